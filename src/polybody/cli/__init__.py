@@ -1,1 +1,61 @@
-"""..."""
+"""The command line: `polybody COMMAND …`.
+
+One file of this folder holds one command and defines `register(app)`, which adds it. `COMMANDS` lists those files in
+the order `polybody --help` shows them; a new command is a new file and a new entry. Command modules import the heavy
+parts of polybody inside the command's function, so that `polybody --help` and shell completion answer at once.
+
+An error that polybody raises on purpose (`PolybodyError`) is a red message on stderr and exit code 1. Its traceback
+is shown where POLYBODY_TRACEBACK=1. Any other exception is a bug, and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from polybody.cli.failures import FriendlyGroup
+
+# Names of modules in this folder, in the order of `polybody --help`.
+COMMANDS: tuple[str, ...] = ()
+
+app = typer.Typer(
+    name="polybody",
+    cls=FriendlyGroup,
+    help="Robots and mechanisms: described once, answered by five formulations.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,  # plain tracebacks: they can be pasted into an issue
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from polybody import __version__
+
+        typer.echo(f"polybody {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _polybody(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Robots and mechanisms: described once, answered by five formulations."""
+
+
+for _command in COMMANDS:
+    import_module(f"{__name__}.{_command}").register(app)
+
+
+def main() -> None:
+    """Run the command line on `sys.argv`; the entry point of the `polybody` script."""
+    app(prog_name="polybody")
+
+
+__all__ = ["COMMANDS", "app", "main"]

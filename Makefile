@@ -1,0 +1,53 @@
+# polybody. `make run` and `make test` each do everything on a machine that has Python 3.11 or newer, and make.
+#   make run     install, then show a model                 make bench   compare speed with other engines
+#   make test    install, lint, run every test              make docs    run the code blocks of README and docs/
+#   make lint    ruff, pyright, import-linter               make clean   forget the environment and all caches
+# PYTHON=python3.13 picks the interpreter, VENV=path the environment.
+
+PYTHON ?= python3
+VENV   ?= .venv
+JOBS   ?= 2
+
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+STAMP := $(VENV)/.installed
+
+.PHONY: run test lint bench docs clean
+.DEFAULT_GOAL := run
+
+# One installation for all targets, repeated only when pyproject.toml changes.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))" || \
+	  { echo "polybody needs Python 3.11 to 3.14, and $(PYTHON) is not: make PYTHON=/path/to/python3.x"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "$(PYTHON) cannot make environments (on Debian and Ubuntu: apt install python3-venv)"; rm -rf $(VENV); exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+run: $(STAMP)
+	@$(BIN)/polybody --version
+	@$(BIN)/polybody --help
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+# Each benchmark is a script of its own that prints its table.
+bench: $(STAMP)
+	@set -e; for script in benchmarks/bench_*.py; do \
+	  test -e "$$script" || { echo "no benchmarks yet"; break; }; \
+	  echo "== $$script"; $(BIN)/python "$$script"; done
+
+docs: $(STAMP)
+	$(BIN)/python -m pytest tests/test_docs.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
