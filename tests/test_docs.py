@@ -1,0 +1,91 @@
+"""Code that the documentation shows must run: every ```python block of README.md and docs/, a file in one namespace.
+
+A block whose fence says `python no-run` is skipped: it needs something a test machine lacks (a browser, a user's file).
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"(?ms)^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```[ \t]*$")
+
+
+class Block(NamedTuple):
+    line: int  # where its code starts in the page
+    code: str
+
+
+def runnable_blocks(text: str) -> list[Block]:
+    """The python blocks of a page, without those tagged no-run."""
+    blocks = []
+    for fence in FENCE.finditer(text):
+        words = fence["info"].split()
+        if words[:1] == ["python"] and "no-run" not in words[1:]:
+            indent = fence["indent"]
+            code = "".join(line.removeprefix(indent) for line in fence["body"].splitlines(keepends=True))
+            blocks.append(Block(text.count("\n", 0, fence.start("body")) + 1, code))
+    return blocks
+
+
+def run(blocks: list[Block], page: str) -> dict[str, object]:
+    """Execute blocks one after the other; tracebacks name the page and its line."""
+    namespace: dict[str, object] = {"__name__": "__docs__"}
+    for block in blocks:
+        exec(compile("\n" * (block.line - 1) + block.code, page, "exec"), namespace)
+    return namespace
+
+
+WITH_CODE = [page for page in PAGES if runnable_blocks(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = runnable_blocks(page.read_text(encoding="utf-8"))
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)  # what a page writes does not land in the repository
+    run(blocks, str(page))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_the_page_lead_to_files(page: Path) -> None:
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose)]
+    local = [target for target in targets if target and "://" not in target and not target.startswith("mailto:")]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+SAMPLE = """\
+text
+```python
+x = 1
+```
+```python no-run
+raise RuntimeError("never run")
+```
+```bash
+exit 1
+```
+- in a list
+  ```python
+  if x:
+      y = x + 1
+  ```
+"""
+
+
+def test_blocks_share_a_namespace_and_no_run_is_skipped() -> None:
+    assert run(runnable_blocks(SAMPLE), "sample.md")["y"] == 2
+
+
+def test_failing_block_is_reported_at_its_line_of_the_page() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(runnable_blocks("one\n\n```python\na = 0\n1 // a\n```\n"), "sample.md")
+    place = traceback.extract_tb(caught.tb)[-1]
+    assert (place.filename, place.lineno) == ("sample.md", 5)
