@@ -4,9 +4,15 @@
 #   make lint    ruff, pyright, import-linter               make clean   forget the environment and all caches
 # PYTHON=python3.13 picks the interpreter, VENV=path the environment.
 
-PYTHON ?= python3
-VENV   ?= .venv
-JOBS   ?= 2
+VENV ?= .venv
+JOBS ?= 2
+
+# The first interpreter that polybody supports; python3 itself if it is one.
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+  $$p -c "$(SUPPORTED)" >/dev/null 2>&1 && echo $$p && break; done)
+endif
 
 ifeq ($(OS),Windows_NT)
 BIN := $(VENV)/Scripts
@@ -20,8 +26,8 @@ STAMP := $(VENV)/.installed
 
 # One installation for all targets, repeated only when pyproject.toml changes.
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))" || \
-	  { echo "polybody needs Python 3.11 to 3.14, and $(PYTHON) is not: make PYTHON=/path/to/python3.x"; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c "$(SUPPORTED)" || \
+	  { echo "polybody needs Python 3.11 to 3.14, found none: make PYTHON=/path/to/python3.x"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make environments (on Debian and Ubuntu: apt install python3-venv)"; rm -rf $(VENV); exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
