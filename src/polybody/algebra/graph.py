@@ -1,0 +1,103 @@
+"""Scalars of a CasADi expression graph that live well inside numpy arrays.
+
+A bare `casadi.SX` claims every numpy operation it meets and answers with a CasADi matrix. `Node` wraps one scalar of
+the graph so that numpy treats it as an opaque object, and folds what is known: a product with zero is the float 0.0,
+a product with one is the other factor, and so on. Constants stay Python floats; only real operations reach CasADi.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_NUMBERS = (int, float, np.number)
+
+
+class Node:
+    """One scalar of an expression graph; `sx` is its 1×1 casadi.SX."""
+
+    __slots__ = ("sx",)
+
+    def __init__(self, sx: Any) -> None:
+        self.sx = sx
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Node):
+            return folded(self.sx + other.sx)
+        if isinstance(other, _NUMBERS):
+            return self if other == 0 else Node(self.sx + float(other))
+        return NotImplemented
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return Node(-self.sx)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, Node):
+            return folded(self.sx - other.sx)
+        if isinstance(other, _NUMBERS):
+            return self if other == 0 else Node(self.sx - float(other))
+        return NotImplemented
+
+    def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, _NUMBERS):
+            return Node(-self.sx) if other == 0 else Node(float(other) - self.sx)
+        return NotImplemented
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Node):
+            return Node(self.sx * other.sx)
+        if isinstance(other, _NUMBERS):
+            if other == 0:
+                return 0.0
+            if other == 1:
+                return self
+            return Node(-self.sx) if other == -1 else Node(self.sx * float(other))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Node):
+            return folded(self.sx / other.sx)
+        if isinstance(other, _NUMBERS):
+            return self if other == 1 else Node(self.sx / float(other))
+        return NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, _NUMBERS):
+            return 0.0 if other == 0 else Node(float(other) / self.sx)
+        return NotImplemented
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, int) and other == 2:
+            return self * self
+        return Node(self.sx ** (other.sx if isinstance(other, Node) else float(other)))
+
+    def __lt__(self, other: Any) -> Any:
+        return self.sx < (other.sx if isinstance(other, Node) else float(other))
+
+    def __gt__(self, other: Any) -> Any:
+        return self.sx > (other.sx if isinstance(other, Node) else float(other))
+
+    def __eq__(self, other: object) -> bool:
+        """Structural: the same node, or a constant node of that value. Never a symbolic condition."""
+        if isinstance(other, Node):
+            return self.sx.__hash__() == other.sx.__hash__()
+        return False
+
+    def __hash__(self) -> int:
+        return int(self.sx.__hash__())
+
+    def __repr__(self) -> str:
+        return f"Node({self.sx})"
+
+
+def folded(sx: Any) -> Any:
+    """The scalar as a float where CasADi has found it constant, else as a node."""
+    return float(sx) if sx.is_constant() else Node(sx)
+
+
+__all__ = ["Node", "folded"]

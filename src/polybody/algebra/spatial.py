@@ -1,0 +1,111 @@
+"""Rigid motions, twists, wrenches and spatial inertias.
+
+A pose T = [R p; 0 1] maps components in the moved frame to components in the reference frame. Twists are
+[angular; linear], wrenches [moment; force]. With T the pose of frame b in frame a,
+
+    V_a = Ad(T) V_b,      Ad(T)  = [R 0; [p]R R]                 (the same motion, at the other origin, other axes)
+    w_b = Ad(T)ᵀ w_a,     w_a = Ad(T)⁻ᵀ w_b                      (power wᵀV is kept)
+    ad(V) = [[ω] 0; [v] [ω]],     ad*(V) = −ad(V)ᵀ
+
+    exp ξ = [exp φ  J ρ; 0 1]    for ξ = [φ; ρ]
+
+The spatial inertia of a body about the origin of its frame, c its mass centre and I its inertia about c:
+
+    I_o = [ I − m [c][c]   m [c] ]
+          [ −m [c]         m 1   ]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.rotations import (
+    left_jacobian,
+    left_jacobian_inverse,
+    rotation_exp,
+    rotation_log,
+    skew,
+)
+
+
+def pose(rotation: Array, position: Array, *, domain: Domain = FLOAT) -> Array:
+    """The 4×4 matrix [R p; 0 1]."""
+    result = domain.eye(4)
+    result[:3, :3] = rotation
+    result[:3, 3] = position
+    return result
+
+
+def inverse_pose(matrix: Array, *, domain: Domain = FLOAT) -> Array:
+    """T⁻¹ = [Rᵀ −Rᵀp; 0 1]."""
+    rotation, position = matrix[:3, :3], matrix[:3, 3]
+    return pose(rotation.T, -(rotation.T @ position), domain=domain)
+
+
+def adjoint(rotation: Array, position: Array, *, domain: Domain = FLOAT) -> Array:
+    """Ad(T), the 6×6 matrix that carries twists from the moved frame to the reference frame."""
+    result = domain.zeros(6, 6)
+    result[:3, :3] = rotation
+    result[3:, 3:] = rotation
+    result[3:, :3] = skew(position, domain=domain) @ rotation
+    return result
+
+
+def bracket_matrix(twist: Array, *, domain: Domain = FLOAT) -> Array:
+    """ad(V): ad(V) W is the Lie bracket of the twists V and W."""
+    omega, v = skew(twist[:3], domain=domain), skew(twist[3:], domain=domain)
+    result = domain.zeros(6, 6)
+    result[:3, :3] = omega
+    result[3:, 3:] = omega
+    result[3:, :3] = v
+    return result
+
+
+def twist_exp(xi: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
+    """(R, p) of the motion exp ξ, ξ = [φ; ρ]."""
+    return rotation_exp(xi[:3], domain=domain), left_jacobian(xi[:3], domain=domain) @ xi[3:]
+
+
+def twist_log(rotation: Array, position: Array) -> Array:
+    """ξ with exp ξ = (R, p), for numbers; its rotation is at most π."""
+    phi = rotation_log(rotation)
+    return np.concatenate([phi, left_jacobian_inverse(phi) @ np.asarray(position, dtype=float)])
+
+
+def body_inertia(mass: Any, com: Array, inertia: Array, *, domain: Domain = FLOAT) -> Array:
+    """The 6×6 spatial inertia about the frame's origin of a body with `inertia` about its mass centre `com`."""
+    c = skew(com, domain=domain)
+    result = domain.zeros(6, 6)
+    result[:3, :3] = inertia - mass * (c @ c)
+    result[:3, 3:] = mass * c
+    result[3:, :3] = -(mass * c)
+    result[3:, 3:] = mass * domain.eye(3)
+    return result
+
+
+def joined_inertia(parts: list[tuple[float, Array, Array]]) -> tuple[float, Array, Array]:
+    """(mass, com, inertia about it) of rigidly joined parts, each given so in one common frame."""
+    mass = float(sum(m for m, _, _ in parts))
+    if mass == 0.0:
+        return 0.0, np.zeros(3), sum((np.asarray(i, dtype=float) for _, _, i in parts), np.zeros((3, 3)))
+    com = sum((m * np.asarray(c, dtype=float) for m, c, _ in parts), np.zeros(3)) / mass
+    inertia = np.zeros((3, 3))
+    for m, c, i in parts:
+        d = skew(np.asarray(c, dtype=float) - com)
+        inertia += np.asarray(i, dtype=float) - m * (d @ d)
+    return mass, com, (inertia + inertia.T) / 2
+
+
+__all__ = [
+    "adjoint",
+    "body_inertia",
+    "bracket_matrix",
+    "inverse_pose",
+    "joined_inertia",
+    "pose",
+    "twist_exp",
+    "twist_log",
+]
