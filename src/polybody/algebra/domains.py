@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from polybody.algebra.graph import Node, folded
+from polybody.algebra.graph import Node, folded, unary
 
 Scalar = Any
 Array = np.ndarray
@@ -242,22 +241,19 @@ class GraphDomain(Domain):
     def _enter(self, value: Any) -> Any:
         return Node(value) if isinstance(value, self._casadi.SX) else super()._enter(value)
 
-    def _function(self, name: str, on_float: Callable[..., float], *args: Any) -> Any:
-        if not any(isinstance(x, Node) for x in args):
-            return on_float(*args)
-        return folded(getattr(self._casadi, name)(*(x.sx if isinstance(x, Node) else float(x) for x in args)))
-
     def sin(self, x: Any) -> Any:
-        return self._function("sin", math.sin, x)
+        return Node(unary("OP_SIN", x.sx)) if isinstance(x, Node) else math.sin(x)
 
     def cos(self, x: Any) -> Any:
-        return self._function("cos", math.cos, x)
+        return Node(unary("OP_COS", x.sx)) if isinstance(x, Node) else math.cos(x)
 
     def sqrt(self, x: Any) -> Any:
-        return self._function("sqrt", math.sqrt, x)
+        return Node(unary("OP_SQRT", x.sx)) if isinstance(x, Node) else math.sqrt(x)
 
     def atan2(self, y: Any, x: Any) -> Any:
-        return self._function("atan2", math.atan2, y, x)
+        if not isinstance(x, Node) and not isinstance(y, Node):
+            return math.atan2(y, x)
+        return folded(self._casadi.atan2(*(z.sx if isinstance(z, Node) else float(z) for z in (y, x))))
 
     def less(self, a: Any, b: Any) -> Any:
         return a < b
