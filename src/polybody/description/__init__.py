@@ -1,1 +1,1 @@
-"""..."""
+"""What a person or a file says: records, readers, writers, checks."""

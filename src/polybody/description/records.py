@@ -1,0 +1,228 @@
+"""What a person or a file says about a mechanism: frozen records in SI units and radians.
+
+Records hold what was said, in the order it was said: fixed joints are still joints here, a joint given child-to-parent
+is still so, loops are still loops. `mechanism` turns them into a graph and a tree. Arrays inside records are read-only.
+
+`source` names where a record came from ("robot.urdf:42"), so that every later complaint can say it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+#: The ground's name.
+WORLD = "world"
+
+KINDS = (
+    "fixed",
+    "revolute",
+    "continuous",
+    "prismatic",
+    "screw",
+    "cylindrical",
+    "universal",
+    "spherical",
+    "planar",
+    "floating",
+    "custom",
+)
+
+
+def frozen_array(values: Any) -> Array:
+    """A read-only float64 copy."""
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
+def _identity() -> Array:
+    return frozen_array(np.eye(4))
+
+
+def _z_axis() -> Array:
+    return frozen_array((0.0, 0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Visual:
+    """A shape to draw, fixed to a body: `shape` is mesh, box, cylinder or sphere.
+
+    `size` is the mesh's scale (3), the box's edges (3), (radius, length) or (radius,).
+    """
+
+    shape: str
+    size: Array
+    origin: Array = field(default_factory=_identity)
+    mesh: str | None = None
+    color: tuple[float, float, float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """A rigid body; `com` in its frame, `inertia` (3×3) about the com in body axes."""
+
+    name: str
+    mass: float = 0.0
+    com: Array = field(default_factory=lambda: frozen_array(np.zeros(3)))
+    inertia: Array = field(default_factory=lambda: frozen_array(np.zeros((3, 3))))
+    visuals: tuple[Visual, ...] = ()
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Bounds of a joint, one number per velocity coordinate; infinite where unbounded."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """A joint between two bodies.
+
+    `origin` places the joint frame in the parent; at neutral the child frame coincides with it. `stiffness` and
+    `damping` are nv×nv matrices, `armature` and `friction` nv numbers, `rest` the configuration (nq numbers, or None
+    for neutral) where the spring is slack. `active` says for each velocity coordinate whether it is driven. For
+    `custom`, `map` is the 6×r matrix H, columns from the child outwards, and `stages` how many columns each simple
+    stage takes (None: one simple stage).
+    """
+
+    name: str
+    kind: str
+    parent: str
+    child: str
+    origin: Array = field(default_factory=_identity)
+    axis: Array = field(default_factory=_z_axis)
+    pitch: float | None = None
+    map: Array | None = None
+    stages: tuple[int, ...] | None = None
+    stiffness: Array | None = None
+    damping: Array | None = None
+    friction: Array | None = None
+    rest: Array | None = None
+    armature: Array | None = None
+    limits: Limits | None = None
+    active: tuple[bool, ...] | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A named frame fixed to a body."""
+
+    name: str
+    body: str
+    origin: Array = field(default_factory=_identity)
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A cut joint: the frames `origin_a` on body_a and `origin_b` on body_b are parent and child of a `kind` joint."""
+
+    name: str
+    kind: str
+    body_a: str
+    body_b: str
+    origin_a: Array = field(default_factory=_identity)
+    origin_b: Array = field(default_factory=_identity)
+    axis: Array = field(default_factory=_z_axis)
+    pitch: float | None = None
+    map: Array | None = None
+    stages: tuple[int, ...] | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Spring:
+    """A spring and damper along the line between two points, each in its body's frame."""
+
+    name: str
+    body_a: str
+    point_a: Array
+    body_b: str
+    point_b: Array
+    stiffness: float
+    length: float = 0.0
+    damping: float = 0.0
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """q of `joint` = ratio · q of `source_joint` + offset (URDF's mimic)."""
+
+    joint: str
+    source_joint: str
+    ratio: float = 1.0
+    offset: float = 0.0
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A whole mechanism as it was described."""
+
+    name: str
+    gravity: Array = field(default_factory=lambda: frozen_array((0.0, 0.0, -9.81)))
+    bodies: tuple[Body, ...] = ()
+    joints: tuple[Joint, ...] = ()
+    frames: tuple[Frame, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    springs: tuple[Spring, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
+    source: str | None = None
+
+    def digest(self) -> str:
+        """A hash of everything that matters to motion (not sources, not shapes to draw)."""
+        text = json.dumps(as_data(self, skip=("source", "visuals")), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def as_data(record: Any, *, skip: tuple[str, ...] = ("source",)) -> Any:
+    """The record as nested lists, dicts, strings and exact numbers (floats as hex), for comparing and hashing."""
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        kept = [f.name for f in dataclasses.fields(record) if f.name not in skip]
+        return {name: as_data(getattr(record, name), skip=skip) for name in kept}
+    if isinstance(record, np.ndarray):
+        return [as_data(x, skip=skip) for x in record.tolist()]
+    if isinstance(record, (tuple, list)):
+        return [as_data(x, skip=skip) for x in record]
+    if isinstance(record, float):
+        return (record + 0.0).hex()
+    return record
+
+
+def same_description(a: Description, b: Description) -> bool:
+    """True when both say the same, bit by bit."""
+    return bool(as_data(a) == as_data(b))
+
+
+
+__all__ = [
+    "KINDS",
+    "WORLD",
+    "Body",
+    "Coupling",
+    "Description",
+    "Frame",
+    "Joint",
+    "Limits",
+    "Loop",
+    "Spring",
+    "Visual",
+    "as_data",
+    "frozen_array",
+    "same_description",
+]

@@ -1,0 +1,136 @@
+"""What springs and dampers exert, over any domain.
+
+A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold's logarithm; its force is minus the gradient,
+
+    f = −Dᵀ K ξ − B v,      D = ∂ξ/∂(tangent of q),
+
+so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A point spring pulls along
+the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.jets import JetDomain
+from polybody.algebra.rotations import cross
+from polybody.mechanism.kinematics import Pose
+from polybody.mechanism.mechanism import GROUND, Mechanism, PointSpring, TreeJoint
+
+
+def spring_gradient(joint: TreeJoint, q: Array, *, domain: Domain = FLOAT) -> Array:
+    """∂(½ ξᵀKξ)/∂(tangent), nv numbers, of one joint."""
+    rest, K = domain.array(joint.rest), domain.array(joint.stiffness)
+    model = joint.model
+    xi = model.difference(rest, q, domain=domain)
+    pull = K @ xi
+    if model.rates_are_velocities:
+        return pull
+    jets = JetDomain(domain)
+    gradient = domain.zeros(joint.nv)
+    for k in range(joint.nv):
+        direction = domain.zeros(joint.nv)
+        direction[k] = domain.const(1)
+        moved = jets.lift(q, model.rate(q, direction, domain=domain))
+        slope = jets.rates(model.difference(jets.lift(rest), moved, domain=jets))
+        gradient[k] = slope @ pull
+    return gradient
+
+
+def joint_passive_forces(mechanism: Mechanism, q: Array, v: Array | None, *, domain: Domain = FLOAT) -> Array:
+    """What joint springs and dampers exert on v, nv numbers; dampers are left out where v is None."""
+    forces = domain.zeros(mechanism.nv)
+    for joint in mechanism.joints:
+        if joint.stiffness.any():
+            forces[joint.v] = forces[joint.v] - spring_gradient(joint, q[joint.q], domain=domain)
+        if v is not None and joint.damping.any():
+            forces[joint.v] = forces[joint.v] - domain.array(joint.damping) @ v[joint.v]
+    return forces
+
+
+def _point(body: int, local: Array, poses: list[Pose], domain: Domain) -> tuple[Array, Array]:
+    """World position of a body's point, and its lever from the body's origin, world axes."""
+    local = domain.array(local)
+    if body == GROUND:
+        return local, domain.zeros(3)
+    R, p = poses[body]
+    lever = R @ local
+    return p + lever, lever
+
+
+def _velocity(body: int, lever: Array, poses: list[Pose], twists: list[Array], domain: Domain) -> Array:
+    if body == GROUND:
+        return domain.zeros(3)
+    R = poses[body][0]
+    return R @ twists[body][3:] + cross(R @ twists[body][:3], lever)
+
+
+def spring_length(spring: PointSpring, poses: list[Pose], *, domain: Domain = FLOAT) -> Any:
+    """The distance between the spring's points."""
+    a, _ = _point(spring.body_a, spring.point_a, poses, domain)
+    b, _ = _point(spring.body_b, spring.point_b, poses, domain)
+    return domain.sqrt((b - a) @ (b - a))
+
+
+def spring_wrenches(
+    mechanism: Mechanism, poses: list[Pose], twists: list[Array] | None, *, domain: Domain = FLOAT
+) -> list[Array | None]:
+    """Wrench of all point springs on each body: world axes, at the body's origin; None where no spring acts."""
+    wrenches: list[Array | None] = [None] * len(mechanism.bodies)
+    for spring in mechanism.springs:
+        (a, lever_a), (b, lever_b) = (
+            _point(body, point, poses, domain)
+            for body, point in ((spring.body_a, spring.point_a), (spring.body_b, spring.point_b))
+        )
+        line = b - a
+        force = _pull(spring, line, lever_a, lever_b, poses, twists, domain)
+        for body, lever, sign in ((spring.body_a, lever_a, 1), (spring.body_b, lever_b, -1)):
+            if body != GROUND:
+                f = force * domain.const(sign)
+                wrench = np.concatenate([cross(lever, f), f])
+                previous = wrenches[body]
+                wrenches[body] = wrench if previous is None else previous + wrench
+    return wrenches
+
+
+def _pull(
+    spring: PointSpring,
+    line: Array,
+    lever_a: Array,
+    lever_b: Array,
+    poses: list[Pose],
+    twists: list[Array] | None,
+    domain: Domain,
+) -> Array:
+    """The force on point a. A spring of zero length pulls with k·line, with no division by its length."""
+    c = domain.const
+    if spring.length == 0 and (spring.damping == 0 or twists is None):
+        return line * c(spring.stiffness)
+    length = domain.sqrt(line @ line)
+    u = line / length
+    pull = (length - c(spring.length)) * c(spring.stiffness)
+    if twists is not None and spring.damping:
+        approach = _velocity(spring.body_b, lever_b, poses, twists, domain) - _velocity(
+            spring.body_a, lever_a, poses, twists, domain
+        )
+        pull = pull + (u @ approach) * c(spring.damping)
+    return u * pull
+
+
+def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: Domain = FLOAT) -> Any:
+    """Energy stored in joint springs and point springs."""
+    half, energy = domain.const(0.5), domain.const(0)
+    for joint in mechanism.joints:
+        if joint.stiffness.any():
+            xi = joint.model.difference(domain.array(joint.rest), q[joint.q], domain=domain)
+            energy = energy + half * (xi @ (domain.array(joint.stiffness) @ xi))
+    for spring in mechanism.springs:
+        stretch = spring_length(spring, poses, domain=domain) - domain.const(spring.length)
+        energy = energy + half * domain.const(spring.stiffness) * stretch * stretch
+    return energy
+
+
+__all__ = ["joint_passive_forces", "spring_energy", "spring_gradient", "spring_length", "spring_wrenches"]

@@ -1,0 +1,97 @@
+"""The named kinds of joint as instances of map matrices.
+
+Columns run from the child outwards. With z the joint's axis and e_1, e_2 completing a right-handed frame (e_1, e_2, z):
+
+    revolute, continuous  [z; 0]            prismatic  [0; z]             screw  [z; pitch z]
+    cylindrical           [z; 0], [0; z]    universal  [y; 0], [z; 0] in stages (1, 1)
+    planar                [z; 0], [0; e_1], [0; e_2]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polybody.algebra.rotations import axis_angle_matrix
+from polybody.description.records import Joint, Loop
+from polybody.errors import InputError
+from polybody.mechanism.joints import FloatingJoint, JointModel, MapJoint, PlanarJoint, SphericalJoint
+from polybody.mechanism.maps import JointMap, joint_kinematics
+
+Array = np.ndarray
+
+
+#: (nq, nv) of the kinds whose size does not depend on their map
+SIZES = {
+    "fixed": (0, 0),
+    "revolute": (1, 1),
+    "continuous": (1, 1),
+    "prismatic": (1, 1),
+    "screw": (1, 1),
+    "cylindrical": (2, 2),
+    "universal": (2, 2),
+    "spherical": (4, 3),
+    "planar": (3, 3),
+    "floating": (7, 6),
+}
+
+
+def joint_size(record: Joint | Loop) -> tuple[int, int]:
+    """(nq, nv) of a joint or loop record."""
+    if record.kind == "custom":
+        columns = 0 if record.map is None else int(np.shape(record.map)[1])
+        return columns, columns
+    return SIZES[record.kind]
+
+
+def plane_axes(axis: Array) -> tuple[Array, Array]:
+    """e_1, e_2 with (e_1, e_2, axis) right-handed: x, y turned by the shortest rotation from z to the axis."""
+    z = np.array([0.0, 0.0, 1.0])
+    turn = np.cross(z, axis)
+    sine, cosine = float(np.linalg.norm(turn)), float(axis[2])
+    if sine < 1e-15:
+        R = np.eye(3) if cosine > 0 else np.diag([1.0, -1.0, -1.0])
+    else:
+        R = axis_angle_matrix(turn / sine, float(np.arctan2(sine, cosine)))
+    return R[:, 0], R[:, 1]
+
+
+def _column(angular: Array, linear: Array) -> Array:
+    return np.concatenate([angular, linear])
+
+
+def joint_model(record: Joint | Loop) -> JointModel:
+    """The model of a joint or loop record that is not fixed."""
+    kind, zero = record.kind, np.zeros(3)
+    axis = np.asarray(record.axis, dtype=float)
+    if kind == "spherical":
+        return SphericalJoint()
+    if kind == "floating":
+        return FloatingJoint()
+    if kind in ("revolute", "continuous"):
+        columns, stages = [_column(axis, zero)], (1,)
+    elif kind == "prismatic":
+        columns, stages = [_column(zero, axis)], (1,)
+    elif kind == "screw":
+        if record.pitch is None:
+            raise InputError(f"joint {record.name!r}: a screw needs its pitch, in metres per radian")
+        columns, stages = [_column(axis, record.pitch * axis)], (1,)
+    elif kind == "cylindrical":
+        columns, stages = [_column(axis, zero), _column(zero, axis)], (2,)
+    elif kind == "universal":
+        columns, stages = [_column(np.array([0.0, 1, 0]), zero), _column(np.array([0.0, 0, 1]), zero)], (1, 1)
+    elif kind == "planar":
+        columns, stages = [_column(axis, zero), *(_column(zero, e) for e in plane_axes(axis))], (3,)
+    elif kind == "custom":
+        if record.map is None:
+            raise InputError(f"joint {record.name!r}: a custom joint needs its map, a 6×r matrix")
+        try:
+            return MapJoint(kind, joint_kinematics(record.map, record.stages))
+        except InputError as error:
+            raise InputError(f"joint {record.name!r}: {error}") from None
+    else:
+        raise InputError(f"joint {record.name!r}: no kind {kind!r}; there are {', '.join(SIZES)} and custom")
+    joint_map = JointMap(np.column_stack(columns), stages)
+    return PlanarJoint(kind, joint_map) if kind == "planar" else MapJoint(kind, joint_map)
+
+
+__all__ = ["SIZES", "joint_model", "joint_size", "plane_axes"]

@@ -1,0 +1,141 @@
+"""Where bodies and frames are and how they move, over any domain, one state at a time.
+
+With (R_i, p_i) the pose of body i in the world and H_i(q_i) the joint map in body axes,
+
+    R_i = R_j R_Pi R_Xi,   p_i = p_j + R_j (p_Pi + R_Pi p_Xi)            j = parent(i), P the placement, X the joint
+    V_i = Ad(T_i⁻¹ T_j) V_j + H_i v_i                                    twist in body axes at the body's origin
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.rotations import cross
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism, TreeJoint
+
+Pose = tuple[Array, Array]
+
+
+def relative_pose(joint: TreeJoint, q: Array, *, domain: Domain = FLOAT) -> Pose:
+    """(R, p) of body i in its parent's frame; q is the whole configuration."""
+    R, p = joint.model.configuration(q[joint.q], domain=domain)
+    placement = domain.array(joint.rotation)
+    return placement @ R, domain.array(joint.position) + placement @ p
+
+
+def body_poses(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> list[Pose]:
+    """(R, p) of every body in the world."""
+    poses: list[Pose] = []
+    for joint in mechanism.joints:
+        R, p = relative_pose(joint, q, domain=domain)
+        if joint.parent != GROUND:
+            Rj, pj = poses[joint.parent]
+            R, p = Rj @ R, pj + Rj @ p
+        poses.append((R, p))
+    return poses
+
+
+def frame_pose(frame: BodyFrame, poses: list[Pose], *, domain: Domain = FLOAT) -> Pose:
+    """(R, p) of a frame in the world."""
+    R, p = domain.array(frame.rotation), domain.array(frame.position)
+    if frame.body == GROUND:
+        return R, p
+    Rb, pb = poses[frame.body]
+    return Rb @ R, pb + Rb @ p
+
+
+def body_twists(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> list[Array]:
+    """Twist of every body, body axes, at the body's origin."""
+    twists: list[Array] = []
+    for joint in mechanism.joints:
+        own = joint.model.velocity_map(q[joint.q], domain=domain) @ v[joint.v]
+        if joint.parent != GROUND:
+            R, p = relative_pose(joint, q, domain=domain)
+            V = twists[joint.parent]
+            carried = np.concatenate([R.T @ V[:3], R.T @ (V[3:] + cross(V[:3], p))])
+            own = own + carried
+        twists.append(own)
+    return twists
+
+
+def world_maps(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: Domain = FLOAT) -> list[Array]:
+    """For each joint its columns as world-axes twists at the world's origin: [R ω; R v + p × R ω]."""
+    result = []
+    for joint, (R, p) in zip(mechanism.joints, poses, strict=True):
+        H = joint.model.velocity_map(q[joint.q], domain=domain)
+        columns = domain.zeros(6, joint.nv)
+        for k in range(joint.nv):
+            w = R @ H[:3, k]
+            columns[:3, k] = w
+            columns[3:, k] = R @ H[3:, k] + cross(p, w)
+        result.append(columns)
+    return result
+
+
+def point_jacobian(
+    mechanism: Mechanism, body: int, point: Array, maps: list[Array], *, domain: Domain = FLOAT
+) -> Array:
+    """6×nv: twist, in world axes, of the body's point that is at world position `point`."""
+    J = domain.zeros(6, mechanism.nv)
+    if body == GROUND:
+        return J
+    for i in mechanism.supports[body]:
+        columns = maps[i]
+        for k in range(columns.shape[1]):
+            w = columns[:3, k]
+            J[:3, mechanism.joints[i].v.start + k] = w
+            J[3:, mechanism.joints[i].v.start + k] = columns[3:, k] + cross(w, point)
+    return J
+
+
+def frame_jacobian(mechanism: Mechanism, q: Array, frame: BodyFrame, *, domain: Domain = FLOAT) -> Array:
+    """6×nv Jacobian of a frame's origin: rows [angular; linear], world axes."""
+    poses = body_poses(mechanism, q, domain=domain)
+    _, p = frame_pose(frame, poses, domain=domain)
+    maps = world_maps(mechanism, q, poses, domain=domain)
+    return point_jacobian(mechanism, frame.body, p, maps, domain=domain)
+
+
+def center_of_mass(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
+    """Centre of mass of all moving bodies, in the world. What is welded to the ground has no part in it."""
+    poses = body_poses(mechanism, q, domain=domain)
+    total = domain.zeros(3)
+    for body, (R, p) in zip(mechanism.bodies, poses, strict=True):
+        if body.mass:
+            total = total + (p + R @ domain.array(body.com)) * domain.const(body.mass)
+    return total / domain.const(sum(body.mass for body in mechanism.bodies))
+
+
+def integrate(mechanism: Mechanism, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
+    """The configuration reached from q along the tangent vector d."""
+    parts = [j.model.integrate(q[j.q], d[j.v], domain=domain) for j in mechanism.joints]
+    return np.concatenate(parts) if parts else domain.zeros(0)
+
+
+def difference(mechanism: Mechanism, q0: Array, q1: Array, *, domain: Domain = FLOAT) -> Array:
+    """The tangent vector that leads from q0 to q1."""
+    parts = [j.model.difference(q0[j.q], q1[j.q], domain=domain) for j in mechanism.joints]
+    return np.concatenate(parts) if parts else domain.zeros(0)
+
+
+def rate(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+    """q̇ of the configuration's numbers."""
+    parts = [j.model.rate(q[j.q], v[j.v], domain=domain) for j in mechanism.joints]
+    return np.concatenate(parts) if parts else domain.zeros(0)
+
+
+__all__ = [
+    "Pose",
+    "body_poses",
+    "body_twists",
+    "center_of_mass",
+    "difference",
+    "frame_jacobian",
+    "frame_pose",
+    "integrate",
+    "point_jacobian",
+    "rate",
+    "relative_pose",
+    "world_maps",
+]

@@ -1,0 +1,351 @@
+"""The immutable `Mechanism`: a tree of moving bodies, each moved by one joint, with loops and springs kept beside it.
+
+Body i is moved by joint i (numbered in depth-first preorder, −1 is the ground). The frame of body i is the outboard
+frame of joint i: for a joint walked forward that is the child link's own frame, for a reversed one the joint frame on
+the parent link. Links joined by fixed joints are merged into one body; every link keeps its place as a frame.
+
+    pose of body i in body parent(i) = placement_i · X_i(q_i)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.spatial import inverse_pose, joined_inertia
+from polybody.description.records import WORLD, Coupling, Description, Joint, Limits
+from polybody.errors import InputError
+from polybody.mechanism.graph import Step, joint_graph, walk
+from polybody.mechanism.joints import JointModel, ReversedJoint
+from polybody.mechanism.kinds import joint_model, joint_size
+
+Array = np.ndarray
+GROUND = -1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """Joint i of the tree, which moves body i relative to body `parent`."""
+
+    index: int
+    name: str
+    model: JointModel
+    parent: int
+    rotation: Array  # placement of the joint frame in the parent body's frame
+    position: Array
+    q: slice
+    v: slice
+    stiffness: Array  # nv×nv
+    damping: Array  # nv×nv
+    friction: Array  # nv, dry friction moment as files give it; recorded
+    rest: Array  # configuration where the spring is slack
+    limits: Limits
+    active: Array  # nv booleans
+    reversed: bool
+    record: Joint
+
+    @property
+    def kind(self) -> str:
+        return self.model.kind
+
+    @property
+    def nv(self) -> int:
+        return self.model.nv
+
+    @property
+    def nq(self) -> int:
+        return self.model.nq
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBody:
+    """A moving body: everything that is rigidly joined to the outboard side of its joint."""
+
+    index: int
+    name: str
+    mass: float
+    com: Array
+    inertia: Array  # about the com, body axes
+    links: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class BodyFrame:
+    """A frame fixed to a body (GROUND for the ground): its place in the body's frame."""
+
+    name: str
+    body: int
+    rotation: Array
+    position: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A loop's cut joint between frame a (its parent side) and frame b (its child side); model None for a weld."""
+
+    name: str
+    model: JointModel | None
+    a: BodyFrame
+    b: BodyFrame
+
+
+@dataclass(frozen=True, eq=False)
+class PointSpring:
+    """A spring-damper between two points fixed to bodies."""
+
+    name: str
+    body_a: int
+    point_a: Array
+    body_b: int
+    point_b: Array
+    stiffness: float
+    length: float
+    damping: float
+
+
+@dataclass(frozen=True, eq=False)
+class FixedJoint:
+    """A merged joint, for reactions: `link` is its child side, held in the tree body `body` by frame `frame`."""
+
+    name: str
+    body: int
+    near: str
+    far: str
+    record: Joint
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A tree of joints and bodies, ready for any formulation. Build it with `mechanism_from`."""
+
+    name: str
+    gravity: Array
+    joints: tuple[TreeJoint, ...]
+    bodies: tuple[TreeBody, ...]
+    frames: tuple[BodyFrame, ...]
+    closures: tuple[Closure, ...]
+    springs: tuple[PointSpring, ...]
+    couplings: tuple[Coupling, ...]
+    fixed_joints: tuple[FixedJoint, ...]
+    armature: Array  # nv×nv: armature and reflected rotor inertia
+    nq: int
+    nv: int
+    description: Description = field(repr=False)
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The bodies moved from each body."""
+        result: list[list[int]] = [[] for _ in self.bodies]
+        for joint in self.joints:
+            if joint.parent != GROUND:
+                result[joint.parent].append(joint.index)
+        return tuple(tuple(c) for c in result)
+
+    @cached_property
+    def frame_index(self) -> dict[str, int]:
+        return {frame.name: i for i, frame in enumerate(self.frames)}
+
+    @cached_property
+    def joint_index(self) -> dict[str, int]:
+        return {joint.name: joint.index for joint in self.joints}
+
+    @cached_property
+    def graph(self) -> Any:
+        """The description's bodies and joints as a networkx graph."""
+        return joint_graph(self.description)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of everything that matters to motion."""
+        return self.description.digest()
+
+    @cached_property
+    def supports(self) -> tuple[tuple[int, ...], ...]:
+        """For each body the joints between it and the ground, outermost last."""
+        result: list[tuple[int, ...]] = []
+        for joint in self.joints:
+            above = () if joint.parent == GROUND else result[joint.parent]
+            result.append((*above, joint.index))
+        return tuple(result)
+
+    @cached_property
+    def armature_is_local(self) -> bool:
+        """True when no rotor couples two joints, so that O(n) recursions stay exact."""
+        mask = np.zeros((self.nv, self.nv), dtype=bool)
+        for joint in self.joints:
+            mask[joint.v, joint.v] = True
+        return not np.any(self.armature[~mask])
+
+
+def mechanism_from(description: Description) -> Mechanism:
+    """Build the mechanism of a description that `description.checks` found sound."""
+    builder = _TreeBuilder(description)
+    for step in walk(description):
+        builder.take(step)
+    return builder.finish()
+
+
+def unlimited(nv: int) -> Limits:
+    inf = np.full(nv, np.inf)
+    return Limits(-inf, inf, inf, inf)
+
+
+class _TreeBuilder:
+    """Collects joints in walking order, then merges, measures and freezes."""
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+        #: for each link its tree body and its pose in that body's frame
+        self.place: dict[str, tuple[int, Array]] = {WORLD: (GROUND, np.eye(4))}
+        self.joints: list[TreeJoint] = []
+        self.fixed: list[tuple[Step, int]] = []
+        self.names: list[str] = []
+        self.nq = self.nv = 0
+
+    def take(self, step: Step) -> None:
+        body, pose_near = self.place[step.near]
+        record = step.joint
+        if record.kind == "fixed":
+            origin = inverse_pose(record.origin) if step.reversed else np.asarray(record.origin)
+            self.place[step.far] = (body, pose_near @ origin)
+            self.fixed.append((step, body))
+            return
+        model = joint_model(record)
+        index = len(self.joints)
+        if step.reversed:
+            placement, model, far_pose = pose_near, ReversedJoint(model), inverse_pose(record.origin)
+        else:
+            placement, far_pose = pose_near @ record.origin, np.eye(4)
+        self.joints.append(self._tree_joint(index, record, model, body, placement, step.reversed))
+        self.place[step.far] = (index, far_pose)
+        self.names.append(step.far)
+
+    def _tree_joint(
+        self, index: int, record: Joint, model: JointModel, parent: int, placement: Array, reverse: bool
+    ) -> TreeJoint:
+        nq, nv = joint_size(record)
+        q, v = slice(self.nq, self.nq + nq), slice(self.nv, self.nv + nv)
+        self.nq, self.nv = self.nq + nq, self.nv + nv
+
+        def or_zero(values: Array | None, *shape: int) -> Array:
+            return np.zeros(shape) if values is None else np.asarray(values, dtype=float).reshape(shape)
+
+        rest = model.neutral() if record.rest is None else np.asarray(record.rest, dtype=float)
+        default_active = (record.kind != "floating",) * nv
+        return TreeJoint(
+            index=index,
+            name=record.name,
+            model=model,
+            parent=parent,
+            rotation=tidy_rotation(placement[:3, :3]),
+            position=placement[:3, 3].copy(),
+            q=q,
+            v=v,
+            stiffness=or_zero(record.stiffness, nv, nv),
+            damping=or_zero(record.damping, nv, nv),
+            friction=or_zero(record.friction, nv),
+            rest=rest,
+            limits=record.limits or unlimited(nv),
+            active=np.array(default_active if record.active is None else record.active, dtype=bool),
+            reversed=reverse,
+            record=record,
+        )
+
+    def finish(self) -> Mechanism:
+        d = self.description
+        frames = self._frames()
+        armature = np.zeros((self.nv, self.nv))
+        for joint in self.joints:
+            if joint.record.armature is not None:
+                armature[joint.v, joint.v] = np.diag(np.asarray(joint.record.armature, dtype=float))
+        fixed = [FixedJoint(s.joint.name, body, s.near, s.far, s.joint) for s, body in self.fixed]
+        return Mechanism(
+            name=d.name,
+            gravity=np.asarray(d.gravity, dtype=float),
+            joints=tuple(self.joints),
+            bodies=tuple(self._bodies()),
+            frames=tuple(frames),
+            closures=tuple(self._closures()),
+            springs=tuple(self._springs()),
+            couplings=d.couplings,
+            fixed_joints=tuple(fixed),
+            armature=armature,
+            nq=self.nq,
+            nv=self.nv,
+            description=d,
+        )
+
+    def _bodies(self) -> list[TreeBody]:
+        parts: list[list[tuple[float, Array, Array]]] = [[] for _ in self.joints]
+        links: list[list[str]] = [[] for _ in self.joints]
+        for link in self.description.bodies:
+            body, T = self.place[link.name]
+            if body == GROUND:
+                continue
+            R = T[:3, :3]
+            parts[body].append((link.mass, R @ link.com + T[:3, 3], R @ link.inertia @ R.T))
+            links[body].append(link.name)
+        result = []
+        for i, name in enumerate(self.names):
+            mass, com, inertia = parts[i][0] if len(parts[i]) == 1 else joined_inertia(parts[i])
+            result.append(TreeBody(i, name, float(mass), com, inertia, tuple(links[i])))
+        return result
+
+    def _frame(self, name: str, link: str, origin: Array) -> BodyFrame:
+        body, T = self.place[link]
+        T = T @ np.asarray(origin, dtype=float)
+        return BodyFrame(name, body, tidy_rotation(T[:3, :3]), T[:3, 3].copy())
+
+    def _frames(self) -> list[BodyFrame]:
+        links = [WORLD, *(b.name for b in self.description.bodies if b.name != WORLD)]
+        result = [self._frame(name, name, np.eye(4)) for name in links]
+        return result + [self._frame(f.name, f.body, f.origin) for f in self.description.frames]
+
+    def _closures(self) -> list[Closure]:
+        result = []
+        for loop in self.description.loops:
+            model = None if loop.kind == "fixed" else joint_model(loop)
+            a = self._frame(f"{loop.name}.a", loop.body_a, loop.origin_a)
+            b = self._frame(f"{loop.name}.b", loop.body_b, loop.origin_b)
+            if a.body == b.body:
+                raise InputError(
+                    f"loop {loop.name!r} joins {loop.body_a!r} and {loop.body_b!r}, which are one rigid body; "
+                    "a loop must join two bodies that can move apart"
+                )
+            result.append(Closure(loop.name, model, a, b))
+        return result
+
+    def _springs(self) -> list[PointSpring]:
+        result = []
+        for s in self.description.springs:
+            (body_a, Ta), (body_b, Tb) = self.place[s.body_a], self.place[s.body_b]
+            point_a = Ta[:3, :3] @ s.point_a + Ta[:3, 3]
+            point_b = Tb[:3, :3] @ s.point_b + Tb[:3, 3]
+            result.append(PointSpring(s.name, body_a, point_a, body_b, point_b, s.stiffness, s.length, s.damping))
+        return result
+
+
+def tidy_rotation(rotation: Array) -> Array:
+    """The rotation with entries that are 0 or ±1 up to rounding made exact, so that expression graphs can fold them."""
+    tidy = rotation.copy()
+    for target in (0.0, 1.0, -1.0):
+        tidy[np.abs(tidy - target) < 4e-16] = target
+    return tidy
+
+
+__all__ = [
+    "GROUND",
+    "BodyFrame",
+    "Closure",
+    "FixedJoint",
+    "Mechanism",
+    "PointSpring",
+    "TreeBody",
+    "TreeJoint",
+    "mechanism_from",
+    "tidy_rotation",
+    "unlimited",
+]

@@ -1,0 +1,24 @@
+"""`Model`, the façade a user holds.
+
+Its methods are grouped in mixins, one concept a file; this file only puts them together. Every array argument may have
+leading batch dimensions, `(n,)` or `(..., n)`, and results have them alike.
+"""
+
+from __future__ import annotations
+
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.kinematics import KinematicAnswers
+from polybody.model.shape import ShapeAnswers
+
+
+class Model(KinematicAnswers, ShapeAnswers):
+    """A mechanism and its answers, by name."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+
+    def __repr__(self) -> str:
+        return f"<Model {self.name!r}: {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}>"
+
+
+__all__ = ["Model"]

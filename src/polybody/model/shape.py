@@ -1,0 +1,111 @@
+"""What a model is made of: names, sizes, slices, and moving about on its configuration manifold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.description.records import Description
+from polybody.errors import InputError
+from polybody.mechanism import kinematics
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.arguments import state_array
+from polybody.model.batches import each_state
+
+Array = np.ndarray
+
+
+class ShapeAnswers:
+    """Sizes, names, and the manifold of configurations."""
+
+    mechanism: Mechanism
+
+    @property
+    def name(self) -> str:
+        return self.mechanism.name
+
+    @property
+    def description(self) -> Description:
+        """What was said, before fixed joints were merged."""
+        return self.mechanism.description
+
+    @property
+    def nq(self) -> int:
+        """How many numbers a configuration has."""
+        return self.mechanism.nq
+
+    @property
+    def nv(self) -> int:
+        """How many numbers a velocity has: the degrees of freedom of the tree."""
+        return self.mechanism.nv
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity in world axes, m/s²."""
+        return self.mechanism.gravity.copy()
+
+    @property
+    def joint_names(self) -> list[str]:
+        """Joints with nv > 0 in depth-first preorder."""
+        return [joint.name for joint in self.mechanism.joints]
+
+    @property
+    def body_names(self) -> list[str]:
+        """Moving bodies; body i is moved by joint i."""
+        return [body.name for body in self.mechanism.bodies]
+
+    @property
+    def frame_names(self) -> list[str]:
+        """world, every link, then named frames."""
+        return [frame.name for frame in self.mechanism.frames]
+
+    def joint_slices(self) -> dict[str, tuple[slice, slice]]:
+        """{joint name: (slice of q, slice of v)}."""
+        return {joint.name: (joint.q, joint.v) for joint in self.mechanism.joints}
+
+    def neutral(self) -> Array:
+        """The configuration in which every joint's child coincides with its origin."""
+        parts = [joint.model.neutral() for joint in self.mechanism.joints]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
+        """Configurations drawn within finite joint limits, quaternions uniformly; shape (nq,) or (*size, nq)."""
+        rng = np.random.default_rng(rng)
+        shape = () if size is None else tuple(np.atleast_1d(size))
+        result = np.empty((*shape, self.nq))
+        for index in np.ndindex(shape):
+            for joint in self.mechanism.joints:
+                q = joint.model.random(rng)
+                low, high = joint.limits.lower, joint.limits.upper
+                if joint.nq == joint.nv:
+                    bounded = np.isfinite(low) & np.isfinite(high)
+                    q = np.where(bounded, rng.uniform(np.where(bounded, low, 0), np.where(bounded, high, 1)), q)
+                result[(*index, joint.q)] = q
+        return result
+
+    def integrate(self, q: Any, v: Any, dt: Any = 1.0) -> Array:
+        """Move from q with constant velocity v for the time dt, on the manifold: quaternions stay unit."""
+        q, v = state_array("q", q, self.nq), state_array("v", v, self.nv)
+        d = v * np.asarray(dt, dtype=float)[..., None]
+        return each_state(lambda q, d: kinematics.integrate(self.mechanism, q, d), (q, d), (self.nq,))
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The constant velocity that leads from q0 to q1 in unit time."""
+        q0, q1 = state_array("q0", q0, self.nq), state_array("q1", q1, self.nq)
+        return each_state(lambda a, b: kinematics.difference(self.mechanism, a, b), (q0, q1), (self.nv,))
+
+    def normalize(self, q: Any) -> Array:
+        """q with its quaternions made unit; a zero quaternion is an error."""
+        q = state_array("q", q, self.nq).copy()
+        for joint in self.mechanism.joints:
+            if joint.nq != joint.nv:
+                part = q[..., joint.q]
+                norms = np.linalg.norm(part[..., -4:], axis=-1, keepdims=True)
+                if np.any(norms == 0):
+                    raise InputError(f"joint {joint.name!r}: its quaternion is zero; a unit (x, y, z, w) is wanted")
+                part[..., -4:] /= norms
+        return q
+
+
+__all__ = ["ShapeAnswers"]
