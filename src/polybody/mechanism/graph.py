@@ -45,15 +45,15 @@ def walk(description: Description) -> Iterator[Step]:
         incident[joint.parent].append(joint)
         incident[joint.child].append(joint)
     reached = {WORLD}
-    stack = [(WORLD, joint, None) for joint in reversed(incident[WORLD])]
+    stack = [(WORLD, joint) for joint in reversed(incident[WORLD])]
     while stack:
-        near, joint, _ = stack.pop()
+        near, joint = stack.pop()
         far = joint.child if joint.parent == near else joint.parent
         if far in reached:
             raise InputError(_cycle_message(description, joint))
         reached.add(far)
         yield Step(joint, near, far, joint.parent != near)
-        stack.extend((far, other, joint) for other in reversed(incident[far]) if other is not joint)
+        stack.extend((far, other) for other in reversed(incident[far]) if other is not joint)
     missed = [body.name for body in description.bodies if body.name not in reached]
     if missed:
         raise InputError(_unreached_message(description, missed))

@@ -1,0 +1,137 @@
+"""The constants of one link, and how vectors cross its joint.
+
+Twists t_i = [ω_i; v_i] and wrenches w_i = [n_i; f_i] of body i are in the axes of body i, at the origin O_i of its
+frame. (The paper takes the mass centre C_i and leaves the axes open; any point fixed in the body serves in (12)-(55),
+and at O_i the propagation uses the joint's own constants, of which many are zero.) With j = parent(i), R the rotation
+and r = O_i − O_j the position of body i in body j:
+
+    t_i = B_ij t_j + p_i θ̇_i:   ω_i = Rᵀω_j + …,   v_i = Rᵀ(v_j + ω_j × r) + …               (12), (13)
+    B_ijᵀ w_i:                   f = R f_i,         n = R n_i + r × f
+
+R is kept as two factors, the constant placement and the joint's own turning: a joint about a coordinate axis turns two
+components only, and a placement by right angles costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Array, Domain
+from polybody.algebra.rotations import cross, skew
+from polybody.mechanism.mechanism import GROUND, Mechanism, TreeBody, TreeJoint
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Constants of joint i and body i as arrays of a domain."""
+
+    parent: int
+    placement: Array  # 3×3, joint frame in the parent body
+    offset: Array  # 3, origin of the joint frame in the parent body
+    mass: Any
+    moment: Array  # m c, 3
+    inertia: Array  # 3×3 about O_i
+    armature: Array  # r×r
+    joint: TreeJoint
+
+
+@dataclass(frozen=True, eq=False)
+class Crossing:
+    """The joint's configuration: everything needed to carry vectors across it."""
+
+    factors: tuple[Array, Array]  # R = placement · turning
+    r: Array  # O_i − O_j in axes of j
+    H: Array  # 6×r joint map in axes of i: the paper's p_i
+    trivial: bool  # placement is the identity
+
+    def to_parent(self, x: Array) -> Array:
+        """R x: components in j of a vector given in i."""
+        x = self.factors[1] @ x
+        return x if self.trivial else self.factors[0] @ x
+
+    def to_child(self, x: Array) -> Array:
+        """Rᵀ x: components in i of a vector given in j."""
+        return self.factors[1].T @ (x if self.trivial else self.factors[0].T @ x)
+
+    def turned(self, A: Array) -> Array:
+        """R A Rᵀ of a symmetric 3×3 matrix: computed above the diagonal, mirrored below."""
+        A = symmetric_product(self.factors[1], A)
+        return A if self.trivial else symmetric_product(self.factors[0], A)
+
+    def turned_general(self, A: Array) -> Array:
+        """R A Rᵀ of any 3×3 matrix."""
+        A = self.factors[1] @ A @ self.factors[1].T
+        return A if self.trivial else self.factors[0] @ A @ self.factors[0].T
+
+    def wrench_to_parent(self, n: Array, f: Array) -> tuple[Array, Array]:
+        """B_ijᵀ [n; f]."""
+        f = self.to_parent(f)
+        return self.to_parent(n) + cross(self.r, f), f
+
+
+def link(joint: TreeJoint, body: TreeBody, armature: Array, *, domain: Domain) -> Link:
+    """The constants of joint i and its body."""
+    return Link(
+        parent=joint.parent,
+        placement=domain.array(joint.rotation),
+        offset=domain.array(joint.position),
+        mass=domain.const(body.mass),
+        moment=domain.array(body.com) * domain.const(body.mass),
+        inertia=_about_origin(body, domain),
+        armature=domain.array(armature[joint.v, joint.v]),
+        joint=joint,
+    )
+
+
+def _about_origin(body: TreeBody, domain: Domain) -> Array:
+    c = skew(domain.array(body.com), domain=domain)
+    return domain.array(body.inertia) - (c @ c) * domain.const(body.mass)
+
+
+def links(mechanism: Mechanism, *, domain: Domain) -> list[Link]:
+    """The constants of every link, in the order of the joints."""
+    pairs = zip(mechanism.joints, mechanism.bodies, strict=True)
+    return [link(joint, body, mechanism.armature, domain=domain) for joint, body in pairs]
+
+
+def crossing(one: Link, q: Array, *, domain: Domain) -> Crossing:
+    """Joint i at its configuration; q is the joint's own slice."""
+    turning, slide = one.joint.model.configuration(q, domain=domain)
+    trivial = not _differs(one.placement, domain)
+    r = one.offset + (slide if trivial else one.placement @ slide)
+    H = one.joint.model.velocity_map(q, domain=domain)
+    return Crossing((one.placement, turning), r, H, trivial)
+
+
+def _differs(placement: Array, domain: Domain) -> bool:
+    return not all(domain.is_zero(x) for x in (placement - domain.eye(3)).ravel())
+
+
+def crossings(mechanism: Mechanism, chain: list[Link], q: Array, *, domain: Domain) -> list[Crossing]:
+    """Every joint at its configuration."""
+    return [crossing(one, q[joint.q], domain=domain) for one, joint in zip(chain, mechanism.joints, strict=True)]
+
+
+def symmetric_product(R: Array, A: Array) -> Array:
+    """R A Rᵀ for symmetric A, with the lower triangle mirrored instead of computed."""
+    half = R @ A
+    result = np.empty((3, 3), dtype=half.dtype)
+    for i in range(3):
+        for j in range(i, 3):
+            result[i, j] = result[j, i] = half[i] @ R[j]
+    return result
+
+
+def world_rotations(chain: list[Link], across: list[Crossing]) -> list[Array]:
+    """Rotation of every body in the world; needed only where world-axes wrenches act."""
+    result: list[Array] = []
+    for one, step in zip(chain, across, strict=True):
+        R = step.factors[1] if step.trivial else step.factors[0] @ step.factors[1]
+        result.append(R if one.parent == GROUND else result[one.parent] @ R)
+    return result
+
+
+__all__ = ["Crossing", "Link", "crossing", "crossings", "link", "links", "symmetric_product", "world_rotations"]
