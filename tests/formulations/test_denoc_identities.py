@@ -1,0 +1,115 @@
+"""Physical identities of Saha's recursions on random trees with every joint kind."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import random_tree
+
+from polybody.algebra.domains import FLOAT
+from polybody.algebra.jets import JetDomain
+from polybody.formulations import denoc
+from polybody.mechanism import kinematics, mechanism_from
+from polybody.mechanism.energy import energy, momentum
+
+JETS = JetDomain(FLOAT)
+SEEDS = range(12)
+
+
+def tree(seed: int, **options):
+    rng = np.random.default_rng(seed)
+    mechanism = mechanism_from(random_tree(rng, int(rng.integers(3, 9)), **options))
+    q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
+    v, a = rng.normal(size=(2, mechanism.nv))
+    return mechanism, q, v, a, rng
+
+
+def scale(*arrays) -> float:
+    return 1.0 + max(float(np.abs(x).max(initial=0.0)) for x in arrays)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forward_undoes_inverse(seed):
+    mechanism, q, v, a, rng = tree(seed)
+    wrenches = rng.normal(size=(len(mechanism.bodies), 6))
+    tau = denoc.inverse_dynamics(mechanism, q, v, a, wrenches)
+    back = denoc.forward_dynamics(mechanism, q, v, tau, wrenches)
+    np.testing.assert_allclose(back, a, atol=1e-10 * scale(a, tau))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_inverse_dynamics_is_mass_matrix_times_acceleration_plus_bias_minus_passive(seed):
+    mechanism, q, v, a, _ = tree(seed)
+    tau = denoc.inverse_dynamics(mechanism, q, v, a)
+    parts = (
+        denoc.mass_matrix(mechanism, q) @ a
+        + denoc.bias_forces(mechanism, q, v)
+        - denoc.passive_forces(mechanism, q, v)
+    )
+    np.testing.assert_allclose(parts, tau, atol=1e-11 * scale(tau))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_convective_matrix_times_velocity_is_bias_without_gravity(seed):
+    mechanism, q, v, _, _ = tree(seed)
+    C = denoc.coriolis_matrix(mechanism, q, v)
+    bias = denoc.bias_forces(mechanism, q, v, gravity=np.zeros(3))
+    np.testing.assert_allclose(C @ v, bias, atol=1e-11 * scale(bias))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mass_matrix_rate_minus_twice_convective_matrix_is_skew(seed):
+    mechanism, q, v, _, _ = tree(seed)
+    moved = JETS.lift(q, kinematics.rate(mechanism, q, v))
+    M_dot = JETS.rates(denoc.mass_matrix(mechanism, moved, domain=JETS))
+    S = M_dot - 2 * denoc.coriolis_matrix(mechanism, q, v)
+    np.testing.assert_allclose(S, -S.T, atol=1e-11 * scale(M_dot))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_joint_power_and_damping_equal_energy_rate(seed):
+    mechanism, q, v, a, _ = tree(seed)
+    tau = denoc.inverse_dynamics(mechanism, q, v, a)
+    moved, quicker = JETS.lift(q, kinematics.rate(mechanism, q, v)), JETS.lift(v, a)
+    kinetic, potential = energy(mechanism, moved, quicker, domain=JETS)
+    spring_only = denoc.passive_forces(mechanism, q, 0 * v)
+    loss = (denoc.passive_forces(mechanism, q, v) - spring_only) @ v
+    power = tau @ v + loss
+    np.testing.assert_allclose(power, kinetic.rate + potential.rate, atol=1e-10 * scale(tau @ v, kinetic.rate))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_udu_of_mass_matrix(seed):
+    mechanism, q, *_ = tree(seed)
+    U, D = denoc.udu(mechanism, q)
+    M = denoc.mass_matrix(mechanism, q)
+    np.testing.assert_allclose(U @ D @ U.T, M, atol=1e-11 * scale(M))
+    np.testing.assert_array_equal(np.tril(U, -1), 0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_denoc_matrices_give_mass_matrix_and_twists(seed):
+    mechanism, q, v, _, _ = tree(seed)
+    N_l, N_d = denoc.denoc_matrices(mechanism, q)
+    N, M = N_l @ N_d, denoc.generalized_mass(mechanism)
+    np.testing.assert_allclose(
+        N.T @ M @ N + mechanism.armature, denoc.mass_matrix(mechanism, q), atol=1e-11 * scale(N.T @ M @ N)
+    )
+    twists = np.concatenate(kinematics.body_twists(mechanism, q, v))
+    np.testing.assert_allclose(N @ v, twists, atol=1e-12 * scale(twists))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kinetic_energy_is_half_the_quadratic_form_of_the_mass_matrix(seed):
+    mechanism, q, v, _, _ = tree(seed)
+    kinetic, _ = energy(mechanism, q, v)
+    np.testing.assert_allclose(v @ denoc.mass_matrix(mechanism, q) @ v / 2, kinetic, rtol=1e-11)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_linear_momentum_is_mass_times_velocity_of_the_center_of_mass(seed):
+    mechanism, q, v, _, _ = tree(seed)
+    moved = JETS.lift(q, kinematics.rate(mechanism, q, v))
+    velocity = JETS.rates(kinematics.center_of_mass(mechanism, moved, domain=JETS))
+    linear = momentum(mechanism, q, v)[3:]
+    np.testing.assert_allclose(linear, sum(b.mass for b in mechanism.bodies) * velocity, atol=1e-11 * scale(linear))
