@@ -1,0 +1,97 @@
+"""Reading attributes of XML elements, collecting every problem instead of stopping at the first.
+
+Each problem is one line, "file.urdf:42: what is wrong; what would be right". A reader asks for fields, gets a harmless
+default where one is missing or malformed, goes on, and at the end calls `raise_problems`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from polybody.errors import InputError
+
+#: Messages listed in one error; a file that is wrong in more places is wrong for one reason.
+MOST_LISTED = 50
+
+
+class Fields:
+    """Access to elements of one file, with its list of problems."""
+
+    def __init__(self, file_name: str) -> None:
+        self.file_name = file_name
+        self.problems: list[str] = []
+
+    def source(self, element: Any) -> str:
+        """ "file.urdf:42": where the element stands."""
+        return f"{self.file_name}:{element.sourceline}"
+
+    def problem(self, element: Any, text: str) -> None:
+        self.problems.append(f"{self.source(element)}: {text}")
+
+    def raise_problems(self) -> None:
+        """Raise one InputError that lists all problems, if there are any."""
+        if not self.problems:
+            return
+        listed = self.problems[:MOST_LISTED]
+        if len(self.problems) > MOST_LISTED:
+            listed = [*listed, f"… and {len(self.problems) - MOST_LISTED} more problems"]
+        raise InputError("\n".join(listed))
+
+    def child(self, element: Any, tag: str, *, owner: str) -> Any | None:
+        """The only child with that tag, or None; a second one is a problem."""
+        found = element.findall(tag)
+        if len(found) > 1:
+            self.problem(found[1], f"{owner} has {len(found)} <{tag}> elements; one is wanted")
+        return found[0] if found else None
+
+    def name(self, element: Any, what: str, attribute: str = "name") -> str:
+        """A name that must be there and must not be empty; "" after a problem."""
+        name = (element.get(attribute) or "").strip()
+        if not name:
+            self.problem(element, f"{what} needs the attribute {attribute!r}, a name that is not empty")
+        return name
+
+    def numbers(
+        self, element: Any, attribute: str, default: tuple[float, ...], *, owner: str, infinite: bool = False
+    ) -> tuple[float, ...]:
+        """As many numbers as `default` has, or the default where the attribute is absent."""
+        text = element.get(attribute)
+        if text is None:
+            return default
+        words = text.split()
+        try:
+            values = tuple(float(word) for word in words)
+        except ValueError:
+            what = f"{_wanted(default)}{_hint(text)}"
+            self.problem(element, f"{owner}: <{element.tag} {attribute}={text!r}> is not {what}")
+            return default
+        if len(values) != len(default):
+            self.problem(
+                element, f"{owner}: <{element.tag} {attribute}={text!r}> has {len(values)} numbers, "
+                f"wanted {_wanted(default)}"
+            )
+            return default
+        if not all(math.isfinite(x) or (infinite and not math.isnan(x)) for x in values):
+            self.problem(element, f"{owner}: <{element.tag} {attribute}={text!r}> must be finite")
+            return default
+        return values
+
+    def number(
+        self, element: Any, attribute: str, default: float | None, *, owner: str, infinite: bool = False
+    ) -> float:
+        """One number; with no default its absence is a problem."""
+        if default is None and element.get(attribute) is None:
+            self.problem(element, f"{owner}: <{element.tag}> needs the attribute {attribute!r}, a number")
+        return self.numbers(element, attribute, (default or 0.0,), owner=owner, infinite=infinite)[0]
+
+
+def _wanted(default: tuple[float, ...]) -> str:
+    return "a number" if len(default) == 1 else f"{len(default)} numbers"
+
+
+def _hint(text: str) -> str:
+    return " (an unexpanded xacro expression: run xacro on the file first)" if "${" in text or "$(" in text else ""
+
+
+__all__ = ["Fields"]
