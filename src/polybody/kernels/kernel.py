@@ -1,0 +1,251 @@
+"""A compiled function of arrays: `kernel(*arrays)` on any batch of states.
+
+`build` compiles a straight-line kernel from a CasADi function; `scan.build` compiles a rolled one. Both give a
+`Kernel`, whose call is, in this order of cost:
+
+1. `Kernel.call`, a builtin: a lone state of plain float64 arrays never enters Python code;
+2. anything else comes to `Kernel.batch`: arguments checked, broadcast by strides, shared among threads, GIL released.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.kernels import arrays, machine, pool, rows, runtime, tape
+from polybody.kernels.target import Target, host
+
+CODE_VERSION = "1"  # change it when the same key must give other machine code
+NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to decide how many threads are worth it
+WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
+
+Ports = Sequence[tuple[str, int]]
+Shapes = Sequence[tuple[str, tuple[int, ...]]]
+
+
+class Program:
+    """Loaded machine code of one body, shared by every kernel of the same key."""
+
+    def __init__(self, code: bytes, nodes: int, scratch: int) -> None:
+        self.loaded = machine.Loaded(code, ["body"])
+        self.body = self.loaded.addresses["body"]
+        self.nodes = nodes
+        self.scratch = scratch
+
+
+class Kernel:
+    """A compiled function. `inputs` are (name, size) pairs, `outputs` (name, shape) pairs, row-major."""
+
+    def __init__(self, name: str, inputs: Ports, outputs: Shapes, program: Program, target: Target) -> None:
+        self.name = name
+        self.inputs = tuple((str(n), int(s)) for n, s in inputs)
+        self.outputs = tuple((str(n), tuple(int(k) for k in shape)) for n, shape in outputs)
+        self.lanes = target.lanes
+        self.nodes = program.nodes
+        self._program = program
+        self._runtime = _runtime(target)
+        self._run = runtime.RUN_TYPE(self._runtime.addresses["run"])
+        self._memory = threading.local()
+        self._libm = machine.libm_table()
+        self.call: Callable[..., Any] = self.fast(self.batch, name)
+
+    def __call__(self, *values: Any, out: Any = None, check: bool = False) -> Any:
+        """Evaluate; see `batch`."""
+        if out is None and not check:
+            return self.call(*values)
+        return self.batch(*values, out=out, check=check)
+
+    def fast(self, fallback: Callable[..., Any], name: str | None = None, doc: str = "") -> Callable[..., Any]:
+        """A callable that computes a lone plain state itself and passes any other call to `fallback`, unchanged.
+
+        Stored as an attribute of an instance it replaces a method whose slow path is `fallback`.
+        """
+        if "lone" not in self._runtime.addresses:
+            return fallback
+        return runtime.make_builtin(
+            lone=self._runtime.addresses["lone"],
+            body=self._program.body,
+            scratch=np.empty(self._program.scratch // 8 + 8),
+            input_sizes=[size for _, size in self.inputs],
+            output_shapes=[shape for _, shape in self.outputs],
+            fallback=fallback,
+            name=name or self.name,
+            doc=doc,
+            alive=(self._program, self._runtime),
+        )
+
+    def batch(self, *values: Any, out: Any = None, check: bool = False) -> Any:
+        """Evaluate on arrays (..., size): leading dimensions broadcast; one array or a tuple (..., *shape) comes back.
+
+        `out` takes the results in place; `check` refuses arguments that are not finite.
+        """
+        if len(values) != len(self.inputs):
+            wanted = ", ".join(f"{n} (..., {s})" for n, s in self.inputs)
+            raise InputError(f"{self.name} got {len(values)} arguments; wanted {len(self.inputs)}: {wanted}")
+        labels = [n for n, _ in self.inputs]
+        given = [arrays.as_argument(v, n, s) for v, (n, s) in zip(values, self.inputs, strict=True)]
+        batch = arrays.batch_shape(given, labels)
+        if check:
+            arrays.refuse_non_finite(given, labels)
+        results = self._results(batch, out)
+        if math.prod(batch):
+            self._evaluate(batch, given, results)
+        if out is not None:
+            return out
+        # As NumPy does: a lone number comes back as a scalar, not as an array without dimensions.
+        returned = tuple(r[()] if r.ndim == 0 else r for r in results)
+        return returned[0] if len(returned) == 1 else returned
+
+    def _results(self, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
+        if out is None:
+            return [np.empty(batch + shape) for _, shape in self.outputs]
+        given = out if isinstance(out, tuple | list) else (out,)
+        if len(given) != len(self.outputs):
+            raise InputError(f"out holds {len(given)} arrays; {self.name} has {len(self.outputs)} results")
+        labels = ["out" if len(given) == 1 else f"out[{j}] ({n})" for j, (n, _) in enumerate(self.outputs)]
+        return [
+            arrays.as_output(value, label, batch + shape)
+            for value, label, (_, shape) in zip(given, labels, self.outputs, strict=True)
+        ]
+
+    def _evaluate(self, batch: tuple[int, ...], given: list[np.ndarray], results: list[np.ndarray]) -> None:
+        """Convert what the body cannot use as it is, in pieces if that is much, and run."""
+        leading = len(batch)
+        convert = [not arrays.plain(a, a.ndim - 1) for a in given]
+        shared = arrays.overlap(results, given)
+        stage = [s or not arrays.plain(r, leading) for r, s in zip(results, shared, strict=True)]
+        if any(shared) and any(convert + stage):
+            # Pieces written early could be read late: take the arguments aside first.
+            given = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in given]
+        cost = sum(8 * a.size for a, c in zip(given, convert, strict=True) if c)
+        cost += sum(8 * r.size for r, s in zip(results, stage, strict=True) if s)
+        if cost > arrays.PIECE and max(batch) > 1:
+            axis, parts = arrays.pieces(batch, cost)
+            for part in parts:
+                less = (*batch[:axis], part.stop - part.start, *batch[axis + 1 :])
+                some = [arrays.cut(a, leading, 1, axis, part) for a in given]
+                into = [
+                    arrays.cut(r, leading, len(shape), axis, part)
+                    for r, (_, shape) in zip(results, self.outputs, strict=True)
+                ]
+                self._evaluate(less, some, into)
+            return
+        sources = [np.ascontiguousarray(a, dtype=np.float64) if c else a for a, c in zip(given, convert, strict=True)]
+        targets = [np.empty(r.shape) if s else r for r, s in zip(results, stage, strict=True)]
+        self._execute(batch, sources, targets)
+        for r, t, staged in zip(results, targets, stage, strict=True):
+            if staged:
+                np.copyto(r, t, casting="same_kind")
+
+    def _execute(self, batch: tuple[int, ...], sources: list[np.ndarray], targets: list[np.ndarray]) -> None:
+        """Hand addresses and strides to the machine code, by as many threads as pay."""
+        steps = [arrays.batch_strides(a, batch, 1) for a in sources]
+        steps += [arrays.batch_strides(t, batch, len(s)) for t, (_, s) in zip(targets, self.outputs, strict=True)]
+        extents, kept = arrays.collapse(batch, steps)
+        shape = np.array(extents, dtype=np.int64)
+        strides = np.array(kept, dtype=np.int64)
+        base = np.array([a.ctypes.data for a in (*sources, *targets)], dtype=np.uint64)
+        states = math.prod(extents)
+
+        def work(lo: int, hi: int) -> None:
+            self._run(
+                self._program.body, self._libm.ctypes.data, self._scratch(), lo, hi, len(base), len(extents),
+                shape.ctypes.data, base.ctypes.data, strides.ctypes.data,
+            )  # fmt: skip
+
+        worth = int(states * self.nodes * NANOSECONDS_A_NODE / WORTH_A_THREAD)
+        workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes)))
+        pool.share(states, self.lanes, workers, work)
+
+    def _scratch(self) -> int:
+        """This thread's working memory for bodies that need one."""
+        if not self._program.scratch:
+            return 0
+        memory = getattr(self._memory, "array", None)
+        if memory is None:
+            memory = self._memory.array = np.empty(self._program.scratch // 8 + 8)
+        return memory.ctypes.data
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{n}[{s}]" for n, s in self.inputs)
+        results = ", ".join(f"{n}{list(s)}" for n, s in self.outputs)
+        return f"<Kernel {self.name}({arguments}) -> {results}; {self.nodes} operations, {self.lanes} lanes>"
+
+
+_runtimes: dict[Target, machine.Loaded] = {}
+_programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+_lock = threading.RLock()
+
+
+def _runtime(target: Target) -> machine.Loaded:
+    with _lock:
+        if target not in _runtimes:
+            names = ["run", "lone"] if runtime.can_be_called_alone() else ["run"]
+            _runtimes[target] = machine.Loaded(machine.assemble(runtime.text(target), target), names)
+        return _runtimes[target]
+
+
+def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
+    """The name of compiled code: a hash of everything it depends on."""
+    raw = key.encode() if isinstance(key, str) else bytes(key)
+    facts = [kind, CODE_VERSION, version("casadi"), version("llvmlite"), target.describe(), repr(list(parts))]
+    h = hashlib.sha256("\0".join(facts).encode())
+    h.update(b"\0" + raw)
+    return h.hexdigest()
+
+
+def program(name: str, make: Callable[[], tuple[bytes, int, int]]) -> Program:
+    """The program of this digest: from this process, or made by `make() -> (object code, nodes, scratch bytes)`."""
+    with _lock:
+        found = _programs.get(name)
+        if found is None:
+            found = _programs[name] = Program(*make())
+        return found
+
+
+def build(
+    name: str,
+    inputs: Ports,
+    outputs: Shapes,
+    trace: Callable[[], ca.Function],
+    key: bytes | str,
+    *,
+    lanes: int | None = None,
+    target: Target | None = None,
+) -> Kernel:
+    """A straight-line kernel.
+
+    `trace()` is called only if the code is not known yet. It returns a CasADi SX function with one dense column for
+    each of `inputs` (name, size) and one for each of `outputs` (name, shape), the latter flattened row-major. `key`
+    names everything the traced function depends on.
+    """
+    chosen = (target or host()).with_lanes(lanes)
+
+    def make() -> tuple[bytes, int, int]:
+        function = trace()
+        _check_function(name, function, [s for _, s in inputs], [math.prod(s) for _, s in outputs])
+        traced = tape.from_function(function)
+        code = machine.assemble(rows.body_text(traced, chosen), chosen)
+        return code, sum(op >= 0 for op, _, _ in traced.nodes), 0
+
+    title = digest("straight", key, chosen, [name, *inputs, *outputs])
+    return Kernel(name, inputs, outputs, program(title, make), chosen)
+
+
+def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:
+    found_in = [function.numel_in(k) for k in range(function.n_in())]
+    found_out = [function.numel_out(k) for k in range(function.n_out())]
+    if found_in != sizes_in or found_out != sizes_out:
+        raise InputError(
+            f"the function traced for {name} has input sizes {found_in} and output sizes {found_out}; "
+            f"wanted {sizes_in} and {sizes_out}"
+        )

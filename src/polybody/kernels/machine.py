@@ -1,0 +1,67 @@
+"""LLVM text to object code, and object code to addresses one can call.
+
+Object code holds no external symbols (functions of libm come through a table), so that it can be kept on disk and
+loaded by another process as it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import functools
+import sys
+import threading
+from collections.abc import Sequence
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from polybody.kernels.emit import LIBM
+from polybody.kernels.target import Target, host, initialise_llvm
+
+_lock = threading.Lock()  # llvmlite's binding is not safe to enter from two threads
+
+
+@functools.cache
+def _machine(target: Target, level: int) -> llvm.TargetMachine:
+    initialise_llvm()
+    chosen = llvm.Target.from_triple(target.triple)
+    return chosen.create_target_machine(cpu=target.cpu, features=target.features, opt=level, jit=True)
+
+
+def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
+    """Object code of a module."""
+    with _lock:
+        module = llvm.parse_assembly(text)
+        module.verify()
+        return _machine(target, level).emit_object(module)
+
+
+class Loaded:
+    """Object code in memory; alive as long as this object is."""
+
+    def __init__(self, code: bytes, names: Sequence[str]) -> None:
+        with _lock:
+            if sys.platform == "win32":  # frames above a page are probed by a function that only ntdll has
+                address = ctypes.cast(ctypes.WinDLL("ntdll").__chkstk, ctypes.c_void_p).value
+                llvm.add_symbol("__chkstk", address)
+            machine = llvm.Target.from_triple(host().triple).create_target_machine(jit=True)
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            self._object = llvm.ObjectFileRef.from_data(code)
+            self._engine.add_object_file(self._object)
+            self._engine.finalize_object()
+            self.addresses = {name: self._engine.get_function_address(name) for name in names}
+        for name, address in self.addresses.items():
+            if not address:
+                raise RuntimeError(f"compiled code has no function {name}")
+
+
+@functools.cache
+def libm_table() -> np.ndarray:
+    """Addresses of the functions in `LIBM`, in that order."""
+    if sys.platform == "win32":
+        library = ctypes.CDLL("ucrtbase")
+    else:
+        library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in LIBM]
+    return np.array(addresses, dtype=np.uint64)

@@ -1,0 +1,147 @@
+"""Rows of states to lanes and back: the transposition at both ends of a straight-line kernel.
+
+A compiled body has the signature `void body(ptr *rows, ptr *libm, ptr scratch)`. `rows` holds, for each argument and
+then for each output, `lanes` addresses: where lane l finds (or puts) its row of numbers. Lanes may share a row: a
+broadcast argument has one row for all, and the last block of a batch repeats its last state, so that nothing outside
+the arrays is read or written and no second body for remainders exists.
+
+Columns go in groups of `width` ≤ 4: `width` loads of neighbouring numbers from each row, then a square transposition by
+log₂(width) rounds of shuffles. A last, incomplete group overlaps the one before it instead of reading past the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from polybody.kernels.emit import Code, emit_nodes, support_text
+from polybody.kernels.tape import Tape
+from polybody.kernels.target import Target
+
+
+def _groups(size: int, lanes: int) -> tuple[int, list[int]]:
+    """(width, first columns) of the groups that cover `size` columns."""
+    width = 1
+    while width * 2 <= min(size, lanes, 4):
+        width *= 2
+    starts = list(range(0, size - width + 1, width))
+    if starts and starts[-1] + width < size:
+        starts.append(size - width)
+    return width, starts
+
+
+class RowPorts:
+    """Inputs and outputs as rows of the caller's arrays."""
+
+    def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], lanes: int) -> None:
+        self.lanes = lanes
+        self.sizes = [*input_sizes, *output_sizes]
+        self.first_output = len(input_sizes)
+        self.groups = [_groups(size, lanes) for size in self.sizes]
+        self.values: dict[tuple[int, int], str] = {}
+        self.waiting: dict[tuple[int, int], dict[int, str]] = {}
+
+    def _row(self, code: Code, port: int, lane: int) -> str:
+        address = code.add(f"getelementptr ptr, ptr %rows, i64 {port * self.lanes + lane}")
+        return code.add(f"load ptr, ptr {address}, !invariant.load !1")
+
+    def read(self, code: Code, argument: int, element: int) -> str:
+        if (argument, element) not in self.values:
+            width, starts = self.groups[argument]
+            start = starts[min(element // width, len(starts) - 1)]
+            for k, value in enumerate(self._load_group(code, argument, start, width)):
+                self.values.setdefault((argument, start + k), value)
+        return self.values[argument, element]
+
+    def _load_group(self, code: Code, argument: int, start: int, width: int) -> list[str]:
+        small = f"<{width} x double>"
+        squares = []
+        for first in range(0, self.lanes, width):
+            pieces = []
+            for lane in range(first, first + width):
+                row = self._row(code, argument, lane)
+                place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
+                pieces.append(code.add(f"load {small}, ptr {place}, align 8, !alias.scope !3"))
+            squares.append(_transpose(code, pieces, width))
+        return [_concatenate(code, [square[k] for square in squares], width) for k in range(width)]
+
+    def write(self, code: Code, output: int, element: int, value: str) -> None:
+        port = self.first_output + output
+        width, starts = self.groups[port]
+        for start in starts:
+            if start <= element < start + width:
+                group = self.waiting.setdefault((port, start), {})
+                group[element - start] = value
+                if len(group) == width:
+                    self._store_group(code, port, start, [group[k] for k in range(width)], width)
+                    del self.waiting[port, start]
+
+    def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
+        small = f"<{width} x double>"
+        for first in range(0, self.lanes, width):
+            square = [_slice(code, column, first, width) for column in columns]
+            for k, piece in enumerate(_transpose(code, square, width)):
+                row = self._row(code, port, first + k)
+                place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
+                code.do(f"store {small} {piece}, ptr {place}, align 8, !noalias !3")
+
+
+def _shuffle(code: Code, a: str, b: str, length: int, picks: Sequence[int]) -> str:
+    mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {p}" for p in picks) + ">"
+    t = f"<{length} x double>"
+    return code.add(f"shufflevector {t} {a}, {t} {b}, {mask}")
+
+
+def _transpose(code: Code, rows: list[str], width: int) -> list[str]:
+    """The transpose of a square of `width` vectors: rounds of two-by-two block exchanges."""
+    half = 1
+    while half < width:
+        picked = list(rows)
+        low = [(i - half + width) if i & half else i for i in range(width)]
+        high = [(i + width) if i & half else i + half for i in range(width)]
+        for i in range(width):
+            if not i & half:
+                picked[i] = _shuffle(code, rows[i], rows[i + half], width, low)
+                picked[i + half] = _shuffle(code, rows[i], rows[i + half], width, high)
+        rows = picked
+        half *= 2
+    return rows
+
+
+def _concatenate(code: Code, parts: list[str], width: int) -> str:
+    while len(parts) > 1:
+        picks = range(2 * width)
+        parts = [_shuffle(code, parts[k], parts[k + 1], width, picks) for k in range(0, len(parts), 2)]
+        width *= 2
+    return parts[0]
+
+
+def _slice(code: Code, value: str, first: int, width: int) -> str:
+    lanes = code.target.lanes
+    if width == lanes:
+        return value
+    return _shuffle(code, value, value, lanes, range(first, first + width))
+
+
+def body_text(tape: Tape, target: Target) -> str:
+    """The module of a straight-line kernel: its function is `body`."""
+    code = Code(target)
+    ports = RowPorts(tape.input_sizes, [len(nodes) for nodes in tape.outputs], target.lanes)
+    emit_nodes(code, tape, ports)
+    width = 64 * target.lanes
+    attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
+    return "\n".join(
+        [
+            f'target triple = "{target.triple}"',
+            f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {attributes} {{",
+            "entry:",
+            *code.allocas,
+            *code.lines,
+            "  ret void",
+            "}",
+            support_text(target),
+            "!1 = !{}",
+            '!2 = distinct !{!2, !"rows"}',
+            '!4 = distinct !{!4, !2, !"inputs"}',
+            "!3 = !{!4}",
+        ]
+    )

@@ -1,0 +1,230 @@
+"""A CasADi function's instruction list as static single assignments, and the order they are computed in.
+
+CasADi's list reuses work registers. Here every instruction becomes one node `(op, a, b)` that is assigned once; equal
+nodes are shared (value numbering), so that a repeated sine is computed once; nodes that no output needs vanish.
+
+Sine, cosine and the other functions that are not a few machine instructions are *mapped*: all those whose arguments are
+known at the same time form a `Wave`, are evaluated by one small loop over memory, and are read back where they are
+used. `schedule` orders the rest depth-first from the outputs, so that a value is computed shortly before its use.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from polybody.errors import InputError
+
+INPUT = -1  # a = argument index, b = element
+CONST = -2  # a = the number
+
+COMMUTATIVE = frozenset({ca.OP_ADD, ca.OP_MUL, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX})
+UNARY = frozenset(
+    {
+        ca.OP_NEG, ca.OP_EXP, ca.OP_LOG, ca.OP_SQRT, ca.OP_SQ, ca.OP_TWICE, ca.OP_SIN, ca.OP_COS, ca.OP_TAN, ca.OP_ASIN,
+        ca.OP_ACOS, ca.OP_ATAN, ca.OP_NOT, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FABS, ca.OP_SIGN, ca.OP_ERF, ca.OP_INV,
+        ca.OP_SINH, ca.OP_COSH, ca.OP_TANH, ca.OP_ASINH, ca.OP_ACOSH, ca.OP_ATANH, ca.OP_LOG1P,
+        ca.OP_EXPM1,
+    }
+)  # fmt: skip
+BINARY = frozenset(
+    {
+        ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE,
+        ca.OP_AND, ca.OP_OR, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN, ca.OP_IF_ELSE_ZERO, ca.OP_FMIN, ca.OP_FMAX,
+        ca.OP_ATAN2, ca.OP_HYPOT,
+    }
+)  # fmt: skip
+PASS_THROUGH = frozenset({ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME, ca.OP_MONITOR})
+
+MAPPED_UNARY: dict[int, str] = {
+    ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos", ca.OP_ATAN: "atan", ca.OP_EXP: "exp", ca.OP_LOG: "log",
+    ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh", ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh",
+    ca.OP_ATANH: "atanh", ca.OP_EXPM1: "expm1", ca.OP_LOG1P: "log1p", ca.OP_ERF: "erf",
+}  # fmt: skip
+MAPPED_BINARY: dict[int, str] = {
+    ca.OP_POW: "pow", ca.OP_CONSTPOW: "pow", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder", ca.OP_ATAN2: "atan2",
+    ca.OP_HYPOT: "hypot",
+}  # fmt: skip
+SINCOS = "sincos"
+
+
+# Functions evaluated together: name -> argument nodes -> the nodes that are their results (sine and cosine share a
+# call).
+Wave = dict[str, dict[tuple[int, ...], list[int]]]
+
+
+@dataclass
+class Tape:
+    """Nodes assigned once. `outputs[j][i]` is the node of element i of output j."""
+
+    nodes: list[tuple[int, float, float]]
+    outputs: list[list[int]]
+    input_sizes: list[int]
+
+    def arguments(self, node: int) -> tuple[int, ...]:
+        op, a, b = self.nodes[node]
+        if op < 0:
+            return ()
+        return (int(a),) if op in UNARY else (int(a), int(b))
+
+    def mapped(self, node: int) -> str | None:
+        """The name of the mapped function this node is a result of, if it is one."""
+        op, _, b = self.nodes[node]
+        if op in (ca.OP_SIN, ca.OP_COS):
+            return SINCOS
+        if op in (ca.OP_POW, ca.OP_CONSTPOW) and self.small_power(int(b)) is not None:
+            return None
+        return MAPPED_UNARY.get(op) or MAPPED_BINARY.get(op)
+
+    def small_power(self, node: int) -> float | None:
+        """The exponent, if this node is a constant for which a few multiplications or a root are exact enough."""
+        op, value, _ = self.nodes[node]
+        if op == CONST and (value == 0.5 or (float(value).is_integer() and 0 <= value <= 4)):
+            return value
+        return None
+
+
+class _Builder:
+    """Value numbering: asks for a node by its content, gets the one that exists."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[int, float, float]] = []
+        self.numbers: dict[tuple[int, float | str, float], int] = {}
+
+    def node(self, op: int, a: float, b: float = 0) -> int:
+        if op in COMMUTATIVE and a > b:
+            a, b = b, a
+        if op == ca.OP_SQ:
+            op, b = ca.OP_MUL, a
+        # float.hex tells 0.0 from -0.0 and one NaN equals another, neither of which == does.
+        key = (op, float(a).hex(), 0) if op == CONST else (op, a, b)
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.nodes)
+            self.nodes.append((op, a, b))
+        return found
+
+
+def from_function(function: ca.Function) -> Tape:
+    """The tape of an SX function. Inputs and outputs must be dense columns."""
+    if not function.is_a("SXFunction"):
+        raise InputError(f"{function.name()} is a {function.class_name()}; kernels compile SX functions only")
+    for k in range(function.n_in()):
+        if not function.sparsity_in(k).is_dense():
+            raise InputError(f"input {function.name_in(k)} of {function.name()} is sparse; it must be dense")
+    for k in range(function.n_out()):
+        if not function.sparsity_out(k).is_dense():
+            raise InputError(f"output {function.name_out(k)} of {function.name()} is sparse; it must be dense")
+    build = _Builder()
+    inputs = [[build.node(INPUT, k, i) for i in range(function.nnz_in(k))] for k in range(function.n_in())]
+    outputs = _inline(build, function, inputs)
+    return Tape(build.nodes, outputs, [function.nnz_in(k) for k in range(function.n_in())])
+
+
+def _inline(build: _Builder, function: ca.Function, inputs: list[list[int]]) -> list[list[int]]:
+    """The nodes of a function's outputs, given those of its inputs."""
+    registers: dict[int, int] = {}
+    # CasADi emits no instruction for a result that is structurally zero
+    outputs = [[build.node(CONST, 0.0)] * function.nnz_out(k) for k in range(function.n_out())]
+    for k in range(function.n_instructions()):
+        op = function.instruction_id(k)
+        reads = function.instruction_input(k)
+        if op == ca.OP_OUTPUT:
+            out, element = function.instruction_output(k)
+            outputs[out][element] = registers[reads[0]]
+            continue
+        (target,) = function.instruction_output(k)
+        if op == ca.OP_INPUT:
+            registers[target] = inputs[reads[0]][reads[1]]
+        elif op == ca.OP_CONST:
+            registers[target] = build.node(CONST, float(function.instruction_constant(k)))
+        elif op in PASS_THROUGH:
+            registers[target] = registers[reads[0]]
+        elif op == ca.OP_ERFINV:
+            registers[target] = _inline(build, _inverse_error_function(), [[registers[reads[0]]]])[0][0]
+        elif op in UNARY:
+            registers[target] = build.node(op, registers[reads[0]])
+        elif op in BINARY:
+            registers[target] = build.node(op, registers[reads[0]], registers[reads[1]])
+        else:
+            raise InputError(f"{function.name()}: CasADi operation {op} is not one a kernel can compile")
+    return outputs
+
+
+@functools.cache
+def _inverse_error_function() -> ca.Function:
+    """erfinv by Winitzki's estimate and four Newton steps on erf, the sign restored last."""
+    signed = ca.SX.sym("x")
+    x = ca.fabs(signed)
+    a = 0.147
+    logarithm = ca.log((1 - x) * (1 + x))
+    centre = 2 / (math.pi * a) + logarithm / 2
+    y = ca.sqrt(ca.sqrt(centre * centre - logarithm / a) - centre)
+    for _ in range(4):
+        y = y - (ca.erf(y) - x) * ca.exp(y * y) * (math.sqrt(math.pi) / 2)
+    y = ca.if_else(x == 1, math.inf, y)
+    return ca.Function("erfinv", [signed], [ca.copysign(y, signed)])
+
+
+def schedule(tape: Tape) -> list[int | Wave]:
+    """The order of computation: node numbers, with waves of mapped functions in between."""
+    needed = _reachable(tape)
+    order: list[int | Wave] = []
+    done = {n for n in needed if tape.nodes[n][0] < 0}
+    for wave in _waves(tape, needed):
+        for calls in wave.values():
+            for arguments in calls:
+                _depth_first(tape, arguments, done, order)
+        order.append(wave)
+        done.update(n for calls in wave.values() for results in calls.values() for n in results)
+    for nodes in tape.outputs:
+        _depth_first(tape, nodes, done, order)
+    return order
+
+
+def _reachable(tape: Tape) -> list[int]:
+    seen = bytearray(len(tape.nodes))
+    stack = [n for nodes in tape.outputs for n in nodes]
+    while stack:
+        n = stack.pop()
+        if not seen[n]:
+            seen[n] = 1
+            stack.extend(tape.arguments(n))
+    return [n for n, flag in enumerate(seen) if flag]
+
+
+def _waves(tape: Tape, needed: Sequence[int]) -> list[Wave]:
+    """Mapped functions by depth: wave k holds those that have k others below them on their longest path."""
+    depth: dict[int, int] = {}
+    waves: list[Wave] = []
+    for n in needed:  # ascending numbers are a topological order
+        below = max((depth[a] for a in tape.arguments(n)), default=0)
+        name = tape.mapped(n)
+        if name:
+            while len(waves) <= below:
+                waves.append({})
+            waves[below].setdefault(name, {}).setdefault(tape.arguments(n), []).append(n)
+            below += 1
+        depth[n] = below
+    return waves
+
+
+def _depth_first(tape: Tape, roots: Sequence[int], done: set[int], order: list[int | Wave]) -> None:
+    """Append what `roots` need and is not done, arguments before results, the longer branch first."""
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, ready = stack.pop()
+            if node in done:
+                continue
+            if ready:
+                done.add(node)
+                order.append(node)
+                continue
+            stack.append((node, True))
+            # The later-numbered argument usually has the deeper subtree: computing it first keeps fewer values alive.
+            stack.extend((a, False) for a in sorted(tape.arguments(node)) if a not in done)

@@ -1,0 +1,73 @@
+"""The processor that kernels are compiled for: its name, its features, and how many states one block computes.
+
+A block of `lanes` states fills one SIMD register per scalar of the expression graph: 8 doubles on AVX-512, 4 on AVX,
+2 on NEON or SSE2. `fma` says whether fused multiply-add exists, because the sine's range reduction has one form with it
+and another without (`sincos`).
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from dataclasses import dataclass, replace
+
+import llvmlite.binding as llvm
+
+from polybody.errors import InputError
+
+
+@dataclass(frozen=True)
+class Target:
+    """What machine code is generated for."""
+
+    triple: str
+    cpu: str
+    features: str
+    lanes: int
+    fma: bool
+
+    def with_lanes(self, lanes: int | None) -> Target:
+        if lanes is None:
+            return self
+        if lanes not in (1, 2, 4, 8, 16):
+            raise InputError(f"lanes is {lanes!r}; it must be 1, 2, 4, 8 or 16")
+        return replace(self, lanes=lanes)
+
+    def describe(self) -> str:
+        """Everything the generated code depends on, for the cache key."""
+        return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}"
+
+
+@functools.cache
+def initialise_llvm() -> None:
+    """Register the native code generator, once a process."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@functools.cache
+def host() -> Target:
+    """The processor this process runs on."""
+    initialise_llvm()
+    flags = llvm.get_host_cpu_features()
+    arm = platform.machine().lower() in ("arm64", "aarch64")
+    if flags.get("avx512f"):
+        lanes = 8
+    elif flags.get("avx"):
+        lanes = 4
+    else:
+        lanes = 2
+    return Target(
+        triple=llvm.get_process_triple(),
+        cpu=llvm.get_host_cpu_name(),
+        features=flags.flatten(),
+        lanes=lanes,
+        fma=arm or bool(flags.get("fma")),
+    )
+
+
+def without_fma(target: Target) -> Target:
+    """The same processor with its fused multiply-add unused: how a CPU without FMA computes, testable anywhere."""
+    kept = [f for f in target.features.split(",") if f[1:] not in ("fma", "fma4") and not f[1:].startswith("avx512")]
+    off = ["-fma", "-fma4", "-avx512f"] if "x86" in target.triple else []
+    return replace(target, features=",".join(kept + off), fma=False)
