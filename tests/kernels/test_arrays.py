@@ -48,7 +48,7 @@ def test_every_remainder_is_right_and_writes_nothing_else(states, lanes, sizes):
         ((1,), (9,)),
         ((5, 0), (1, 1)),
         ((7, 3), (3,)),
-    ],  # fmt: skip
+    ],
 )
 def test_leading_dimensions_broadcast(left, right):
     rng = np.random.default_rng(1)
