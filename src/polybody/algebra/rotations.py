@@ -202,13 +202,18 @@ def rpy_matrix(rpy: Array, *, domain: Domain = FLOAT) -> Array:
 
 
 def matrix_rpy(rotation: Array) -> Array:
-    """(roll, pitch, yaw) of a rotation matrix of numbers; at pitch ±90° the roll is taken as zero."""
+    """(roll, pitch, yaw) of a rotation matrix of numbers; at pitch ±90° the roll is taken as zero.
+
+    Near ±90° roll and yaw are each ill-determined, only together they are not: the yaw is therefore taken from what the
+    roll found leaves over, R Rx(−roll) = Rz(yaw) Ry(pitch), so that the angles always give R back.
+    """
     r = np.asarray(rotation, dtype=float)
     flat = float(np.hypot(r[0, 0], r[1, 0]))
     pitch = float(np.arctan2(-r[2, 0], flat))
-    if flat < 1e-12:
-        return np.array([0.0, pitch, float(np.arctan2(-r[0, 1], r[1, 1]))])
-    return np.array([float(np.arctan2(r[2, 1], r[2, 2])), pitch, float(np.arctan2(r[1, 0], r[0, 0]))])
+    roll = 0.0 if flat < 1e-15 else float(np.arctan2(r[2, 1], r[2, 2]))
+    s, c = np.sin(roll), np.cos(roll)
+    yaw = float(np.arctan2(s * r[0, 2] - c * r[0, 1], c * r[1, 1] - s * r[1, 2]))
+    return np.array([roll, pitch, yaw])
 
 
 def is_rotation(matrix: Array, tolerance: float = 1e-9) -> bool:

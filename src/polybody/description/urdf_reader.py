@@ -158,7 +158,7 @@ def _read_axis(joint: Any, kind: str, owner: str, fields: Fields) -> Array:
     if abs(length - 1) > _AXIS_SLACK:
         fields.problem(element, f"{owner}: the axis {element.get('xyz')!r} has length {length:.6g}, wanted 1")
         return frozen_array((1.0, 0.0, 0.0))
-    return frozen_array(axis if length == 1 else axis / length)
+    return frozen_array(axis if abs(length - 1) <= 1e-15 else axis / length)
 
 
 def _read_dynamics(joint: Any, nv: int, owner: str, fields: Fields) -> tuple[Array | None, Array | None]:
@@ -186,6 +186,8 @@ def _read_limits(joint: Any, kind: str, owner: str, fields: Fields) -> Limits | 
     bounded = kind != "continuous" and (element.get("lower") is not None or element.get("upper") is not None)
     lower, upper = (bound("lower", 0.0), bound("upper", 0.0)) if bounded else (-np.inf, np.inf)
     velocity, effort = bound("velocity", np.inf), bound("effort", np.inf)
+    if not np.isfinite((lower, upper, velocity, effort)).any():
+        return None
     return Limits(*(frozen_array([x]) for x in (lower, upper, velocity, effort)))
 
 
