@@ -346,9 +346,24 @@ class ReversedJoint(JointModel):
         return self.joint.normalized(q)
 
 
+def closed_manifold(model: JointModel) -> bool:
+    """True when integrate and difference are closed formulas in every domain."""
+    if isinstance(model, ReversedJoint):
+        return closed_manifold(model.joint)
+    return not isinstance(model, MapJoint) or isinstance(model, PlanarJoint) or model.rates_are_velocities
+
+
 def _bracket(a: Array, b: Array, domain: Domain) -> Array:
     top = skew(a[:3], domain=domain)
     return np.concatenate([top @ b[:3], skew(a[3:], domain=domain) @ b[:3] + top @ b[3:]])
 
 
-__all__ = ["FloatingJoint", "JointModel", "MapJoint", "PlanarJoint", "ReversedJoint", "SphericalJoint"]
+__all__ = [
+    "FloatingJoint",
+    "JointModel",
+    "MapJoint",
+    "PlanarJoint",
+    "ReversedJoint",
+    "SphericalJoint",
+    "closed_manifold",
+]

@@ -7,15 +7,16 @@ leading batch dimensions, `(n,)` or `(..., n)`, and results have them alike.
 from __future__ import annotations
 
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.kinematics import KinematicAnswers
+from polybody.model.dynamics import DynamicAnswers
 from polybody.model.shape import ShapeAnswers
 
 
-class Model(KinematicAnswers, ShapeAnswers):
+class Model(DynamicAnswers, ShapeAnswers):
     """A mechanism and its answers, by name."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
+        self._kernels = {}
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}>"

@@ -9,17 +9,16 @@ import numpy as np
 from polybody.description.records import Description
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
-from polybody.mechanism.mechanism import Mechanism
+from polybody.mechanism.joints import closed_manifold
 from polybody.model.arguments import state_array
 from polybody.model.batches import each_state
+from polybody.model.compiled import CompiledAnswers
 
 Array = np.ndarray
 
 
-class ShapeAnswers:
+class ShapeAnswers(CompiledAnswers):
     """Sizes, names, and the manifold of configurations."""
-
-    mechanism: Mechanism
 
     @property
     def name(self) -> str:
@@ -88,12 +87,20 @@ class ShapeAnswers:
         """Move from q with constant velocity v for the time dt, on the manifold: quaternions stay unit."""
         q, v = state_array("q", q, self.nq), state_array("v", v, self.nv)
         d = v * np.asarray(dt, dtype=float)[..., None]
-        return each_state(lambda q, d: kinematics.integrate(self.mechanism, q, d), (q, d), (self.nq,))
+        return self._on_manifold("integrate", q, d)
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The constant velocity that leads from q0 to q1 in unit time."""
         q0, q1 = state_array("q0", q0, self.nq), state_array("q1", q1, self.nq)
-        return each_state(lambda a, b: kinematics.difference(self.mechanism, a, b), (q0, q1), (self.nv,))
+        return self._on_manifold("difference", q0, q1)
+
+    def _on_manifold(self, name: str, *arrays: Array) -> Array:
+        """Compiled where the text has a closed form; custom joints of several columns iterate, so one by one."""
+        if all(closed_manifold(joint.model) for joint in self.mechanism.joints):
+            return self.kernel(name)(*arrays)
+        function = getattr(kinematics, name)
+        size = self.nq if name == "integrate" else self.nv
+        return each_state(lambda *s: function(self.mechanism, *s), arrays, (size,))
 
     def normalize(self, q: Any) -> Array:
         """q with its quaternions made unit; a zero quaternion is an error."""

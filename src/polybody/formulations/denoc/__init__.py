@@ -3,7 +3,7 @@
 Departures from the paper: docs/theory/denoc.md.
 """
 
-from polybody.formulations.denoc.articulated import forward_dynamics, solve_mass_matrix, udu
+from polybody.formulations.denoc.articulated import forward_dynamics, inverse_mass_matrix, solve_mass_matrix, udu
 from polybody.formulations.denoc.composite import coriolis_matrix, mass_matrix
 from polybody.formulations.denoc.inverse import bias_forces, gravity_forces, inverse_dynamics, passive_forces
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
@@ -16,6 +16,7 @@ __all__ = [
     "generalized_mass",
     "gravity_forces",
     "inverse_dynamics",
+    "inverse_mass_matrix",
     "mass_matrix",
     "passive_forces",
     "solve_mass_matrix",

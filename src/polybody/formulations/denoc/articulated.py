@@ -100,6 +100,25 @@ def singular_message(joint: str) -> str:
     )
 
 
+def singular_joint(mechanism: Mechanism) -> str | None:
+    """The first joint, from the tips, whose pivot m̂_i vanishes at a configuration in general position."""
+    rng = np.random.default_rng(0)
+    q = np.concatenate([np.zeros(0), *(joint.model.random(rng) for joint in mechanism.joints)])
+    chain = links(mechanism, domain=FLOAT)
+    across = crossings(mechanism, chain, q, domain=FLOAT)
+    M_hat = [body_matrix(one, domain=FLOAT) for one in chain]
+    for i in reversed(range(len(chain))):
+        m_hat = across[i].H.T @ M_hat[i] @ across[i].H + chain[i].armature
+        size = np.abs(M_hat[i]).max() + np.abs(chain[i].armature).max()
+        if size == 0 or np.linalg.eigvalsh(m_hat)[0] <= 1e-14 * size:
+            return chain[i].joint.name
+        _, rest = eliminate(chain[i], across[i], M_hat[i], domain=FLOAT)
+        j = chain[i].parent
+        if j != GROUND:
+            M_hat[j] = M_hat[j] + articulated_to_parent(across[i], rest, domain=FLOAT)
+    return None
+
+
 def articulated_to_parent(step: Crossing, M: Array, *, domain: Domain) -> Array:
     """B_ijᵀ M B_ij: turn the blocks, then move them from O_i to O_j."""
     A, D = step.turned(M[:3, :3]), step.turned(M[3:, 3:])
@@ -171,6 +190,18 @@ def _outward_accelerations(
     return acceleration
 
 
+def inverse_mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
+    """M(q)⁻¹, column by column from one factorisation."""
+    if not mechanism.armature_is_local:
+        return domain.solve(mass_matrix(mechanism, q, domain=domain), domain.eye(mechanism.nv))
+    chain = links(mechanism, domain=domain)
+    across = crossings(mechanism, chain, q, domain=domain)
+    factors = factorize(chain, across, domain=domain)
+    unit = domain.eye(mechanism.nv)
+    columns = [solve_factorized(mechanism, chain, across, factors, e, domain) for e in unit]
+    return np.column_stack(columns)
+
+
 def solve_mass_matrix(mechanism: Mechanism, q: Array, force: Array, *, domain: Domain = FLOAT) -> Array:
     """M(q)⁻¹ force, in O(n); dense only where rotors couple joints."""
     if not mechanism.armature_is_local:
@@ -227,6 +258,8 @@ __all__ = [
     "eliminate",
     "factorize",
     "forward_dynamics",
+    "inverse_mass_matrix",
+    "singular_joint",
     "singular_message",
     "solve_factorized",
     "solve_mass_matrix",

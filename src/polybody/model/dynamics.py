@@ -1,0 +1,253 @@
+"""Dynamics of a model: M a + C v + gravity_forces = tau + passive_forces + Σ Jᵀ w.
+
+Each answer comes from a compiled kernel, or, where `formulation` names one, from that formulation's own text, state by
+state. Arguments are in the order q, v, a or tau, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyError
+from polybody.formulations.protocol import formulation as formulation_named
+from polybody.mechanism.mechanism import GROUND
+from polybody.model.arguments import choose, state_array
+from polybody.model.batches import batch_shape, each_state
+from polybody.model.kinematics import KinematicAnswers
+from polybody.model.quantities import QUANTITIES
+from polybody.model.tracing import compiled
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+Wrenches = Mapping[str, Any]
+
+#: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code.
+FUSED_DERIVATIVES_UP_TO = 16
+
+
+class DynamicAnswers(KinematicAnswers):
+    """Inverse and forward dynamics, their terms and their derivatives."""
+
+    def inverse_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        *,
+        wrenches: Wrenches | None = None,
+        formulation: str | None = None,
+        out: Array | None = None,
+        check: bool = False,
+    ) -> Array:
+        """tau, (..., nv): the joint forces for the accelerations a.
+
+        `wrenches` maps a frame's name to a wrench [moment; force] on its body, at the frame's origin, in world axes.
+        `check` refuses non-finite input, which otherwise comes out non-finite.
+        """
+        return self._dynamics("inverse_dynamics", "a", q, v, a, wrenches, formulation, out, check)
+
+    def forward_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        *,
+        wrenches: Wrenches | None = None,
+        formulation: str | None = None,
+        out: Array | None = None,
+        check: bool = False,
+    ) -> Array:
+        """a, (..., nv): the accelerations under the joint forces tau. `wrenches` as in `inverse_dynamics`."""
+        self._refuse_singular()
+        return self._dynamics("forward_dynamics", "tau", q, v, tau, wrenches, formulation, out, check)
+
+    def _dynamics(
+        self,
+        name: str,
+        third: str,
+        q: Any,
+        v: Any,
+        x: Any,
+        wrenches: Wrenches | None,
+        formulation: str | None,
+        out: Array | None,
+        check: bool,
+    ) -> Array:
+        self.refuse_loops(name)
+        arrays = self._states(("q", q), ("v", v), (third, x))
+        loads = None if not wrenches else self.body_wrenches(arrays[0], wrenches)
+        if formulation is not None:
+            return _into(out, self._by_formulation(formulation, name, arrays, loads))
+        if loads is None:
+            return self.kernel(name)(*arrays, out=out, check=check)
+        return self.kernel(f"{name}_wrenches")(*arrays, loads, out=out, check=check)
+
+    def _by_formulation(self, name: str, quantity: str, arrays: list[Array], loads: Array | None) -> Array:
+        function = getattr(formulation_named(name), quantity)
+        if loads is None:
+            return each_state(lambda *s: function(self.mechanism, *s), arrays, (self.mechanism.nv,))
+        return each_state(
+            lambda *s: function(self.mechanism, *s[:-1], s[-1].reshape(-1, 6)), [*arrays, loads], (self.mechanism.nv,)
+        )
+
+    def mass_matrix(self, q: Any, *, formulation: str | None = None) -> Array:
+        """M(q), (..., nv, nv), with armature and reflected rotors."""
+        self.refuse_loops("mass_matrix")
+        (q,) = self._states(("q", q))
+        if formulation is None:
+            return self.kernel("mass_matrix")(q)
+        function = formulation_named(formulation).mass_matrix
+        return each_state(lambda q: function(self.mechanism, q), (q,), (self.mechanism.nv,) * 2)
+
+    def coriolis_matrix(self, q: Any, v: Any) -> Array:
+        """Saha's C(q, v), (..., nv, nv), such that Ṁ − 2C is skew."""
+        return self._term("coriolis_matrix", q, v)
+
+    def bias_forces(self, q: Any, v: Any, *, formulation: str | None = None) -> Array:
+        """C v + gravity_forces, (..., nv)."""
+        if formulation is None:
+            return self._term("bias_forces", q, v)
+        self.refuse_loops("bias_forces")
+        function = formulation_named(formulation).bias_forces
+        arrays = self._states(("q", q), ("v", v))
+        return each_state(lambda q, v: function(self.mechanism, q, v), arrays, (self.mechanism.nv,))
+
+    def gravity_forces(self, q: Any) -> Array:
+        """What the joints must exert to hold the mechanism still against gravity, (..., nv); springs not counted."""
+        return self._term("gravity_forces", q)
+
+    def passive_forces(self, q: Any, v: Any) -> Array:
+        """What springs and dampers exert, (..., nv)."""
+        return self._term("passive_forces", q, v)
+
+    def energy(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """(kinetic, potential), each (...): springs, armature and rotors included."""
+        arrays = self._states(("q", q), ("v", v))
+        return self.kernel("energy")(*arrays)
+
+    def momentum(self, q: Any, v: Any) -> Array:
+        """[angular; linear] momentum about the centre of mass, world axes, (..., 6)."""
+        arrays = self._states(("q", q), ("v", v))
+        return self.kernel("momentum")(*arrays)
+
+    def _term(self, name: str, *values: Any) -> Array:
+        self.refuse_loops(name)
+        arrays = self._states(*zip(QUANTITIES[name].arguments, values, strict=True))
+        return self.kernel(name)(*arrays)
+
+    def inverse_dynamics_derivatives(
+        self, q: Any, v: Any, a: Any, *, wrenches: Wrenches | None = None
+    ) -> tuple[Array, Array, Array]:
+        """(dtau_dq, dtau_dv, dtau_da), each (..., nv, nv), q in tangent space; wrenches constant in world axes."""
+        self.refuse_loops("inverse_dynamics_derivatives")
+        arrays = self._states(("q", q), ("v", v), ("a", a))
+        if not wrenches:
+            return self._derivative_kernel("inverse_derivatives", ("q", "v", "a"))(*arrays)
+        loads, shifts = self.body_wrenches(arrays[0], wrenches), self._wrench_shifts(arrays[0], wrenches)
+        kernel = self._derivative_kernel("inverse_derivatives_wrenches", ("q", "v", "a", "wrenches"))
+        dq, dv, da = kernel(*arrays, loads)
+        return dq + shifts, dv, da
+
+    def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+        """(da_dq, da_dv, da_dtau), each (..., nv, nv), q in tangent space."""
+        self.refuse_loops("forward_dynamics_derivatives")
+        self._refuse_singular()
+        arrays = self._states(("q", q), ("v", v), ("tau", tau))
+        if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:
+            return self._derivative_kernel("forward_derivatives", ("q", "v", "tau"))(*arrays)
+        a = self.forward_dynamics(*arrays)
+        dq, dv, M = self.inverse_dynamics_derivatives(*arrays[:2], a)
+        inverse = np.linalg.inv(M)
+        return -(inverse @ dq), -(inverse @ dv), inverse
+
+    def _derivative_kernel(self, name: str, arguments: tuple[str, ...]) -> Kernel:
+        if name not in self._kernels:
+            from polybody.model import derivatives
+
+            m, square = self.mechanism, (self.mechanism.nv,) * 2
+            if name == "forward_derivatives":
+                make = lambda: derivatives.forward_derivatives(m)  # noqa: E731
+            else:
+                make = lambda: derivatives.inverse_derivatives(m, "wrenches" in arguments)  # noqa: E731
+            shapes = tuple((f"d{x}", square) for x in arguments[:3])
+            self._kernels[name] = compiled(m, name, arguments, shapes, _untraced, function=make)
+        return self._kernels[name]
+
+    def body_wrenches(self, q: Array, wrenches: Wrenches) -> Array:
+        """(..., 6·bodies): the wrenches of named frames as wrenches at the bodies' origins, world axes."""
+        m = self.mechanism
+        given = [(m.frames[choose("frame", n, m.frame_index)], state_array(f"wrenches[{n!r}]", w, 6))
+                 for n, w in wrenches.items()]
+        lead = batch_shape([q, *(w for _, w in given)])
+        loads = np.zeros((*lead, len(m.bodies), 6))
+        rotations = self.kernel("body_rotations")(q) if any(frame.position.any() for frame, _ in given) else None
+        for frame, wrench in given:
+            if frame.body == GROUND:
+                continue
+            loads[..., frame.body, :] += wrench
+            if rotations is not None:
+                lever = rotations[..., frame.body, :, :] @ frame.position
+                loads[..., frame.body, :3] += np.cross(lever, wrench[..., 3:])
+        return loads.reshape(*lead, -1)
+
+    def _wrench_shifts(self, q: Array, wrenches: Wrenches) -> Array:
+        """What dtau/dq misses when a wrench given at a frame is taken to the body's origin: its lever turns with q.
+
+        tau contains −Jᵀw with the moment (R r) × f added at the origin; along v_k the lever changes by ω_k × (R r).
+        """
+        m = self.mechanism
+        shifts: Any = 0.0
+        for name, wrench in wrenches.items():
+            frame = m.frames[m.frame_index[name]]
+            if frame.body == GROUND or not frame.position.any():
+                continue
+            force = state_array(name, wrench, 6)[..., 3:]
+            J = self.jacobian(q, name)[..., :3, :]
+            lever = self.kernel("body_rotations")(q)[..., frame.body, :, :] @ frame.position
+            turned = np.cross(np.swapaxes(J, -1, -2), lever[..., None, :])
+            moment = np.cross(turned, force[..., None, :])
+            shifts = shifts - np.swapaxes(moment @ J, -1, -2)
+        return shifts
+
+    def refuse_loops(self, what: str) -> None:
+        """Never answer for the cut tree."""
+        if self.mechanism.closures:
+            names = ", ".join(repr(c.name) for c in self.mechanism.closures)
+            raise PolybodyError(f"{what}: this model has loops ({names}) that its tree alone does not honour")
+
+    def _refuse_singular(self) -> None:
+        """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""
+        if not self._regular:
+            from polybody.formulations.denoc.articulated import singular_joint, singular_message
+
+            joint = singular_joint(self.mechanism)
+            if joint is not None:
+                raise PolybodyError(singular_message(joint))
+            self._regular = True
+
+    _regular: bool = False
+
+    def _states(self, *named: tuple[str, Any]) -> list[Array]:
+        sizes = {"q": self.mechanism.nq, "q0": self.mechanism.nq, "q1": self.mechanism.nq}
+        return [state_array(name, value, sizes.get(name, self.mechanism.nv)) for name, value in named]
+
+
+def _untraced(*_: Any, **__: Any) -> Any:
+    raise AssertionError("this kernel is made from its own function")
+
+
+def _into(out: Array | None, result: Array) -> Array:
+    if out is None:
+        return result
+    if out.shape != result.shape:
+        raise InputError(f"out has shape {out.shape}, wanted {result.shape}")
+    out[...] = result
+    return out
+
+
+__all__ = ["DynamicAnswers"]
