@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,23 @@ if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 Array = np.ndarray
+
+#: Methods whose positional arguments are exactly their kernel's.
+SHORTENED = frozenset(
+    {
+        "inverse_dynamics",
+        "forward_dynamics",
+        "mass_matrix",
+        "coriolis_matrix",
+        "bias_forces",
+        "gravity_forces",
+        "passive_forces",
+        "energy",
+        "momentum",
+        "center_of_mass",
+        "difference",
+    }
+)
 
 
 class CompiledAnswers:
@@ -32,7 +50,26 @@ class CompiledAnswers:
                 return chosen.text(m, *arrays, domain=domain)
 
             self._kernels[chosen.name] = compiled(m, chosen.name, chosen.arguments, chosen.shapes(m), body)
+            self._shorten(chosen.name)
         return self._kernels[chosen.name]
+
+    def _shorten(self, name: str) -> None:
+        """Let a lone state of plain arrays go straight from `model.name(...)` to machine code.
+
+        The builtin stands in the instance, in front of the method of that name, and hands every other call to it.
+        """
+        method = getattr(type(self), name, None)
+        if name not in SHORTENED or method is None:
+            return
+        owner = weakref.ref(self)
+
+        def fallback(*args: Any, **options: Any) -> Any:
+            return method(owner(), *args, **options)
+
+        self.__dict__[name] = self._kernels[name].fast(fallback, name, method.__doc__ or "")
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.mechanism,)
 
 
 __all__ = ["CompiledAnswers"]
