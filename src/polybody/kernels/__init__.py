@@ -1,12 +1,13 @@
 """Expression graphs to SIMD machine code, called on batches of states.
 
 Knows CasADi functions and arrays, nothing of robots. `build` compiles a straight-line kernel; `threads` says how many
-threads batches use.
+threads batches use; `cache` is where compiled code is kept.
 """
 
 from __future__ import annotations
 
+from polybody.kernels import cache
 from polybody.kernels.kernel import Kernel, build
 from polybody.kernels.pool import thread_count, threads
 
-__all__ = ["Kernel", "build", "thread_count", "threads"]
+__all__ = ["Kernel", "build", "cache", "thread_count", "threads"]

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import threading
@@ -21,7 +22,7 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels import arrays, machine, pool, rows, runtime, tape
+from polybody.kernels import arrays, cache, machine, pool, rows, runtime, tape
 from polybody.kernels.target import Target, host
 
 CODE_VERSION = "1"  # change it when the same key must give other machine code
@@ -190,26 +191,43 @@ def _runtime(target: Target) -> machine.Loaded:
     with _lock:
         if target not in _runtimes:
             names = ["run", "lone"] if runtime.can_be_called_alone() else ["run"]
-            _runtimes[target] = machine.Loaded(machine.assemble(runtime.text(target), target), names)
+            title = digest("runtime", runtime.layout(), target, names)
+            code, _, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), 0, 0))
+            _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
+
+
+@functools.cache
+def _versions() -> tuple[str, str]:
+    return version("casadi"), version("llvmlite")
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
     """The name of compiled code: a hash of everything it depends on."""
     raw = key.encode() if isinstance(key, str) else bytes(key)
-    facts = [kind, CODE_VERSION, version("casadi"), version("llvmlite"), target.describe(), repr(list(parts))]
+    facts = [kind, CODE_VERSION, *_versions(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())
     h.update(b"\0" + raw)
     return h.hexdigest()
 
 
-def program(name: str, make: Callable[[], tuple[bytes, int, int]]) -> Program:
-    """The program of this digest: from this process, or made by `make() -> (object code, nodes, scratch bytes)`."""
+def program(title: str, name: str, make: Callable[[], tuple[bytes, int, int]]) -> Program:
+    """The program of this digest: of this process, from disk, or made by `make() -> (object code, nodes, scratch)`."""
     with _lock:
-        found = _programs.get(name)
+        found = _programs.get(title)
         if found is None:
-            found = _programs[name] = Program(*make())
+            found = _programs[title] = Program(*_kept(title, name, make))
         return found
+
+
+def _kept(title: str, name: str, make: Callable[[], tuple[bytes, int, int]]) -> tuple[bytes, int, int]:
+    stored = cache.load(title)
+    if stored is not None:
+        facts, code = stored
+        return code, int(facts["nodes"]), int(facts["scratch"])
+    code, nodes, scratch = make()
+    cache.store(title, {"name": name, "nodes": nodes, "scratch": scratch}, code)
+    return code, nodes, scratch
 
 
 def build(
@@ -238,7 +256,7 @@ def build(
         return code, sum(op >= 0 for op, _, _ in traced.nodes), 0
 
     title = digest("straight", key, chosen, [name, *inputs, *outputs])
-    return Kernel(name, inputs, outputs, program(title, make), chosen)
+    return Kernel(name, inputs, outputs, program(title, name, make), chosen)
 
 
 def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:

@@ -309,6 +309,11 @@ pass_on:
 """
 
 
+def layout() -> str:
+    """What of the interpreter's object layout the code depends on."""
+    return f"{tuple.__basicsize__} {can_be_called_alone()}"
+
+
 @functools.cache
 def can_be_called_alone() -> bool:
     """Whether objects of this Python and this NumPy are laid out as `lone` reads them."""

@@ -1,0 +1,239 @@
+"""Compiled code, kept on disk between processes.
+
+An entry is a file named by the digest of everything its code depends on. It begins with an HMAC-SHA256, under a key
+that only this user can read, of its name and content. What does not verify (damaged, truncated, renamed, put there by
+someone else) is never executed: it is removed and the code is built again. Files appear by atomic renaming, so that
+processes that start at once see a whole entry or none. The folder is private (0700) and must belong to the user; if it
+cannot be used, one `PolybodyWarning` says why and every process compiles for itself.
+
+    folder()   where it is: $POLYBODY_CACHE/kernels, or the platform's cache folder
+    entries()  what is in it
+    clear()    forget everything
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polybody.errors import PolybodyWarning
+
+MAGIC = b"polybody kernel 1\n"
+LIMIT = 512 * 2**20  # bytes; beyond it the entries used longest ago go
+SUFFIX = ".kernel"
+KEY_SIZE = 32
+ABANDONED = 3600.0  # seconds after which a temporary file belongs to a process that died
+
+_warned = False
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kept kernel."""
+
+    name: str
+    digest: str
+    size: int
+    used: float
+    path: Path
+
+
+def folder() -> Path:
+    """Where compiled code is kept."""
+    chosen = os.environ.get("POLYBODY_CACHE")
+    if chosen:
+        return Path(chosen).expanduser() / "kernels"
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "polybody" / "kernels"
+
+
+def load(digest: str) -> tuple[dict[str, Any], bytes] | None:
+    """(facts, object code) of an entry, if it is there and its seal holds."""
+    where = folder()
+    path = where / (digest + SUFFIX)
+    try:
+        if not path.exists():
+            return None
+        _check_folder(where)
+        key = _key(where)
+        content = _read_private(path)
+    except (OSError, RuntimeError) as reason:
+        _warn(where, reason)
+        return None
+    opened = _unseal(content, digest, key)
+    with contextlib.suppress(OSError):  # another process may have removed it, or the folder may be read-only
+        if opened is None:
+            path.unlink()
+        else:
+            os.utime(path)
+    return opened
+
+
+def store(digest: str, facts: dict[str, Any], code: bytes) -> None:
+    """Keep code. Failure to do so is a warning, once."""
+    where = folder()
+    try:
+        where.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_folder(where)
+        content = _seal(facts, code, digest, _key(where))
+        _write_atomically(where, where / (digest + SUFFIX), content)
+        _prune(where)
+    except (OSError, RuntimeError) as reason:
+        _warn(where, reason)
+
+
+def entries() -> list[Entry]:
+    """What is kept, the most recently used first. Names come from the files and are not verified."""
+    found = []
+    for path in _files(folder()):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.append(Entry(_name(path), path.stem, status.st_size, status.st_mtime, path))
+    return sorted(found, key=lambda e: -e.used)
+
+
+def clear() -> int:
+    """Remove every entry; how many there were."""
+    removed = 0
+    for path in list(_files(folder())):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+            removed += 1
+    return removed
+
+
+def _files(where: Path) -> Iterator[Path]:
+    return where.glob("*" + SUFFIX) if where.is_dir() else iter(())
+
+
+def _name(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+        start = len(MAGIC) + 32
+        length = int.from_bytes(content[start : start + 4], "little")
+        return str(json.loads(content[start + 4 : start + 4 + length])["name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "(damaged)"
+
+
+def _seal(facts: dict[str, Any], code: bytes, digest: str, key: bytes) -> bytes:
+    header = json.dumps(facts).encode()
+    payload = len(header).to_bytes(4, "little") + header + code
+    return MAGIC + _mac(digest, payload, key) + payload
+
+
+def _unseal(content: bytes, digest: str, key: bytes) -> tuple[dict[str, Any], bytes] | None:
+    start = len(MAGIC) + 32
+    payload = content[start:]
+    if not content.startswith(MAGIC) or not hmac.compare_digest(
+        content[len(MAGIC) : start], _mac(digest, payload, key)
+    ):
+        return None
+    length = int.from_bytes(payload[:4], "little")
+    return json.loads(payload[4 : 4 + length]), payload[4 + length :]
+
+
+def _mac(digest: str, payload: bytes, key: bytes) -> bytes:
+    return hmac.new(key, digest.encode() + b"\0" + payload, hashlib.sha256).digest()
+
+
+def _check_folder(where: Path) -> None:
+    """The folder must be this user's alone."""
+    status = os.lstat(where)
+    if not stat.S_ISDIR(status.st_mode):
+        raise RuntimeError("it is not a folder")
+    if os.name == "posix":
+        if status.st_uid != os.geteuid():
+            raise RuntimeError(f"it belongs to user {status.st_uid}, not to {os.geteuid()}")
+        if status.st_mode & 0o077:
+            os.chmod(where, 0o700)
+
+
+def _read_private(path: Path) -> bytes:
+    """A file that only this user can have written."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise RuntimeError(f"{path.name} is not a file")
+        if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
+            raise RuntimeError(f"{path.name} could have been written by another user")
+        return file.read()
+
+
+def _key(where: Path) -> bytes:
+    """This user's secret; the first process to need it makes it."""
+    path = where / "key"
+    for _ in range(100):
+        with contextlib.suppress(FileNotFoundError):
+            key = _read_private(path)
+            if len(key) == KEY_SIZE:
+                return key
+            if time.time() - path.stat().st_mtime > 5:  # not one being written: damaged, so make another
+                path.unlink(missing_ok=True)
+        with contextlib.suppress(FileExistsError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            with open(os.open(path, flags, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(KEY_SIZE))
+        time.sleep(0.01)
+    raise RuntimeError("its key file is damaged; remove it")
+
+
+def _write_atomically(where: Path, path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=where, suffix=".part")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _prune(where: Path) -> None:
+    """Keep the folder within its limit, and free of what dead processes left."""
+    for path in where.glob("*.part"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > ABANDONED:
+                path.unlink()
+    kept = entries()
+    total = sum(e.size for e in kept)
+    for entry in reversed(kept):
+        if total <= LIMIT:
+            break
+        entry.path.unlink(missing_ok=True)
+        total -= entry.size
+
+
+def _warn(where: Path, reason: Exception) -> None:
+    global _warned
+    with _lock:
+        if _warned:
+            return
+        _warned = True
+    warnings.warn(
+        f"compiled code cannot be kept in {where}: {reason}. Work goes on, but every process compiles for itself; "
+        "set POLYBODY_CACHE to a folder of yours that can be written",
+        PolybodyWarning,
+        stacklevel=2,
+    )
