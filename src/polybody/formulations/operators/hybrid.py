@@ -1,0 +1,213 @@
+"""Active and passive columns together, in O(n): the articulated recursion of the spatial operator algebra.
+
+Each column of Φ is either given its acceleration (active, in the paper's use) or given its force (passive). Splitting
+Φ_i = [Φ_a Φ_p], the wrench that joint i transmits is affine in the acceleration α = X V̇_{i−1} it is carried with,
+
+    f_i = P_i V̇_i + z_i,     V̇_i = α + ζ'_i + Φ_p a_p,     ζ' = ζ + Φ_a a_a
+    D = Φ_pᵀ P Φ_p + A_pp,   G = P Φ_p D⁻¹,   ε = τ_p − Φ_pᵀ(P ζ' + z) − A_pa a_a
+    f_i = P⁺ α + z⁺,         P⁺ = P − G D Gᵀ,   z⁺ = z + P ζ' + G ε
+    P_{i−1} += XᵀP⁺X,        z_{i−1} += Xᵀ z⁺;     outwards  a_p = D⁻¹ε − Gᵀα
+
+A is the armature. With every column active it is inverse dynamics, with none forward dynamics; with the base's six
+columns passive and the arms' active it is (28) with (26), whose M_a − M_apᵀM_p⁻¹M_ap is never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.errors import PolybodyError
+from polybody.formulations.operators.sweeps import State, composite_mass_matrix, inverse, state
+from polybody.mechanism.forces import joint_passive_forces
+from polybody.mechanism.mechanism import GROUND, Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class Articulation:
+    """What the inward sweep leaves at a joint: passive columns, D⁻¹, G, D⁻¹ε, and P⁺, z⁺ that the parent feels."""
+
+    passive: list[int]  # columns of this joint
+    G: Array
+    D_inverse: Array
+    rest: Array  # D⁻¹ ε
+    P_plus: Array
+    z_plus: Array
+    P: Array
+    z: Array
+
+
+def _inverse(matrix: Array, *, domain: Domain) -> Array:
+    if matrix.shape[0] == 1:
+        return np.array([[domain.const(1) / matrix[0, 0]]], dtype=matrix.dtype)
+    return domain.solve(matrix, domain.eye(matrix.shape[0]))
+
+
+def articulate(
+    Phi: Array, P: Array, z: Array, shift: Array, tau: Array, A: Array, passive: list[int], name: str, domain: Domain
+) -> Articulation:
+    """One joint of the inward sweep: `shift` is ζ', `tau` the passive force less A_pa a_a, A the armature A_pp."""
+    moved = P @ shift
+    if not passive:
+        none = domain.zeros(6, 0)
+        return Articulation(passive, none, domain.zeros(0, 0), domain.zeros(0), P, z + moved, P, z)
+    columns = Phi[:, passive]
+    U = P @ columns
+    D = columns.T @ U + A
+    check_inertia(D, name, domain)
+    D_inverse = _inverse(D, domain=domain)
+    G = U @ D_inverse
+    epsilon = tau - columns.T @ (moved + z)
+    P_plus = np.empty((6, 6), dtype=P.dtype)
+    for i in range(6):
+        for j in range(i, 6):
+            P_plus[i, j] = P_plus[j, i] = P[i, j] - G[i] @ U[j]
+    return Articulation(passive, G, D_inverse, D_inverse @ epsilon, P_plus, z + moved + G @ epsilon, P, z)
+
+
+def check_inertia(D: Array, name: str, domain: Domain) -> None:
+    """A joint along which nothing beyond has inertia cannot be given a force."""
+    singular = domain.is_zero(D[0, 0])
+    if domain is FLOAT and not singular:
+        values = np.linalg.eigvalsh(D)
+        singular = values[0] <= 1e-14 * max(values[-1], 0.0)
+    if singular:
+        raise PolybodyError(
+            f"the mass matrix is singular at joint {name!r}: nothing beyond it has inertia along its motion; "
+            "give its body mass and inertia, the joint an armature, or make the joint active"
+        )
+
+
+def inward(at: State, given: Array, a: Array, tau: Array) -> list[Articulation]:
+    """Articulated inertias and wrenches from the tips to the ground; `given` marks columns whose a is known."""
+    mechanism, domain = at.mechanism, at.domain
+    P, z = list(at.M), list(at.b)
+    A = domain.array(mechanism.armature)
+    result: list[Articulation | None] = [None] * len(P)
+    for joint in reversed(mechanism.joints):
+        i, own = joint.index, range(joint.nv)
+        known = [k for k in own if given[joint.v.start + k]]
+        free = [k for k in own if not given[joint.v.start + k]]
+        Phi, shift = at.across[i].Phi, at.zeta[i]
+        if known:
+            shift = shift + Phi[:, known] @ a[joint.v][known]
+        force = tau[joint.v][free]
+        block = A[joint.v, joint.v]
+        if known and free:
+            force = force - block[np.ix_(free, known)] @ a[joint.v][known]
+        result[i] = part = articulate(
+            Phi, P[i], z[i], shift, force, block[np.ix_(free, free)], free, joint.name, domain
+        )
+        if joint.parent != GROUND:
+            P[joint.parent] = P[joint.parent] + at.across[i].pull_inertia(part.P_plus)
+            z[joint.parent] = z[joint.parent] + at.across[i].pull(part.z_plus)
+    return [part for part in result if part is not None]
+
+
+def outward(at: State, parts: list[Articulation], given: Array, a: Array, start: Array) -> tuple[Array, list[Array]]:
+    """(accelerations of all columns, V̇ of all links) once the ground's acceleration is known."""
+    mechanism, domain = at.mechanism, at.domain
+    full = domain.zeros(mechanism.nv)
+    V_dot: list[Array] = []
+    for joint, part in zip(mechanism.joints, parts, strict=True):
+        i = joint.index
+        alpha = at.across[i].carry(start if joint.parent == GROUND else V_dot[joint.parent])
+        rates = domain.zeros(joint.nv)
+        for k in range(joint.nv):
+            if given[joint.v.start + k]:
+                rates[k] = a[joint.v.start + k]
+        if part.passive:
+            rates[part.passive] = part.rest - part.G.T @ alpha
+        full[joint.v] = rates
+        V_dot.append(alpha + at.zeta[i] + at.across[i].Phi @ rates)
+    return full, V_dot
+
+
+def hybrid_dynamics(
+    mechanism: Mechanism,
+    q: Array,
+    v: Array,
+    given: Any,
+    a: Array,
+    tau: Array,
+    wrenches: Array | None = None,
+    *,
+    domain: Domain = FLOAT,
+) -> tuple[Array, Array]:
+    """(a, tau) of all columns: where `given` is true a is taken and tau follows, elsewhere the other way round."""
+    given = np.asarray(given, dtype=bool)
+    if given.all():
+        return a, inverse_dynamics(mechanism, q, v, a, wrenches, domain=domain)
+    if not mechanism.armature_is_local:
+        return _dense_hybrid(mechanism, q, v, given, a, tau, wrenches, domain)
+    at = state(mechanism, q, v, wrenches, domain=domain)
+    springs = joint_passive_forces(mechanism, q, v, domain=domain)
+    full, _ = outward(at, inward(at, given, a, tau + springs), given, a, at.ground)
+    if not given.any():
+        return full, tau
+    needed = inverse(at, full) + domain.array(mechanism.armature) @ full - springs
+    result = np.array([needed[k] if given[k] else tau[k] for k in range(mechanism.nv)], dtype=needed.dtype)
+    return full, result
+
+
+def _dense_hybrid(
+    mechanism: Mechanism, q: Array, v: Array, given: Array, a: Array, tau: Array, wrenches: Array | None, domain: Domain
+) -> tuple[Array, Array]:
+    """The same by partitions of the mass matrix, where rotors couple joints."""
+    at = state(mechanism, q, v, wrenches, domain=domain)
+    M = composite_mass_matrix(mechanism, q, domain=domain)
+    bias = inverse(at, None) - joint_passive_forces(mechanism, q, v, domain=domain)
+    known, free = np.flatnonzero(given), np.flatnonzero(~given)
+    right = tau[free] - bias[free]
+    if known.size:
+        right = right - M[np.ix_(free, known)] @ a[known]
+    full = domain.zeros(mechanism.nv)
+    full[known] = a[known]
+    full[free] = domain.solve(M[np.ix_(free, free)], right)
+    needed = M @ full + bias
+    return full, np.array([needed[k] if given[k] else tau[k] for k in range(mechanism.nv)], dtype=needed.dtype)
+
+
+def inverse_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT
+) -> Array:
+    """tau = M a + C v + g − passive − Σ Jᵀ w, by (11), (15), (19)."""
+    tau = inverse(state(mechanism, q, v, wrenches, domain=domain), a)
+    if mechanism.armature.any():
+        tau = tau + domain.array(mechanism.armature) @ a
+    return tau - joint_passive_forces(mechanism, q, v, domain=domain)
+
+
+def forward_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT
+) -> Array:
+    """a = M⁻¹ (tau + passive + Σ Jᵀ w − C v − g): every column passive."""
+    given = np.zeros(mechanism.nv, dtype=bool)
+    return hybrid_dynamics(mechanism, q, v, given, domain.zeros(mechanism.nv), tau, wrenches, domain=domain)[0]
+
+
+def mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
+    """Φᵀ Xᵀ M_q X Φ, armature included."""
+    return composite_mass_matrix(mechanism, q, domain=domain)
+
+
+def bias_forces(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+    """C v + gravity: Φᵀ Xᵀ (M_q V̇ + b) of the motion with a = 0."""
+    return inverse(state(mechanism, q, v, domain=domain, springs=False), None)
+
+
+__all__ = [
+    "Articulation",
+    "articulate",
+    "bias_forces",
+    "check_inertia",
+    "forward_dynamics",
+    "hybrid_dynamics",
+    "inverse_dynamics",
+    "inward",
+    "mass_matrix",
+    "outward",
+]
