@@ -1,0 +1,187 @@
+"""First-, second- and third-order influence coefficients of any point and link of any tree.
+
+With s_n = [ω_n; x_n] the screw of velocity n at the point P, world axes (x_n is the velocity that a unit of velocity n
+gives P), σ the incidence of `incidence`, and all indices among those that move P's body, else zero:
+
+    G_n   = [ω_n; x_n]                                                                            (2-7), (2-62)
+    H_mn  = L_m G_n:       rotational     σ_mn ω_m × ω_n
+                           translational  ω_m × x_n if σ_mn, else ω_n × x_m                       (2-20), (2-84)
+    D_lmn = L_l H_mn:      rotational     σ_mn (σ_lm (ω_l × ω_m) × ω_n + σ_ln ω_m × (ω_l × ω_n))
+                           translational  σ_lm (ω_l × ω_m) × x_n + ω_m × H_ln if σ_mn, else the same with m, n exchanged
+
+These are Tables 2-3 to 2-5 and their one-line rules in the errata, for joints of any number of freedoms. L_m is the
+derivative along the velocity direction m, so that coefficients hold for quasi-velocities too; rotational H is not
+symmetric, and neither is translational H between the quasi-velocities of one joint. Then, with a = φ̈,
+
+    velocity      G φ̇                                                                                  (2-7)
+    acceleration  G φ̈ + φ̇ᵀHφ̇                                                                          (2-27)
+    jerk          G dφ̈/dt + φ̈ᵀHφ̇ + 2 φ̇ᵀHφ̈ + (φ̇ᵀDφ̇)φ̇                                          (2-44), (2-107)
+
+Arrays have rows [angular; linear], then the indices in the order of the derivatives: H[:, m, n], D[:, l, m, n].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.rotations import cross
+from polybody.errors import InputError
+from polybody.formulations.influence.incidence import incidence, support
+from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, point_jacobian, world_maps
+from polybody.mechanism.mechanism import BodyFrame, Mechanism
+
+ORDERS = (1, 2, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Coefficients of one point and its link: G (6, n), H (6, n, n), D (6, n, n, n); None above the order asked for."""
+
+    G: Array
+    H: Array | None = None
+    D: Array | None = None
+
+    def velocity(self, v: Array) -> Array:
+        """[ω; ẋ] by (2-7)."""
+        return self.G @ v
+
+    def acceleration(self, v: Array, a: Array) -> Array:
+        """[ω̇; ẍ] by (2-27)."""
+        H = self._needed("H", self.H, 2)
+        return self.G @ a + np.tensordot(H @ v, v, axes=(1, 0))
+
+    def jerk(self, v: Array, a: Array, jerk: Array) -> Array:
+        """The third-order motion by (2-44), in the form (2-107) that needs no symmetry of H."""
+        H, D = self._needed("H", self.H, 2), self._needed("D", self.D, 3)
+        Hv, Ha = H @ v, H @ a
+        cubic = np.tensordot(np.tensordot(D @ v, v, axes=(2, 0)), v, axes=(1, 0))
+        return self.G @ jerk + np.tensordot(Hv, a, axes=(1, 0)) + 2 * np.tensordot(Ha, v, axes=(1, 0)) + cubic
+
+    @staticmethod
+    def _needed(name: str, values: Array | None, order: int) -> Array:
+        if values is None:
+            raise InputError(f"{name} was not computed; ask for influence coefficients of order {order} or more")
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Configured:
+    """A mechanism at one configuration: what the coefficients of all its points share."""
+
+    mechanism: Mechanism
+    poses: list[Pose]
+    maps: list[Array]
+    sigma: Array
+    domain: Domain
+
+
+def configured(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Configured:
+    """Poses and world screws at q, and the incidence."""
+    poses = body_poses(mechanism, q, domain=domain)
+    maps = world_maps(mechanism, q, poses, domain=domain)
+    return Configured(mechanism, poses, maps, incidence(mechanism), domain)
+
+
+def local_coefficients(at: Configured, body: int, point: Array, order: int) -> tuple[Array, list[Array]]:
+    """([indices that move the body], [G, H, D up to the order]) of a body's point at world position `point`."""
+    domain, indices = at.domain, support(at.mechanism, body)
+    G = point_jacobian(at.mechanism, body, point, at.maps, domain=domain)[:, indices]
+    found = [G]
+    if order > 1:
+        sigma = domain.array(at.sigma[np.ix_(indices, indices)].astype(int))
+        found.append(second_order(G, sigma, domain))
+        if order > 2:
+            found.append(third_order(G, found[1], sigma, domain))
+    return indices, found
+
+
+def second_order(G: Array, sigma: Array, domain: Domain) -> Array:
+    """H from G: rotational σ_mn ω_m × ω_n, translational ω_m × x_n or ω_n × x_m."""
+    omega, x = G[:3], G[3:]
+    one = domain.const(1)
+    turned = cross(omega[:, :, None], x[:, None, :])
+    linear = turned * sigma + np.swapaxes(turned, 1, 2) * (one - sigma)
+    angular = cross(omega[:, :, None], omega[:, None, :]) * sigma
+    return np.concatenate([angular, linear])
+
+
+def third_order(G: Array, H: Array, sigma: Array, domain: Domain) -> Array:
+    """D from G and H; the derivative of each factor of H in turn."""
+    omega, x = G[:3], G[3:]
+    one = domain.const(1)
+    turn, shift = H[:3], H[3:]  # turn[:, l, m] = L_l ω_m,  shift[:, l, n] = L_l x_n
+
+    def derivative(second: Array, second_rate: Array) -> Array:
+        """L_l (ω_m × y_n) = (L_l ω_m) × y_n + ω_m × (L_l y_n), indices l, m, n."""
+        return cross(turn[:, :, :, None], second[:, None, None, :]) + cross(
+            omega[:, None, :, None], second_rate[:, :, None, :]
+        )
+
+    linear = derivative(x, shift)
+    linear = linear * sigma + np.swapaxes(linear, 2, 3) * (one - sigma)
+    angular = derivative(omega, turn) * sigma
+    return np.concatenate([angular, linear])
+
+
+def spread(local: Array, indices: Array, nv: int, domain: Domain) -> Array:
+    """Local coefficients put into arrays over all nv velocities."""
+    full = domain.zeros(6, *(nv for _ in range(local.ndim - 1)))
+    full[np.ix_(np.arange(6), *(indices for _ in range(local.ndim - 1)))] = local
+    return full
+
+
+def check_order(order: Any) -> int:
+    """The order as a number from 1 to 3."""
+    if order not in ORDERS:
+        raise InputError(f"order is {order!r}, wanted 1 (G), 2 (G and H) or 3 (G, H and D)")
+    return int(order)
+
+
+def point_influence(at: Configured, body: int, point: Array, order: int = 3) -> Influence:
+    """Coefficients of the point of a body that is at world position `point`."""
+    indices, found = local_coefficients(at, body, point, check_order(order))
+    return Influence(*(spread(x, indices, at.mechanism.nv, at.domain) for x in found))
+
+
+def influence(
+    mechanism: Mechanism, q: Array, frame: BodyFrame, order: int = 3, *, domain: Domain = FLOAT
+) -> Influence:
+    """G, H, D of a frame's origin and of the link that carries it, world axes."""
+    at = configured(mechanism, q, domain=domain)
+    _, p = frame_pose(frame, at.poses, domain=domain)
+    return point_influence(at, frame.body, p, order)
+
+
+def center_influence(mechanism: Mechanism, q: Array, order: int = 3, *, domain: Domain = FLOAT) -> Influence:
+    """Coefficients of the centre of mass of all moving bodies; the angular rows are zero, for it belongs to no link."""
+    at = configured(mechanism, q, domain=domain)
+    mass = sum(body.mass for body in mechanism.bodies)
+    if mass == 0:
+        raise InputError(f"{mechanism.name!r} has no mass, so it has no centre of mass")
+    total: list[Array] = []
+    for body, (R, p) in zip(mechanism.bodies, at.poses, strict=True):
+        found = point_influence(at, body.index, p + R @ domain.array(body.com), order)
+        parts = [part * domain.const(body.mass) for part in (found.G, found.H, found.D) if part is not None]
+        total = [a + b for a, b in zip(total, parts, strict=True)] if total else parts
+    result = []
+    for part in total:
+        linear = part / domain.const(mass)
+        linear[:3] = domain.zeros(*part[:3].shape)
+        result.append(linear)
+    return Influence(*result)
+
+
+__all__ = [
+    "Configured",
+    "Influence",
+    "center_influence",
+    "check_order",
+    "configured",
+    "influence",
+    "local_coefficients",
+    "point_influence",
+]
