@@ -25,6 +25,7 @@ otherwise B ε̇ = H β has no solution. `holonomy_problem` tests it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -105,16 +106,22 @@ class JointMap:
     def kinematic_matrix(self, epsilon: Array, *, domain: Domain = FLOAT) -> Array:
         """Γ(ε) of (16)-(19), block diagonal over the stages (25): the paper's GammaKin and GamCompnd."""
         gamma = domain.zeros(self.r, self.r)
-        for stage in self.stage_slices():
-            gamma[stage, stage] = self._stage_kinematics(epsilon, stage, domain)
+        for stage, closed in zip(self.stage_slices(), self._closed, strict=True):
+            gamma[stage, stage] = self._stage_kinematics(epsilon, stage, closed, domain)
         return gamma
 
-    def _stage_kinematics(self, epsilon: Array, stage: slice, domain: Domain) -> Array:
+    @cached_property
+    def _closed(self) -> tuple[bool, ...]:
+        """Which stages are known to be closed under the bracket; those of symbolic matrices are not asked."""
+        symbolic = self.H.dtype == object
+        return tuple(not symbolic and holonomy_problem(self.H[:, s]) is None for s in self.stage_slices())
+
+    def _stage_kinematics(self, epsilon: Array, stage: slice, closed: bool, domain: Domain) -> Array:
         H = domain.array(self.H[:, stage])
         if H.shape[1] == 1:
             return domain.eye(1)
         B = self.rate_matrix(epsilon, stage, domain=domain)
-        if self.H.dtype == object or holonomy_problem(self.H[:, stage]) is not None:
+        if not closed:
             return domain.solve(B.T @ B, B.T @ H)  # Moore-Penrose, as the paper prints
         # span B = span H: with S = H⁺ B, B ε̇ = H S ε̇ = H β gives ε̇ = S⁻¹ β, an r×r system only.
         S = domain.solve(H.T @ H, H.T @ B)
@@ -176,13 +183,22 @@ def joint_kinematics(H: Any, stages: tuple[int, ...] | None = None, *, check: bo
     stages = (H.shape[1],) if stages is None else tuple(int(n) for n in stages)
     if any(n < 1 for n in stages) or sum(stages) != H.shape[1]:
         raise InputError(f"stages {stages} must be positive and sum to the map's {H.shape[1]} columns")
+    numbers = _at_general_values(H)
+    _check_columns(numbers)
+    result = JointMap(H, stages)
+    problems = [holonomy_problem(numbers[:, s]) for s in result.stage_slices()] if check else []
+    for problem in filter(None, problems):
+        raise InputError(f"{problem}; make it a compound joint, stages={(1,) * H.shape[1]}")
+    return result
+
+
+def _at_general_values(H: Array) -> Array:
+    """H with its symbols replaced by numbers in general position: what holds there holds for almost all values."""
     if H.dtype != object:
-        _check_columns(H)
-        result = JointMap(H, stages)
-        problems = [holonomy_problem(H[:, s]) for s in result.stage_slices()] if check else []
-        for problem in filter(None, problems):
-            raise InputError(f"{problem}; make it a compound joint, stages={(1,) * H.shape[1]}")
-    return JointMap(H, stages)
+        return H
+    symbols = sorted({s for entry in H.flat for s in getattr(entry, "free_symbols", ())}, key=str)
+    values = {symbol: 0.6180339887 + 0.7548776662 * k for k, symbol in enumerate(symbols)}
+    return np.array([[float(x.subs(values)) if hasattr(x, "subs") else float(x) for x in row] for row in H])
 
 
 def _check_columns(H: Array) -> None:
