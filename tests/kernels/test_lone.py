@@ -35,7 +35,8 @@ def test_unusual_calls_reach_the_fallback_unchanged():
     assert isinstance(fast(a, b), tuple)
     assert not calls
     unusual = [
-        ((a,), {}), ((a, b, 1), {}), ((a, b), {"out": None}), ((), {"a": a, "b": b}), ((a[None], b), {}),
+        ((a,), {}), ((a, b, 1), {}), ((a, b), {"out": None}), ((), {"a": a, "b": b}), ((np.zeros((0, 5)), b), {}),
+        ((np.zeros((2, 5)), np.zeros((3, 3))), {}), ((np.zeros((2, 5)), np.zeros((1, 2, 3))), {}),
         ((a.astype(np.float32), b), {}), ((np.zeros(10)[::2], b), {}), ((np.zeros(4), b), {}), (([0.0] * 5, b), {}),
         ((None, b), {}), ((a, np.zeros(3, ">f8")), {}), ((a, np.ma.zeros(3)), {}), ((a, 1.5), {}),
     ]  # fmt: skip
@@ -45,6 +46,25 @@ def test_unusual_calls_reach_the_fallback_unchanged():
         assert all(x is y for x, y in zip(calls[-1][0], values, strict=True))
         assert calls[-1][1].keys() == options.keys()
     assert len(calls) == len(unusual)
+
+
+@pytest.mark.parametrize("leading", [(1,), (7,), (2, 3), (1, 4, 1), (1,) * 15])
+def test_small_plain_batches_never_enter_python(leading):
+    def fallback(*values, **options):
+        raise AssertionError
+
+    fast = product_kernel().fast(fallback)
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(*leading, 5)), rng.normal(size=(*leading, 3))
+    for left, right in ((a, b), (a, b.reshape(-1, 3)[0]), (a.reshape(-1, 5)[0], b)):
+        for found, wanted in zip(fast(left, right), product_oracle(left, right), strict=True):
+            assert found.shape == wanted.shape
+            np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-15)
+
+
+def test_large_batches_are_handed_on_to_be_shared_among_threads():
+    fast = product_kernel().fast(lambda *values: "from python")
+    assert fast(np.zeros((10**6, 5)), np.zeros(3)) == "from python"
 
 
 def test_errors_of_the_fallback_come_through():

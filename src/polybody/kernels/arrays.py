@@ -16,6 +16,7 @@ import numpy as np
 
 from polybody.errors import InputError
 
+FLOAT64 = np.dtype(np.float64)
 PIECE = 16 * 2**20  # bytes converted at a time
 
 
@@ -30,6 +31,31 @@ def as_argument(value: Any, label: str, size: int) -> np.ndarray:
     if array.ndim < 1 or array.shape[-1] != size:
         raise InputError(f"{label} has shape {array.shape}; wanted (..., {size})")
     return array
+
+
+def plain_leading(values: Sequence[Any], sizes: Sequence[int]) -> tuple[int, ...] | None:
+    """The leading shape of plain arguments: float64, contiguous, of one leading shape or without; else None."""
+    leading: tuple[int, ...] = ()
+    for value, size in zip(values, sizes, strict=True):
+        if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape[-1:] != (size,):
+            return None
+        flags = value.flags
+        if not flags.c_contiguous or not flags.aligned:
+            return None
+        own = value.shape[:-1]
+        if own:
+            if leading and own != leading:
+                return None
+            leading = own
+    return leading
+
+
+def plain_results(values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether results of these shapes can be written straight into these arrays."""
+    return len(values) == len(shapes) and all(
+        type(v) is np.ndarray and v.dtype is FLOAT64 and v.flags.carray and v.shape == shape
+        for v, shape in zip(values, shapes, strict=True)
+    )
 
 
 def batch_shape(arrays: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[int, ...]:

@@ -50,13 +50,16 @@ class Kernel:
         self.name = name
         self.inputs = tuple((str(n), int(s)) for n, s in inputs)
         self.outputs = tuple((str(n), tuple(int(k) for k in shape)) for n, shape in outputs)
+        self._sizes = [size for _, size in self.inputs]
+        self._result_steps = [[8 * math.prod(shape)] for _, shape in self.outputs]
         self.lanes = target.lanes
         self.nodes = program.nodes
         self._program = program
         self._runtime = _runtime(target)
         self._run = runtime.RUN_TYPE(self._runtime.addresses["run"])
+        self._address = runtime.make_address(self._runtime)
+        self._libm = machine.libm_table().ctypes.data
         self._memory = threading.local()
-        self._libm = machine.libm_table()
         self.call: Callable[..., Any] = self.fast(self.batch, name)
 
     def __call__(self, *values: Any, out: Any = None, check: bool = False) -> Any:
@@ -76,12 +79,13 @@ class Kernel:
             lone=self._runtime.addresses["lone"],
             body=self._program.body,
             scratch=np.empty(self._program.scratch // 8 + 8),
-            input_sizes=[size for _, size in self.inputs],
+            input_sizes=self._sizes,
             output_shapes=[shape for _, shape in self.outputs],
             fallback=fallback,
             name=name or self.name,
             doc=doc,
             alive=(self._program, self._runtime),
+            limit=max(1, int(2 * WORTH_A_THREAD / (NANOSECONDS_A_NODE * max(1, self.nodes)))),
         )
 
     def batch(self, *values: Any, out: Any = None, check: bool = False) -> Any:
@@ -89,6 +93,10 @@ class Kernel:
 
         `out` takes the results in place; `check` refuses arguments that are not finite.
         """
+        if not check:
+            answer = self._plain_batch(values, out)
+            if answer is not None:
+                return answer
         if len(values) != len(self.inputs):
             wanted = ", ".join(f"{n} (..., {s})" for n, s in self.inputs)
             raise InputError(f"{self.name} got {len(values)} arguments; wanted {len(self.inputs)}: {wanted}")
@@ -105,6 +113,26 @@ class Kernel:
         # As NumPy does: a lone number comes back as a scalar, not as an array without dimensions.
         returned = tuple(r[()] if r.ndim == 0 else r for r in results)
         return returned[0] if len(returned) == 1 else returned
+
+    def _plain_batch(self, values: tuple[Any, ...], out: Any) -> Any:
+        """The usual batch (contiguous float64, one leading shape) with no detours; None if anything is unusual."""
+        if len(values) != len(self.inputs):
+            return None
+        leading = arrays.plain_leading(values, self._sizes)
+        if not leading or (states := math.prod(leading)) == 0:
+            return None
+        if out is None:
+            results = [np.empty(leading + shape) for _, shape in self.outputs]
+        else:
+            results = list(out) if isinstance(out, tuple) else [out]
+            shapes = [leading + shape for _, shape in self.outputs]
+            if not arrays.plain_results(results, shapes) or any(arrays.overlap(results, values)):
+                return None
+        steps = [[8 * size if value.ndim > 1 else 0] for value, size in zip(values, self._sizes, strict=True)]
+        self._launch([states], steps + self._result_steps, [*values, *results])
+        if out is not None:
+            return out
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _results(self, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
         if out is None:
@@ -148,23 +176,26 @@ class Kernel:
                 np.copyto(r, t, casting="same_kind")
 
     def _execute(self, batch: tuple[int, ...], sources: list[np.ndarray], targets: list[np.ndarray]) -> None:
-        """Hand addresses and strides to the machine code, by as many threads as pay."""
+        """Hand strides and addresses to the machine code."""
         steps = [arrays.batch_strides(a, batch, 1) for a in sources]
         steps += [arrays.batch_strides(t, batch, len(s)) for t, (_, s) in zip(targets, self.outputs, strict=True)]
-        extents, kept = arrays.collapse(batch, steps)
-        shape = np.array(extents, dtype=np.int64)
-        strides = np.array(kept, dtype=np.int64)
-        base = np.array([a.ctypes.data for a in (*sources, *targets)], dtype=np.uint64)
-        states = math.prod(extents)
+        self._launch(*arrays.collapse(batch, steps), [*sources, *targets])
+
+    def _launch(self, extents: list[int], kept: list[list[int]], ports: list[np.ndarray]) -> None:
+        """Run over these extents, with strides `kept[port]`, by as many threads as pay."""
+        dims, states = len(extents), math.prod(extents)
+        numbers = [*extents, *(step for steps in kept for step in steps)]
+        numbers += [self._address(a) for a in ports]
+        table = np.array(numbers, dtype=np.int64)
+        shape = self._address(table)
+        strides = shape + 8 * dims
+        base = strides + 8 * dims * len(kept)
 
         def work(lo: int, hi: int) -> None:
-            self._run(
-                self._program.body, self._libm.ctypes.data, self._scratch(), lo, hi, len(base), len(extents),
-                shape.ctypes.data, base.ctypes.data, strides.ctypes.data,
-            )  # fmt: skip
+            self._run(self._program.body, self._libm, self._scratch(), lo, hi, len(kept), dims, shape, base, strides)
 
         worth = int(states * self.nodes * NANOSECONDS_A_NODE / WORTH_A_THREAD)
-        workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes)))
+        workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
         pool.share(states, self.lanes, workers, work)
 
     def _scratch(self) -> int:
@@ -190,7 +221,7 @@ _lock = threading.RLock()
 def _runtime(target: Target) -> machine.Loaded:
     with _lock:
         if target not in _runtimes:
-            names = ["run", "lone"] if runtime.can_be_called_alone() else ["run"]
+            names = ["run", "lone", "address"] if runtime.can_be_called_alone() else ["run"]
             title = digest("runtime", runtime.layout(), target, names)
             code, _, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), 0, 0))
             _runtimes[target] = machine.Loaded(code, names)

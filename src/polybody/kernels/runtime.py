@@ -5,9 +5,9 @@ row addresses (`rows`) and calls the body. An address is base + Σ_d index_d str
 and costs no memory.
 
 `lone` is a CPython function (METH_FASTCALL | METH_KEYWORDS). Plain arguments (as many positional ndarrays as the kernel
-has inputs, float64, one-dimensional, contiguous, of the right length) are computed at once, into fresh arrays. Anything
-else it passes on, untouched, to a Python callable. Its `self` is a tuple (plan, fallback, …); the plan is an int64
-array of sizes and addresses in the order of `PLAN`.
+has inputs, contiguous float64, the right length, all of one leading shape or none, no more states than are computed in
+some 0.1 ms) are computed at once, into fresh arrays. Anything else it passes on, untouched, to a Python callable. Its
+`self` is a tuple (plan, fallback, …); the plan is an int64 array of sizes and addresses in the order of `PLAN`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import math
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
@@ -22,14 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from polybody.kernels.machine import libm_table
+from polybody.kernels.machine import Loaded, libm_table
 from polybody.kernels.target import Target
 
 PLAN = (
     "inputs", "outputs", "body", "libm", "scratch", "array_type", "float64", "array_new", "array_return", "tuple_new",
-    "tuple_set", "vectorcall", "release",
+    "tuple_set", "vectorcall", "release", "limit",
 )  # fmt: skip
-HEADER = len(PLAN)  # then: the size of each input; then for each output its number of dimensions and where they are
+# After these: the size of each input; for each output its number of dimensions, where they are, and its bytes a state.
+HEADER = len(PLAN)
+MOST_DIMENSIONS = 32  # of a result; the arguments may have half as many
 NPY_DOUBLE = 12
 ARRAY_NEW, ARRAY_RETURN, ARRAY_TYPE = 93, 76, 2  # places in NumPy's table of C functions, fixed by its ABI
 
@@ -41,7 +44,7 @@ RUN_TYPE = ctypes.CFUNCTYPE(
 def text(target: Target) -> str:
     """The module of `run` and `lone`."""
     triple = f'target triple = "{target.triple}"\n'
-    return triple + _run_text(target.lanes) + (_lone_text(target.lanes) if can_be_called_alone() else "")
+    return triple + _run_text(target.lanes) + (_lone_text() if can_be_called_alone() else "")
 
 
 def _run_text(lanes: int) -> str:
@@ -163,17 +166,13 @@ done:
 """
 
 
-def _lone_text(lanes: int) -> str:
+def _lone_text() -> str:
     """Offsets are those of CPython's object header and NumPy's PyArrayObject, checked by `can_be_called_alone`."""
     plan = {name: k for k, name in enumerate(PLAN)}
 
     def field(name: str, kind: str) -> str:
         return f"  %f_{name} = getelementptr i64, ptr %plan, i64 {plan[name]}\n  %{name} = load {kind}, ptr %f_{name}\n"
 
-    spread = "".join(
-        f"  %cell{l} = getelementptr ptr, ptr %row, i64 {l}\n  store ptr %data, ptr %cell{l}\n" for l in range(lanes)
-    )
-    spread_out = spread.replace("%cell", "%ocell").replace("%row", "%orow").replace("%data", "%odata")
     return f"""
 define ptr @lone(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
 entry:
@@ -182,18 +181,24 @@ entry:
   %p_data = getelementptr i8, ptr %plan_array, i64 16
   %plan = load ptr, ptr %p_data
 {field("inputs", "i64")}{field("outputs", "i64")}{field("array_type", "ptr")}{field("float64", "ptr")}
+  %ports = add i64 %inputs, %outputs
+  %base = alloca ptr, i64 %ports, align 16
+  %strides = alloca i64, i64 %ports, align 16
+  %arrays = alloca ptr, i64 %outputs, align 16
+  %shape = alloca i64, i64 {MOST_DIMENSIONS}, align 16
+  %v_leading = alloca i64, align 8
+  %v_states = alloca i64, align 8
+  store i64 0, ptr %v_leading
+  store i64 1, ptr %v_states
   %named = icmp ne ptr %keywords, null
   %wrong_count = icmp ne i64 %nargs, %inputs
   %unusual = or i1 %named, %wrong_count
-  %ports = add i64 %inputs, %outputs
-  %cells = mul i64 %ports, {lanes}
-  %rows = alloca ptr, i64 %cells, align 64
-  %arrays = alloca ptr, i64 %outputs, align 16
   br i1 %unusual, label %pass_on, label %more_inputs
+
 more_inputs:
   %i = phi i64 [0, %entry], [%in, %accept]
   %inputs_left = icmp slt i64 %i, %inputs
-  br i1 %inputs_left, label %input, label %more_outputs
+  br i1 %inputs_left, label %input, label %admit
 input:
   %p_arg = getelementptr ptr, ptr %args, i64 %i
   %arg = load ptr, ptr %p_arg
@@ -203,49 +208,123 @@ input:
   br i1 %is_array, label %inspect, label %pass_on
 inspect:
   %p_nd = getelementptr i8, ptr %arg, i64 24
-  %nd = load i32, ptr %p_nd
+  %nd32 = load i32, ptr %p_nd
+  %nd = sext i32 %nd32 to i64
   %p_descr = getelementptr i8, ptr %arg, i64 56
   %descr = load ptr, ptr %p_descr
   %p_flags = getelementptr i8, ptr %arg, i64 64
   %flags = load i32, ptr %p_flags
-  %is_row = icmp eq i32 %nd, 1
+  %has_rows = icmp sge i64 %nd, 1
+  %not_deep = icmp sle i64 %nd, {MOST_DIMENSIONS // 2}
   %is_double = icmp eq ptr %descr, %float64
   %wanted_flags = and i32 %flags, 257
   %is_plain = icmp eq i32 %wanted_flags, 257
-  %ok1 = and i1 %is_row, %is_double
+  %ok1 = and i1 %has_rows, %is_double
   %ok2 = and i1 %ok1, %is_plain
-  br i1 %ok2, label %measure, label %pass_on
+  %ok3 = and i1 %ok2, %not_deep
+  br i1 %ok3, label %measure, label %pass_on
 measure:
   %p_dims = getelementptr i8, ptr %arg, i64 32
   %dims = load ptr, ptr %p_dims
-  %length = load i64, ptr %dims
+  %lead = add i64 %nd, -1
+  %p_length = getelementptr i64, ptr %dims, i64 %lead
+  %length = load i64, ptr %p_length
   %size_at = add i64 %i, {HEADER}
   %p_size = getelementptr i64, ptr %plan, i64 %size_at
   %size = load i64, ptr %p_size
   %fits = icmp eq i64 %length, %size
-  br i1 %fits, label %accept, label %pass_on
-accept:
+  br i1 %fits, label %place, label %pass_on
+place:
+  %p_base = getelementptr ptr, ptr %base, i64 %i
+  %p_stride = getelementptr i64, ptr %strides, i64 %i
   %p_numbers = getelementptr i8, ptr %arg, i64 16
   %data = load ptr, ptr %p_numbers
-  %row_at = mul i64 %i, {lanes}
-  %row = getelementptr ptr, ptr %rows, i64 %row_at
-{spread}  %in = add i64 %i, 1
+  store ptr %data, ptr %p_base
+  %one_state = icmp eq i64 %lead, 0
+  br i1 %one_state, label %same_for_all, label %batch
+same_for_all:
+  store i64 0, ptr %p_stride
+  br label %accept
+batch:
+  %bytes = mul i64 %size, 8
+  store i64 %bytes, ptr %p_stride
+  %known = load i64, ptr %v_leading
+  %first_batch = icmp eq i64 %known, 0
+  br i1 %first_batch, label %learn, label %compare
+learn:
+  store i64 %lead, ptr %v_leading
+  br label %learn_dim
+learn_dim:
+  %d = phi i64 [0, %learn], [%dn, %learn_dim]
+  %count = phi i64 [1, %learn], [%countn, %learn_dim]
+  %p_d = getelementptr i64, ptr %dims, i64 %d
+  %extent = load i64, ptr %p_d
+  %p_s = getelementptr i64, ptr %shape, i64 %d
+  store i64 %extent, ptr %p_s
+  %countn = mul i64 %count, %extent
+  store i64 %countn, ptr %v_states
+  %dn = add i64 %d, 1
+  %more_dims = icmp slt i64 %dn, %lead
+  br i1 %more_dims, label %learn_dim, label %accept
+compare:
+  %same_depth = icmp eq i64 %known, %lead
+  br i1 %same_depth, label %compare_dim, label %pass_on
+compare_dim:
+  %c = phi i64 [0, %compare], [%cn, %compare_next]
+  %p_c = getelementptr i64, ptr %dims, i64 %c
+  %extent_c = load i64, ptr %p_c
+  %p_sc = getelementptr i64, ptr %shape, i64 %c
+  %expected = load i64, ptr %p_sc
+  %same = icmp eq i64 %extent_c, %expected
+  br i1 %same, label %compare_next, label %pass_on
+compare_next:
+  %cn = add i64 %c, 1
+  %more_compare = icmp slt i64 %cn, %lead
+  br i1 %more_compare, label %compare_dim, label %accept
+accept:
+  %in = add i64 %i, 1
   br label %more_inputs
+
+admit:
+{field("limit", "i64")}
+  %states = load i64, ptr %v_states
+  %leading = load i64, ptr %v_leading
+  %none_at_all = icmp sle i64 %states, 0
+  %too_many = icmp sgt i64 %states, %limit
+  %elsewhere = or i1 %none_at_all, %too_many
+  br i1 %elsewhere, label %pass_on, label %more_outputs
 more_outputs:
-  %j = phi i64 [0, %more_inputs], [%jn, %keep]
+  %j = phi i64 [0, %admit], [%jn, %keep]
   %outputs_left = icmp slt i64 %j, %outputs
   br i1 %outputs_left, label %output, label %compute
 output:
 {field("array_new", "ptr")}
-  %j2 = mul i64 %j, 2
+  %j2 = mul i64 %j, 3
   %after = add i64 %inputs, {HEADER}
   %shape_at = add i64 %after, %j2
   %p_ond = getelementptr i64, ptr %plan, i64 %shape_at
   %ond = load i64, ptr %p_ond
-  %ond32 = trunc i64 %ond to i32
   %p_oshape = getelementptr i64, ptr %p_ond, i64 1
   %oshape = load ptr, ptr %p_oshape
-  %array = call ptr %array_new(ptr %array_type, i32 %ond32, ptr %oshape, i32 {NPY_DOUBLE},
+  %p_obytes = getelementptr i64, ptr %p_ond, i64 2
+  %obytes = load i64, ptr %p_obytes
+  br label %more_own
+more_own:
+  %o = phi i64 [0, %output], [%on, %own]
+  %own_left = icmp slt i64 %o, %ond
+  br i1 %own_left, label %own, label %allocate
+own:
+  %p_o = getelementptr i64, ptr %oshape, i64 %o
+  %extent_o = load i64, ptr %p_o
+  %at_o = add i64 %leading, %o
+  %p_so = getelementptr i64, ptr %shape, i64 %at_o
+  store i64 %extent_o, ptr %p_so
+  %on = add i64 %o, 1
+  br label %more_own
+allocate:
+  %all_nd = add i64 %leading, %ond
+  %nd_out = trunc i64 %all_nd to i32
+  %array = call ptr %array_new(ptr %array_type, i32 %nd_out, ptr %shape, i32 {NPY_DOUBLE},
                               ptr null, ptr null, i32 0, i32 0, ptr null)
   %none = icmp eq ptr %array, null
   br i1 %none, label %undo, label %keep
@@ -253,15 +332,19 @@ keep:
   %p_odata = getelementptr i8, ptr %array, i64 16
   %odata = load ptr, ptr %p_odata
   %oport = add i64 %inputs, %j
-  %orow_at = mul i64 %oport, {lanes}
-  %orow = getelementptr ptr, ptr %rows, i64 %orow_at
-{spread_out}  %p_keep = getelementptr ptr, ptr %arrays, i64 %j
+  %p_obase = getelementptr ptr, ptr %base, i64 %oport
+  store ptr %odata, ptr %p_obase
+  %p_ostride = getelementptr i64, ptr %strides, i64 %oport
+  store i64 %obytes, ptr %p_ostride
+  %p_keep = getelementptr ptr, ptr %arrays, i64 %j
   store ptr %array, ptr %p_keep
   %jn = add i64 %j, 1
   br label %more_outputs
+
 compute:
 {field("body", "ptr")}{field("libm", "ptr")}{field("scratch", "ptr")}{field("array_return", "ptr")}
-  call void %body(ptr %rows, ptr %libm, ptr %scratch)
+  call void @run(ptr %body, ptr %libm, ptr %scratch, i64 0, i64 %states, i64 %ports, i64 1, ptr %shape,
+                 ptr %base, ptr %strides)
   %single = icmp eq i64 %outputs, 1
   br i1 %single, label %one, label %several
 one:
@@ -272,22 +355,23 @@ several:
 {field("tuple_new", "ptr")}{field("tuple_set", "ptr")}
   %tuple = call ptr %tuple_new(i64 %outputs)
   %no_tuple = icmp eq ptr %tuple, null
-  br i1 %no_tuple, label %undo, label %pack
+  br i1 %no_tuple, label %undo, label %more_items
+more_items:
+  %t = phi i64 [0, %several], [%tn, %pack]
+  %items_left = icmp slt i64 %t, %outputs
+  br i1 %items_left, label %pack, label %return_tuple
 pack:
-  %t = phi i64 [0, %several], [%tn, %packed]
   %p_item = getelementptr ptr, ptr %arrays, i64 %t
   %item = load ptr, ptr %p_item
   %result = call ptr %array_return(ptr %item)
   %ignored = call i32 %tuple_set(ptr %tuple, i64 %t, ptr %result)
-  br label %packed
-packed:
   %tn = add i64 %t, 1
-  %more_items = icmp slt i64 %tn, %outputs
-  br i1 %more_items, label %pack, label %return_tuple
+  br label %more_items
 return_tuple:
   ret ptr %tuple
+
 undo:
-  %u = phi i64 [%j, %output], [%outputs, %several], [%un, %drop]
+  %u = phi i64 [%j, %allocate], [%outputs, %several], [%un, %drop]
 {field("release", "ptr")}
   %any_left = icmp sgt i64 %u, 0
   br i1 %any_left, label %drop, label %failed
@@ -305,6 +389,18 @@ pass_on:
   %fallback = load ptr, ptr %p_fallback
   %answer = call ptr %vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr %keywords)
   ret ptr %answer
+}}
+
+define ptr @address(ptr %self, ptr %array) {{
+  %p_plan = getelementptr i8, ptr %self, i64 {tuple.__basicsize__}
+  %plan_array = load ptr, ptr %p_plan
+  %p_data = getelementptr i8, ptr %plan_array, i64 16
+  %plan = load ptr, ptr %p_data
+  %make = load ptr, ptr %plan
+  %p_numbers = getelementptr i8, ptr %array, i64 16
+  %data = load ptr, ptr %p_numbers
+  %number = call ptr %make(ptr %data)
+  ret ptr %number
 }}
 """
 
@@ -365,6 +461,7 @@ def make_builtin(
     name: str,
     doc: str,
     alive: object,
+    limit: int,
 ) -> Callable[..., Any]:
     """A builtin that computes a lone state and hands everything else to `fallback`. It keeps `alive` alive."""
     api = ctypes.pythonapi
@@ -387,15 +484,29 @@ def make_builtin(
         "tuple_set": address(api.PyTuple_SetItem),
         "vectorcall": address(api.PyObject_Vectorcall),
         "release": address(api.Py_DecRef),
+        "limit": limit,
     }
     dims = np.array([n for shape in output_shapes for n in shape] or [0], dtype=np.int64)
     entries = [numbers[key] for key in PLAN] + list(input_sizes)
     position = 0
     for shape in output_shapes:
-        entries += [len(shape), dims.ctypes.data + 8 * position]
+        entries += [len(shape), dims.ctypes.data + 8 * position, 8 * math.prod(shape)]
         position += len(shape)
     plan = np.array(entries, dtype=np.int64)
-    method = _MethodDef(name.encode(), lone, 0x0080 | 0x0002, doc.encode())
-    create = api.PyCFunction_NewEx
+    return _builtin(name, lone, 0x0080 | 0x0002, doc, (plan, fallback, dims, scratch, alive))
+
+
+def make_address(code: Loaded) -> Callable[[np.ndarray], int]:
+    """`a.ctypes.data`, in a twentieth of its time: what small batches spend most on is asking where arrays are."""
+    if "address" not in code.addresses:
+        return lambda array: array.ctypes.data
+    maker = np.array([ctypes.cast(ctypes.pythonapi.PyLong_FromVoidPtr, ctypes.c_void_p).value], dtype=np.int64)
+    return _builtin("address", code.addresses["address"], 0x0008, "", (maker, code))
+
+
+def _builtin(name: str, function: int, flags: int, doc: str, owned: tuple[Any, ...]) -> Callable[..., Any]:
+    """A CPython function of machine code. Its `self` is `owned`, then the record that describes it."""
+    method = _MethodDef(name.encode(), function, flags, doc.encode())
+    create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return create(ctypes.addressof(method), (plan, fallback, dims, method, scratch, alive), "polybody.kernels")
+    return create(ctypes.addressof(method), (*owned, method), "polybody.kernels")
