@@ -171,6 +171,37 @@ class Coupling:
 
 
 @dataclass(frozen=True, eq=False)
+class Motor:
+    """A direct-current motor that drives one velocity coordinate of a joint.
+
+    L di/dt + R i + speed_constant · motor speed = voltage; motor torque = torque_constant · i. `gear` is motor speed
+    over joint speed. `rotor_inertia` and `damping` are at the motor's shaft; they add to what the joint has.
+    """
+
+    name: str
+    joint: str
+    resistance: float
+    inductance: float
+    torque_constant: float
+    speed_constant: float
+    rotor_inertia: float = 0.0
+    damping: float = 0.0
+    gear: float = 1.0
+    coordinate: int = 0
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Transmission:
+    """A drive that couples the motors of several joints: joint speeds = matrix · motor speeds, in joints' order."""
+
+    name: str
+    joints: tuple[str, ...]
+    matrix: Array
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Description:
     """A whole mechanism as it was described."""
 
@@ -183,6 +214,8 @@ class Description:
     springs: tuple[Spring, ...] = ()
     couplings: tuple[Coupling, ...] = ()
     source: str | None = None
+    motors: tuple[Motor, ...] = ()
+    transmissions: tuple[Transmission, ...] = ()
 
     def digest(self) -> str:
         """A hash of everything that matters to motion (not sources, not shapes to draw)."""
@@ -220,7 +253,9 @@ __all__ = [
     "Joint",
     "Limits",
     "Loop",
+    "Motor",
     "Spring",
+    "Transmission",
     "Visual",
     "as_data",
     "frozen_array",

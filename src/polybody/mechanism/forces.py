@@ -41,13 +41,15 @@ def spring_gradient(joint: TreeJoint, q: Array, *, domain: Domain = FLOAT) -> Ar
 
 
 def joint_passive_forces(mechanism: Mechanism, q: Array, v: Array | None, *, domain: Domain = FLOAT) -> Array:
-    """What joint springs and dampers exert on v, nv numbers; dampers are left out where v is None."""
+    """What joint springs, dampers and motors' bearings exert on v, nv numbers; dampers are left out where v is None."""
     forces = domain.zeros(mechanism.nv)
     for joint in mechanism.joints:
         if joint.stiffness.any():
             forces[joint.v] = forces[joint.v] - spring_gradient(joint, q[joint.q], domain=domain)
         if v is not None and joint.damping.any():
             forces[joint.v] = forces[joint.v] - domain.array(joint.damping) @ v[joint.v]
+    if v is not None and mechanism.motor_damping.any():
+        forces = forces - domain.array(mechanism.motor_damping) @ v
     return forces
 
 

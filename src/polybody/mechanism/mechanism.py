@@ -21,6 +21,7 @@ from polybody.errors import InputError
 from polybody.mechanism.graph import Step, joint_graph, walk
 from polybody.mechanism.joints import JointModel, ReversedJoint
 from polybody.mechanism.kinds import joint_model, joint_size
+from polybody.mechanism.motors import Motors, motors_of
 
 Array = np.ndarray
 GROUND = -1
@@ -131,6 +132,8 @@ class Mechanism:
     couplings: tuple[Coupling, ...]
     fixed_joints: tuple[FixedJoint, ...]
     armature: Array  # nv×nv: armature and reflected rotor inertia
+    motors: Motors
+    motor_damping: Array  # nv×nv: what the motors' bearings add to the joints' damping
     nq: int
     nv: int
     description: Description = field(repr=False)
@@ -261,6 +264,10 @@ class _TreeBuilder:
         for joint in self.joints:
             if joint.record.armature is not None:
                 armature[joint.v, joint.v] = np.diag(np.asarray(joint.record.armature, dtype=float))
+        motors = motors_of(
+            d, {j.name: j.v for j in self.joints}, {j.name: j.active for j in self.joints}, self.nv
+        )
+        armature += motors.reflected_inertia
         fixed = [FixedJoint(s.joint.name, body, s.near, s.far, s.joint) for s, body in self.fixed]
         return Mechanism(
             name=d.name,
@@ -273,6 +280,8 @@ class _TreeBuilder:
             couplings=d.couplings,
             fixed_joints=tuple(fixed),
             armature=armature,
+            motors=motors,
+            motor_damping=motors.reflected_damping,
             nq=self.nq,
             nv=self.nv,
             description=d,

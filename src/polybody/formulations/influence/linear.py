@@ -94,7 +94,9 @@ def _body_derivative(at: Configured, body: int, found: list[Array], v: Array, a:
 
 def has_passive_loads(mechanism: Mechanism) -> bool:
     """True where springs or dampers act."""
-    return bool(mechanism.springs) or any(j.stiffness.any() or j.damping.any() for j in mechanism.joints)
+    if mechanism.springs or mechanism.motor_damping.any():
+        return True
+    return any(j.stiffness.any() or j.damping.any() for j in mechanism.joints)
 
 
 def passive_derivatives(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
