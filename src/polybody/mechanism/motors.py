@@ -119,7 +119,7 @@ def _check_distinct(records: Sequence[Motor], driven: list[int]) -> None:
     for i, motor in enumerate(records):
         for other, column in zip(records[:i], driven[:i], strict=True):
             if column == driven[i]:
-                raise InputError(f"motors {other.name!r} and {motor.name!r} drive the same coordinate of {motor.joint!r}")
+                raise InputError(f"motors {other.name!r} and {motor.name!r} drive one coordinate of {motor.joint!r}")
             if other.name == motor.name:
                 raise InputError(f"two motors are named {motor.name!r}")
 
