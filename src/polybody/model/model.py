@@ -7,11 +7,11 @@ leading batch dimensions, `(n,)` or `(..., n)`, and results have them alike.
 from __future__ import annotations
 
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.dynamics import DynamicAnswers
+from polybody.model.operators import OperatorAnswers
 from polybody.model.shape import ShapeAnswers
 
 
-class Model(DynamicAnswers, ShapeAnswers):
+class Model(OperatorAnswers, ShapeAnswers):
     """A mechanism and its answers, by name."""
 
     def __init__(self, mechanism: Mechanism) -> None:

@@ -72,7 +72,7 @@ def compiled(
 
     sized = [(x, argument_size(mechanism, x)) if isinstance(x, str) else x for x in inputs]
     key = f"{name}:{mechanism.digest}:{source_digest()}"
-    plain = "".join(c if c.isalnum() else "_" for c in name)
+    plain = "_".join("".join(c if c.isascii() and c.isalnum() else " " for c in name).split())
     return kernels.build(plain, sized, list(outputs), function or (lambda: trace(plain, sized, body)), key)
 
 

@@ -10,5 +10,20 @@ from polybody.formulations.operators.hybrid import (
     inverse_dynamics,
     mass_matrix,
 )
+from polybody.formulations.operators.named import Coefficients, Structure, coefficients, structure
+from polybody.formulations.operators.split import Split, active_mask, split
 
-__all__ = ["bias_forces", "forward_dynamics", "hybrid_dynamics", "inverse_dynamics", "mass_matrix"]
+__all__ = [
+    "Coefficients",
+    "Split",
+    "Structure",
+    "active_mask",
+    "bias_forces",
+    "coefficients",
+    "forward_dynamics",
+    "hybrid_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "split",
+    "structure",
+]
