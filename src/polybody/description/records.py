@@ -35,6 +35,20 @@ KINDS = (
     "custom",
 )
 
+#: (nq, nv) of the kinds whose size does not depend on their map
+SIZES = {
+    "fixed": (0, 0),
+    "revolute": (1, 1),
+    "continuous": (1, 1),
+    "prismatic": (1, 1),
+    "screw": (1, 1),
+    "cylindrical": (2, 2),
+    "universal": (2, 2),
+    "spherical": (4, 3),
+    "planar": (3, 3),
+    "floating": (7, 6),
+}
+
 
 def frozen_array(values: Any) -> Array:
     """A read-only float64 copy."""
@@ -115,6 +129,14 @@ class Joint:
     limits: Limits | None = None
     active: tuple[bool, ...] | None = None
     source: str | None = None
+
+
+def joint_size(record: Joint | Loop) -> tuple[int, int]:
+    """(nq, nv) of a joint or loop record."""
+    if record.kind == "custom":
+        columns = 0 if record.map is None else int(np.shape(record.map)[1])
+        return columns, columns
+    return SIZES[record.kind]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,9 +264,9 @@ def same_description(a: Description, b: Description) -> bool:
     return bool(as_data(a) == as_data(b))
 
 
-
 __all__ = [
     "KINDS",
+    "SIZES",
     "WORLD",
     "Body",
     "Coupling",
@@ -259,5 +281,6 @@ __all__ = [
     "Visual",
     "as_data",
     "frozen_array",
+    "joint_size",
     "same_description",
 ]

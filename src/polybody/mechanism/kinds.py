@@ -12,35 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.rotations import axis_angle_matrix
-from polybody.description.records import Joint, Loop
+from polybody.description.records import SIZES, Joint, Loop, joint_size
 from polybody.errors import InputError
 from polybody.mechanism.joints import FloatingJoint, JointModel, MapJoint, PlanarJoint, SphericalJoint
 from polybody.mechanism.maps import JointMap, joint_kinematics
 
 Array = np.ndarray
-
-
-#: (nq, nv) of the kinds whose size does not depend on their map
-SIZES = {
-    "fixed": (0, 0),
-    "revolute": (1, 1),
-    "continuous": (1, 1),
-    "prismatic": (1, 1),
-    "screw": (1, 1),
-    "cylindrical": (2, 2),
-    "universal": (2, 2),
-    "spherical": (4, 3),
-    "planar": (3, 3),
-    "floating": (7, 6),
-}
-
-
-def joint_size(record: Joint | Loop) -> tuple[int, int]:
-    """(nq, nv) of a joint or loop record."""
-    if record.kind == "custom":
-        columns = 0 if record.map is None else int(np.shape(record.map)[1])
-        return columns, columns
-    return SIZES[record.kind]
 
 
 def plane_axes(axis: Array) -> tuple[Array, Array]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.names import listed, nearest
 
 Array = np.ndarray
 
@@ -24,23 +23,11 @@ def state_array(name: str, values: Any, size: int) -> Array:
     return array
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
-    """" (did you mean 'x'?)", or nothing where no name is near."""
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f" (did you mean {found[0]!r}?)" if found else ""
-
-
 def choose(kind: str, name: str, table: dict[str, int]) -> int:
     """The index of a name, or an error that offers the nearest one."""
     if name in table:
         return table[name]
-    raise InputError(f"no {kind} {name!r}{nearest(name, table)}; there are {_some(table)}")
+    raise InputError(f"no {kind} {name!r}{nearest(name, table)}; there are {listed(table)}")
 
 
-def _some(names: Iterable[str], most: int = 12) -> str:
-    listed = list(names)
-    text = ", ".join(listed[:most])
-    return f"{text} and {len(listed) - most} more" if len(listed) > most else text
-
-
-__all__ = ["choose", "nearest", "state_array"]
+__all__ = ["choose", "state_array"]

@@ -1,0 +1,129 @@
+"""Reading the fields of a mechanism file's mappings: known keys only, each value converted, every problem collected.
+
+A problem does not end the reading. It is noted with its line, the field takes its default, and reading goes on, so
+that a person sees all problems at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from polybody.description.problems import ERROR, Problem
+from polybody.description.quantities import quantity
+from polybody.description.yaml_nodes import Mapping, Node, Scalar, Sequence, describe
+from polybody.errors import InputError
+from polybody.names import listed, nearest
+
+T = TypeVar("T")
+
+
+class Notes:
+    """The problems met so far in one file."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.problems: list[Problem] = []
+
+    def at(self, line: int) -> str:
+        return f"{self.where}:{line}"
+
+    def error(self, line: int, message: str) -> None:
+        self.problems.append(Problem(ERROR, message, self.at(line)))
+
+
+class Fields:
+    """One mapping of the file, called `owner` in messages, with the keys it may have."""
+
+    def __init__(self, notes: Notes, owner: str, node: Node, keys: Iterable[str]) -> None:
+        self.notes, self.owner, self.line = notes, owner, node.line
+        self.keys = tuple(keys)
+        self.pairs: dict[str, tuple[int, Node]] = {}
+        if isinstance(node, Mapping):
+            self.pairs = node.pairs
+        elif not (isinstance(node, Scalar) and node.text in ("", "~", "null")):
+            notes.error(node.line, f"{owner} must be a mapping, got {describe(node)}")
+        for key, (line, _) in self.pairs.items():
+            if key not in self.keys:
+                notes.error(
+                    line, f"{owner}: no key {key!r}{nearest(key, self.keys)}; there are {listed(self.keys, 20)}"
+                )
+
+    @property
+    def source(self) -> str:
+        return self.notes.at(self.line)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.pairs
+
+    def node(self, key: str) -> Node | None:
+        return self.pairs[key][1] if key in self.pairs else None
+
+    def get(self, key: str, convert: Callable[[str, Node], T], default: T) -> T:
+        """The converted value of a key; its default where it is absent, or wrong (which is noted)."""
+        if key not in self.pairs:
+            return default
+        line, node = self.pairs[key]
+        try:
+            return convert(f"{self.owner}: {key}", node)
+        except InputError as error:
+            self.notes.error(line, str(error))
+            return default
+
+    def need(self, key: str, convert: Callable[[str, Node], T], default: T) -> T:
+        """As `get`, but absence is noted too."""
+        if key not in self.pairs:
+            self.notes.error(self.line, f"{self.owner} needs {key!r}")
+        return self.get(key, convert, default)
+
+
+def as_text(what: str, node: Node) -> str:
+    if not isinstance(node, Scalar) or not node.text:
+        raise InputError(f"{what} must be a name, got {describe(node)}")
+    return node.text
+
+
+def as_flag(what: str, node: Node) -> Any:
+    """true or false, or a list of them."""
+    if isinstance(node, Sequence):
+        return [as_flag(what, item) for item in node.items]
+    if isinstance(node, Scalar) and node.text.lower() in ("true", "false"):
+        return node.text.lower() == "true"
+    raise InputError(f"{what} must be true or false, got {describe(node)}")
+
+
+def as_count(what: str, node: Node) -> int:
+    if isinstance(node, Scalar) and node.text.isdecimal():
+        return int(node.text)
+    raise InputError(f"{what} must be a whole number, got {describe(node)}")
+
+
+def as_number(*dimensions: str) -> Callable[[str, Node], float]:
+    """A converter to one number that may carry a unit of these dimensions."""
+
+    def convert(what: str, node: Node) -> float:
+        if not isinstance(node, Scalar):
+            raise InputError(f"{what} must be one number, got {describe(node)}")
+        try:
+            return quantity(node.text, dimensions)
+        except InputError as error:
+            raise InputError(f"{what}: {error}") from None
+
+    return convert
+
+
+def as_numbers(*dimensions: str) -> Callable[[str, Node], Any]:
+    """A converter to a number, a list of numbers or a matrix of rows."""
+    one = as_number(*dimensions)
+
+    def convert(what: str, node: Node, depth: int = 2) -> Any:
+        if isinstance(node, Sequence):
+            if depth == 0:
+                raise InputError(f"{what} is nested too deep; wanted numbers or rows of numbers")
+            return [convert(f"{what}[{i}]", item, depth - 1) for i, item in enumerate(node.items)]
+        return one(what, node)
+
+    return convert
+
+
+__all__ = ["Fields", "Notes", "as_count", "as_flag", "as_number", "as_numbers", "as_text"]

@@ -1,0 +1,376 @@
+"""The mechanism file: YAML that says everything a description can hold.
+
+    polybody: 1                       # the format's version
+    name: pendulum
+    gravity: [0, 0, -9.81]
+    bodies:
+      bob: {mass: 1, com: [0, 0, -0.5], inertia: [0.02, 0.02, 0.001]}
+    joints:
+      hinge: {kind: revolute, parent: world, child: bob, axis: y, limits: {lower: -90deg, upper: 90deg}}
+    frames: … loops: … springs: … couplings: … dh: …
+
+`mechanism.schema.json` beside this file states the grammar (`polybody schema` prints it). `scan_mechanism` collects
+every problem with its line and goes on; `read_mechanism` raises them as one error. A `dh` table is turned into bodies,
+joints and frames while reading; its links come before those of `bodies`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.rotations import quaternion_matrix, rpy_matrix
+from polybody.algebra.spatial import pose
+from polybody.description import shapes
+from polybody.description.dh import DHLink, dh_records
+from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
+from polybody.description.problems import Problem, raise_errors
+from polybody.description.quantities import ANGLE, LENGTH, MASS
+from polybody.description.records import (
+    KINDS,
+    WORLD,
+    Array,
+    Body,
+    Coupling,
+    Description,
+    Frame,
+    Joint,
+    Limits,
+    Loop,
+    Spring,
+    Visual,
+    frozen_array,
+    joint_size,
+)
+from polybody.description.yaml_nodes import Mapping, Node, Scalar, Sequence, compose, describe
+from polybody.errors import InputError
+from polybody.names import listed, nearest
+
+VERSION = 1
+SECTIONS = ("polybody", "name", "gravity", "dh", "bodies", "joints", "frames", "loops", "springs", "couplings")
+JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
+JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
+LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
+SHAPE_SIZES = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}
+_AXES = {
+    sign + letter: value * np.eye(3)[i] + 0.0
+    for i, letter in enumerate("xyz")
+    for sign, value in (("", 1.0), ("+", 1.0), ("-", -1.0))
+}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of mechanism files."""
+    return json.loads(Path(__file__).with_name("mechanism.schema.json").read_text(encoding="utf-8"))
+
+
+def read_mechanism(text: str, where: str) -> Description:
+    """The description a YAML text says; one `InputError` with every problem. `where` names the file."""
+    description, problems = scan_mechanism(text, where)
+    raise_errors(problems, where)
+    return description
+
+
+def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
+    """What could be read, and every problem met in reading."""
+    notes = Notes(where)
+    root = compose(text, where)
+    top = Fields(notes, "the file", root, SECTIONS)
+    if "polybody" not in top:
+        notes.error(top.line, f"the first line must be 'polybody: {VERSION}', the version of the format")
+    elif top.get("polybody", as_count, VERSION) != VERSION:
+        notes.error(top.pairs["polybody"][0], f"this polybody reads version {VERSION} of the format")
+    tables = _dh_section(notes, top)
+    description = Description(
+        name=top.get("name", as_text, Path(where).stem),
+        gravity=top.get("gravity", _array(3), frozen_array((0.0, 0.0, -9.81))),
+        bodies=(*tables[0], *_section(notes, top, "bodies", _body)),
+        joints=(*tables[1], *_section(notes, top, "joints", _joint)),
+        frames=(*tables[2], *_section(notes, top, "frames", _frame)),
+        loops=_section(notes, top, "loops", _loop),
+        springs=_section(notes, top, "springs", _spring),
+        couplings=_section(notes, top, "couplings", _coupling),
+        source=where,
+    )
+    return description, notes.problems
+
+
+def _section(notes: Notes, top: Fields, key: str, read: Callable[[Notes, str, int, Node], Any]) -> tuple[Any, ...]:
+    """The records of a section, a mapping from names."""
+    node = top.node(key)
+    if node is None or (isinstance(node, Scalar) and node.text in ("", "~", "null")):
+        return ()
+    if not isinstance(node, Mapping):
+        notes.error(node.line, f"{key} must be a mapping from names, got {describe(node)}")
+        return ()
+    return tuple(read(notes, name, line, value) for name, (line, value) in node.pairs.items())
+
+
+# Converters of values: each takes what the value is called, and its node.
+
+
+def _array(*shape: int, dimensions: tuple[str, ...] = ()) -> Callable[[str, Node], Array]:
+    return lambda what, node: shapes.numbers(what, as_numbers(*dimensions)(what, node), *shape)
+
+
+def _axis(what: str, node: Node) -> Array:
+    if isinstance(node, Scalar):
+        if node.text not in _AXES:
+            raise InputError(f"{what} must be three numbers or one of {listed(_AXES)}, got {describe(node)}")
+        return frozen_array(_AXES[node.text])
+    return _array(3)(what, node)
+
+
+def _pose(notes: Notes) -> Callable[[str, Node], Array]:
+    """[x, y, z], {xyz, and one of rpy, quaternion, rotation}, or {matrix}."""
+
+    def convert(what: str, node: Node) -> Array:
+        if isinstance(node, Sequence):
+            return shapes.pose_matrix(what, as_numbers(LENGTH)(what, node))
+        if not isinstance(node, Mapping):
+            raise InputError(f"{what} must be [x, y, z] or a mapping of xyz and rpy, got {describe(node)}")
+        part = Fields(notes, what, node, ("xyz", "rpy", "quaternion", "rotation", "matrix"))
+        turns = [key for key in ("rpy", "quaternion", "rotation", "matrix") if key in part]
+        if len(turns) > 1 or ("matrix" in part and "xyz" in part):
+            raise InputError(
+                f"{what} has {' and '.join(part.pairs)}; one of rpy, quaternion, rotation is enough, and "
+                "matrix stands alone"
+            )
+        if "matrix" in part:
+            return part.get("matrix", _array(4, 4), frozen_array(np.eye(4)))
+        rotation = np.eye(3)
+        if "rpy" in part:
+            rotation = rpy_matrix(part.get("rpy", _array(3, dimensions=(ANGLE,)), np.zeros(3)))
+        elif "quaternion" in part:
+            rotation = quaternion_matrix(part.get("quaternion", _quaternion, np.array([0.0, 0, 0, 1])))
+        elif "rotation" in part:
+            rotation = part.get("rotation", _array(3, 3), np.eye(3))
+        return frozen_array(pose(rotation, part.get("xyz", _array(3, dimensions=(LENGTH,)), np.zeros(3))))
+
+    return convert
+
+
+def _quaternion(what: str, node: Node) -> Array:
+    q = _array(4)(what, node)
+    length = float(np.linalg.norm(q))
+    if not abs(length - 1) <= shapes.AXIS_SLACK:
+        raise InputError(f"{what} has length {length:.6g}, wanted a unit (x, y, z, w)")
+    return q / length
+
+
+def _kind(what: str, node: Node) -> str:
+    kind = as_text(what, node)
+    if kind not in KINDS:
+        raise InputError(f"{what}: no kind {kind!r}{nearest(kind, KINDS)}; there are {listed(KINDS)}")
+    return kind
+
+
+def _stages(what: str, node: Node) -> tuple[int, ...]:
+    if not isinstance(node, Sequence):
+        raise InputError(f"{what} must be a list of whole numbers, got {describe(node)}")
+    return tuple(as_count(f"{what}[{i}]", item) for i, item in enumerate(node.items))
+
+
+def _map(what: str, node: Node) -> Array:
+    rows = as_numbers()(what, node)
+    return shapes.numbers(what, rows, *np.shape(rows)) if _is_regular(rows) else shapes.numbers(what, rows, 6, 1)
+
+
+def _is_regular(rows: Any) -> bool:
+    return not isinstance(rows, list) or len({np.shape(row) for row in rows}) <= 1
+
+
+def mesh_path(what: str, text: str) -> str:
+    """A mesh's address: a URI as it is, a relative path that stays in the file's folder."""
+    if "://" in text:
+        return text
+    windows = PureWindowsPath(text)
+    if PurePosixPath(text).is_absolute() or windows.is_absolute() or windows.drive or ".." in windows.parts:
+        raise InputError(f"{what} {text!r} leaves the folder of its file; put it beside the file or below")
+    return text
+
+
+# Records
+
+
+def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
+    if not isinstance(node, Sequence):
+        raise InputError(f"{what} must be a list, got {describe(node)}")
+    result = []
+    for i, item in enumerate(node.items):
+        f = Fields(notes, f"{what}[{i}]", item, ("shape", "size", "origin", "mesh", "color"))
+        shape = f.need("shape", as_text, "sphere")
+        if shape not in SHAPE_SIZES:
+            notes.error(
+                f.line, f"{what}[{i}]: no shape {shape!r}{nearest(shape, SHAPE_SIZES)}; there are {listed(SHAPE_SIZES)}"
+            )
+            continue
+        size = f.get(
+            "size", _array(SHAPE_SIZES[shape], dimensions=(LENGTH,)), frozen_array(np.ones(SHAPE_SIZES[shape]))
+        )
+        mesh = f.get("mesh", lambda w, n: mesh_path(w, as_text(w, n)), None)
+        color = f.get("color", lambda w, n: tuple(float(x) for x in _array(4)(w, n)), None)
+        origin = f.get("origin", _pose(notes), frozen_array(np.eye(4)))
+        result.append(Visual(shape, size, origin, mesh, color))  # type: ignore[arg-type]
+    return tuple(result)
+
+
+def _body(notes: Notes, name: str, line: int, node: Node) -> Body:
+    f = Fields(notes, f"body {name!r}", node, ("mass", "com", "inertia", "visuals"))
+    return Body(
+        name,
+        f.get("mass", as_number(MASS), 0.0),
+        f.get("com", _array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
+        f.get("inertia", lambda w, n: shapes.inertia_matrix(w, as_numbers()(w, n)), frozen_array(np.zeros((3, 3)))),
+        f.get("visuals", lambda w, n: _visuals(notes, w, n), ()),
+        source=notes.at(line),
+    )
+
+
+def _motion(f: Fields) -> dict[str, Any]:
+    """kind, axis, pitch, map and stages of a joint or a loop."""
+    return {
+        "kind": f.need("kind", _kind, "fixed"),
+        "axis": f.get("axis", _axis, frozen_array((0.0, 0.0, 1.0))),
+        "pitch": f.get("pitch", as_number(LENGTH), None),
+        "map": f.get("map", _map, None),
+        "stages": f.get("stages", _stages, None),
+    }
+
+
+def _coordinates(kind: str) -> tuple[str, ...]:
+    """The units that a joint's coordinates may carry."""
+    if kind in ("revolute", "continuous", "screw", "universal"):
+        return (ANGLE,)
+    return (LENGTH,) if kind == "prismatic" else (ANGLE, LENGTH)
+
+
+def _joint(notes: Notes, name: str, line: int, node: Node) -> Joint:
+    f = Fields(notes, f"joint {name!r}", node, ("parent", "child", "origin", *JOINT_MOTION, *JOINT_DRIVE))
+    bare = Joint(
+        name,
+        parent=f.need("parent", as_text, WORLD),
+        child=f.need("child", as_text, WORLD),
+        origin=f.get("origin", _pose(notes), frozen_array(np.eye(4))),
+        source=notes.at(line),
+        **_motion(f),
+    )
+    shape = () if bare.map is None else np.shape(bare.map)
+    if bare.kind == "custom" and (len(shape) != 2 or shape[0] != 6):
+        return bare  # its size is unknown; checks say why
+    return Joint(**{**bare.__dict__, **_drive(notes, f, bare.kind, *joint_size(bare))})
+
+
+def _drive(notes: Notes, f: Fields, kind: str, nq: int, nv: int) -> dict[str, Any]:
+    units = _coordinates(kind)
+    return {
+        "stiffness": f.get("stiffness", lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv), None),
+        "damping": f.get("damping", lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv), None),
+        "friction": f.get("friction", lambda w, n: shapes.vector(w, as_numbers()(w, n), nv), None),
+        "rest": f.get("rest", lambda w, n: shapes.rest_configuration(w, as_numbers(*units)(w, n), nq), None),
+        "armature": f.get("armature", lambda w, n: shapes.vector(w, as_numbers()(w, n), nv), None),
+        "limits": f.get("limits", lambda w, n: _limits(notes, w, n, nv, units), None),
+        "active": f.get("active", lambda w, n: shapes.active_flags(w, as_flag(w, n), nv), None),
+    }
+
+
+def _limits(notes: Notes, what: str, node: Node, nv: int, units: tuple[str, ...]) -> Limits:
+    f = Fields(notes, what, node, LIMIT_KEYS)
+    given = {key: f.get(key, as_numbers(*(units if key != "effort" else ())), None) for key in LIMIT_KEYS}
+    return shapes.joint_limits(what, {key: value for key, value in given.items() if value is not None}, nv)
+
+
+def _frame(notes: Notes, name: str, line: int, node: Node) -> Frame:
+    f = Fields(notes, f"frame {name!r}", node, ("body", "origin"))
+    return Frame(
+        name, f.need("body", as_text, WORLD), f.get("origin", _pose(notes), frozen_array(np.eye(4))), notes.at(line)
+    )
+
+
+def _loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
+    f = Fields(notes, f"loop {name!r}", node, ("body_a", "body_b", "origin_a", "origin_b", *JOINT_MOTION))
+    return Loop(
+        name,
+        body_a=f.need("body_a", as_text, WORLD),
+        body_b=f.need("body_b", as_text, WORLD),
+        origin_a=f.get("origin_a", _pose(notes), frozen_array(np.eye(4))),
+        origin_b=f.get("origin_b", _pose(notes), frozen_array(np.eye(4))),
+        source=notes.at(line),
+        **_motion(f),
+    )
+
+
+def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
+    keys = ("body_a", "point_a", "body_b", "point_b", "stiffness", "length", "damping")
+    f = Fields(notes, f"spring {name!r}", node, keys)
+    point = _array(3, dimensions=(LENGTH,))
+    return Spring(
+        name,
+        f.need("body_a", as_text, WORLD),
+        f.get("point_a", point, frozen_array(np.zeros(3))),
+        f.need("body_b", as_text, WORLD),
+        f.get("point_b", point, frozen_array(np.zeros(3))),
+        f.need("stiffness", as_number(), 0.0),
+        f.get("length", as_number(LENGTH), 0.0),
+        f.get("damping", as_number(), 0.0),
+        notes.at(line),
+    )
+
+
+def _coupling(notes: Notes, name: str, line: int, node: Node) -> Coupling:
+    f = Fields(notes, f"coupling of {name!r}", node, ("source", "ratio", "offset"))
+    return Coupling(
+        name,
+        f.need("source", as_text, ""),
+        f.get("ratio", as_number(), 1.0),
+        f.get("offset", as_number(ANGLE, LENGTH), 0.0),
+        notes.at(line),
+    )
+
+
+def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], list[Frame]]:
+    node = top.node("dh")
+    if node is None:
+        return [], [], []
+    f = Fields(notes, "dh", node, ("convention", "parent", "base", "links"))
+    rows = f.node("links")
+    if not isinstance(rows, Sequence):
+        notes.error(f.line, "dh needs 'links', a list of rows")
+        return [], [], []
+    links = [_dh_link(notes, i, row) for i, row in enumerate(rows.items, start=1)]
+    convention, parent = f.get("convention", as_text, "classical"), f.get("parent", as_text, WORLD)
+    base = f.get("base", _pose(notes), frozen_array(np.eye(4)))
+    try:
+        return dh_records(links, convention=convention, base=base, parent=parent)
+    except InputError as error:
+        notes.error(f.line, str(error))
+        return [], [], []
+
+
+def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
+    keys = ("name", "joint", "kind", "a", "alpha", "d", "theta", "mass", "com", "inertia", *JOINT_DRIVE)
+    f = Fields(notes, f"DH row {index}", node, keys)
+    kind = f.get("kind", as_text, "revolute")
+    size = (1, 1)
+    drive = _drive(notes, f, kind, *size)
+    return DHLink(
+        f.get("a", as_number(LENGTH), 0.0),
+        f.get("alpha", as_number(ANGLE), 0.0),
+        f.get("d", as_number(LENGTH), 0.0),
+        f.get("theta", as_number(ANGLE), 0.0),
+        kind,
+        f.get("mass", as_number(MASS), 0.0),
+        f.get("com", _array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
+        f.get("inertia", lambda w, n: shapes.inertia_matrix(w, as_numbers()(w, n)), frozen_array(np.zeros((3, 3)))),
+        f.get("name", as_text, None),
+        f.get("joint", as_text, None),
+        {key: value for key, value in drive.items() if value is not None},
+        notes.at(node.line),
+    )
+
+
+__all__ = ["mesh_path", "read_mechanism", "scan_mechanism", "schema"]

@@ -1,0 +1,217 @@
+"""What can be wrong with one record, whatever surrounds it: values, sizes, kinds.
+
+Each function yields problems and never raises; `checks` adds what only the whole description shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.inertia_checks import inertia_problem
+from polybody.algebra.rotations import is_rotation
+from polybody.description.problems import ERROR, WARNING, Problem
+from polybody.description.records import KINDS, Body, Coupling, Frame, Joint, Limits, Loop, Spring, joint_size
+from polybody.description.shapes import AXIS_SLACK
+from polybody.names import listed, nearest
+
+#: How far from orthogonal a written rotation may be, and from symmetric a written matrix (relative).
+ROTATION_SLACK = 1e-6
+SYMMETRY_SLACK = 1e-9
+
+#: The kinds whose motion depends on `axis`.
+WITH_AXIS = ("revolute", "continuous", "prismatic", "screw", "cylindrical", "planar")
+
+
+class _Record:
+    """Collects the problems of one record under its name ("joint 'elbow': …")."""
+
+    def __init__(self, what: str, record: Any) -> None:
+        self.prefix = f"{what} {record.name!r}"
+        self.source = record.source
+        self.problems: list[Problem] = []
+
+    def error(self, message: str) -> None:
+        self.problems.append(Problem(ERROR, f"{self.prefix}: {message}", self.source))
+
+    def warning(self, message: str) -> None:
+        self.problems.append(Problem(WARNING, f"{self.prefix}: {message}", self.source))
+
+    def array(self, what: str, values: Any, *shape: int, finite: bool = True) -> bool:
+        """Whether the array has the shape and no NaN (nor infinity, where it must be finite)."""
+        found = np.shape(values)
+        if found != shape:
+            self.error(f"{what} has shape {found}, wanted {shape}")
+            return False
+        array = np.asarray(values, dtype=float)
+        wrong = ~np.isfinite(array) if finite else np.isnan(array)
+        if wrong.any():
+            index = tuple(int(i) for i in np.argwhere(wrong)[0])
+            place = f"[{', '.join(map(str, index))}]" if index else ""
+            self.error(f"{what}{place} is {array[index]}, wanted a finite number")
+            return False
+        return True
+
+    def number(self, what: str, value: float) -> bool:
+        return self.array(what, value)
+
+    def pose(self, what: str, values: Any) -> None:
+        if not self.array(what, values, 4, 4):
+            return
+        if not np.array_equal(np.asarray(values)[3], (0, 0, 0, 1)):
+            self.error(f"{what} has the last row {np.asarray(values)[3]}, wanted (0, 0, 0, 1)")
+        elif not is_rotation(np.asarray(values)[:3, :3], ROTATION_SLACK):
+            self.error(
+                f"the upper left 3×3 of {what} is not a rotation; its columns must be orthogonal unit vectors, "
+                "right-handed"
+            )
+
+    def symmetric(self, what: str, values: Any) -> None:
+        matrix = np.asarray(values, dtype=float)
+        if np.abs(matrix - matrix.T).max(initial=0) > SYMMETRY_SLACK * np.abs(matrix).max(initial=0):
+            self.error(f"{what} is not symmetric")
+
+
+def body_problems(body: Body) -> Iterator[Problem]:
+    r = _Record("body", body)
+    if r.number("mass", body.mass) and body.mass < 0:
+        r.error(f"mass is {body.mass:g} kg; it must not be negative")
+    r.array("com", body.com, 3)
+    if r.array("inertia", body.inertia, 3, 3):
+        r.symmetric("inertia", body.inertia)
+        problem = inertia_problem(body.inertia)
+        if problem:
+            r.warning(problem)
+    for visual in body.visuals:
+        r.pose("a visual's origin", visual.origin)
+    yield from r.problems
+
+
+def _kind(r: _Record, record: Joint | Loop) -> bool:
+    """Problems of kind, axis, pitch, map and stages; whether (nq, nv) are known."""
+    kind = record.kind
+    if kind not in KINDS:
+        r.error(f"no kind {kind!r}{nearest(kind, KINDS)}; there are {listed(KINDS)}")
+        return False
+    if r.array("axis", record.axis, 3) and kind in WITH_AXIS:
+        length = float(np.linalg.norm(record.axis))
+        if length == 0:
+            r.error("the axis is zero; wanted a unit vector")
+        elif abs(length - 1) > AXIS_SLACK:
+            unit = np.asarray(record.axis) / length
+            r.error(f"the axis has length {length:.6g}, wanted 1: write ({', '.join(f'{x:.9g}' for x in unit)})")
+    if kind == "screw":
+        if record.pitch is None:
+            r.error("a screw needs its pitch, in metres per radian")
+        else:
+            r.number("pitch", record.pitch)
+    elif record.pitch is not None:
+        r.error(f"only a screw has a pitch, not a {kind} joint")
+    return _map(r, record)
+
+
+def _map(r: _Record, record: Joint | Loop) -> bool:
+    if record.kind != "custom":
+        for what, value in (("map", record.map), ("stages", record.stages)):
+            if value is not None:
+                r.error(f"only a custom joint has {what}, not a {record.kind} joint")
+        return True
+    if record.map is None:
+        r.error("a custom joint needs its map, a 6×r matrix")
+        return False
+    shape = np.shape(record.map)
+    if len(shape) != 2 or shape[0] != 6 or not 1 <= shape[1] <= 6:
+        r.error(f"map has shape {shape}, wanted (6, r) with r from 1 to 6")
+        return False
+    r.array("map", record.map, *shape)
+    if record.stages is not None and (any(n < 1 for n in record.stages) or sum(record.stages) != shape[1]):
+        r.error(f"stages {tuple(record.stages)} must be positive and sum to the map's {shape[1]} columns")
+    return True
+
+
+def joint_problems(joint: Joint) -> Iterator[Problem]:
+    r = _Record("joint", joint)
+    r.pose("origin", joint.origin)
+    if joint.parent == joint.child:
+        r.error(f"its parent and its child are both {joint.child!r}")
+    if _kind(r, joint):
+        nq, nv = joint_size(joint)
+        _passive(r, joint, nq, nv)
+        if joint.limits is not None:
+            _limits(r, joint.limits, nv)
+        if joint.active is not None and len(joint.active) != nv:
+            r.error(f"active has {len(joint.active)} entries, wanted {nv}")
+    yield from r.problems
+
+
+def _passive(r: _Record, joint: Joint, nq: int, nv: int) -> None:
+    if joint.stiffness is not None and r.array("stiffness", joint.stiffness, nv, nv):
+        r.symmetric("stiffness", joint.stiffness)
+    if joint.damping is not None and r.array("damping", joint.damping, nv, nv) and nv:
+        both = np.asarray(joint.damping) + np.asarray(joint.damping).T
+        if np.linalg.eigvalsh(both)[0] < -SYMMETRY_SLACK * np.abs(both).max():
+            r.warning("its damping can feed energy in (it has a negative eigenvalue)")
+    for what, values in (("armature", joint.armature), ("friction", joint.friction)):
+        if values is not None and r.array(what, values, nv) and np.any(np.asarray(values) < 0):
+            r.error(f"{what} is {np.min(values):g}; it must not be negative")
+    if joint.rest is not None and r.array("rest", joint.rest, nq) and nq != nv:
+        length = float(np.linalg.norm(joint.rest[-4:]))
+        if abs(length - 1) > AXIS_SLACK:
+            r.error(f"the quaternion of rest has length {length:.6g}, wanted a unit (x, y, z, w)")
+
+
+def _limits(r: _Record, limits: Limits, nv: int) -> None:
+    named = [(what, getattr(limits, what)) for what in ("lower", "upper", "velocity", "effort")]
+    sound = [r.array(f"limits.{what}", values, nv, finite=False) for what, values in named]
+    if all(sound) and np.any(np.asarray(limits.lower) > np.asarray(limits.upper)):
+        r.warning(f"its lower limit {limits.lower} is above the upper {limits.upper}")
+
+
+def loop_problems(loop: Loop) -> Iterator[Problem]:
+    r = _Record("loop", loop)
+    r.pose("origin_a", loop.origin_a)
+    r.pose("origin_b", loop.origin_b)
+    if loop.body_a == loop.body_b:
+        r.error(f"it joins {loop.body_a!r} to itself")
+    _kind(r, loop)
+    if loop.kind == "floating":
+        r.warning("a floating joint leaves all motion free: the loop closes nothing")
+    yield from r.problems
+
+
+def frame_problems(frame: Frame) -> Iterator[Problem]:
+    r = _Record("frame", frame)
+    r.pose("origin", frame.origin)
+    yield from r.problems
+
+
+def spring_problems(spring: Spring) -> Iterator[Problem]:
+    r = _Record("spring", spring)
+    r.array("point_a", spring.point_a, 3)
+    r.array("point_b", spring.point_b, 3)
+    for what, value in (("stiffness", spring.stiffness), ("length", spring.length), ("damping", spring.damping)):
+        if r.number(what, value) and value < 0:
+            r.error(f"{what} is {value:g}; it must not be negative")
+    yield from r.problems
+
+
+def coupling_problems(coupling: Coupling) -> Iterator[Problem]:
+    for what, value in (("ratio", coupling.ratio), ("offset", coupling.offset)):
+        if not np.isfinite(value):
+            yield Problem(
+                ERROR, f"coupling of {coupling.joint!r}: {what} is {value}, wanted a finite number", coupling.source
+            )
+    if coupling.joint == coupling.source_joint:
+        yield Problem(ERROR, f"coupling of {coupling.joint!r}: it follows itself", coupling.source)
+
+
+__all__ = [
+    "body_problems",
+    "coupling_problems",
+    "frame_problems",
+    "joint_problems",
+    "loop_problems",
+    "spring_problems",
+]

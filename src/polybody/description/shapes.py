@@ -1,0 +1,159 @@
+"""What people write, as what records hold: short forms become arrays of one fixed shape.
+
+An inertia may be 3 numbers, 6 numbers or a matrix; a stiffness one number, nv numbers or a matrix; limits a pair. Each
+function takes `what`, the argument's name, and raises an `InputError` that says the size found and the size wanted.
+Values (signs, NaN, lengths of axes) are judged by `checks`, not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.spatial import pose
+from polybody.description.records import Array, Limits, frozen_array
+from polybody.errors import InputError
+from polybody.names import listed, nearest
+
+#: An axis this close to unit length is normalised; farther, it is an error.
+AXIS_SLACK = 1e-3
+
+
+def number(what: str, value: Any) -> float:
+    """One float."""
+    array = _floats(what, value)
+    if array.ndim:
+        raise InputError(f"{what} has shape {array.shape}, wanted one number")
+    return float(array)
+
+
+def numbers(what: str, values: Any, *shape: int) -> Array:
+    """A read-only float array of exactly this shape."""
+    array = _floats(what, values)
+    if array.shape != shape:
+        raise InputError(f"{what} has shape {array.shape}, wanted {shape}")
+    return frozen_array(array)
+
+
+def _floats(what: str, values: Any) -> Array:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iuf":
+            raise TypeError
+        return array.astype(float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers in a regular array, got {values!r:.80}") from None
+
+
+def inertia_matrix(what: str, values: Any) -> Array:
+    """3×3 from (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or a matrix."""
+    array = _floats(what, values)
+    if array.shape == (3,):
+        return frozen_array(np.diag(array))
+    if array.shape == (6,):
+        xx, yy, zz, xy, xz, yz = array
+        return frozen_array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if array.shape == (3, 3):
+        return frozen_array(array)
+    raise InputError(
+        f"{what} has shape {array.shape}, wanted (3,): xx, yy, zz; (6,): xx, yy, zz, xy, xz, yz; or (3, 3)"
+    )
+
+
+def square_matrix(what: str, values: Any, nv: int) -> Array:
+    """nv×nv from one number (times the identity), nv numbers (a diagonal) or a matrix."""
+    array = _floats(what, values)
+    if array.ndim == 0:
+        return frozen_array(float(array) * np.eye(nv))
+    if array.shape == (nv,):
+        return frozen_array(np.diag(array))
+    if array.shape == (nv, nv):
+        return frozen_array(array)
+    raise InputError(f"{what} has shape {array.shape}, wanted one number, ({nv},) or ({nv}, {nv})")
+
+
+def vector(what: str, values: Any, size: int) -> Array:
+    """`size` numbers, from as many or from one that holds for all."""
+    array = _floats(what, values)
+    if array.ndim == 0:
+        return frozen_array(np.full(size, float(array)))
+    if array.shape == (size,):
+        return frozen_array(array)
+    raise InputError(f"{what} has shape {array.shape}, wanted one number or ({size},)")
+
+
+def rest_configuration(what: str, values: Any, nq: int) -> Array | None:
+    """nq numbers; one number only where nq is 1; zero alone means neutral."""
+    array = _floats(what, values)
+    if array.ndim == 0:
+        if nq == 1:
+            return frozen_array([float(array)])
+        if float(array) == 0.0:
+            return None
+    if array.shape == (nq,):
+        return frozen_array(array)
+    raise InputError(f"{what} has shape {array.shape}, wanted the joint's configuration, ({nq},)")
+
+
+def pose_matrix(what: str, values: Any) -> Array:
+    """A 4×4 pose, or three numbers: a shift."""
+    array = _floats(what, values)
+    if array.shape == (3,):
+        return frozen_array(pose(np.eye(3), array))
+    if array.shape == (4, 4):
+        return frozen_array(array)
+    raise InputError(f"{what} has shape {array.shape}, wanted a (4, 4) pose or (3,), a shift")
+
+
+def joint_limits(what: str, values: Any, nv: int) -> Limits:
+    """Limits from a (lower, upper) pair, a mapping of lower, upper, velocity, effort, or a record; each nv numbers."""
+    if isinstance(values, Limits):
+        values = {name: getattr(values, name) for name in ("lower", "upper", "velocity", "effort")}
+    elif not isinstance(values, Mapping):
+        try:
+            lower, upper = values
+        except (TypeError, ValueError):
+            raise InputError(f"{what} must be (lower, upper) or a mapping, got {values!r:.80}") from None
+        values = {"lower": lower, "upper": upper}
+    unbounded = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
+    for key in values:
+        if key not in unbounded:
+            raise InputError(f"{what} has no {key!r}{nearest(str(key), unbounded)}; there are {listed(unbounded)}")
+    return Limits(**{key: vector(f"{what}.{key}", values.get(key, value), nv) for key, value in unbounded.items()})
+
+
+def active_flags(what: str, values: Any, nv: int) -> tuple[bool, ...]:
+    """nv booleans, from as many or from one."""
+    flags = np.asarray(values)
+    if flags.dtype != bool:
+        raise InputError(f"{what} must be true or false, got {values!r:.80}")
+    if flags.ndim == 0:
+        return (bool(flags),) * nv
+    if flags.shape != (nv,):
+        raise InputError(f"{what} has shape {flags.shape}, wanted true, false or ({nv},)")
+    return tuple(bool(flag) for flag in flags)
+
+
+def unit_axis(axis: Array) -> Array:
+    """The axis divided by its length if that is within 1e-3 of one; an exact unit axis keeps its bits."""
+    length = float(np.linalg.norm(axis))
+    if abs(length - 1) <= 1e-15 or not abs(length - 1) <= AXIS_SLACK:
+        return axis
+    return frozen_array(np.asarray(axis) / length)
+
+
+__all__ = [
+    "AXIS_SLACK",
+    "active_flags",
+    "inertia_matrix",
+    "joint_limits",
+    "number",
+    "numbers",
+    "pose_matrix",
+    "rest_configuration",
+    "square_matrix",
+    "unit_axis",
+    "vector",
+]

@@ -1,0 +1,74 @@
+"""From a description to a model, or to every reason why not.
+
+`description_problems` adds to the description's own checks what only joints can tell: whether a custom joint's map is
+holonomic, whether a loop joins two bodies that can move apart. `model_from` raises all errors as one, warns of the
+rest, and builds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from polybody.description.checks import check_description
+from polybody.description.problems import ERROR, Problem, errors_of, raise_errors, warn_warnings
+from polybody.description.records import Description, Joint, Loop
+from polybody.description.shapes import unit_axis
+from polybody.errors import InputError
+from polybody.mechanism.kinds import joint_model
+from polybody.mechanism.mechanism import mechanism_from
+from polybody.model.model import Model
+
+
+def map_problem(record: Joint | Loop) -> str | None:
+    """Why a custom joint's map cannot be a joint (columns that depend on each other, no holonomy), or None."""
+    if record.kind != "custom" or record.map is None:
+        return None
+    H = np.asarray(record.map)
+    if H.ndim != 2 or H.shape[0] != 6 or not np.isfinite(H).all():
+        return None  # the record's own checks say so
+    if record.stages is not None and sum(record.stages) != H.shape[1]:
+        return None
+    try:
+        joint_model(record)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def description_problems(description: Description) -> list[Problem]:
+    """Every error and warning of a description; where it has no error, `model_from` builds it."""
+    problems = check_description(description)
+    problems += [
+        Problem(ERROR, message, record.source)
+        for record in (*description.joints, *description.loops)
+        if (message := map_problem(record)) is not None
+    ]
+    if not errors_of(problems):
+        try:
+            mechanism_from(description)
+        except InputError as error:  # a loop between bodies that are welded together
+            problems.append(Problem(ERROR, str(error), description.source))
+    return problems
+
+
+def with_unit_axes(description: Description) -> Description:
+    """The description with axes that are nearly of unit length made so."""
+    return replace(
+        description,
+        joints=tuple(replace(joint, axis=unit_axis(joint.axis)) for joint in description.joints),
+        loops=tuple(replace(loop, axis=unit_axis(loop.axis)) for loop in description.loops),
+    )
+
+
+def model_from(description: Description, *, warn: bool = True, stacklevel: int = 2) -> Model:
+    """The model of a description; one `InputError` that lists all errors, a `PolybodyWarning` for each warning."""
+    problems = description_problems(description)
+    raise_errors(problems, description.source or repr(description.name))
+    if warn:
+        warn_warnings(problems, stacklevel=stacklevel + 1)
+    return Model(mechanism_from(with_unit_axes(description)))
+
+
+__all__ = ["description_problems", "map_problem", "model_from", "with_unit_axes"]
