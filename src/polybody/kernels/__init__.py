@@ -1,13 +1,14 @@
 """Expression graphs to SIMD machine code, called on batches of states.
 
-Knows CasADi functions and arrays, nothing of robots. `build` compiles a straight-line kernel; `threads` says how many
+Knows CasADi functions and arrays, nothing of robots. `build` compiles a straight-line kernel, `scan.build` a
+rolled one over a tree; `threads` says how many
 threads batches use; `cache` is where compiled code is kept.
 """
 
 from __future__ import annotations
 
-from polybody.kernels import cache
+from polybody.kernels import cache, scan
 from polybody.kernels.kernel import Kernel, build
 from polybody.kernels.pool import thread_count, threads
 
-__all__ = ["Kernel", "build", "cache", "thread_count", "threads"]
+__all__ = ["Kernel", "build", "cache", "scan", "thread_count", "threads"]

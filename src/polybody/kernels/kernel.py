@@ -36,29 +36,43 @@ Shapes = Sequence[tuple[str, tuple[int, ...]]]
 class Program:
     """Loaded machine code of one body, shared by every kernel of the same key."""
 
-    def __init__(self, code: bytes, nodes: int, scratch: int) -> None:
+    def __init__(self, code: bytes, facts: dict[str, Any]) -> None:
         self.loaded = machine.Loaded(code, ["body"])
         self.body = self.loaded.addresses["body"]
-        self.nodes = nodes
-        self.scratch = scratch
+        self.facts = facts
 
 
 class Kernel:
     """A compiled function. `inputs` are (name, size) pairs, `outputs` (name, shape) pairs, row-major."""
 
-    def __init__(self, name: str, inputs: Ports, outputs: Shapes, program: Program, target: Target) -> None:
+    def __init__(
+        self,
+        name: str,
+        inputs: Ports,
+        outputs: Shapes,
+        program: Program,
+        target: Target,
+        *,
+        nodes: int,
+        scratch: int = 0,
+        context: np.ndarray | None = None,
+        alive: object = None,
+    ) -> None:
+        """`nodes`: operations a state; `scratch`: bytes a block needs; `context`: libm's table and what follows it."""
         self.name = name
         self.inputs = tuple((str(n), int(s)) for n, s in inputs)
         self.outputs = tuple((str(n), tuple(int(k) for k in shape)) for n, shape in outputs)
         self._sizes = [size for _, size in self.inputs]
         self._result_steps = [[8 * math.prod(shape)] for _, shape in self.outputs]
         self.lanes = target.lanes
-        self.nodes = program.nodes
+        self.nodes = nodes
         self._program = program
+        self._scratch_bytes = scratch
+        self._context = machine.libm_table() if context is None else context
+        self._alive = (program, self._context, alive)
         self._runtime = _runtime(target)
         self._run = runtime.RUN_TYPE(self._runtime.addresses["run"])
         self._address = runtime.make_address(self._runtime)
-        self._libm = machine.libm_table().ctypes.data
         self._memory = threading.local()
         self.call: Callable[..., Any] = self.fast(self.batch, name)
 
@@ -78,13 +92,14 @@ class Kernel:
         return runtime.make_builtin(
             lone=self._runtime.addresses["lone"],
             body=self._program.body,
-            scratch=np.empty(self._program.scratch // 8 + 8),
+            scratch=np.empty(self._scratch_bytes // 8 + 8),
             input_sizes=self._sizes,
             output_shapes=[shape for _, shape in self.outputs],
             fallback=fallback,
             name=name or self.name,
             doc=doc,
-            alive=(self._program, self._runtime),
+            context=self._context,
+            alive=(self._alive, self._runtime),
             limit=max(1, int(2 * WORTH_A_THREAD / (NANOSECONDS_A_NODE * max(1, self.nodes)))),
         )
 
@@ -191,8 +206,10 @@ class Kernel:
         strides = shape + 8 * dims
         base = strides + 8 * dims * len(kept)
 
+        context = self._address(self._context)
+
         def work(lo: int, hi: int) -> None:
-            self._run(self._program.body, self._libm, self._scratch(), lo, hi, len(kept), dims, shape, base, strides)
+            self._run(self._program.body, context, self._scratch(), lo, hi, len(kept), dims, shape, base, strides)
 
         worth = int(states * self.nodes * NANOSECONDS_A_NODE / WORTH_A_THREAD)
         workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
@@ -200,11 +217,11 @@ class Kernel:
 
     def _scratch(self) -> int:
         """This thread's working memory for bodies that need one."""
-        if not self._program.scratch:
+        if not self._scratch_bytes:
             return 0
         memory = getattr(self._memory, "array", None)
         if memory is None:
-            memory = self._memory.array = np.empty(self._program.scratch // 8 + 8)
+            memory = self._memory.array = np.empty(self._scratch_bytes // 8 + 8)
         return memory.ctypes.data
 
     def __repr__(self) -> str:
@@ -223,7 +240,7 @@ def _runtime(target: Target) -> machine.Loaded:
         if target not in _runtimes:
             names = ["run", "lone", "address"] if runtime.can_be_called_alone() else ["run"]
             title = digest("runtime", runtime.layout(), target, names)
-            code, _, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), 0, 0))
+            code, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
             _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
 
@@ -242,8 +259,11 @@ def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object])
     return h.hexdigest()
 
 
-def program(title: str, name: str, make: Callable[[], tuple[bytes, int, int]]) -> Program:
-    """The program of this digest: of this process, from disk, or made by `make() -> (object code, nodes, scratch)`."""
+Made = tuple[bytes, dict[str, Any]]
+
+
+def program(title: str, name: str, make: Callable[[], Made]) -> Program:
+    """The program of this digest: of this process, from disk, or made by `make() -> (object code, facts)`."""
     with _lock:
         found = _programs.get(title)
         if found is None:
@@ -251,14 +271,14 @@ def program(title: str, name: str, make: Callable[[], tuple[bytes, int, int]]) -
         return found
 
 
-def _kept(title: str, name: str, make: Callable[[], tuple[bytes, int, int]]) -> tuple[bytes, int, int]:
+def _kept(title: str, name: str, make: Callable[[], Made]) -> Made:
     stored = cache.load(title)
     if stored is not None:
         facts, code = stored
-        return code, int(facts["nodes"]), int(facts["scratch"])
-    code, nodes, scratch = make()
-    cache.store(title, {"name": name, "nodes": nodes, "scratch": scratch}, code)
-    return code, nodes, scratch
+        return code, facts
+    code, facts = make()
+    cache.store(title, {**facts, "name": name}, code)
+    return code, facts
 
 
 def build(
@@ -279,15 +299,16 @@ def build(
     """
     chosen = (target or host()).with_lanes(lanes)
 
-    def make() -> tuple[bytes, int, int]:
+    def make() -> Made:
         function = trace()
         _check_function(name, function, [s for _, s in inputs], [math.prod(s) for _, s in outputs])
         traced = tape.from_function(function)
         code = machine.assemble(rows.body_text(traced, chosen), chosen)
-        return code, sum(op >= 0 for op, _, _ in traced.nodes), 0
+        return code, {"nodes": sum(op >= 0 for op, _, _ in traced.nodes)}
 
     title = digest("straight", key, chosen, [name, *inputs, *outputs])
-    return Kernel(name, inputs, outputs, program(title, name, make), chosen)
+    loaded = program(title, name, make)
+    return Kernel(name, inputs, outputs, loaded, chosen, nodes=loaded.facts["nodes"])
 
 
 def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:

@@ -61,7 +61,7 @@ class RowPorts:
                 row = self._row(code, argument, lane)
                 place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
                 pieces.append(code.add(f"load {small}, ptr {place}, align 8, !alias.scope !3"))
-            squares.append(_transpose(code, pieces, width))
+            squares.append(shuffle_transpose(code, pieces, width))
         return [_concatenate(code, [square[k] for square in squares], width) for k in range(width)]
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
@@ -79,7 +79,7 @@ class RowPorts:
         small = f"<{width} x double>"
         for first in range(0, self.lanes, width):
             square = [_slice(code, column, first, width) for column in columns]
-            for k, piece in enumerate(_transpose(code, square, width)):
+            for k, piece in enumerate(shuffle_transpose(code, square, width)):
                 row = self._row(code, port, first + k)
                 place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
                 code.do(f"store {small} {piece}, ptr {place}, align 8, !noalias !3")
@@ -91,7 +91,7 @@ def _shuffle(code: Code, a: str, b: str, length: int, picks: Sequence[int]) -> s
     return code.add(f"shufflevector {t} {a}, {t} {b}, {mask}")
 
 
-def _transpose(code: Code, rows: list[str], width: int) -> list[str]:
+def shuffle_transpose(code: Code, rows: list[str], width: int) -> list[str]:
     """The transpose of a square of `width` vectors: rounds of two-by-two block exchanges."""
     half = 1
     while half < width:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.kernels.machine import Loaded, libm_table
+from polybody.kernels.machine import Loaded
 from polybody.kernels.target import Target
 
 PLAN = (
@@ -454,6 +454,7 @@ class _MethodDef(ctypes.Structure):
 def make_builtin(
     lone: int,
     body: int,
+    context: np.ndarray,
     scratch: np.ndarray,
     input_sizes: Sequence[int],
     output_shapes: Sequence[Sequence[int]],
@@ -474,7 +475,7 @@ def make_builtin(
         "inputs": len(input_sizes),
         "outputs": len(output_shapes),
         "body": body,
-        "libm": libm_table().ctypes.data,
+        "libm": context.ctypes.data,
         "scratch": scratch.ctypes.data,
         "array_type": id(np.ndarray),
         "float64": id(np.dtype(np.float64)),

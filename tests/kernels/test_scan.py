@@ -1,0 +1,230 @@
+"""Rolled tree scans against plain loops over the nodes."""
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from polybody.errors import InputError
+from polybody.kernels import cache, scan
+from polybody.kernels import kernel as kernel_module
+from polybody.kernels.scan import INWARD, OUTWARD, Pass, Scan
+
+
+def random_tree(n: int, rng: np.random.Generator, chain: float = 0.7) -> list[int]:
+    """Parents of a tree that is mostly a chain, with branches and several children of the root."""
+    return [
+        -1 if i == 0 or rng.random() < 0.05 else (i - 1 if rng.random() < chain else int(rng.integers(i)))
+        for i in range(n)
+    ]
+
+
+def weights_scan(parents, kinds, w):
+    """Path sums outwards, subtree sums inwards; kind "flip" negates what it passes on outwards."""
+
+    def path(kind):
+        c, before = ca.SX.sym("w"), ca.SX.sym("p", 2)
+        sign = -1 if kind == "flip" else 1
+        after = ca.vertcat(sign * before[0] + c, before[1] + 1)
+        return ca.Function("path", [c, before], [after, c])
+
+    def below(kind):
+        here = ca.SX.sym("b")
+        path_ = ca.SX.sym("p", 2)
+        return ca.Function("below", [here, path_], [here, ca.vertcat(here, path_)])
+
+    n = len(parents)
+    return Scan(
+        parents, kinds, {"w": w[:, None]}, {"path": 2, "below": 1}, {"all": range(0, 3 * n, 3)},
+        [
+            Pass("path", OUTWARD, path, constants=["w"], parent=["path"], writes=["path", "below"]),
+            Pass("below", INWARD, below, own=["below", "path"], adds=["below"], outputs=["all"]),
+        ],
+        root={"path": [10.0, 0.0]}, root_outputs={"total": "below"},
+    )  # fmt: skip
+
+
+def weights_oracle(parents, kinds, w):
+    n = len(parents)
+    path, depth = np.zeros(n), np.zeros(n)
+    below = w.copy()
+    for i, p in enumerate(parents):
+        before, level = (10.0, 0) if p < 0 else (path[p], depth[p])
+        path[i], depth[i] = (-before if kinds[i] == "flip" else before) + w[i], level + 1
+    total = 0.0
+    for i in reversed(range(n)):
+        if parents[i] >= 0:
+            below[parents[i]] += below[i]
+        else:
+            total += below[i]
+    return np.stack([below, path, depth], axis=1).ravel(), total
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 60])
+def test_sums_along_paths_and_over_subtrees(n):
+    rng = np.random.default_rng(n)
+    parents, kinds, w = random_tree(n, rng), list(rng.choice(["keep", "flip"], n)), rng.normal(size=n)
+    kernel = scan.build("weights", [], [("all", (n, 3)), ("total", (1,))], weights_scan(parents, kinds, w), "weights")
+    everything, total = kernel()
+    wanted, wanted_total = weights_oracle(parents, kinds, w)
+    np.testing.assert_allclose(everything.ravel(), wanted, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(total[0], wanted_total, rtol=1e-13, atol=1e-13)
+
+
+class Springs:
+    """Masses on a tree of springs: node i hangs on its parent by one spring ("line") or two ("plane").
+
+    Positions outwards (the parent's, plus the own displacement, plus a bend sin q), forces inwards:
+    F_i = k_i x_i + Σ_children F, τ_i = F_i · (1 + cos q). Outputs: forces; the root collects the total.
+    """
+
+    widths = {"line": 1, "plane": 2}  # noqa: RUF012
+
+    def __init__(self, n: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.n = n
+        self.parents = random_tree(n, rng)
+        self.kinds = list(rng.choice(["line", "plane"], n))
+        self.k = rng.uniform(0.5, 2, (n, 1))
+        self.rest = rng.normal(size=(n, 2))
+        sizes = [self.widths[kind] for kind in self.kinds]
+        self.offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self.size = int(sum(sizes))
+
+    def outward(self, kind):
+        r = self.widths[kind]
+        rest, q, before = ca.SX.sym("rest", 2), ca.SX.sym("q", r), ca.SX.sym("x", 2)
+        moved = ca.vertcat(q[0], ca.sin(q[0])) if kind == "line" else q + 0.1 * ca.sin(q)
+        return ca.Function("outward", [rest, q, before], [before + rest + moved, ca.cos(q) + 1])
+
+    def force(self, kind):
+        k, x = ca.SX.sym("k"), ca.SX.sym("x", 2)
+        return ca.Function("force", [k, x], [k * x])
+
+    def inward(self, kind):
+        r = self.widths[kind]
+        f, bend = ca.SX.sym("f", 2), ca.SX.sym("bend", r)
+        return ca.Function("inward", [f, bend], [f, f[:r] * bend])
+
+    def kernel(self, **options):
+        described = Scan(
+            self.parents, self.kinds, {"k": self.k, "rest": self.rest}, {"x": 2, "f": 2, "bend": 2},
+            {"q": self.offsets, "tau": self.offsets},
+            [
+                Pass("out", OUTWARD, self.outward, ["rest"], ["q"], parent=["x"], writes=["x", "bend"]),
+                Pass("force", OUTWARD, self.force, constants=["k"], own=["x"], writes=["f"]),
+                Pass("in", INWARD, self.inward, own=["f", "bend"], adds=["f"], outputs=["tau"]),
+            ],
+            root={"x": [0.3, -0.2]}, root_outputs={"total": "f"},
+        )  # fmt: skip
+        return scan.build(
+            "springs", [("q", self.size)], [("tau", (self.size,)), ("total", (2,))], described, "springs", **options
+        )
+
+    def oracle(self, q):
+        x, f, tau, total = np.zeros((self.n, 2)), np.zeros((self.n, 2)), np.zeros(self.size), np.zeros(2)
+        parts = [q[o : o + self.widths[kind]] for o, kind in zip(self.offsets, self.kinds, strict=True)]
+        for i, p in enumerate(self.parents):
+            own = parts[i]
+            moved = np.array([own[0], np.sin(own[0])]) if self.kinds[i] == "line" else own + 0.1 * np.sin(own)
+            x[i] = (np.array([0.3, -0.2]) if p < 0 else x[p]) + self.rest[i] + moved
+        f += self.k * x
+        for i in reversed(range(self.n)):
+            r = self.widths[self.kinds[i]]
+            tau[self.offsets[i] : self.offsets[i] + r] = f[i][:r] * (np.cos(parts[i]) + 1)
+            if self.parents[i] < 0:
+                total += f[i]
+            else:
+                f[self.parents[i]] += f[i]
+        return tau, total
+
+
+@pytest.mark.parametrize("n", [1, 5, 40])
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8])
+@pytest.mark.parametrize("states", [1, 3, 9, 64])
+def test_forces_of_a_tree_of_springs(n, lanes, states):
+    springs = Springs(n, seed=n)
+    q = np.random.default_rng(states).normal(size=(states, springs.size))
+    tau, total = springs.kernel(lanes=lanes)(q)
+    for k in range(states):
+        wanted_tau, wanted_total = springs.oracle(q[k])
+        np.testing.assert_allclose(tau[k], wanted_tau, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(total[k], wanted_total, rtol=1e-12, atol=1e-11)
+
+
+def test_lone_states_batches_and_threads_agree():
+    springs = Springs(30, seed=1)
+    kernel = springs.kernel()
+    q = np.random.default_rng(0).normal(size=(3000, springs.size))
+    tau, total = kernel(q)
+    for k in (0, 17, 2999):
+        alone = kernel.call(q[k])
+        np.testing.assert_array_equal(alone[0], tau[k])
+        np.testing.assert_array_equal(alone[1], total[k])
+    broadcast = kernel(np.broadcast_to(q[5], (2, 3, springs.size)))[0]
+    np.testing.assert_array_equal(broadcast, np.broadcast_to(tau[5], (2, 3, springs.size)))
+
+
+def test_one_compilation_serves_every_length(tmp_path, monkeypatch):
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    kernel_module._programs.clear()
+    for n in (20, 50, 1000):
+        springs = Springs(n, seed=2)
+        q = np.random.default_rng(n).normal(size=(2, springs.size)) * 0.1
+        np.testing.assert_allclose(springs.kernel()(q)[0][1], springs.oracle(q[1])[0], rtol=1e-10, atol=1e-9)
+    assert sum(e.name == "springs" for e in cache.entries()) == 1
+
+
+def test_field_read_and_written_in_one_step_is_read_as_it_was():
+    def swap(kind):
+        a = ca.SX.sym("a", 3)
+        return ca.Function("swap", [a], [a[[2, 0, 1]]])
+
+    def start(kind):
+        q = ca.SX.sym("q", 3)
+        return ca.Function("start", [q], [q])
+
+    def show(kind):
+        a = ca.SX.sym("a", 3)
+        return ca.Function("show", [a], [a])
+
+    described = Scan(
+        [-1, 0], ["k", "k"], {}, {"a": 3}, {"q": [0, 3], "y": [0, 3]},
+        [
+            Pass("start", OUTWARD, start, inputs=["q"], writes=["a"]),
+            Pass("swap", OUTWARD, swap, own=["a"], writes=["a"]),
+            Pass("show", INWARD, show, own=["a"], outputs=["y"]),
+        ],
+    )  # fmt: skip
+    kernel = scan.build("swap", [("q", 6)], [("y", (6,))], described, "swap")
+    np.testing.assert_array_equal(kernel(np.arange(6.0)), [2, 0, 1, 5, 3, 4])
+
+
+def refuse(message, key="refused", **changes):
+    def step(kind):
+        c, q = ca.SX.sym("c"), ca.SX.sym("q")
+        return ca.Function("step", [c, q], [c * q])
+
+    parts = {
+        "parents": [-1, 0], "kinds": ["k", "k"], "constants": {"c": np.ones((2, 1))}, "fields": {"a": 1},
+        "slices": {"q": [0, 1]}, "passes": [Pass("p", OUTWARD, step, constants=["c"], inputs=["q"], writes=["a"])],
+    } | changes  # fmt: skip
+    with pytest.raises(InputError, match=message):
+        scan.build("toy", [("q", 2)], [], Scan(**parts), key)
+
+
+def test_senseless_scans_are_refused_by_name():
+    step = lambda kind: None  # noqa: E731
+    refuse("node 1 has parent 1", parents=[-1, 1])
+    refuse("1 kinds for 2 nodes", kinds=["k"])
+    refuse(r"constants 'c' have shape \(3, 1\); wanted \(2, width\)", constants={"c": np.ones((3, 1))})
+    refuse("direction 'sideways'", passes=[Pass("p", "sideways", step)])
+    refuse("names 'b' in own", passes=[Pass("p", OUTWARD, step, own=["b"])])
+    refuse("must go inward", passes=[Pass("p", OUTWARD, step, adds=["a"])])
+    refuse(r"node 1 has q\[2:3\]; q has 2 numbers", slices={"q": [0, 2]})
+    refuse("root has 'a' of 2 numbers", root={"a": [1, 2]})
+    refuse("root_outputs", root_outputs={"y": "a"})
+    wrong = lambda kind: ca.Function("w", [ca.SX.sym("q")], [ca.SX(1, 1)])  # noqa: E731
+    refuse("the step takes 1", key="w", passes=[Pass("p", OUTWARD, wrong, constants=["c"], inputs=["q"], writes=["a"])])
+    q = ca.SX.sym("q")
+    wide = lambda kind: ca.Function("w", [q], [ca.vertcat(q, q)])  # noqa: E731
+    refuse("'a' has 2 numbers, at most 1", key="v", passes=[Pass("p", OUTWARD, wide, inputs=["q"], writes=["a"])])
