@@ -223,8 +223,8 @@ def test_senseless_scans_are_refused_by_name():
     refuse(r"node 1 has q\[2:3\]; q has 2 numbers", slices={"q": [0, 2]})
     refuse("root has 'a' of 2 numbers", root={"a": [1, 2]})
     refuse("root_outputs", root_outputs={"y": "a"})
-    wrong = lambda kind: ca.Function("w", [ca.SX.sym("q")], [ca.SX(1, 1)])  # noqa: E731
-    refuse("the step takes 1", key="w", passes=[Pass("p", OUTWARD, wrong, constants=["c"], inputs=["q"], writes=["a"])])
     q = ca.SX.sym("q")
+    wrong = lambda kind: ca.Function("w", [q], [2 * q])  # noqa: E731
+    refuse("the step takes 1", key="w", passes=[Pass("p", OUTWARD, wrong, constants=["c"], inputs=["q"], writes=["a"])])
     wide = lambda kind: ca.Function("w", [q], [ca.vertcat(q, q)])  # noqa: E731
     refuse("'a' has 2 numbers, at most 1", key="v", passes=[Pass("p", OUTWARD, wide, inputs=["q"], writes=["a"])])
