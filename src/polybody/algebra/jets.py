@@ -90,6 +90,7 @@ class JetDomain(Domain):
     def __init__(self, base: Domain) -> None:
         self.base = base
         self.name = f"jet({base.name})"
+        self.series_below = base.series_below
 
     def const(self, value: Any) -> Jet:
         return Jet(self.base.const(value), self.base.const(0))

@@ -18,9 +18,6 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 
-#: Below this θ² the truncated series are exact to double precision; above it the closed forms lose no digits that
-#: matter, because each coefficient multiplies a power of θ.
-SERIES_BELOW = 0.04
 #: The logarithm's closed form is exact down to the underflow of its divisor, so its series takes over much later.
 LOG_SERIES_BELOW = 1e-8
 
@@ -43,7 +40,7 @@ def skew(a: Array, *, domain: Domain = FLOAT) -> Array:
 def exp_coefficients(square: Any, *, domain: Domain = FLOAT) -> tuple[Any, Any, Any]:
     """A = sin θ/θ, B = (1 − cos θ)/θ² and C = (θ − sin θ)/θ³ as functions of θ²."""
     c = domain.const
-    small = domain.less(square, c(SERIES_BELOW))
+    small = domain.less(square, c(domain.series_below))
     safe = domain.where(small, c(1), square)  # keeps the branch not taken finite
     theta = domain.sqrt(safe)
     s, half = domain.sin(theta), domain.sin(theta / c(2))
@@ -79,7 +76,7 @@ def left_jacobian_inverse(phi: Array, *, domain: Domain = FLOAT) -> Array:
     """J⁻¹ = 1 − ½[φ] + E [φ]², E = 1/θ² − (1 + cos θ)/(2 θ sin θ), with its series near zero."""
     c = domain.const
     x = phi @ phi
-    small = domain.less(x, c(SERIES_BELOW))
+    small = domain.less(x, c(domain.series_below))
     safe = domain.where(small, c(1), x)
     theta = domain.sqrt(safe)
     half = theta / c(2)
@@ -153,7 +150,7 @@ def quaternion_log(quaternion: Array, *, domain: Domain = FLOAT) -> Array:
     sign = domain.where(domain.less(w, c(0)), c(-1), c(1))
     v, w = sign * v, sign * w
     square = v @ v
-    small = domain.less(square, c(LOG_SERIES_BELOW))
+    small = domain.less(square, c(min(LOG_SERIES_BELOW, domain.series_below**4)))
     safe = domain.where(small, c(1), square)
     norm = domain.sqrt(safe)
     # Near zero θ/‖v‖ = 2 atan(‖v‖/w)/‖v‖, a series in (‖v‖/w)².

@@ -46,28 +46,30 @@ def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Descr
         raise InputError(f"base is {base!r}, wanted None (as the file says), 'fixed' or 'floating'")
     path = Path(path)
     sources = checked_sources(path)
-    return _Reader(_compiled(path), sources, path, base).description()
+    mujoco = _mujoco(path)
+    try:
+        model = mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as error:
+        raise InputError(f"{path.name}: MuJoCo refuses the file: {' '.join(str(error).split())}") from None
+    return _Reader(mujoco, model, sources, path, base).description()
 
 
-def _compiled(path: Path) -> Any:
+def _mujoco(path: Path) -> Any:
     try:
         import mujoco
     except ImportError:
         raise InputError(
             f"{path}: reading MJCF needs the package mujoco, which is not installed; pip install 'polybody[mjcf]'"
         ) from None
-    try:
-        return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise InputError(f"{path.name}: MuJoCo refuses the file: {' '.join(str(error).split())}") from None
+    return mujoco
 
 
 class _Reader:
     """Goes over a compiled model."""
 
-    def __init__(self, model: Any, sources: dict[tuple[str, str], str], path: Path, base: str | None) -> None:
-        import mujoco
-
+    def __init__(
+        self, mujoco: Any, model: Any, sources: dict[tuple[str, str], str], path: Path, base: str | None
+    ) -> None:
         self.mj = mujoco
         self.model = model
         self.sources = sources
