@@ -77,20 +77,28 @@ def spring_length(spring: PointSpring, poses: list[Pose], *, domain: Domain = FL
     return domain.sqrt((b - a) @ (b - a))
 
 
+def spring_forces(
+    mechanism: Mechanism, poses: list[Pose], twists: list[Array] | None, *, domain: Domain = FLOAT
+) -> list[tuple[Array, Array, Array]]:
+    """For each point spring the world positions of its points a and b, and the force on a (minus it acts on b)."""
+    result = []
+    for spring in mechanism.springs:
+        a, lever_a = _point(spring.body_a, spring.point_a, poses, domain)
+        b, lever_b = _point(spring.body_b, spring.point_b, poses, domain)
+        result.append((a, b, _pull(spring, b - a, lever_a, lever_b, poses, twists, domain)))
+    return result
+
+
 def spring_wrenches(
     mechanism: Mechanism, poses: list[Pose], twists: list[Array] | None, *, domain: Domain = FLOAT
 ) -> list[Array | None]:
     """Wrench of all point springs on each body: world axes, at the body's origin; None where no spring acts."""
     wrenches: list[Array | None] = [None] * len(mechanism.bodies)
-    for spring in mechanism.springs:
-        (a, lever_a), (b, lever_b) = (
-            _point(body, point, poses, domain)
-            for body, point in ((spring.body_a, spring.point_a), (spring.body_b, spring.point_b))
-        )
-        line = b - a
-        force = _pull(spring, line, lever_a, lever_b, poses, twists, domain)
-        for body, lever, sign in ((spring.body_a, lever_a, 1), (spring.body_b, lever_b, -1)):
+    forces = spring_forces(mechanism, poses, twists, domain=domain)
+    for spring, (_, _, force) in zip(mechanism.springs, forces, strict=True):
+        for body, point, sign in ((spring.body_a, spring.point_a, 1), (spring.body_b, spring.point_b, -1)):
             if body != GROUND:
+                _, lever = _point(body, point, poses, domain)
                 f = force * domain.const(sign)
                 wrench = np.concatenate([cross(lever, f), f])
                 previous = wrenches[body]
@@ -135,4 +143,11 @@ def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: 
     return energy
 
 
-__all__ = ["joint_passive_forces", "spring_energy", "spring_gradient", "spring_length", "spring_wrenches"]
+__all__ = [
+    "joint_passive_forces",
+    "spring_energy",
+    "spring_forces",
+    "spring_gradient",
+    "spring_length",
+    "spring_wrenches",
+]

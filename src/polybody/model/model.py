@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.operators import OperatorAnswers
+from polybody.model.reactions import ReactionAnswers
 from polybody.model.shape import ShapeAnswers
 
 
-class Model(OperatorAnswers, ShapeAnswers):
+class Model(
+    OperatorAnswers,
+    ReactionAnswers,
+    ShapeAnswers,
+):
     """A mechanism and its answers, by name."""
 
     def __init__(self, mechanism: Mechanism) -> None:

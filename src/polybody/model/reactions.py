@@ -1,0 +1,70 @@
+"""What joints bear: the whole wrench of every joint on its child."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.domains import Domain
+from polybody.errors import InputError
+from polybody.formulations.network.reactions import AXES, reaction_names, reactions
+from polybody.model.arguments import choose, state_array
+from polybody.model.batches import batch_shape
+from polybody.model.dynamics import DynamicAnswers, Wrenches
+from polybody.model.tracing import compiled
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+
+
+class ReactionAnswers(DynamicAnswers):
+    """Reactions of joints."""
+
+    def reactions(
+        self, q: Any, v: Any, a: Any, wrenches: Wrenches | None = None, axes: str = "world"
+    ) -> dict[str, Array]:
+        """{joint: (..., 6)}: the wrench [moment; force] of each joint, fixed ones too, on its child.
+
+        It is the whole wrench (motor, springs and bearing together) at the origin of the child's frame, in world axes
+        or, with axes="joint", in those of the child's frame. `wrenches` maps a frame's name to a wrench on its link,
+        at the frame's origin, in world axes.
+        """
+        if axes not in AXES:
+            raise InputError(f"axes is {axes!r}, wanted 'world' or 'joint'")
+        self.refuse_loops("reactions")
+        arrays = self._states(("q", q), ("v", v), ("a", a))
+        if wrenches:
+            arrays.append(self._frame_wrenches(arrays, wrenches))
+        rows = self._reaction_kernel(axes, bool(wrenches))(*arrays)
+        return {name: rows[..., i, :] for i, name in enumerate(reaction_names(self.mechanism))}
+
+    def _frame_wrenches(self, arrays: list[Array], wrenches: Wrenches) -> Array:
+        """(..., 6·frames): one slot for every frame, so that one kernel serves all sets of frames."""
+        table = self.mechanism.frame_index
+        given = [(choose("frame", n, table), state_array(f"wrenches[{n!r}]", w, 6)) for n, w in wrenches.items()]
+        loads = np.zeros((*batch_shape([*arrays, *(w for _, w in given)]), len(table), 6))
+        for index, wrench in given:
+            loads[..., index, :] += wrench
+        return loads.reshape(*loads.shape[:-2], -1)
+
+    def _reaction_kernel(self, axes: str, loaded: bool) -> Kernel:
+        name = f"reactions {axes}{' wrenches' if loaded else ''}"
+        if name not in self._kernels:
+            m = self.mechanism
+            inputs: list[str | tuple[str, int]] = ["q", "v", "a"]
+            if loaded:
+                inputs.append(("loads", 6 * len(m.frames)))
+
+            def text(q: Array, v: Array, a: Array, *loads: Array, domain: Domain) -> Array:
+                table = loads[0].reshape(-1, 6) if loads else None
+                return reactions(m, q, v, a, table, axes=axes, domain=domain)
+
+            shapes = (("reactions", (len(reaction_names(m)), 6)),)
+            self._kernels[name] = compiled(m, name, inputs, shapes, text)
+        return self._kernels[name]
+
+
+__all__ = ["ReactionAnswers"]
