@@ -74,6 +74,15 @@ class TreeBody:
 
 
 @dataclass(frozen=True, eq=False)
+class Inertial:
+    """Mass, first moment m c and inertia about the origin: the parameters in which dynamics is linear."""
+
+    mass: float
+    moment: Array
+    inertia: Array
+
+
+@dataclass(frozen=True, eq=False)
 class BodyFrame:
     """A frame fixed to a body (GROUND for the ground): its place in the body's frame."""
 
@@ -137,6 +146,8 @@ class Mechanism:
     nq: int
     nv: int
     description: Description = field(repr=False)
+    #: inertial parameters that replace the bodies' own in joint-space dynamics (see `reduction`)
+    inertials: tuple[Inertial, ...] | None = None
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -350,6 +361,7 @@ __all__ = [
     "BodyFrame",
     "Closure",
     "FixedJoint",
+    "Inertial",
     "Mechanism",
     "PointSpring",
     "TreeBody",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import weakref
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.mechanism.mechanism import Mechanism
+from polybody.mechanism.reduction import reduced
 from polybody.model.quantities import QUANTITIES, Quantity
 from polybody.model.tracing import compiled
 
@@ -47,11 +49,16 @@ class CompiledAnswers:
             m = self.mechanism
 
             def body(*arrays: Array, domain: Any) -> Any:
-                return chosen.text(m, *arrays, domain=domain)
+                return chosen.text(self.lean_mechanism if chosen.lean else m, *arrays, domain=domain)
 
             self._kernels[chosen.name] = compiled(m, chosen.name, chosen.arguments, chosen.shapes(m), body)
             self._shorten(chosen.name)
         return self._kernels[chosen.name]
+
+    @cached_property
+    def lean_mechanism(self) -> Mechanism:
+        """The mechanism that joint-space kernels are traced from: the same motion from fewer numbers."""
+        return self.mechanism if self.mechanism.springs else reduced(self.mechanism)
 
     def _shorten(self, name: str) -> None:
         """Let a lone state of plain arrays go straight from `model.name(...)` to machine code.

@@ -171,9 +171,11 @@ class DynamicAnswers(KinematicAnswers):
 
             m, square = self.mechanism, (self.mechanism.nv,) * 2
             if name == "forward_derivatives":
-                make = lambda: derivatives.forward_derivatives(m)  # noqa: E731
+                make = lambda: derivatives.forward_derivatives(self.lean_mechanism)  # noqa: E731
+            elif "wrenches" in arguments:
+                make = lambda: derivatives.inverse_derivatives(m, True)  # noqa: E731
             else:
-                make = lambda: derivatives.inverse_derivatives(m, "wrenches" in arguments)  # noqa: E731
+                make = lambda: derivatives.inverse_derivatives(self.lean_mechanism, False)  # noqa: E731
             shapes = tuple((f"d{x}", square) for x in arguments[:3])
             self._kernels[name] = compiled(m, name, arguments, shapes, _untraced, function=make)
         return self._kernels[name]

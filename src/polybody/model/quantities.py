@@ -21,12 +21,16 @@ Shapes = Callable[[Mechanism], tuple[tuple[str, tuple[int, ...]], ...]]
 
 @dataclass(frozen=True)
 class Quantity:
-    """One answer: `text(mechanism, *arguments, domain=...)` gives arrays of the named shapes."""
+    """One answer: `text(mechanism, *arguments, domain=...)` gives arrays of the named shapes.
+
+    `lean`: it depends on joint-space dynamics only, so it may be traced from the reduced mechanism.
+    """
 
     name: str
     arguments: tuple[str, ...]
     shapes: Shapes
     text: Callable[..., Any]
+    lean: bool = False
 
 
 def _vector(name: str) -> Shapes:
@@ -55,14 +59,14 @@ def _rotations(m: Mechanism, q: Array, *, domain: Domain) -> Array:
 
 
 _ALL = (
-    Quantity("inverse_dynamics", ("q", "v", "a"), _vector("tau"), denoc.inverse_dynamics),
+    Quantity("inverse_dynamics", ("q", "v", "a"), _vector("tau"), denoc.inverse_dynamics, lean=True),
     Quantity("inverse_dynamics_wrenches", ("q", "v", "a", "wrenches"), _vector("tau"), _inverse_with_wrenches),
-    Quantity("forward_dynamics", ("q", "v", "tau"), _vector("a"), denoc.forward_dynamics),
+    Quantity("forward_dynamics", ("q", "v", "tau"), _vector("a"), denoc.forward_dynamics, lean=True),
     Quantity("forward_dynamics_wrenches", ("q", "v", "tau", "wrenches"), _vector("a"), _forward_with_wrenches),
-    Quantity("mass_matrix", ("q",), _matrix("M"), denoc.mass_matrix),
+    Quantity("mass_matrix", ("q",), _matrix("M"), denoc.mass_matrix, lean=True),
     Quantity("coriolis_matrix", ("q", "v"), _matrix("C"), denoc.coriolis_matrix),
-    Quantity("bias_forces", ("q", "v"), _vector("bias"), denoc.bias_forces),
-    Quantity("gravity_forces", ("q",), _vector("gravity"), denoc.gravity_forces),
+    Quantity("bias_forces", ("q", "v"), _vector("bias"), denoc.bias_forces, lean=True),
+    Quantity("gravity_forces", ("q",), _vector("gravity"), denoc.gravity_forces, lean=True),
     Quantity("passive_forces", ("q", "v"), _vector("passive"), denoc.passive_forces),
     Quantity("energy", ("q", "v"), lambda m: (("kinetic", ()), ("potential", ())), _energies),
     Quantity("momentum", ("q", "v"), lambda m: (("momentum", (6,)),), momentum),

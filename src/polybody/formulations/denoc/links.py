@@ -21,7 +21,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
-from polybody.mechanism.mechanism import GROUND, Mechanism, TreeBody, TreeJoint
+from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,29 +72,35 @@ class Crossing:
         return self.to_parent(n) + cross(self.r, f), f
 
 
-def link(joint: TreeJoint, body: TreeBody, armature: Array, *, domain: Domain) -> Link:
-    """The constants of joint i and its body."""
-    return Link(
-        parent=joint.parent,
-        placement=domain.array(joint.rotation),
-        offset=domain.array(joint.position),
-        mass=domain.const(body.mass),
-        moment=domain.array(body.com) * domain.const(body.mass),
-        inertia=_about_origin(body, domain),
-        armature=domain.array(armature[joint.v, joint.v]),
-        joint=joint,
-    )
-
-
-def _about_origin(body: TreeBody, domain: Domain) -> Array:
-    c = skew(domain.array(body.com), domain=domain)
-    return domain.array(body.inertia) - (c @ c) * domain.const(body.mass)
+def inertial(mechanism: Mechanism, i: int, *, domain: Domain) -> tuple[Any, Array, Array]:
+    """(mass, m c, inertia about O_i) of body i, in exact arithmetic where the domain has it."""
+    if mechanism.inertials is not None:
+        own = mechanism.inertials[i]
+        return domain.const(own.mass), domain.array(own.moment), domain.array(own.inertia)
+    body = mechanism.bodies[i]
+    mass, com = domain.const(body.mass), domain.array(body.com)
+    c = skew(com, domain=domain)
+    return mass, com * mass, domain.array(body.inertia) - (c @ c) * mass
 
 
 def links(mechanism: Mechanism, *, domain: Domain) -> list[Link]:
     """The constants of every link, in the order of the joints."""
-    pairs = zip(mechanism.joints, mechanism.bodies, strict=True)
-    return [link(joint, body, mechanism.armature, domain=domain) for joint, body in pairs]
+    result = []
+    for joint in mechanism.joints:
+        mass, moment, inertia = inertial(mechanism, joint.index, domain=domain)
+        result.append(
+            Link(
+                parent=joint.parent,
+                placement=domain.array(joint.rotation),
+                offset=domain.array(joint.position),
+                mass=mass,
+                moment=moment,
+                inertia=inertia,
+                armature=domain.array(mechanism.armature[joint.v, joint.v]),
+                joint=joint,
+            )
+        )
+    return result
 
 
 def crossing(one: Link, q: Array, *, domain: Domain) -> Crossing:
@@ -134,4 +140,4 @@ def world_rotations(chain: list[Link], across: list[Crossing]) -> list[Array]:
     return result
 
 
-__all__ = ["Crossing", "Link", "crossing", "crossings", "link", "links", "symmetric_product", "world_rotations"]
+__all__ = ["Crossing", "Link", "crossing", "crossings", "links", "symmetric_product", "world_rotations"]
