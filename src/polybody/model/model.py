@@ -7,12 +7,14 @@ leading batch dimensions, `(n,)` or `(..., n)`, and results have them alike.
 from __future__ import annotations
 
 from polybody.mechanism.mechanism import Mechanism
+from polybody.model.control import ControlAnswers
 from polybody.model.operators import OperatorAnswers
 from polybody.model.reactions import ReactionAnswers
 from polybody.model.shape import ShapeAnswers
 
 
 class Model(
+    ControlAnswers,
     OperatorAnswers,
     ReactionAnswers,
     ShapeAnswers,

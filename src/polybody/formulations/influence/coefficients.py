@@ -39,7 +39,10 @@ ORDERS = (1, 2, 3)
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """Coefficients of one point and its link: G (6, n), H (6, n, n), D (6, n, n, n); None above the order asked for."""
+    """Coefficients of one point and its link: G (..., 6, n), H (..., 6, n, n), D (..., 6, n, n, n).
+
+    H and D are None above the order that was asked for. Motions take v, a and jerk with leading dimensions alike.
+    """
 
     G: Array
     H: Array | None = None
@@ -47,19 +50,20 @@ class Influence:
 
     def velocity(self, v: Array) -> Array:
         """[ω; ẋ] by (2-7)."""
-        return self.G @ v
+        return np.einsum("...in,...n->...i", self.G, v)
 
     def acceleration(self, v: Array, a: Array) -> Array:
         """[ω̇; ẍ] by (2-27)."""
         H = self._needed("H", self.H, 2)
-        return self.G @ a + np.tensordot(H @ v, v, axes=(1, 0))
+        return np.einsum("...in,...n->...i", self.G, a) + np.einsum("...imn,...m,...n->...i", H, v, v)
 
     def jerk(self, v: Array, a: Array, jerk: Array) -> Array:
         """The third-order motion by (2-44), in the form (2-107) that needs no symmetry of H."""
         H, D = self._needed("H", self.H, 2), self._needed("D", self.D, 3)
-        Hv, Ha = H @ v, H @ a
-        cubic = np.tensordot(np.tensordot(D @ v, v, axes=(2, 0)), v, axes=(1, 0))
-        return self.G @ jerk + np.tensordot(Hv, a, axes=(1, 0)) + 2 * np.tensordot(Ha, v, axes=(1, 0)) + cubic
+        Dv = np.einsum("...ilmn,...n->...ilm", D, v)
+        mixed = np.einsum("...imn,...m,...n->...i", H, a, v) + 2 * np.einsum("...imn,...m,...n->...i", H, v, a)
+        cubic = np.einsum("...ilm,...l,...m->...i", Dv, v, v)
+        return np.einsum("...in,...n->...i", self.G, jerk) + mixed + cubic
 
     @staticmethod
     def _needed(name: str, values: Array | None, order: int) -> Array:
@@ -147,6 +151,28 @@ def point_influence(at: Configured, body: int, point: Array, order: int = 3) -> 
     return Influence(*(spread(x, indices, at.mechanism.nv, at.domain) for x in found))
 
 
+def higher_orders(mechanism: Mechanism, known: Influence, order: int) -> Influence:
+    """The coefficients of a body's point up to `order`, from G (and H where known), over leading dimensions; numbers.
+
+    Columns that do not move the body are zero in G, and so in everything made of it: no index sets are needed.
+    """
+    if order == 1 or (order == 2 and known.H is not None):
+        return known
+    sigma = incidence(mechanism).astype(float)[..., None]  # states go last, as the third index of every array
+    lead = known.G.shape[:-2]
+
+    def states_last(x: Array, indices: int) -> Array:
+        return np.moveaxis(x.reshape(-1, *x.shape[len(lead) :]), 0, indices)
+
+    def states_first(x: Array) -> Array:
+        return np.ascontiguousarray(np.moveaxis(x, -1, 0)).reshape(*lead, *x.shape[:-1])
+
+    G = states_last(known.G, 2)
+    H = second_order(G, sigma, FLOAT) if known.H is None else states_last(known.H, 3)
+    D = states_first(third_order(G, H, sigma, FLOAT)) if order == 3 else None
+    return Influence(known.G, states_first(H) if known.H is None else known.H, D)
+
+
 def influence(
     mechanism: Mechanism, q: Array, frame: BodyFrame, order: int = 3, *, domain: Domain = FLOAT
 ) -> Influence:
@@ -181,6 +207,7 @@ __all__ = [
     "center_influence",
     "check_order",
     "configured",
+    "higher_orders",
     "influence",
     "local_coefficients",
     "point_influence",

@@ -1,0 +1,139 @@
+"""Influence coefficients, the dynamic model as arrays, linearisation and motors of a model (Freeman)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT
+from polybody.analysis import linearize as linearization
+from polybody.analysis import motors
+from polybody.errors import InputError
+from polybody.formulations import influence as freeman
+from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
+from polybody.mechanism.mechanism import GROUND, BodyFrame
+from polybody.model.arguments import state_array
+from polybody.model.batches import batch_shape
+from polybody.model.dynamics import DynamicAnswers
+from polybody.model.quantities import Quantity
+
+Array = np.ndarray
+
+#: Above this many results straight-line code takes too long to compile; numpy then works over the whole batch.
+COMPILED_UP_TO = 3000
+
+
+class ControlAnswers(DynamicAnswers):
+    """What a control engineer asks."""
+
+    def influence(self, q: Any, frame: str, order: int = 3, *, point: Any = None) -> Influence:
+        """Influence coefficients G (..., 6, nv), H (..., 6, nv, nv), D (..., 6, nv, nv, nv) of a frame, world axes.
+
+        Rows are [angular; linear]; H[:, m, n] is the derivative of G[:, n] along v_m, D[:, l, m, n] that of H[:, m, n]
+        along v_l. `order` is the highest wanted. `point` moves the point from the frame's origin: three numbers in the
+        frame's axes, or "com" for the mass centre of the rigid body that carries the frame.
+        """
+        order = check_order(order)
+        place = self._placed(frame, point)
+        (q,) = self._states(("q", q))
+        compiled = min(order, 2) if 6 * self.mechanism.nv**2 <= COMPILED_UP_TO else 1
+
+        def one(m: Any, q: Array, domain: Any) -> Influence:
+            return freeman.influence(m, q, place, compiled, domain=domain)
+
+        label = f"influence {compiled} {place.name} {place.position.tolist()}"
+        found = self._kernel_coefficients(label, q, compiled, one)
+        return higher_orders(self.mechanism, found, order)
+
+    def center_of_mass_influence(self, q: Any, order: int = 3) -> Influence:
+        """The same of the centre of mass of everything that moves; the angular rows are zero."""
+        order = check_order(order)
+        (q,) = self._states(("q", q))
+
+        def one(m: Any, q: Array, domain: Any) -> Influence:
+            return freeman.center_influence(m, q, order, domain=domain)
+
+        if 6 * self.mechanism.nv**order <= COMPILED_UP_TO:
+            return self._kernel_coefficients(f"com influence {order}", q, order, one)
+        return self._looped_coefficients(q, order, one)
+
+    def _placed(self, frame: str, point: Any) -> BodyFrame:
+        place = self.frame(frame)
+        if point is None:
+            return place
+        if isinstance(point, str):
+            if point != "com" or place.body == GROUND:
+                raise InputError(f"point is {point!r} of {frame!r}, wanted three numbers, or 'com' of a moving body")
+            position = self.mechanism.bodies[place.body].com
+        else:
+            position = place.position + place.rotation @ state_array("point", point, 3)
+        return BodyFrame(place.name, place.body, place.rotation, position)
+
+    def _shapes(self, order: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return tuple((name, (6, *(self.mechanism.nv,) * (k + 1))) for k, name in enumerate("GHD"[:order]))
+
+    def _kernel_coefficients(self, label: str, q: Array, order: int, one: Callable[..., Influence]) -> Influence:
+        def text(m: Any, q: Array, *, domain: Any) -> tuple[Array, ...]:
+            found = one(m, q, domain)
+            return tuple(x for x in (found.G, found.H, found.D) if x is not None)
+
+        found = self.kernel(Quantity(label, ("q",), lambda _: self._shapes(order), text))(q)
+        return Influence(*(found if isinstance(found, tuple) else (found,)))
+
+    def _looped_coefficients(self, q: Array, order: int, one: Callable[..., Influence]) -> Influence:
+        lead = batch_shape([q])
+        arrays = {name: np.empty((*lead, *shape)) for name, shape in self._shapes(order)}
+        for index in np.ndindex(lead):
+            found = one(self.mechanism, q[index], FLOAT)
+            for name, array in arrays.items():
+                array[index] = getattr(found, name)
+        return Influence(*arrays.values())
+
+    def dynamic_arrays(self, q: Any) -> tuple[Array, Array]:
+        """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., nv, nv) and (..., nv, nv, nv); P*[i] belongs to tau_i."""
+        self.refuse_loops("dynamic_arrays")
+        (q,) = self._states(("q", q))
+        n = self.mechanism.nv
+        shapes = (("I", (n, n)), ("P", (n, n, n)))
+        return self.kernel(Quantity("dynamic arrays", ("q",), lambda _: shapes, freeman.dynamic_arrays))(q)
+
+    def linearize(
+        self, q: Any, v: Any, tau: Any = None, *, inputs: str = "torque", outputs: Sequence[str] | None = None
+    ) -> linearization.StateSpace:
+        """Continuous A, B, C, D about (q, v) under tau, in tangent space; leading dimensions give a model each.
+
+        States are q_… (displacements in tangent space), v_… and, with inputs="voltage", i_… of motors with inductance.
+        tau=None takes the joint forces that give no acceleration. `inputs` "torque": one for each active coordinate;
+        "voltage": one for each motor, then torques of active coordinates without a motor. `outputs` names frames whose
+        displacement [rotation; translation] in world axes is measured; None measures every state.
+        """
+        self.refuse_loops("linearize")
+        q, v = self._states(("q", q), ("v", v))
+        tau = None if tau is None else state_array("tau", tau, v.shape[-1])
+        return linearization.linearize(self, q, v, tau, inputs=inputs, outputs=outputs)
+
+    def motor_inputs(self, q: Any, v: Any, a: Any, jerk: Any = None) -> motors.MotorInputs:
+        """Currents and voltages (..., motors) of a motion; `jerk` = da/dt is needed where there is inductance."""
+        q, v, a = self._states(("q", q), ("v", v), ("a", a))
+        return motors.motor_inputs(self, q, v, a, None if jerk is None else state_array("jerk", jerk, v.shape[-1]))
+
+    def motor_dynamics(self, q: Any, v: Any, currents: Any, voltages: Any, tau: Any = None) -> tuple[Array, Array]:
+        """(a, di/dt) of the motor-driven mechanism; `tau` are joint forces beside the motors'."""
+        count = len(self.mechanism.motors)
+        q, v = self._states(("q", q), ("v", v))
+        i, V = state_array("currents", currents, count), state_array("voltages", voltages, count)
+        tau = None if tau is None else state_array("tau", tau, v.shape[-1])
+        return motors.motor_dynamics(self, q, v, i, V, tau)
+
+    def simulate_motors(
+        self, q: Any, v: Any, currents: Any, voltages: Callable[[float], Any], times: Any, **options: Any
+    ) -> motors.DrivenMotion:
+        """The motion of the motor-driven mechanism from one state, under voltages(t), at the given times."""
+        q, v = self._states(("q", q), ("v", v))
+        i = state_array("currents", currents, len(self.mechanism.motors))
+        return motors.simulate_motors(self, q, v, i, voltages, np.asarray(times, dtype=float), **options)
+
+
+__all__ = ["ControlAnswers"]

@@ -1,0 +1,285 @@
+"""State-space models and motors: against differences of the mechanism's own motion, and against python-control."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mechanisms import ONE_NUMBER, random_tree
+from polybody.analysis.motors import full_currents
+from polybody.description.records import Motor, Transmission, frozen_array
+from polybody.errors import InputError
+from polybody.formulations import formulation
+from polybody.formulations.influence import inverse_dynamics_derivatives
+from polybody.mechanism import mechanism_from
+from polybody.mechanism.energy import energy
+from polybody.model.model import Model
+
+
+def scale(*arrays) -> float:
+    return 1.0 + max(float(np.abs(x).max(initial=0.0)) for x in arrays)
+
+
+def random_model(seed, n=4, **options):
+    rng = np.random.default_rng(seed)
+    model = Model(mechanism_from(random_tree(rng, n, **options)))
+    q = np.concatenate([j.model.random(rng) for j in model.mechanism.joints])
+    v, tau = rng.normal(size=(2, model.nv))
+    return model, q, v, tau, rng
+
+
+def motor_arm(seed=5, inductance=(0.02, 0.0, 0.03), coupled=False, n=4):
+    """A damped chain of n one-number joints; motors on the first three, the last joint driven by a bare torque."""
+    rng = np.random.default_rng(seed)
+    description = random_tree(rng, n, ONE_NUMBER, springs=0, reversed_joints=0.5, fixed=0)
+    names = [j.name for j in description.joints if j.kind != "fixed"][:3]
+    motors = tuple(
+        Motor(f"m{k}", name, 1.5 + k, inductance[k], 0.4 + 0.1 * k, 0.35, 0.002, 0.01,
+              gear=1 if coupled and k < 2 else 8.0 - k)
+        for k, name in enumerate(names)
+    )
+    drives = (Transmission("wrist", tuple(names[:2]), frozen_array([[0.1, 0.02], [-0.03, 0.12]])),) if coupled else ()
+    bare = mechanism_from(description)
+    model = Model(mechanism_from(replace(description, motors=motors, transmissions=drives)))
+    q, v = 0.5 * rng.normal(size=(2, model.nv))
+    return model, bare, q, v, rng
+
+
+@pytest.mark.parametrize("kinds", [("revolute", "screw", "prismatic"), ("spherical", "universal"), ("planar", "screw")])
+def test_influence_derivatives_equal_the_compiled_ones(kinds):
+    model, q, v, a, _ = random_model(3, len(kinds), kinds=kinds)
+    found = inverse_dynamics_derivatives(model.mechanism, q, v, a)
+    for ours, compiled in zip(found, model.inverse_dynamics_derivatives(q, v, a), strict=True):
+        np.testing.assert_allclose(ours, compiled, atol=1e-11 * scale(compiled, model.inverse_dynamics(q, v, a)))
+
+
+@pytest.mark.parametrize("kinds", [("spherical", "revolute"), ("floating",), ("planar", "revolute"), ("compound",)])
+def test_state_matrix_equals_differences_of_the_flow_in_tangent_space(kinds):
+    """x = (δ, v): the difference of two motions from neighbouring states, after a short time, grows as A says."""
+    model, q, v, tau, _ = random_model(6, len(kinds), kinds=kinds, stiffness=0, reversed_joints=0.5)
+    system = model.linearize(q, v, tau)
+    n, h = model.nv, 1e-4
+
+    def vector_field(delta, velocity):
+        """δ̇ and v̇ relative to the nominal motion: δ(t) = difference(q₀(t), q(t))."""
+        moved = model.integrate(q, delta)
+        a = model.forward_dynamics(moved, velocity, tau)
+        ahead, nominal = model.integrate(moved, velocity, h), model.integrate(q, v, h)
+        behind, before = model.integrate(moved, velocity, -h), model.integrate(q, v, -h)
+        return np.concatenate([(model.difference(nominal, ahead) - model.difference(before, behind)) / (2 * h), a])
+
+    for k in range(2 * n):
+        step = np.zeros(2 * n)
+        step[k] = 1e-4
+        plus, minus = (vector_field(s * step[:n], v + s * step[n:]) for s in (1, -1))
+        column = (plus - minus) / 2e-4
+        np.testing.assert_allclose(system.A[:, k], column, atol=2e-5 * scale(system.A, v * v))
+
+
+def test_states_inputs_and_outputs_are_named_and_only_active_columns_are_inputs():
+    model, q, v, tau, _ = random_model(11, 2, kinds=("floating", "revolute"), fixed=0, stiffness=0)
+    system = model.linearize(q, v, tau, outputs=["body1"])
+    active = np.concatenate([j.active for j in model.mechanism.joints])
+    assert system.B.shape == (2 * model.nv, int(active.sum()))
+    assert not any("floating" in j.kind and j.active.any() for j in model.mechanism.joints)
+    assert system.outputs == tuple(f"body1_{x}" for x in ("rx", "ry", "rz", "x", "y", "z"))
+    np.testing.assert_allclose(system.C[:, : model.nv], model.jacobian(q, "body1"))
+    M_inverse = np.linalg.inv(model.mass_matrix(q))
+    np.testing.assert_allclose(system.B[model.nv :], M_inverse[:, active], atol=1e-9 * scale(M_inverse))
+
+
+def test_a_trajectory_gives_a_model_for_each_state():
+    model, q, v, tau, rng = random_model(2, 3, kinds=ONE_NUMBER)
+    many = np.stack([q, model.integrate(q, rng.normal(size=model.nv)), q])
+    system = model.linearize(many, v, tau)
+    assert system.A.shape == (3, 2 * model.nv, 2 * model.nv)
+    np.testing.assert_allclose(system.A[2], model.linearize(q, v, tau).A, atol=1e-12)
+    assert system.poles().shape == (3, 2 * model.nv)
+    with pytest.raises(InputError, match="batch"):
+        system.to_control()
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_rotors_and_bearings_join_the_mechanism(coupled):
+    model, bare, q, v, rng = motor_arm(coupled=coupled)
+    motors = model.mechanism.motors
+    speeds = motors.speeds @ v
+    kinetic, _ = energy(model.mechanism, q, v)
+    np.testing.assert_allclose(
+        kinetic - energy(bare, q, v)[0], 0.5 * motors.rotor_inertia @ speeds**2, rtol=1e-9)
+    a = rng.normal(size=model.nv)
+    tau = model.inverse_dynamics(q, v, a)
+    added = motors.speeds.T @ (motors.rotor_inertia * (motors.speeds @ a) + motors.damping * speeds)
+    np.testing.assert_allclose(tau - Model(bare).inverse_dynamics(q, v, a), added, atol=1e-10 * scale(tau))
+    for name in ("denoc", "influence"):
+        engine = formulation(name)
+        np.testing.assert_allclose(engine.inverse_dynamics(model.mechanism, q, v, a), tau, atol=1e-10 * scale(tau))
+        np.testing.assert_allclose(
+            engine.forward_dynamics(model.mechanism, q, v, tau), a, atol=1e-9 * scale(a, tau))
+    if coupled:
+        assert not model.mechanism.armature_is_local
+        G = np.array([[0.1, 0.02], [-0.03, 0.12]])
+        np.testing.assert_allclose(G @ speeds[:2], v[motors.driven[:2]], atol=1e-12)
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+@pytest.mark.parametrize("inductance", [(0.02, 0.01, 0.03), (0.02, 0.0, 0.03), (0.0, 0.0, 0.0)])
+def test_state_space_with_motors_equals_differences_of_the_simulated_arm(inductance, coupled):
+    model, _, q, v, rng = motor_arm(inductance=inductance, coupled=coupled, n=3)
+    motors = model.mechanism.motors
+    V = rng.normal(size=3)
+    i = rng.normal(size=3)
+    applied = motors.torques @ full_currents(model, v, i, V)
+    system = model.linearize(q, v, applied, inputs="voltage")
+    slow = np.flatnonzero(motors.inductance > 0)
+    n, h, eps = model.nv, 1e-4, 1e-4
+
+    def rate(q, v, i, V):
+        """d/dt of the simulated arm's state, by a fourth-order difference of its motion forwards and backwards."""
+        times = np.array([0, 1, 2]) * h
+        ahead = model.simulate_motors(q, v, i, lambda t: V, times)
+        back = model.simulate_motors(q, v, i, lambda t: V, -times)
+        x = [np.concatenate([m.q, m.v, m.currents[:, slow]], axis=1) for m in (ahead, back)]
+        return (8 * (x[0][1] - x[1][1]) - (x[0][2] - x[1][2])) / (12 * h)
+
+    start = np.concatenate([q, v, i[slow]])
+    for k in range(len(start)):
+        def moved(sign, k=k):
+            x = start.copy()
+            x[k] += sign * eps
+            full = i.copy()
+            full[slow] = x[2 * n :]
+            return rate(x[:n], x[n : 2 * n], full, V)
+
+        column = (moved(1) - moved(-1)) / (2 * eps)
+        np.testing.assert_allclose(system.A[:, k], column, atol=1e-6 * scale(system.A))
+    for k in range(3):
+        step = np.eye(3)[k] * eps
+        column = (rate(q, v, i, V + step) - rate(q, v, i, V - step)) / (2 * eps)
+        np.testing.assert_allclose(system.B[:, k], column, atol=1e-6 * scale(system.B))
+
+
+def test_nominal_voltages_drive_the_arm_along_its_trajectory():
+    model, _, q, _, rng = motor_arm(n=3)
+    amplitude = 0.2 * rng.normal(size=model.nv)
+
+    def trajectory(t):
+        s, c = np.sin(3 * np.asarray(t))[..., None], np.cos(3 * np.asarray(t))[..., None]
+        return q + amplitude * (1 - c), 3 * amplitude * s, 9 * amplitude * c, -27 * amplitude * s
+
+    def voltages(t):
+        return model.motor_inputs(*trajectory(t)).voltages
+
+    times = np.linspace(0, 0.5, 6)
+    nominal = model.motor_inputs(*trajectory(times))
+    assert nominal.currents.shape == nominal.voltages.shape == (6, 3)
+    assert not nominal.unmet.any()
+    start = trajectory(0.0)
+    motion = model.simulate_motors(start[0], start[1], nominal.currents[0], voltages, times)
+    np.testing.assert_allclose(motion.q, trajectory(times)[0], atol=1e-7)
+    np.testing.assert_allclose(motion.currents, nominal.currents, atol=1e-6 * scale(nominal.currents))
+
+
+def test_python_control_takes_the_model_and_designs_with_it():
+    control = pytest.importorskip("control")
+    model, _, q, v, _ = motor_arm()
+    system = model.linearize(q, 0 * v, inputs="voltage")
+    plant = system.to_control()
+    assert plant.state_labels == list(system.states)
+    assert plant.input_labels[:3] == ["V_m0", "V_m1", "V_m2"]
+    np.testing.assert_allclose(np.sort_complex(control.poles(plant)), np.sort_complex(system.poles()), atol=1e-6)
+    K, _, closed = control.lqr(plant, np.eye(plant.nstates), np.eye(plant.ninputs))
+    assert np.all(closed.real < 0)
+    np.testing.assert_allclose(
+        np.sort(np.linalg.eigvals(system.A - system.B @ K).real), np.sort(closed.real), atol=1e-5 * scale(closed))
+    response = control.frequency_response(plant, [1.0, 10.0])
+    exact = system.C @ np.linalg.solve(1j * np.eye(plant.nstates) - system.A, system.B)
+    np.testing.assert_allclose(response.frdata[:, :, 0], exact, atol=1e-8 * scale(abs(exact)))
+
+
+def test_bad_motors_are_refused_with_reasons():
+    rng = np.random.default_rng(0)
+    description = random_tree(rng, 2, ("revolute",), springs=0, fixed=0, branching=0)
+    good = Motor("m", "joint0", 1.0, 0.0, 1.0, 1.0)
+
+    def with_motors(*motors, transmissions=()):
+        return mechanism_from(replace(description, motors=motors, transmissions=transmissions))
+
+    with pytest.raises(InputError, match="not a moving joint"):
+        with_motors(replace(good, joint="elbow"))
+    passive = replace(description.joints[0], active=(False,))
+    with pytest.raises(InputError, match="not actuated"):
+        mechanism_from(replace(description, joints=(passive, *description.joints[1:]), motors=(good,)))
+    with pytest.raises(InputError, match="neither resistance nor inductance"):
+        with_motors(replace(good, resistance=0.0))
+    with pytest.raises(InputError, match="torque_constant is 0"):
+        with_motors(replace(good, torque_constant=0.0))
+    with pytest.raises(InputError, match="drive one coordinate"):
+        with_motors(good, replace(good, name="n"))
+    drive = Transmission("t", ("joint0", "joint1"), frozen_array(np.eye(2)))
+    with pytest.raises(InputError, match="which has 0 motors"):
+        with_motors(good, transmissions=(drive,))
+    with pytest.raises(InputError, match="must be invertible"):
+        with_motors(good, replace(good, name="n", joint="joint1"),
+                    transmissions=(replace(drive, matrix=frozen_array(np.ones((2, 2)))),))
+
+
+def test_questions_without_an_answer_are_refused():
+    model, q, v, tau, _ = random_model(1, 3, kinds=ONE_NUMBER)
+    with pytest.raises(InputError, match="has no motors"):
+        model.linearize(q, v, tau, inputs="voltage")
+    with pytest.raises(InputError, match="wanted 'torque' or 'voltage'"):
+        model.linearize(q, v, tau, inputs="current")
+    with pytest.raises(InputError, match="did you mean 'body1'"):
+        model.influence(q, "body_1")
+    driven, _, q, v, _ = motor_arm()
+    with pytest.raises(InputError, match="jerk"):
+        driven.motor_inputs(q, v, v)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_compiled_influence_equals_the_text_over_batches(order):
+    from polybody.formulations.influence import influence
+
+    model, q, _, _, rng = random_model(8, 3)
+    many = np.stack([q, model.integrate(q, rng.normal(size=model.nv))])
+    found = model.influence(many, "body1", order)
+    for k in range(2):
+        expected = influence(model.mechanism, many[k], model.frame("body1"), order)
+        for name in "GHD"[:order]:
+            np.testing.assert_allclose(getattr(found, name)[k], getattr(expected, name), atol=1e-12)
+    np.testing.assert_allclose(model.influence(q, "body1", 1).G, model.jacobian(q, "body1"), atol=1e-13)
+
+
+@pytest.mark.parametrize("limit", [0, 3000])
+def test_influence_is_the_same_whether_compiled_or_not(limit, monkeypatch):
+    from polybody.formulations.influence import center_influence, influence
+    from polybody.model import control
+
+    model, q, _, _, rng = random_model(9, 3, kinds=("revolute", "spherical", "universal"))
+    monkeypatch.setattr(control, "COMPILED_UP_TO", limit)
+    many = np.stack([[q, model.integrate(q, rng.normal(size=model.nv))]])
+    found, center = model.influence(many, "body2", 3), model.center_of_mass_influence(many, 2)
+    for k in range(2):
+        expected = influence(model.mechanism, many[0, k], model.frame("body2"), 3)
+        np.testing.assert_allclose(found.H[0, k], expected.H, atol=1e-12)
+        np.testing.assert_allclose(found.D[0, k], expected.D, atol=1e-12)
+        np.testing.assert_allclose(center.H[0, k], center_influence(model.mechanism, many[0, k], 2).H, atol=1e-12)
+
+
+def test_influence_of_a_mass_centre_is_that_of_its_point():
+    model, q, *_ = random_model(8, 3)
+    body = model.mechanism.bodies[1]
+    frame = model.frame(body.name)
+    local = frame.rotation.T @ (body.com - frame.position)
+    by_point, by_name = model.influence(q, body.name, 2, point=local), model.influence(q, body.name, 2, point="com")
+    np.testing.assert_allclose(by_point.H, by_name.H, atol=1e-12)
+
+
+def test_dynamic_arrays_give_inverse_dynamics():
+    model, q, v, a, _ = random_model(4, springs=0, stiffness=0, damping=0)
+    inertia, power = model.dynamic_arrays(q)
+    tau = inertia @ a + np.einsum("imn,m,n->i", power, v, v) + model.gravity_forces(q)
+    np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-11 * scale(tau))
