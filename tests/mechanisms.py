@@ -25,7 +25,9 @@ from polybody.description.records import (
     Joint,
     Limits,
     Loop,
+    Motor,
     Spring,
+    Transmission,
     frozen_array,
 )
 from polybody.mechanism.kinds import joint_model, joint_size
@@ -163,6 +165,17 @@ def random_joint(
     return Joint(**{**bare.__dict__, **more})
 
 
+def _random_motors(
+    rng: np.random.Generator, joints: Sequence[Joint], chance: float
+) -> tuple[tuple[Motor, ...], tuple[Transmission, ...]]:
+    """Motors on active joints of one number, the first two coupled by a transmission."""
+    able = [j for j in joints if j.kind in ONE_NUMBER and (j.active is None or j.active[0])]
+    driven = [j.name for j in able if rng.random() < chance]
+    motors = tuple(Motor(f"motor{i}", name, *rng.uniform(0.1, 1, size=6).tolist()) for i, name in enumerate(driven))
+    gears = Transmission("gears", tuple(driven[:2]), frozen_array(rng.normal(size=(2, 2)) + 2 * np.eye(2)))
+    return motors, (gears,) if len(driven) >= 2 else ()
+
+
 def random_tree(
     rng: np.random.Generator | int,
     n: int,
@@ -179,15 +192,17 @@ def random_tree(
     frames: int = 2,
     loops: int = 0,
     couplings: bool = False,
+    motors: float = 0.0,
     gravity: Sequence[float] | None = None,
     floating_base: bool = False,
 ) -> Description:
     """A tree with n moving joints, drawn from `kinds`, each kind as often as the others while n allows.
 
     Numbers between 0 and 1 are probabilities: that a joint starts from any earlier body rather than the last one
-    (`branching`), is given child-to-parent, has stiffness (with a rest position), damping, armature, limits; that a
-    body carries another one welded to it (`fixed`). `springs` point springs, `frames` named frames and `loops` cut
-    joints are added. Pass zeros for a plain tree. `floating_base` makes the first joint a floating `root_joint`.
+    (`branching`), is given child-to-parent, has stiffness (with a rest position), damping, armature, limits, a motor
+    (if it has one number); that a body carries another one welded to it (`fixed`). `springs` point springs, `frames`
+    named frames and `loops` cut joints are added. Pass zeros for a plain tree. `floating_base` makes the first joint a
+    floating `root_joint`.
     """
     rng = np.random.default_rng(rng)
     order = [k for _ in range(-(-n // len(kinds))) for k in rng.permutation(list(kinds))][:n]
@@ -243,6 +258,7 @@ def random_tree(
     single = [joint.name for joint in joints if joint.kind in ONE_NUMBER]
     if couplings and len(single) > 1:
         mimics = (Coupling(single[1], single[0], float(rng.normal()), float(rng.normal())),)
+    machines, gears = _random_motors(rng, joints, motors) if motors else ((), ())
     return Description(
         name="random",
         gravity=frozen_array(rng.normal(scale=5, size=3) if gravity is None else gravity),
@@ -254,6 +270,8 @@ def random_tree(
         loops=tuple(cut),
         springs=tuple(point_springs),
         couplings=mimics,
+        motors=machines,
+        transmissions=gears,
     )
 
 
@@ -268,6 +286,7 @@ def descriptions(draw: st.DrawFn, most: int = 8, kinds: Sequence[str] = ALL_KIND
         "springs": draw(st.integers(0, 2)),
         "limits": draw(st.sampled_from([0.0, 0.5])),
         "couplings": draw(st.booleans()),
+        "motors": draw(st.sampled_from([0.0, 0.7])),
         "floating_base": draw(st.booleans()),
     }
     return random_tree(seed, n, chosen, **{**drawn, **options})  # type: ignore[arg-type]

@@ -42,3 +42,9 @@ def test_floating_base_is_the_only_joint_to_the_ground() -> None:
     mechanism = mechanism_from(random_tree(5, 6, floating_base=True))
     assert mechanism.joints[0].name == "root_joint"
     assert [j.parent for j in mechanism.joints].count(-1) == 1
+
+
+def test_motors_and_their_gears_are_put_on_active_joints() -> None:
+    mechanism = mechanism_from(random_tree(2, 6, ("revolute", "prismatic"), motors=0.9))
+    assert len(mechanism.motors) >= 2
+    assert mechanism.description.transmissions

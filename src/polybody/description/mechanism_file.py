@@ -7,7 +7,7 @@
       bob: {mass: 1, com: [0, 0, -0.5], inertia: [0.02, 0.02, 0.001]}
     joints:
       hinge: {kind: revolute, parent: world, child: bob, axis: y, limits: {lower: -90deg, upper: 90deg}}
-    frames: … loops: … springs: … couplings: … dh: …
+    frames: … loops: … springs: … couplings: … motors: … transmissions: … dh: …
 
 `mechanism.schema.json` beside this file states the grammar (`polybody schema` prints it). `scan_mechanism` collects
 every problem with its line and goes on; `read_mechanism` raises them as one error. A `dh` table is turned into bodies,
@@ -41,7 +41,9 @@ from polybody.description.records import (
     Joint,
     Limits,
     Loop,
+    Motor,
     Spring,
+    Transmission,
     Visual,
     frozen_array,
     joint_size,
@@ -51,7 +53,20 @@ from polybody.errors import InputError
 from polybody.names import listed, nearest
 
 VERSION = 1
-SECTIONS = ("polybody", "name", "gravity", "dh", "bodies", "joints", "frames", "loops", "springs", "couplings")
+SECTIONS = (
+    "polybody",
+    "name",
+    "gravity",
+    "dh",
+    "bodies",
+    "joints",
+    "frames",
+    "loops",
+    "springs",
+    "couplings",
+    "motors",
+    "transmissions",
+)
 JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
 LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
@@ -94,6 +109,8 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         loops=_section(notes, top, "loops", _loop),
         springs=_section(notes, top, "springs", _spring),
         couplings=_section(notes, top, "couplings", _coupling),
+        motors=_section(notes, top, "motors", _motor),
+        transmissions=_section(notes, top, "transmissions", _transmission),
         source=where,
     )
     return description, notes.problems
@@ -330,6 +347,30 @@ def _coupling(notes: Notes, name: str, line: int, node: Node) -> Coupling:
         f.get("offset", as_number(ANGLE, LENGTH), 0.0),
         notes.at(line),
     )
+
+
+MOTOR_NUMBERS = ("resistance", "inductance", "torque_constant", "speed_constant", "rotor_inertia", "damping", "gear")
+
+
+def _motor(notes: Notes, name: str, line: int, node: Node) -> Motor:
+    f = Fields(notes, f"motor {name!r}", node, ("joint", *MOTOR_NUMBERS, "coordinate"))
+    needed = {key: f.need(key, as_number(), 1.0) for key in MOTOR_NUMBERS[:4]}
+    more = {key: f.get(key, as_number(), 1.0 if key == "gear" else 0.0) for key in MOTOR_NUMBERS[4:]}
+    coordinate = f.get("coordinate", as_count, 0)
+    return Motor(name, f.need("joint", as_text, ""), **needed, **more, coordinate=coordinate, source=notes.at(line))
+
+
+def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmission:
+    f = Fields(notes, f"transmission {name!r}", node, ("joints", "matrix"))
+    joints = f.need("joints", _names, ())
+    size = len(joints)
+    return Transmission(name, joints, f.need("matrix", _array(size, size), frozen_array(np.eye(size))), notes.at(line))
+
+
+def _names(what: str, node: Node) -> tuple[str, ...]:
+    if not isinstance(node, Sequence):
+        raise InputError(f"{what} must be a list of names, got {describe(node)}")
+    return tuple(as_text(f"{what}[{i}]", item) for i, item in enumerate(node.items))
 
 
 def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], list[Frame]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy, rpy_matrix
 from polybody.description.checks import check_description
-from polybody.description.mechanism_file import VERSION, mesh_path
+from polybody.description.mechanism_file import MOTOR_NUMBERS, VERSION, mesh_path
 from polybody.description.problems import raise_errors
 from polybody.description.records import Array, Body, Description, Joint, Limits, Loop, Visual
 
@@ -56,6 +56,20 @@ def _lines(d: Description) -> Iterator[str]:
         for c in d.couplings
     }
     yield from _section("couplings", couplings)
+    motors = {
+        m.name: {
+            "joint": text(m.joint),
+            **{key: number(getattr(m, key)) for key in MOTOR_NUMBERS},
+            "coordinate": str(m.coordinate),
+        }
+        for m in d.motors
+    }
+    yield from _section("motors", motors)
+    transmissions = {
+        t.name: {"joints": f"[{', '.join(quoted(joint) for joint in t.joints)}]", "matrix": numbers(t.matrix)}
+        for t in d.transmissions
+    }
+    yield from _section("transmissions", transmissions)
 
 
 def _section(title: str, records: Mapping[str, Mapping[str, str | None]]) -> Iterator[str]:

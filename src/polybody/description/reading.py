@@ -9,10 +9,10 @@ the place of the old one only when it is complete, so that nothing is written wh
 from __future__ import annotations
 
 import os
-import tempfile
 from importlib import resources
 from pathlib import Path
 
+from polybody.description.atomic import write_text
 from polybody.description.mechanism_file import read_mechanism, scan_mechanism
 from polybody.description.problems import Problem
 from polybody.description.records import Description
@@ -136,8 +136,6 @@ def write_description(description: Description, path: str | os.PathLike[str], *,
         )
     if path.exists() and not force:
         raise InputError(f"{path} exists already; use --force (force=True) to replace it")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(path.parent)!r}")
     if suffix == ".urdf":
         from polybody.description.urdf_writer import write_urdf
 
@@ -145,29 +143,7 @@ def write_description(description: Description, path: str | os.PathLike[str], *,
         return
     from polybody.description.mechanism_writer import mechanism_text
 
-    write_whole(path, mechanism_text(description))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write the text to a temporary file in the same folder, then let it take the file's place."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent, text=False)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        if path.exists():
-            os.chmod(temporary, path.stat().st_mode & 0o777)
-        else:
-            os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_text(path, mechanism_text(description))
 
 
 __all__ = [
@@ -177,5 +153,4 @@ __all__ = [
     "scan_description",
     "shipped_models",
     "write_description",
-    "write_whole",
 ]
