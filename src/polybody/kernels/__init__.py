@@ -1,14 +1,14 @@
 """Expression graphs to SIMD machine code, called on batches of states.
 
-Knows CasADi functions and arrays, nothing of robots. `build` compiles a straight-line kernel, `scan.build` a
-rolled one over a tree; `threads` says how many
-threads batches use; `cache` is where compiled code is kept.
+Knows CasADi functions and arrays, nothing of robots. `build` compiles a straight-line kernel, `scan.build` a rolled one
+over a tree; `threads` says how many threads batches use; `cache` is where compiled code is kept; `csource` writes the
+same functions as C.
 """
 
 from __future__ import annotations
 
-from polybody.kernels import cache, scan
+from polybody.kernels import cache, csource, scan
 from polybody.kernels.kernel import Kernel, build
 from polybody.kernels.pool import thread_count, threads
 
-__all__ = ["Kernel", "build", "cache", "scan", "thread_count", "threads"]
+__all__ = ["Kernel", "build", "cache", "csource", "scan", "thread_count", "threads"]

@@ -180,10 +180,17 @@ def schedule(tape: Tape) -> list[int | Wave]:
             for arguments in calls:
                 _depth_first(tape, arguments, done, order)
         order.append(wave)
-        done.update(n for calls in wave.values() for results in calls.values() for n in results)
+        done.update(results_of(wave))
     for nodes in tape.outputs:
         _depth_first(tape, nodes, done, order)
     return order
+
+
+def results_of(step: int | Wave) -> list[int]:
+    """The nodes that one step of a schedule computes."""
+    return (
+        [n for calls in step.values() for nodes in calls.values() for n in nodes] if isinstance(step, dict) else [step]
+    )
 
 
 def _reachable(tape: Tape) -> list[int]:
