@@ -27,7 +27,9 @@ from polybody.description.records import (
     Frame,
     Joint,
     Loop,
+    Motor,
     Spring,
+    Transmission,
     joint_size,
 )
 from polybody.errors import InputError
@@ -37,7 +39,7 @@ from polybody.names import listed, nearest
 
 
 class Builder:
-    """Collects bodies, joints, frames, loops and springs, then builds a `Model`."""
+    """Collects bodies, joints, frames, loops, springs and motors, then builds a `Model`."""
 
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81)) -> None:
         """`gravity` in m/s², world axes. "world" is the ground."""
@@ -50,6 +52,8 @@ class Builder:
         self._frames: dict[str, Frame] = {}
         self._loops: dict[str, Loop] = {}
         self._springs: dict[str, Spring] = {}
+        self._motors: dict[str, Motor] = {}
+        self._transmissions: dict[str, Transmission] = {}
 
     def body(self, name: str, mass: float, com: Any = (0, 0, 0), inertia: Any = (0, 0, 0)) -> None:
         """A rigid body: mass in kg, mass centre in its frame, inertia about the mass centre in body axes.
@@ -175,6 +179,43 @@ class Builder:
         self._refuse(record_checks.spring_problems(spring))
         self._springs[name] = spring
 
+    def motor(
+        self,
+        joint: str,
+        resistance: float,
+        inductance: float,
+        torque_constant: float,
+        speed_constant: float | None = None,
+        rotor_inertia: float = 0,
+        damping: float = 0,
+        gear: float = 1,
+        *,
+        name: str | None = None,
+        coordinate: int = 0,
+    ) -> None:
+        """A direct-current motor on a joint: ohm, henry, N·m/A, V·s/rad, kg·m² and N·m·s/rad at the motor's shaft.
+
+        `speed_constant` is the torque constant where none is given; `gear` is motor speed over joint speed; `name` is
+        the joint's where none is given; `coordinate` says which velocity of a joint with several it drives.
+        """
+        name = joint if name is None else name
+        owner = f"motor {name!r}: "
+        self._fresh("motor", name, self._motors)
+        given = {
+            "resistance": resistance, "inductance": inductance, "torque_constant": torque_constant,
+            "speed_constant": torque_constant if speed_constant is None else speed_constant,
+            "rotor_inertia": rotor_inertia, "damping": damping, "gear": gear,
+        }
+        values = {key: shapes.number(owner + key, value) for key, value in given.items()}
+        self._motors[name] = Motor(name, joint, **values, coordinate=int(coordinate))
+
+    def transmission(self, name: str, joints: Iterable[str], matrix: Any) -> None:
+        """A drive that couples the motors of several joints: joint speeds = matrix · motor speeds."""
+        joints = tuple(joints)
+        self._fresh("transmission", name, self._transmissions)
+        matrix = shapes.numbers(f"transmission {name!r}: matrix", matrix, len(joints), len(joints))
+        self._transmissions[name] = Transmission(name, joints, matrix)
+
     def description(self) -> Description:
         """What was said so far, as records."""
         return with_unit_axes(
@@ -186,6 +227,8 @@ class Builder:
                 tuple(self._frames.values()),
                 tuple(self._loops.values()),
                 tuple(self._springs.values()),
+                motors=tuple(self._motors.values()),
+                transmissions=tuple(self._transmissions.values()),
             )
         )
 

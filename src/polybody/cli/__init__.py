@@ -18,7 +18,7 @@ import typer
 from polybody.cli.failures import FriendlyGroup
 
 # Names of modules in this folder, in the order of `polybody --help`.
-COMMANDS: tuple[str, ...] = ()
+COMMANDS: tuple[str, ...] = ("linearize",)
 
 app = typer.Typer(
     name="polybody",

@@ -1,0 +1,106 @@
+"""`polybody linearize MODEL --at …`: the state-space model about a state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polybody.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from polybody.model.model import Model
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("linearize")(linearize)
+
+
+def linearize(
+    model: Annotated[str, typer.Argument(help="A mechanism file, URDF, MJCF, or the name of a shipped model.")],
+    at: Annotated[str, typer.Option(help="Configuration: 'neutral', all of q ('0,0.5,…'), or 'joint=value,…'.")]
+    = "neutral",
+    velocity: Annotated[str, typer.Option(help="Velocity, as --at; default at rest.")] = "",
+    torque: Annotated[str, typer.Option(help="Joint forces, as --at; default those that give no acceleration.")] = "",
+    inputs: Annotated[str, typer.Option(help="'torque' or 'voltage' (of the model's motors).")] = "torque",
+    output: Annotated[list[str] | None, typer.Option(help="A frame to measure; default: every state.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print A, B, C, D and the poles of the model linearised about a state. Angles may be written 90deg."""
+    import numpy as np
+
+    from polybody.model.load import load
+
+    loaded = load(model)
+    q = loaded.neutral() if at == "neutral" else numbers("--at", at, loaded, "q")
+    v = numbers("--velocity", velocity, loaded, "v") if velocity else np.zeros(loaded.nv)
+    tau = numbers("--torque", torque, loaded, "v") if torque else None
+    system = loaded.linearize(q, v, tau, inputs=inputs, outputs=output or None)
+    poles = system.poles()
+    answer = {
+        "states": system.states,
+        "inputs": system.inputs,
+        "outputs": system.outputs,
+        **{name: getattr(system, name) for name in "ABCD"},
+        "poles": [[pole.real, pole.imag] for pole in np.sort_complex(poles)],
+    }
+    emit(answer, as_json, lambda console: draw(console, answer))
+
+
+def numbers(option: str, text: str, model: Model, which: str) -> Any:
+    """All numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros)."""
+    import numpy as np
+
+    from polybody.description.quantities import ANGLE, LENGTH, quantity
+    from polybody.errors import InputError
+    from polybody.names import nearest
+
+    slices = {name: pair[0 if which == "q" else 1] for name, pair in model.joint_slices().items()}
+    result = model.neutral() if which == "q" else np.zeros(model.nv)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+
+    def value(part: str) -> float:
+        try:
+            return quantity(part, (ANGLE, LENGTH))
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+
+    if not any("=" in part for part in parts):
+        if len(parts) != len(result):
+            raise InputError(f"{option} has {len(parts)} numbers, wanted {len(result)}, or joint=value pairs")
+        return np.array([value(part) for part in parts])
+    for part in parts:
+        name, equals, number = part.partition("=")
+        name = name.strip()
+        if not equals or name not in slices:
+            raise InputError(f"{option}: no joint {name!r}{nearest(name, slices)}; there are {', '.join(slices)}")
+        place = slices[name]
+        if place.stop - place.start != 1:
+            raise InputError(f"{option}: joint {name!r} has {place.stop - place.start} numbers; give all of {which}")
+        result[place] = value(number)
+    return result
+
+
+def draw(console: Console, answer: dict[str, Any]) -> None:
+    """The matrices as tables with their names, and the poles."""
+    from rich.table import Table
+
+    states, inputs, outputs = answer["states"], answer["inputs"], answer["outputs"]
+    shown = [("A", states, states), ("B", states, inputs)]
+    if list(outputs) != list(states):
+        shown += [("C", outputs, states)]
+    for name, rows, columns in shown:
+        table = Table(title=name, title_justify="left")
+        table.add_column("")
+        for column in columns:
+            table.add_column(column, justify="right")
+        for row, values in zip(rows, answer[name], strict=True):
+            table.add_row(row, *(f"{x + 0.0:.5g}" for x in values))
+        console.print(table)
+    console.print("poles: " + ", ".join(f"{a:.5g}" + (f"{b:+.5g}j" if b else "") for a, b in answer["poles"]))
+
+
+__all__ = ["register"]
