@@ -206,7 +206,7 @@ class Builder:
             "speed_constant": torque_constant if speed_constant is None else speed_constant,
             "rotor_inertia": rotor_inertia, "damping": damping, "gear": gear,
         }
-        values = {key: shapes.number(owner + key, value) for key, value in given.items()}
+        values: dict[str, Any] = {key: shapes.number(owner + key, value) for key, value in given.items()}
         self._motors[name] = Motor(name, joint, **values, coordinate=int(coordinate))
 
     def transmission(self, name: str, joints: Iterable[str], matrix: Any) -> None:
