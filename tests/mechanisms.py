@@ -286,7 +286,6 @@ def descriptions(draw: st.DrawFn, most: int = 8, kinds: Sequence[str] = ALL_KIND
         "springs": draw(st.integers(0, 2)),
         "limits": draw(st.sampled_from([0.0, 0.5])),
         "couplings": draw(st.booleans()),
-        "motors": draw(st.sampled_from([0.0, 0.7])),
         "floating_base": draw(st.booleans()),
     }
     return random_tree(seed, n, chosen, **{**drawn, **options})  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ joints:
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(descriptions())
+@given(descriptions(motors=0.4))
 def test_random_mechanisms_survive_writing_and_reading_bit_by_bit(description: Description) -> None:
     back = read_mechanism(mechanism_text(description), "random.yaml")
     assert same_description(description, back)
