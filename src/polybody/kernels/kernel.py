@@ -25,9 +25,11 @@ from polybody.errors import InputError
 from polybody.kernels import arrays, cache, machine, pool, rows, runtime, tape
 from polybody.kernels.target import Target, host
 
-CODE_VERSION = "1"  # change it when the same key must give other machine code
+CODE_VERSION = "2"  # change it when the same key must give other machine code
 NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to decide how many threads are worth it
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
+
+SMALL_BODY = 560  # operations; measured on Zen 3, where twice the lanes pay below and spill above
 
 Ports = Sequence[tuple[str, int]]
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
@@ -303,12 +305,20 @@ def build(
         function = trace()
         _check_function(name, function, [s for _, s in inputs], [math.prod(s) for _, s in outputs])
         traced = tape.from_function(function)
-        code = machine.assemble(rows.body_text(traced, chosen), chosen)
-        return code, {"nodes": sum(op >= 0 for op, _, _ in traced.nodes)}
+        nodes = sum(op >= 0 for op, _, _ in traced.nodes)
+        width = chosen.lanes if lanes else _best_lanes(chosen, nodes)
+        final = chosen.with_lanes(width)
+        return machine.assemble(rows.body_text(traced, final), final), {"nodes": nodes, "lanes": width}
 
-    title = digest("straight", key, chosen, [name, *inputs, *outputs])
+    title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
     loaded = program(title, name, make)
-    return Kernel(name, inputs, outputs, loaded, chosen, nodes=loaded.facts["nodes"])
+    final = chosen.with_lanes(loaded.facts["lanes"])
+    return Kernel(name, inputs, outputs, loaded, final, nodes=loaded.facts["nodes"])
+
+
+def _best_lanes(target: Target, nodes: int) -> int:
+    """Small bodies wait for results more than they need registers: on AVX, two registers a value are 10 % faster."""
+    return 8 if target.lanes == 4 and nodes <= SMALL_BODY else target.lanes
 
 
 def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:

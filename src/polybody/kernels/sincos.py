@@ -114,20 +114,22 @@ def _both(w: _Lines, x: str) -> tuple[str, str]:
     r, bits = _reduce(w, x)
     z = w.op("fmul", r, r)
     sin_r = w.mul_add(w.op("fmul", r, z), w.horner(SIN, z), r)
-    cos_tail = w.op("fmul", w.op("fmul", z, z), w.horner(COS, z))
-    half = w.op("fmul", z, w.const(0.5))
-    head = w.op("fsub", w.const(1.0), half)
-    lost = w.op("fsub", w.op("fsub", w.const(1.0), head), half)  # what rounding took from head
-    cos_r = w.op("fadd", head, w.op("fadd", lost, cos_tail))
-    odd = w.add_line(f"icmp slt {w.i} {w.iop('shl', bits, w.iconst(63))}, zeroinitializer")
+    zz, tail = w.op("fmul", z, z), w.horner(COS, z)
+    if w.target.fma:
+        cos_r = w.mul_add(zz, tail, w.mul_add(z, w.const(-0.5), w.const(1.0)))
+    else:
+        half = w.op("fmul", z, w.const(0.5))
+        head = w.op("fsub", w.const(1.0), half)
+        lost = w.op("fsub", w.op("fsub", w.const(1.0), head), half)  # what rounding took from head
+        cos_r = w.op("fadd", head, w.op("fadd", lost, w.op("fmul", zz, tail)))
+    parity = w.iop("shl", bits, w.iconst(63))
+    odd = w.add_line(f"icmp slt {w.i} {parity}, zeroinitializer")
     mask = f"<{w.target.lanes} x i1>"
     sine = w.add_line(f"select {mask} {odd}, {w.v} {cos_r}, {w.v} {sin_r}")
     cosine = w.add_line(f"select {mask} {odd}, {w.v} {sin_r}, {w.v} {cos_r}")
-    top = w.iconst(-(2**63))
-    signs = (
-        w.iop("and", w.iop("shl", bits, w.iconst(62)), top),
-        w.iop("and", w.iop("shl", w.iop("add", bits, w.iconst(1)), w.iconst(62)), top),
-    )
+    # Bit 1 of k is the sign of the sine; bit 1 of k + 1, which is bit 1 of k unless k is odd, that of the cosine.
+    sine_sign = w.iop("and", w.iop("shl", bits, w.iconst(62)), w.iconst(-(2**63)))
+    signs = (sine_sign, w.iop("xor", sine_sign, parity))
     results = []
     for value, sign in zip((sine, cosine), signs, strict=True):
         flipped = w.iop("xor", w.add_line(f"bitcast {w.v} {value} to {w.i}"), sign)
