@@ -99,6 +99,10 @@ def scan_description(
         path = find_source(source)
         if path.suffix.lower() in YAML_SUFFIXES and base is None:
             return scan_mechanism(read_text(path), _shown(path))
+        if path.suffix.lower() == ".urdf":
+            from polybody.description.urdf_reader import scan_urdf
+
+            return scan_urdf(path, base=base or "fixed")
         return read_description(source, base=base), []
     except InputError as error:
         return None, [Problem(ERROR, str(error))]

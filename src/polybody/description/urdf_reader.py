@@ -15,12 +15,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from polybody.description.problems import Problem, raise_errors
 from polybody.description.records import (
     WORLD,
     Body,
@@ -35,6 +35,7 @@ from polybody.description.urdf_visuals import Color, read_materials, read_visual
 from polybody.description.xml_fields import Fields
 from polybody.description.xml_safety import parse_xml
 from polybody.errors import InputError, PolybodyWarning
+from polybody.names import nearest
 
 Array = np.ndarray
 
@@ -48,6 +49,16 @@ _AXIS_SLACK = 1e-3
 
 def read_urdf(path: str | os.PathLike[str], *, base: str = "fixed") -> Description:
     """The description in a URDF file, its root link fixed to the ground or floating."""
+    description, problems = scan_urdf(path, base=base)
+    raise_errors(problems, Path(path).name)
+    assert description is not None
+    return description
+
+
+def scan_urdf(
+    path: str | os.PathLike[str], *, base: str = "fixed"
+) -> tuple[Description | None, list[Problem]]:
+    """As `read_urdf`, but what is wrong inside a well-formed file is returned, not raised."""
     if base not in ("fixed", "floating"):
         raise InputError(f"base is {base!r}, wanted 'fixed' or 'floating'")
     path = Path(path)
@@ -65,16 +76,18 @@ def read_urdf(path: str | os.PathLike[str], *, base: str = "fixed") -> Descripti
     records = [_read_joint(joint, fields) for joint in joints]
     mimics = _read_mimics(joints, fields)
     root = _find_root(links, joints, fields)
-    fields.raise_problems()
+    if fields.problems:
+        return None, fields.problems
     couplings = _known_couplings(mimics, {joint.name for joint in records}, path.name)
     bodies, records = _ground(bodies, records, root, base, path.name)
-    return Description(
+    description = Description(
         name=(robot.get("name") or "").strip() or path.stem,
         bodies=tuple(bodies),
         joints=tuple(records),
         couplings=tuple(couplings),
         source=str(path),
     )
+    return description, []
 
 
 def _read_body(link: Any, colors: dict[str, Color], fields: Fields) -> Body:
@@ -218,7 +231,7 @@ def _known_couplings(mimics: list[Coupling], names: set[str], file_name: str) ->
     if lost:
         told.append(f"these mimic joints that do not exist, which is passed over: {_mimic_list(lost)}")
     if told:
-        warnings.warn(f"{file_name}: {'; '.join(told)}", PolybodyWarning, stacklevel=3)
+        warnings.warn(f"{file_name}: {'; '.join(told)}", PolybodyWarning, stacklevel=4)
     return known
 
 
@@ -237,7 +250,7 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
             end = joint.find(tag)
             name = "" if end is None else (end.get("link") or "").strip()
             if name and name not in by_name:
-                fields.problem(end, f"joint {joint.get('name')!r}: no {tag} link {name!r}{_nearest(name, by_name)}")
+                fields.problem(end, f"joint {joint.get('name')!r}: no {tag} link {name!r}{nearest(name, by_name)}")
             if name and tag == "child":
                 if name in parent_of:
                     other = parent_of[name]
@@ -273,13 +286,6 @@ def _unique(elements: list[Any], what: str, fields: Fields) -> dict[str, Any]:
     return seen
 
 
-def _nearest(name: str, names: Iterable[str]) -> str:
-    import difflib
-
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f" (did you mean {found[0]!r}?)" if found else ""
-
-
 def _cycle(parent_of: dict[str, Any], links: list[Any]) -> str:
     """The names along the cycle that one meets going upwards from the first link."""
     path: list[str] = []
@@ -304,7 +310,7 @@ def _ground(
             f"{file_name}: the root link is named {WORLD!r}, which is the ground; with a floating base it is renamed "
             f"{root!r}",
             PolybodyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         bodies, joints = _renamed_root(bodies, joints, root)
     name = _free_name(ROOT_JOINT, {joint.name for joint in joints})
@@ -312,7 +318,7 @@ def _ground(
         warnings.warn(
             f"{file_name}: a joint is named {ROOT_JOINT!r} already; the floating base's joint is named {name!r}",
             PolybodyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     source = next(body.source for body in bodies if body.name == root)
     return bodies, [Joint(name, base, WORLD, root, source=source), *joints]
@@ -333,4 +339,4 @@ def _free_name(wanted: str, taken: set[str]) -> str:
     return wanted
 
 
-__all__ = ["ROOT_JOINT", "UNBOUNDED", "URDF_KINDS", "read_urdf"]
+__all__ = ["ROOT_JOINT", "UNBOUNDED", "URDF_KINDS", "read_urdf", "scan_urdf"]

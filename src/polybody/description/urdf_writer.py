@@ -57,6 +57,7 @@ def unsayable(description: Description) -> list[str]:
     found = [f"loop {loop.name!r}" for loop in description.loops]
     found += [f"spring {spring.name!r}" for spring in description.springs]
     found += [f"motor {motor.name!r}" for motor in description.motors]
+    found += [f"transmission {transmission.name!r}" for transmission in description.transmissions]
     if tuple(description.gravity) != (0.0, 0.0, -9.81):
         gravity = tuple(float(x) for x in description.gravity)
         found.append(f"gravity {gravity}; URDF has no word for it, readers take (0, 0, -9.81)")

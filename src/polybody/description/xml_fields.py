@@ -1,7 +1,7 @@
 """Reading attributes of XML elements, collecting every problem instead of stopping at the first.
 
-Each problem is one line, "file.urdf:42: what is wrong; what would be right". A reader asks for fields, gets a harmless
-default where one is missing or malformed, goes on, and at the end calls `raise_problems`.
+A reader asks for fields, gets a harmless default where one is missing or malformed, goes on, and at the end raises or
+returns the `Problem`s, each with its line ("file.urdf:42").
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from polybody.errors import InputError
-
-#: Messages listed in one error; a file that is wrong in more places is wrong for one reason.
-MOST_LISTED = 50
+from polybody.description.problems import ERROR, Problem, raise_errors
 
 
 class Fields:
@@ -20,23 +17,18 @@ class Fields:
 
     def __init__(self, file_name: str) -> None:
         self.file_name = file_name
-        self.problems: list[str] = []
+        self.problems: list[Problem] = []
 
     def source(self, element: Any) -> str:
         """ "file.urdf:42": where the element stands."""
         return f"{self.file_name}:{element.sourceline}"
 
     def problem(self, element: Any, text: str) -> None:
-        self.problems.append(f"{self.source(element)}: {text}")
+        self.problems.append(Problem(ERROR, text, self.source(element)))
 
     def raise_problems(self) -> None:
         """Raise one InputError that lists all problems, if there are any."""
-        if not self.problems:
-            return
-        listed = self.problems[:MOST_LISTED]
-        if len(self.problems) > MOST_LISTED:
-            listed = [*listed, f"… and {len(self.problems) - MOST_LISTED} more problems"]
-        raise InputError("\n".join(listed))
+        raise_errors(self.problems, self.file_name)
 
     def child(self, element: Any, tag: str, *, owner: str) -> Any | None:
         """The only child with that tag, or None; a second one is a problem."""
