@@ -88,6 +88,12 @@ class MujocoModel:
         self.data.qvel[:] = 0 if v is None else self.v_map(q) @ v
         mujoco.mj_forward(self.model, self.data)
 
+    def place(self, q: Array) -> None:
+        """Put MuJoCo at our configuration and compute its kinematics only (no mass matrix, which may be singular)."""
+        self.data.qpos[:] = self.q(q)
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+
     def body_pose(self, name: str) -> Array:
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = self.data.body(name).xmat.reshape(3, 3), self.data.body(name).xpos

@@ -62,7 +62,7 @@ def pair(folder: Path, text: str) -> MujocoModel:
 def test_poses_jacobians_and_centres_of_mass_agree(tmp_path: Path, text: str) -> None:
     both = pair(tmp_path, text)
     q = both.ours.random_configuration(3)
-    both.move(q)
+    both.place(q)
     names = [both.model.body(i).name for i in range(1, both.model.nbody)]
     poses = kinematics.body_poses(both.ours.mechanism, q)
     for name in names:
