@@ -12,6 +12,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polybody.analysis.coordinates.conditioning import SingularTransferError as SingularTransferError
+    from polybody.analysis.coordinates.redundancy import redundant as redundant
+    from polybody.analysis.coordinates.sets import Function as Function
+    from polybody.analysis.coordinates.sets import Joints as Joints
+    from polybody.analysis.coordinates.sets import Orientation as Orientation
+    from polybody.analysis.coordinates.sets import Pose as Pose
+    from polybody.analysis.coordinates.sets import Position as Position
+    from polybody.analysis.coordinates.sharing import share_load as share_load
+    from polybody.analysis.coordinates.transfer import transfer as transfer
     from polybody.builder import Builder as Builder
     from polybody.errors import InputError as InputError
     from polybody.errors import PolybodyError as PolybodyError
@@ -26,13 +35,22 @@ __version__ = "0.1.0.dev0"
 #: public name: the module it lives in (and, for type checkers, the block above)
 _WHERE = {
     "Builder": "polybody.builder",
+    "Function": "polybody.analysis.coordinates.sets",
     "InputError": "polybody.errors",
+    "Joints": "polybody.analysis.coordinates.sets",
     "Model": "polybody.model.model",
+    "Orientation": "polybody.analysis.coordinates.sets",
     "PolybodyError": "polybody.errors",
     "PolybodyWarning": "polybody.errors",
+    "Pose": "polybody.analysis.coordinates.sets",
+    "Position": "polybody.analysis.coordinates.sets",
+    "SingularTransferError": "polybody.analysis.coordinates.conditioning",
     "from_dh": "polybody.model.load",
     "joint_kinematics": "polybody.mechanism.maps",
     "load": "polybody.model.load",
+    "redundant": "polybody.analysis.coordinates.redundancy",
+    "share_load": "polybody.analysis.coordinates.sharing",
+    "transfer": "polybody.analysis.coordinates.transfer",
 }
 
 __all__ = ["__version__", *_WHERE]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,0 +1,150 @@
+"""Redundant systems: fewer coordinates u than velocities φ, and a criterion that chooses (Freeman (4-65)-(4-75)).
+
+The motion with least φ̇ᵀWφ̇ among those with G φ̇ = u̇ is φ̇ = G⁻ᴿ u̇,
+
+    G⁻ᴿ = W⁻¹Gᵀ(G W⁻¹Gᵀ)⁻¹                                                                      (4-69), (4-70)
+
+with W = I* ("energy": least kinetic energy), W = 1 ("least squares") or a weight of one's own. For accelerations there
+are two choices, which differ by a motion that u does not see:
+
+    paper       φ̈ = G⁻ᴿ ü + u̇ᵀHu̇,  H = −G⁻ᴿᵀ(G⁻ᴿ • H)G⁻ᴿ, the least φ̈ for the given velocities     (4-71), (4-72)
+    integrable  φ̈ = G⁻ᴿ ü + (d/dt G⁻ᴿ) u̇, the derivative of φ̇ = G⁻ᴿ u̇
+
+Integrating the paper's accelerations does not keep φ̇ = G⁻ᴿ u̇; integrating the others does. Loads at the joints:
+
+    T_φ = I*_φu ü + u̇ᵀP*_φuu u̇ − T^L,   I*_φu = I* G⁻ᴿ,   P*_φuu = G⁻ᴿᵀ{P* − I*_φu • H}G⁻ᴿ      (4-73)-(4-75)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from polybody.analysis.coordinates.arrays import apply, combine, quadratic, sandwich, transposed
+from polybody.analysis.coordinates.conditioning import CONDITION_LIMIT, SingularTransferError, direction_text
+from polybody.analysis.coordinates.sets import CoordinateSet, coordinate_set
+from polybody.analysis.coordinates.transfer import JointSpace, check_independent
+from polybody.errors import InputError
+
+Array = np.ndarray
+Weight = Array | Callable[[Array], Array]
+
+
+class Redundant:
+    """A model driven through fewer coordinates than it has velocities. Made by `redundant`."""
+
+    def __init__(self, space: JointSpace, coordinates: CoordinateSet, criterion: Any, limit: float) -> None:
+        self.space, self.model, self.coordinates = space, space.model, coordinates
+        self.names = coordinates.names(space.model)
+        self.criterion, self.limit = criterion, limit
+
+    def weight(self, q: Array) -> Array:
+        """W of the criterion, (..., nv, nv)."""
+        n = self.model.mechanism.nv
+        if isinstance(self.criterion, str):
+            return self.model.mass_matrix(q) if self.criterion == "energy" else np.eye(n)
+        W = np.asarray(self.criterion(q) if callable(self.criterion) else self.criterion, dtype=float)
+        if W.ndim == 1:
+            W = np.diag(W)
+        if W.shape[-2:] != (n, n):
+            raise InputError(f"the weight has shape {W.shape}, wanted {(n, n)} or {n} numbers")
+        return W
+
+    def _weight_rate(self, q: Array, v: Array) -> Array:
+        """dW/dt along v; the rate of I* is vᵀP* + (vᵀP*)ᵀ, that of a weight function a central difference."""
+        if isinstance(self.criterion, str) and self.criterion == "energy":
+            _, P = self.model.dynamic_arrays(q)
+            half = np.einsum("...imn,...m->...in", P, v)
+            return half + transposed(half)
+        if not callable(self.criterion):
+            return np.zeros((v.shape[-1],) * 2)
+        h = 1e-5
+        ahead, back = (self.weight(self.model.integrate(q, v, s * h)) for s in (1.0, -1.0))
+        return (ahead - back) / (2 * h)
+
+    def right_inverse(self, q: Any) -> Array:
+        """G⁻ᴿ, (..., nv, k), by (4-70)."""
+        q = np.asarray(q, dtype=float)
+        (G,) = self.coordinates.coefficients(self.model, q, 1)
+        return self._right(G, self.weight(q))[0]
+
+    def _right(self, G: Array, W: Array) -> tuple[Array, Array]:
+        """(G⁻ᴿ, W⁻¹)."""
+        U, s, _ = np.linalg.svd(G)
+        bad = ~(s[..., -1] * self.limit > s[..., 0])
+        if np.any(bad):
+            index = tuple(int(i) for i in np.argwhere(bad)[0])
+            lost = U[index][:, -1]
+            raise SingularTransferError(
+                f"these coordinates are singular here: singular values {np.array2string(s[index], precision=3)}; "
+                f"lost: the motion {direction_text(lost, self.names)}", s[index], lost, np.zeros(0), index,
+            )
+        Wi = np.linalg.inv(W)
+        WiGt = Wi @ transposed(G)
+        return WiGt @ np.linalg.inv(G @ WiGt), Wi
+
+    def null_projector(self, q: Any) -> Array:
+        """1 − G⁻ᴿG: joint motions that the coordinates do not see, (..., nv, nv)."""
+        q = np.asarray(q, dtype=float)
+        (G,) = self.coordinates.coefficients(self.model, q, 1)
+        return np.eye(G.shape[-1]) - self._right(G, self.weight(q))[0] @ G
+
+    def velocity(self, q: Any, u_dot: Any, *, null: Any = None) -> Array:
+        """φ̇ by (4-68); `null` adds the part of a joint motion that the coordinates do not see."""
+        found = apply(self.right_inverse(q), np.asarray(u_dot, dtype=float))
+        return found if null is None else found + apply(self.null_projector(q), np.asarray(null, dtype=float))
+
+    def acceleration(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
+        """φ̈ for u̇, ü: choice "integrable" differentiates φ̇ = G⁻ᴿ u̇, "paper" is (4-71), (4-72)."""
+        q, u_dot, u_ddot = (np.asarray(x, dtype=float) for x in (q, u_dot, u_ddot))
+        G, H = self.coordinates.coefficients(self.model, q, 2)
+        W = self.weight(q)
+        R, Wi = self._right(G, W)
+        v = apply(R, u_dot)
+        if choice == "paper":
+            return apply(R, u_ddot - quadratic(v, H, v))
+        if choice != "integrable":
+            raise InputError(f"choice is {choice!r}, wanted 'integrable' or 'paper'")
+        G_dot, W_dot = np.einsum("...imn,...m->...in", H, v), self._weight_rate(q, v)
+        # W G⁻ᴿ = GᵀΛ and G G⁻ᴿ = 1 differentiated: the seen part −G⁻ᴿĠG⁻ᴿ, the unseen part projected
+        back = np.eye(G.shape[-1]) - R @ G
+        Lambda = np.linalg.inv(G @ Wi @ transposed(G))
+        R_dot = -R @ G_dot @ R + back @ Wi @ (transposed(G_dot) @ Lambda - W_dot @ R)
+        return apply(R, u_ddot) + apply(R_dot, u_dot)
+
+    def arrays(self, q: Any) -> tuple[Array, Array]:
+        """(I*_φu, P*_φuu) by (4-74), (4-75), which go with the paper's choice of accelerations."""
+        q = np.asarray(q, dtype=float)
+        G, H = self.coordinates.coefficients(self.model, q, 2)
+        R, _ = self._right(G, self.weight(q))
+        I, P = self.model.dynamic_arrays(q)
+        IR = I @ R
+        return IR, sandwich(R, P - combine(IR, H))
+
+    def loads(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
+        """Joint forces that give the coordinates their motion, by inverse dynamics (4-73)."""
+        q = np.asarray(q, dtype=float)
+        return self.model.inverse_dynamics(q, self.velocity(q, u_dot), self.acceleration(q, u_dot, u_ddot, choice))
+
+
+def redundant(
+    model: Any, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT
+) -> Redundant:
+    """Drive the model through fewer coordinates than it has velocities.
+
+    `criterion`: "energy" (least kinetic energy), "least squares" (least φ̇ᵀφ̇), or a weight W: nv numbers, nv×nv, or a
+    function of q.
+    """
+    if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
+        raise InputError(f"criterion is {criterion!r}, wanted 'energy', 'least squares' or a weight")
+    chosen = coordinate_set(coordinates)
+    names, n = chosen.names(model), model.mechanism.nv
+    if len(names) > n:
+        raise InputError(f"{len(names)} coordinates for {n} velocities: {len(names) - n} are too many")
+    check_independent(model, chosen, names)
+    return Redundant(JointSpace(model), chosen, criterion, condition_limit)
+
+
+__all__ = ["Redundant", "redundant"]
