@@ -34,8 +34,10 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 run: $(STAMP)
-	@$(BIN)/polybody --version
-	@$(BIN)/polybody --help
+	@mkdir -p runs
+	@$(BIN)/polybody info stanford-arm
+	@$(BIN)/polybody draw stanford-arm --q "0.3,1.2,0.3,0.4,0.6,0" --output runs/stanford-arm.png
+	@$(BIN)/polybody draw stanford-arm --output runs/stanford-arm-neutral.png
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)

@@ -1,0 +1,78 @@
+"""`polybody check FILE`: every problem of a file at once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from polybody.description.problems import Problem
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("check")
+    def check(
+        file: ModelArgument,
+        strict: Annotated[bool, typer.Option("--strict", help="Count warnings as errors.")] = False,
+        base: BaseOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Check a file and report all its problems with their lines; exit with 1 if it has errors."""
+        problems = all_problems(file, base)
+        severities = ["error" if strict else problem.severity for problem in problems]
+        errors = severities.count("error")
+        answer: dict[str, Any] = {
+            "file": file,
+            "errors": errors,
+            "warnings": len(problems) - errors,
+            "problems": [
+                {"severity": severity, "message": problem.message, "source": problem.source}
+                for severity, problem in zip(severities, problems, strict=True)
+            ],
+        }
+        emit(answer, as_json, lambda console: show(console, answer))
+        if errors:
+            raise typer.Exit(1)
+
+
+def all_problems(file: str, base: str | None) -> list[Problem]:
+    """Problems of reading, of the description, and of its joints; readers' warnings are among them."""
+    from polybody.description.problems import WARNING, Problem
+    from polybody.description.reading import scan_description
+    from polybody.errors import PolybodyWarning
+    from polybody.model.soundness import description_problems
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        description, problems = scan_description(file, base=base)
+    for warning in caught:
+        if issubclass(warning.category, PolybodyWarning):
+            problems.append(Problem(WARNING, str(warning.message)))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if description is not None:
+        problems += description_problems(description)
+    return problems
+
+
+def show(console: Console, answer: dict[str, Any]) -> None:
+    from rich.text import Text
+
+    colors = {"error": "red", "warning": "yellow"}
+    for problem in answer["problems"]:
+        place = f"{problem['source']}: " if problem["source"] else ""
+        severity = problem["severity"]
+        console.print(Text.assemble((f"{severity}: ", colors[severity]), place, problem["message"]), soft_wrap=True)
+    errors, others = answer["errors"], answer["warnings"]
+    counted = f"{errors} error{'s' * (errors != 1)}, {others} warning{'s' * (others != 1)}"
+    console.print(Text(f"{answer['file']}: {counted if answer['problems'] else 'sound'}"))
+
+
+__all__ = ["all_problems", "register"]

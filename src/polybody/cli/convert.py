@@ -1,0 +1,35 @@
+"""`polybody convert A B`: the same mechanism in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("convert")
+    def convert(
+        source: ModelArgument,
+        target: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml or .urdf file to write.")],
+        base: BaseOption = None,
+        force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Write a model as a mechanism file (.yaml) or, where URDF can say it, as URDF."""
+        from polybody.description.problems import raise_errors
+        from polybody.description.reading import read_description, write_description
+        from polybody.model.soundness import description_problems, with_unit_axes
+
+        description = read_description(source, base=base)
+        raise_errors(description_problems(description), source)
+        write_description(with_unit_axes(description), target, force=force)
+        answer = {"from": source, "to": str(target), "name": description.name}
+        emit(answer, as_json, lambda console: console.print(f"wrote {target}", soft_wrap=True, markup=False))
+
+
+__all__ = ["register"]

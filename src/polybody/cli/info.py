@@ -1,0 +1,131 @@
+"""`polybody info MODEL`: what a model is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.tree import Tree
+
+    from polybody.model.model import Model
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("info")
+    def info(
+        model: ModelArgument,
+        base: BaseOption = None,
+        frames: Annotated[bool, typer.Option("--frames", help="List frames too.")] = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Show a model: its tree, bodies, joints with their slices of q and v, masses, degrees of freedom."""
+        from polybody.model.load import load
+
+        loaded = load(model, base=base)
+        answer = summary(loaded)
+        emit(answer, as_json, lambda console: show(console, answer, loaded, frames))
+
+
+def summary(model: Model) -> dict[str, Any]:
+    """A model's facts as plain data."""
+    m = model.mechanism
+    d = m.description
+    return {
+        "name": model.name,
+        "nq": model.nq,
+        "nv": model.nv,
+        "gravity": m.gravity,
+        "mass": sum(body.mass for body in m.bodies),
+        "bodies": [
+            {"name": b.name, "mass": b.mass, "com": b.com, "inertia": b.inertia, "links": list(b.links)}
+            for b in m.bodies
+        ],
+        "joints": [
+            {
+                "name": j.name,
+                "kind": j.kind,
+                "parent": "world" if j.parent < 0 else m.bodies[j.parent].name,
+                "child": m.bodies[j.index].name,
+                "q": j.q,
+                "v": j.v,
+                "reversed": j.reversed,
+                "lower": j.limits.lower,
+                "upper": j.limits.upper,
+                "active": j.active,
+            }
+            for j in m.joints
+        ],
+        "fixed_joints": [joint.name for joint in m.fixed_joints],
+        "frames": model.frame_names,
+        "loops": [{"name": loop.name, "kind": loop.kind, "a": loop.body_a, "b": loop.body_b} for loop in d.loops],
+        "springs": [spring.name for spring in d.springs],
+        "motors": [motor.name for motor in d.motors],
+    }
+
+
+def span(part: slice) -> str:
+    """A slice as people write it: 3, or 3:7."""
+    return str(part.start) if part.stop == part.start + 1 else f"{part.start}:{part.stop}"
+
+
+def show(console: Console, answer: dict[str, Any], model: Model, frames: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    gravity = ", ".join(f"{x:g}" for x in answer["gravity"])
+    console.print(
+        Text.assemble(
+            (answer["name"], "bold"),
+            f": {answer['nv']} degrees of freedom (nq {answer['nq']}), "
+            f"{len(answer['bodies'])} moving bodies, {answer['mass']:.6g} kg, gravity ({gravity})",
+        )
+    )
+    console.print()
+    console.print(drawn_tree(model))
+    console.print()
+    table = Table("joint", "kind", "q", "v", "moves", "mass, kg", "mass centre, m", box=None, header_style="bold")
+    for joint, body in zip(answer["joints"], answer["bodies"], strict=True):
+        com = ", ".join(f"{x:.4g}" for x in body["com"])
+        table.add_row(
+            joint["name"],
+            joint["kind"],
+            span(joint["q"]),
+            span(joint["v"]),
+            body["name"],
+            f"{body['mass']:.6g}",
+            f"({com})",
+        )
+    console.print(table)
+    for what in ("fixed_joints", "springs", "motors"):
+        if answer[what]:
+            console.print(f"\n{what.replace('_', ' ')}: {', '.join(answer[what])}", soft_wrap=True)
+    for loop in answer["loops"]:
+        console.print(f"\nloop {loop['name']} ({loop['kind']}): {loop['a']} to {loop['b']}")
+    if frames:
+        console.print(f"\nframes: {', '.join(answer['frames'])}", soft_wrap=True)
+
+
+def drawn_tree(model: Model) -> Tree:
+    """The bodies as a tree from the ground, each with the joint that moves it and the links welded to it."""
+    from rich.text import Text
+    from rich.tree import Tree
+
+    m = model.mechanism
+    root = Tree(Text("world"))
+    branches: dict[int, Tree] = {-1: root}
+    for joint, body in zip(m.joints, m.bodies, strict=True):
+        welded = [name for name in body.links if name != body.name]
+        more = f" + {', '.join(welded)}" if welded else ""
+        arrow = "reversed " if joint.reversed else ""
+        label = Text.assemble((body.name, "bold"), more, (f"  {joint.name}: {arrow}{joint.kind}", "dim"))
+        branches[joint.index] = branches[joint.parent].add(label)
+    return root
+
+
+__all__ = ["register", "summary"]

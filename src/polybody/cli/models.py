@@ -1,0 +1,56 @@
+"""`polybody models`: what ships with polybody."""
+
+from __future__ import annotations
+
+import typer
+
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("models")
+    def models(as_json: JsonOption = False) -> None:
+        """List the models that ship with polybody; each can be loaded by its name."""
+        from polybody.description.reading import shipped_models
+        from polybody.model.load import load
+
+        answer = []
+        for name, path in shipped_models().items():
+            model = load(name)
+            answer.append(
+                {
+                    "name": name,
+                    "about": about(path.read_text(encoding="utf-8")),
+                    "bodies": len(model.body_names),
+                    "nq": model.nq,
+                    "nv": model.nv,
+                    "file": str(path),
+                }
+            )
+
+        def draw(console: object) -> None:
+            from rich.console import Console
+            from rich.table import Table
+
+            assert isinstance(console, Console)
+            table = Table("name", "bodies", "degrees of freedom", "about", box=None, header_style="bold")
+            for row in answer:
+                table.add_row(row["name"], str(row["bodies"]), str(row["nv"]), row["about"])
+            console.print(table)
+
+        emit(answer, as_json, draw)
+
+
+def about(text: str) -> str:
+    """The first sentence of a mechanism file's opening comment."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# "))
+    sentence = " ".join(lines)
+    ends = [end for mark in (". ", ": ", "; ") if (end := sentence.find(mark)) > 0]
+    return sentence[: min(ends)] if ends else sentence.rstrip(".")
+
+
+__all__ = ["register"]

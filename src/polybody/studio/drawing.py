@@ -1,0 +1,173 @@
+"""A picture of a mechanism in one configuration: links, joints by kind, mass centres, frames.
+
+A body is drawn as a hub: lines run from its joint to the joints, named frames and mass centre that it carries. A joint
+is a marker whose colour and shape tell its kind, with a solid line along each axis it turns about and a dashed one
+along each direction it slides in. A mechanism that lies in a plane is drawn in that plane, any other in perspective.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.mechanism import kinematics
+from polybody.mechanism.mechanism import GROUND
+from polybody.model.arguments import state_array
+
+if TYPE_CHECKING:
+    from polybody.mechanism.mechanism import TreeJoint
+    from polybody.model.model import Model
+
+Array = np.ndarray
+FORMATS = (".png", ".svg", ".pdf")
+
+#: kind: (colour, marker)
+LOOKS = {
+    "revolute": ("#c0392b", "o"),
+    "continuous": ("#c0392b", "o"),
+    "prismatic": ("#2980b9", "s"),
+    "screw": ("#8e44ad", "D"),
+    "cylindrical": ("#16a085", "h"),
+    "universal": ("#d35400", "P"),
+    "spherical": ("#27ae60", "o"),
+    "planar": ("#2c3e50", "^"),
+    "floating": ("#7f8c8d", "*"),
+    "custom": ("#b7950b", "X"),
+}
+
+
+def draw(model: Model, path: str | os.PathLike[str], q: Any = None) -> None:
+    """Draw the model at q (neutral where none is given) into a .png, .svg or .pdf file."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: a drawing is one of {', '.join(FORMATS)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
+    q = model.neutral() if q is None else state_array("q", q, model.nq)
+    if q.ndim != 1:
+        raise InputError(f"q has shape {q.shape}, wanted one configuration, ({model.nq},)")
+    figure = Figure(figsize=(8, 7), dpi=150)
+    FigureCanvasAgg(figure)
+    draw_on(figure.add_subplot(projection="3d", proj_type="ortho"), model, q)
+    figure.savefig(path)
+
+
+def draw_on(axes: Any, model: Model, q: Array) -> None:
+    """Draw on 3-D axes of matplotlib."""
+    scene = _Scene(model, q)
+    size = scene.size
+    _draw_ground(axes, 0.12 * size)
+    for start, end in scene.links:
+        axes.plot(*np.column_stack([start, end]), color="#34495e", linewidth=3.5, alpha=0.75, solid_capstyle="round")
+    for start, end in scene.offsets:
+        axes.plot(*np.column_stack([start, end]), color="#95a5a6", linewidth=0.8)
+    kinds = set()
+    for joint, (place, turns, slides) in zip(model.mechanism.joints, scene.joints, strict=True):
+        color, marker = LOOKS[joint.kind]
+        label = joint.kind if joint.kind not in kinds else None
+        kinds.add(joint.kind)
+        axes.scatter(*place, color=color, marker=marker, s=70, label=label, depthshade=False, edgecolors="white")
+        for directions, style in ((turns, "-"), (slides, "--")):
+            for direction in directions:
+                ends = np.column_stack([place - 0.07 * size * direction, place + 0.07 * size * direction])
+                axes.plot(*ends, color=color, linewidth=1.6, linestyle=style)
+    if len(scene.coms):
+        axes.scatter(*np.array(scene.coms).T, color="black", marker="+", s=45, label="mass centre", depthshade=False)
+    for R, p in scene.frames:
+        _draw_triad(axes, R, p, 0.06 * size)
+    _frame_view(axes, scene.points)
+    axes.set_title(f"{model.name}: {model.nv} degrees of freedom")
+    axes.legend(loc="upper left", fontsize=8, framealpha=0.6)
+
+
+class _Scene:
+    """Where everything is, in world axes."""
+
+    def __init__(self, model: Model, q: Array) -> None:
+        m = model.mechanism
+        poses = kinematics.body_poses(m, q)
+        self.links: list[tuple[Array, Array]] = []
+        self.offsets: list[tuple[Array, Array]] = []
+        self.joints: list[tuple[Array, list[Array], list[Array]]] = []
+        self.coms: list[Array] = []
+        for joint in m.joints:
+            R, p = (np.eye(3), np.zeros(3)) if joint.parent == GROUND else poses[joint.parent]
+            place = R @ joint.position + p
+            moved = poses[joint.index][1]
+            if joint.kind != "floating":  # nothing holds a free body
+                self.links += [(p, place), (place, moved)]  # the second is what a sliding joint extends
+            self.joints.append((place, *_axes(joint, q[joint.q], poses[joint.index][0])))
+            body = m.bodies[joint.index]
+            if body.mass > 0:
+                com = moved + poses[joint.index][0] @ body.com
+                self.coms.append(com)
+                self.offsets.append((moved, com))
+        named = {frame.name for frame in m.description.frames}
+        self.frames = []
+        for frame in m.frames:
+            if frame.name in named:
+                R, p = kinematics.frame_pose(frame, poses)
+                self.frames.append((R, p))
+                if frame.body != GROUND:
+                    self.links.append((poses[frame.body][1], p))
+        self.links = [(a, b) for a, b in self.links if np.linalg.norm(b - a) > 1e-9]
+        ends = [end for line in (*self.links, *self.offsets) for end in line]
+        self.points = np.array([np.zeros(3), *ends, *(place for place, _, _ in self.joints), *(p for _, p in poses)])
+        self.size = float(max(np.ptp(self.points, axis=0).max(), 1e-3))
+
+
+def _axes(joint: TreeJoint, q: Array, R: Array) -> tuple[list[Array], list[Array]]:
+    """Unit directions a joint turns about and slides along; balls and free bodies have all, and none is drawn."""
+    turns: list[Array] = []
+    slides: list[Array] = []
+    if joint.kind in ("spherical", "floating"):
+        return turns, slides
+    H = joint.model.velocity_map(q)
+    for column in H.T:
+        angular = float(np.linalg.norm(column[:3]))
+        part, into = (column[:3], turns) if angular > 1e-12 else (column[3:], slides)
+        into.append(R @ part / np.linalg.norm(part))
+    return turns, slides
+
+
+def _draw_ground(axes: Any, length: float) -> None:
+    _draw_triad(axes, np.eye(3), np.zeros(3), length)
+    axes.scatter(0, 0, 0, color="black", marker="s", s=90, label="world", depthshade=False)
+
+
+def _draw_triad(axes: Any, R: Array, p: Array, length: float) -> None:
+    for column, color in zip(R.T, ("#e74c3c", "#2ecc71", "#3498db"), strict=True):
+        axes.plot(*np.column_stack([p, p + length * column]), color=color, linewidth=1)
+
+
+def _frame_view(axes: Any, points: Array) -> None:
+    """Equal scales around everything; a plane mechanism is looked at squarely."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, reach = (low + high) / 2, 0.55 * max(float((high - low).max()), 1e-3)
+    for set_limits, centre in zip((axes.set_xlim, axes.set_ylim, axes.set_zlim), middle, strict=True):
+        set_limits(centre - reach, centre + reach)
+    axes.set_box_aspect((1, 1, 1), zoom=1.12)
+    axes.set_xlabel("x [m]")
+    axes.set_ylabel("y [m]")
+    axes.set_zlabel("z [m]")
+    thin = (high - low) < 1e-6 * reach
+    if thin[2]:
+        axes.view_init(elev=90, azim=-90)
+        axes.set_zticks([])
+        axes.set_zlabel("")
+    elif thin[1]:
+        axes.view_init(elev=0, azim=-90)
+        axes.set_yticks([])
+        axes.set_ylabel("")
+    else:
+        axes.view_init(elev=22, azim=-55)
+
+
+__all__ = ["draw", "draw_on"]
