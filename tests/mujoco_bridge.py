@@ -34,6 +34,7 @@ class MujocoModel:
 
     def __init__(self, path: str | Path) -> None:
         self.ours = Model(mechanism_from(read_mjcf(path)))
+        mujoco.set_mju_user_warning(lambda message: None)  # else it writes a log file into the current folder
         self.model = mujoco.MjModel.from_xml_path(str(path))
         self.data = mujoco.MjData(self.model)
         #: for each of our velocity numbers of hinges and slides, MuJoCo's joint

@@ -47,11 +47,22 @@ def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Descr
     path = Path(path)
     sources = checked_sources(path)
     mujoco = _mujoco(path)
+    return _Reader(mujoco, _compiled(mujoco, path), sources, path, base).description()
+
+
+def _compiled(mujoco: Any, path: Path) -> Any:
+    """MuJoCo's model; its warnings become ours (by itself it would write them to a file in the current folder)."""
+    told: list[str] = []
+    previous = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(told.append)
     try:
-        model = mujoco.MjModel.from_xml_path(str(path))
+        return mujoco.MjModel.from_xml_path(str(path))
     except ValueError as error:
         raise InputError(f"{path.name}: MuJoCo refuses the file: {' '.join(str(error).split())}") from None
-    return _Reader(mujoco, model, sources, path, base).description()
+    finally:
+        mujoco.set_mju_user_warning(previous)
+        for message in dict.fromkeys(told):
+            warnings.warn(f"{path.name}: MuJoCo says: {' '.join(message.split())}", PolybodyWarning, stacklevel=4)
 
 
 def _mujoco(path: Path) -> Any:
