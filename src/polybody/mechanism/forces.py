@@ -10,21 +10,37 @@ the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u f
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
+from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinematics import Pose
-from polybody.mechanism.mechanism import GROUND, Mechanism, PointSpring, TreeJoint
+from polybody.mechanism.mechanism import GROUND, Mechanism, PointSpring
 
 
-def spring_gradient(joint: TreeJoint, q: Array, *, domain: Domain = FLOAT) -> Array:
+class Sprung(Protocol):
+    """A joint with a spring."""
+
+    @property
+    def model(self) -> JointModel | None: ...
+    @property
+    def nv(self) -> int: ...
+    @property
+    def rest(self) -> Array: ...
+    @property
+    def stiffness(self) -> Array: ...
+
+
+def spring_gradient(joint: Sprung, q: Array, *, domain: Domain = FLOAT) -> Array:
     """∂(½ ξᵀKξ)/∂(tangent), nv numbers, of one joint."""
     rest, K = domain.array(joint.rest), domain.array(joint.stiffness)
     model = joint.model
+    if model is None:
+        return domain.zeros(0)
     xi = model.difference(rest, q, domain=domain)
     pull = K @ xi
     if model.rates_are_velocities:

@@ -1,4 +1,4 @@
-"""What joints bear: the whole wrench of every joint on its child."""
+"""What joints bear, the whole wrench of every joint on its child; and the mechanism as a network."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.errors import InputError
+from polybody.formulations.network import Network, network_of
 from polybody.formulations.network.reactions import AXES, reaction_names, reactions
 from polybody.model.arguments import choose, state_array
 from polybody.model.batches import batch_shape
@@ -21,7 +22,7 @@ Array = np.ndarray
 
 
 class ReactionAnswers(DynamicAnswers):
-    """Reactions of joints."""
+    """Reactions of joints, and the network they are through variables of."""
 
     def reactions(
         self, q: Any, v: Any, a: Any, wrenches: Wrenches | None = None, axes: str = "world"
@@ -40,6 +41,10 @@ class ReactionAnswers(DynamicAnswers):
             arrays.append(self._frame_wrenches(arrays, wrenches))
         rows = self._reaction_kernel(axes, bool(wrenches))(*arrays)
         return {name: rows[..., i, :] for i, name in enumerate(reaction_names(self.mechanism))}
+
+    def network(self) -> Network:
+        """The mechanism as a network of components, loops included; arrays q and v of the model serve it."""
+        return network_of(self.mechanism)
 
     def _frame_wrenches(self, arrays: list[Array], wrenches: Wrenches) -> Array:
         """(..., 6·frames): one slot for every frame, so that one kernel serves all sets of frames."""

@@ -3,7 +3,26 @@
 Departures from the paper: docs/theory/network.md.
 """
 
+from polybody.formulations.network.closed import ClosedForm
+from polybody.formulations.network.convert import network_of
+from polybody.formulations.network.graph import SystemGraph
+from polybody.formulations.network.multiport import HybridMultiport, Multiport
+from polybody.formulations.network.network import Network
 from polybody.formulations.network.reactions import reactions
 from polybody.formulations.network.recursion import bias_forces, forward_dynamics, inverse_dynamics, mass_matrix
+from polybody.formulations.network.solution import Solution
 
-__all__ = ["bias_forces", "forward_dynamics", "inverse_dynamics", "mass_matrix", "reactions"]
+__all__ = [
+    "ClosedForm",
+    "HybridMultiport",
+    "Multiport",
+    "Network",
+    "Solution",
+    "SystemGraph",
+    "bias_forces",
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_matrix",
+    "network_of",
+    "reactions",
+]

@@ -1,0 +1,80 @@
+"""A mechanism as a network: bodies and joints as components, loops as joints like any other, without cutting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polybody.algebra.spatial import pose
+from polybody.formulations.network.network import Network
+from polybody.formulations.network.parts import WORLD
+from polybody.mechanism.joints import ReversedJoint
+from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
+
+Array = np.ndarray
+
+
+def network_of(mechanism: Mechanism) -> Network:
+    """The network of a mechanism: its tree joints first, in their order, then its loops.
+
+    So arrays q and v of the mechanism serve as the network's. Joints go from the parent of their record to its child.
+    """
+    net = Network(mechanism.name, mechanism.gravity)
+    places = _places(mechanism)
+    net.ground({key: where for (body, key), where in places.items() if body == GROUND})
+    for body in mechanism.bodies:
+        own = {key: where for (index, key), where in places.items() if index == body.index}
+        net.body(_name(mechanism, body.index), body.mass, body.com, body.inertia, ports=own)
+    for joint in mechanism.joints:
+        _add_joint(net, mechanism, joint)
+    for one in mechanism.joints:
+        for other in mechanism.joints:
+            block = mechanism.armature[one.v, other.v]
+            if one is not other and block.any():
+                net.rotor_couplings[(one.name, other.name)] = block
+    for closure in mechanism.closures:
+        ends = (f"{_name(mechanism, closure.a.body)}.{closure.name}:a",
+                f"{_name(mechanism, closure.b.body)}.{closure.name}:b")
+        kind = "fixed" if closure.model is None else closure.model.kind
+        net.joint(closure.name, kind, *ends, model=closure.model)
+    for spring in mechanism.springs:
+        ends = (f"{_name(mechanism, spring.body_a)}.{spring.name}:a",
+                f"{_name(mechanism, spring.body_b)}.{spring.name}:b")
+        net.spring(spring.name, *ends, spring.stiffness, spring.length, spring.damping)
+    return net
+
+
+def _name(mechanism: Mechanism, body: int) -> str:
+    """A body's name in the network; one that a joint, loop or spring also bears gets a suffix."""
+    if body == GROUND:
+        return WORLD
+    name = mechanism.bodies[body].name
+    taken = {x.name for group in (mechanism.joints, mechanism.closures, mechanism.springs) for x in group}
+    return f"{name} (body)" if name in taken else name
+
+
+def _places(mechanism: Mechanism) -> dict[tuple[int, str], Array]:
+    """{(body, port): pose}: a port for each end of each joint, loop and spring."""
+    places: dict[tuple[int, str], Array] = {}
+    for joint in mechanism.joints:
+        places[(joint.parent, f"{joint.name}:{'b' if joint.reversed else 'a'}")] = pose(joint.rotation, joint.position)
+        places[(joint.index, f"{joint.name}:{'a' if joint.reversed else 'b'}")] = np.eye(4)
+    for closure in mechanism.closures:
+        for end, frame in (("a", closure.a), ("b", closure.b)):
+            places[(frame.body, f"{closure.name}:{end}")] = pose(frame.rotation, frame.position)
+    for spring in mechanism.springs:
+        places[(spring.body_a, f"{spring.name}:a")] = pose(np.eye(3), spring.point_a)
+        places[(spring.body_b, f"{spring.name}:b")] = pose(np.eye(3), spring.point_b)
+    return places
+
+
+def _add_joint(net: Network, mechanism: Mechanism, joint: TreeJoint) -> None:
+    inner, outer = _name(mechanism, joint.parent), _name(mechanism, joint.index)
+    a, b = (outer, inner) if joint.reversed else (inner, outer)
+    model = joint.model.joint if isinstance(joint.model, ReversedJoint) else joint.model
+    net.joint(
+        joint.name, joint.kind, f"{a}.{joint.name}:a", f"{b}.{joint.name}:b", model=model, stiffness=joint.stiffness,
+        damping=joint.damping, rest=joint.rest, armature=mechanism.armature[joint.v, joint.v],
+    )
+
+
+__all__ = ["network_of"]

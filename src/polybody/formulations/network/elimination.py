@@ -1,0 +1,158 @@
+"""Linear equations of a network: solved for numbers with a diagnosis, for symbols by elimination on sure pivots.
+
+Numbers: LU where the system is regular; else the singular value decomposition tells what the equations leave open (null
+vectors) and where they contradict each other (what is left over).
+Symbols and expression graphs: Gauss-Jordan that takes constant pivots first, sparsest row first (most entries of
+circuits, cut-sets and levers are 0 and ±1), so that only the core of the mechanism is ever divided by an expression.
+Whether an expression vanishes for all values of its variables is decided at random points: the same elimination runs
+beside it in numbers, and an entry that is zero at every point is zero (sin² + cos² − 1 would else become a pivot).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from polybody.algebra.domains import Array, Domain, GraphDomain
+from polybody.algebra.graph import Node
+from polybody.errors import PolybodyError
+
+#: singular values below this part of the largest count as zero
+RANK_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """z with A z = B for each column of B; `null` spans what A leaves open, `left` is B − A z."""
+
+    z: Array
+    null: Array
+    left: Array
+
+
+def solve_numbers(A: Array, B: Array) -> Answer:
+    """Least-norm solution of scaled equations, with what is open and what is contradicted."""
+    import scipy.linalg as la
+
+    if not A.size:
+        return Answer(B.copy(), np.zeros((0, 0)), B.copy())
+    rows = 1 / np.maximum(np.abs(A).max(axis=1, initial=0.0), 1e-300)
+    As, Bs = A * rows[:, None], B * rows[:, None]
+    columns = 1 / np.maximum(np.abs(As).max(axis=0, initial=0.0), 1e-300)
+    As = As * columns
+    getrf, getrs, gecon = la.get_lapack_funcs(("getrf", "getrs", "gecon"), (As,))
+    lu, pivots, _ = getrf(As)
+    if gecon(lu, np.abs(As).sum(axis=0).max())[0] > 1e-13:
+        y = getrs(lu, pivots, Bs)[0]
+        y = y + getrs(lu, pivots, Bs - As @ y)[0]  # one refinement: pin forces to the last digits
+        return Answer(y * columns[:, None], np.zeros((A.shape[1], 0)), np.zeros_like(B))
+    U, s, Vt = np.linalg.svd(As)
+    rank = int(np.sum(s > RANK_TOLERANCE * s[0]))
+    y = Vt[:rank].T @ ((U[:, :rank].T @ Bs) / s[:rank, None])
+    return Answer(y * columns[:, None], Vt[rank:].T * columns[:, None], Bs - As @ y)
+
+
+#: at how many random points expressions are probed
+PROBES = 2
+
+
+def probed(matrix: Array, *, domain: Domain) -> Array:
+    """(PROBES, *shape): the entries at random values of their variables."""
+    rng = np.random.default_rng(0)
+    entries = matrix.ravel()
+    if domain.name == "sympy":
+        import sympy
+
+        names = sorted(set().union(*(x.free_symbols for x in entries)), key=str)
+        evaluate = sympy.lambdify(names, list(entries), modules="math", cse=True)
+        rows = [evaluate(*rng.uniform(0.4, 1.6, size=len(names))) for _ in range(PROBES)]
+    elif domain.name == "casadi":
+        import casadi
+
+        column = cast(GraphDomain, domain).column(matrix)
+        names = casadi.symvar(column)
+        evaluate = casadi.Function("probe", names, [column])
+        rows = [np.array(evaluate(*rng.uniform(0.4, 1.6, size=len(names)))) for _ in range(PROBES)]
+    else:
+        rows = [[complex(x).real for x in entries]] * PROBES
+    return np.array(rows, dtype=float).reshape(PROBES, *matrix.shape)
+
+
+def eliminate(A: Array, B: Array, *, domain: Domain) -> Array:
+    """z with A z = B over any domain, for an A that is regular for general values of its variables."""
+    A, B = A.copy(), B.copy()
+    n = A.shape[0]
+    shadow = probed(A, domain=domain)
+    filled = [{int(j) for j in np.flatnonzero(np.abs(shadow[:, i]).max(axis=0) > 0)} for i in range(n)]
+    open_rows, where = set(range(n)), [-1] * n
+    while open_rows:
+        i, j = _pivot(A, shadow, filled, open_rows)
+        open_rows.remove(i)
+        where[j] = i
+        _scale_row(A, B, shadow, filled[i], i, j)
+        for row in range(n):
+            if row != i and j in filled[row]:
+                _subtract_row(A, B, shadow, filled, row, i, j, domain)
+    return B[where]
+
+
+def _scale_row(A: Array, B: Array, shadow: Array, columns: set[int], i: int, j: int) -> None:
+    """Make the pivot one."""
+    pivot = A[i, j]
+    if _is_number(pivot) and float(pivot) == 1.0:
+        return
+    flip = _is_number(pivot) and float(pivot) == -1.0
+    for k in columns:
+        A[i, k] = -A[i, k] if flip else A[i, k] / pivot
+    B[i] = -B[i] if flip else B[i] / pivot
+    shadow[:, i] = shadow[:, i] / shadow[:, i, j][:, None]
+
+
+def _subtract_row(
+    A: Array, B: Array, shadow: Array, filled: list[set[int]], row: int, i: int, j: int, domain: Domain
+) -> None:
+    """Row `row` minus its entry at j times the pivot row."""
+    factor, weight = A[row, j], shadow[:, row, j].copy()
+    for k in filled[i] - {j}:
+        size = np.abs(shadow[:, row, k]).max() + np.abs(weight * shadow[:, i, k]).max()
+        A[row, k] = A[row, k] - factor * A[i, k]
+        shadow[:, row, k] -= weight * shadow[:, i, k]
+        if np.abs(shadow[:, row, k]).max() > 1e-11 * size:
+            filled[row].add(k)
+        else:
+            A[row, k] = domain.const(0)
+            shadow[:, row, k] = 0.0
+            filled[row].discard(k)
+    A[row, j], shadow[:, row, j] = domain.const(0), 0.0
+    filled[row].discard(j)
+    B[row] = B[row] - B[i] * factor
+
+
+def _is_number(x: Any) -> bool:
+    return not isinstance(x, Node) and (isinstance(x, (int, float)) or bool(getattr(x, "is_number", False)))
+
+
+def _pivot(A: Array, shadow: Array, filled: list[set[int]], rows: set[int]) -> tuple[int, int]:
+    """±1 in the shortest row; else a number; else an expression that is far from zero where it was probed."""
+    best: tuple[tuple[int, int], int, int] | None = None
+    counts: dict[int, int] = {}
+    for i in rows:
+        for j in filled[i]:
+            counts[j] = counts.get(j, 0) + 1
+    for i in rows:
+        for j in filled[i]:
+            x = A[i, j]
+            grade = 2 if not _is_number(x) else 0 if abs(float(x)) == 1.0 else 1
+            if grade == 2 and np.abs(shadow[:, i, j]).min() < 1e-8 * np.abs(shadow[:, i]).max():
+                grade = 3
+            key = (grade, (len(filled[i]) - 1) * (counts[j] - 1))
+            if best is None or key < best[0]:
+                best = (key, i, j)
+    if best is None or not filled[best[1]]:
+        raise PolybodyError("the network's equations are singular for all values of their symbols")
+    return best[1], best[2]
+
+
+__all__ = ["Answer", "eliminate", "probed", "solve_numbers"]

@@ -1,0 +1,179 @@
+"""The components of a network, as they are put in: numbers or symbols, nothing computed yet.
+
+A port is a frame fixed to its component: a place (3) and axes (3×3). A port's full name is `component.port`; the ground
+is the component `world`. Electrical nodes are names of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.mechanism.joints import JointModel
+
+Array = np.ndarray
+#: the ground's name, and the name of every body's port at its mass centre
+WORLD, CENTRE = "world", "G"
+
+
+def as_array(values: Any) -> Array:
+    """float64 where all entries are numbers, else an object array of symbols."""
+    raw = np.asarray(values, dtype=object)
+    numeric = all(isinstance(x, (int, float, np.number)) for x in raw.ravel())
+    return raw.astype(float) if numeric else raw
+
+
+@dataclass(frozen=True, eq=False)
+class Port:
+    """A frame fixed to a component."""
+
+    component: str
+    name: str
+    place: Array
+    axes: Array
+
+    @property
+    def full(self) -> str:
+        return f"{self.component}.{self.name}"
+
+
+def port_of(component: str, name: str, where: Any) -> Port:
+    """A port from a point (3), or from a 4×4 pose."""
+    array = as_array(where)
+    if array.shape == (3,):
+        return Port(component, name, array, np.eye(3))
+    if array.shape == (4, 4):
+        return Port(component, name, array[:3, 3], array[:3, :3])
+    raise InputError(f"port {component}.{name}: a point (3) or a pose (4×4) is wanted, got shape {array.shape}")
+
+
+@dataclass(frozen=True, eq=False)
+class RigidBody:
+    """A body with k ports and its mass centre G: (1)."""
+
+    name: str
+    mass: Any
+    com: Array
+    inertia: Array  # about the com, body axes
+    ports: dict[str, Port]
+
+    @property
+    def ideal(self) -> bool:
+        """True for the ideal body (3), which has neither mass nor inertia."""
+        return not np.any(self.inertia) and bool(np.all(np.asarray(self.mass) == 0))
+
+
+@dataclass(frozen=True, eq=False)
+class JointPart:
+    """A joint from port a (its parent side) to port b (its child side): x_b − x_a = Φ v, Φᵀ y = tau.
+
+    model None is a weld. `driven` marks a velocity driver: its motion is always given.
+    """
+
+    name: str
+    kind: str
+    model: JointModel | None
+    a: str
+    b: str
+    stiffness: Array
+    damping: Array
+    rest: Array
+    armature: Array  # nv×nv
+    driven: bool = False
+
+    @property
+    def nv(self) -> int:
+        return 0 if self.model is None else self.model.nv
+
+    @property
+    def nq(self) -> int:
+        return 0 if self.model is None else self.model.nq
+
+
+@dataclass(frozen=True, eq=False)
+class SpringPart:
+    """A spring and damper along the line from port a to port b; a damper where the stiffness is zero."""
+
+    name: str
+    a: str
+    b: str
+    stiffness: Any
+    length: Any
+    damping: Any
+
+
+@dataclass(frozen=True, eq=False)
+class ForceDriver:
+    """A through driver: the wrench [moment; force] it exerts on port b (and minus it on a), world axes."""
+
+    name: str
+    a: str | None  # None: the ground
+    b: str
+    wrench: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ElectricPart:
+    """A one-port between two nodes: voltage source, current source, or resistor (`value` in V, A or Ω)."""
+
+    name: str
+    kind: str  # "voltage", "current", "resistor"
+    plus: str
+    minus: str
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class MotorPart:
+    """A motor on one coordinate of a joint; its winding is a branch of the electrical graph.
+
+    u = R i + L di/dt + k N v,   tau = k N i − N² J a,   N the gear (motor speed over joint speed).
+    """
+
+    name: str
+    joint: str
+    coordinate: int
+    constant: Any
+    gear: Any
+    resistance: Any
+    inductance: Any
+    inertia: Any
+    plus: str
+    minus: str
+
+
+@dataclass(eq=False)
+class Parts:
+    """All components of a network, by kind and name."""
+
+    bodies: dict[str, RigidBody] = field(default_factory=dict)
+    ground: dict[str, Port] = field(default_factory=dict)
+    joints: dict[str, JointPart] = field(default_factory=dict)
+    springs: dict[str, SpringPart] = field(default_factory=dict)
+    forces: dict[str, ForceDriver] = field(default_factory=dict)
+    electric: dict[str, ElectricPart] = field(default_factory=dict)
+    motors: dict[str, MotorPart] = field(default_factory=dict)
+    multiports: dict[str, Any] = field(default_factory=dict)
+
+    def names(self) -> set[str]:
+        kinds = (self.bodies, self.joints, self.springs, self.forces, self.electric, self.motors, self.multiports)
+        return {name for kind in kinds for name in kind}
+
+
+__all__ = [
+    "CENTRE",
+    "WORLD",
+    "ElectricPart",
+    "ForceDriver",
+    "JointPart",
+    "MotorPart",
+    "Parts",
+    "Port",
+    "RigidBody",
+    "SpringPart",
+    "as_array",
+    "port_of",
+]

@@ -1,0 +1,304 @@
+"""Where every component of a network is and how it moves, from the joints' q and v.
+
+Bodies are placed along a spanning tree of joints whose q is known. A joint left over closes a loop: its q and v follow
+from the ports it joins, by Gauss-Newton on the joint's manifold, and what remains is the loop's gap. A state whose gap
+is not zero is refused, with how far off it is and where.
+
+Port a of a joint is taken where port b is now: where the joint slides, the port slides on its body (Ξ of (29)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.rotations import cross
+from polybody.algebra.spatial import twist_log
+from polybody.errors import InputError
+from polybody.formulations.network.graph import Groups, node_of
+from polybody.formulations.network.parts import WORLD, JointPart, Port
+from polybody.formulations.network.terminals import across_at
+
+if TYPE_CHECKING:
+    from polybody.formulations.network.builder import NetworkBuilder
+
+#: a loop may be open by this much (metres and radians; per second), relative to the mechanism's size and speed
+LOOP_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A frame in the world: axes R, origin p, across variable x = [v; ω] of its origin."""
+
+    R: Array
+    p: Array
+    x: Array
+
+
+@dataclass(frozen=True, eq=False)
+class JointState:
+    """A joint at its state: the free directions Φ at port b, and Φ̇ v, in world axes."""
+
+    q: Array
+    v: Array
+    directions: Array
+    drift: Array
+
+
+@dataclass(eq=False)
+class Situation:
+    """All frames and joints of a network at one state."""
+
+    domain: Domain
+    frames: dict[str, Placed] = field(default_factory=dict)  # bodies and the ground
+    joints: dict[str, JointState] = field(default_factory=dict)
+    #: joints that close loops: (gap in configuration, gap in velocity), each a twist
+    gaps: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    currents: dict[str, Any] = field(default_factory=dict)
+
+    def port(self, net: NetworkBuilder, full: str) -> Placed:
+        """A port's frame."""
+        port = net.ports[full]
+        if port.component in net.parts.multiports:
+            return net.parts.multiports[port.component].frames[port.name]
+        return carried(self.frames[port.component], port, self.domain)
+
+
+def carried(frame: Placed, port: Port, domain: Domain) -> Placed:
+    """A port's frame from its component's."""
+    r = frame.R @ domain.array(port.place)
+    return Placed(frame.R @ domain.array(port.axes), frame.p + r, across_at(frame.x, r))
+
+
+def situation(
+    net: NetworkBuilder,
+    q: Any = None,
+    v: Any = None,
+    *,
+    currents: Mapping[str, Any] | None = None,
+    domain: Domain = FLOAT,
+) -> Situation:
+    """Place everything. q and v map joints to their values, or are arrays over the joints in order of connection."""
+    known_q = joint_values(net, "q", q, domain)
+    known_v = joint_values(net, "v", v, domain)
+    place = _Placing(net, Situation(domain), known_q, known_v)
+    place.walk()
+    place.close()
+    result = place.result
+    result.currents = {name: domain.const(0) if currents is None else currents.get(name, domain.const(0))
+                       for name in net.parts.motors}
+    return result
+
+
+def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) -> dict[str, Array]:
+    """{joint: array} of configurations (what "q") or of numbers along its freedoms (any other)."""
+    joints = net.parts.joints
+    if values is None:
+        return {name: domain.zeros(j.nv) for name, j in joints.items()} if what == "v" else {}
+    if isinstance(values, Mapping):
+        unknown = [name for name in values if name not in joints]
+        if unknown:
+            raise InputError(f"{what} names {unknown[0]!r}, which is no joint of {net.name!r}")
+        result = {name: domain.array(np.atleast_1d(np.asarray(x, dtype=object))) for name, x in values.items()}
+    else:
+        flat, result, start = np.asarray(values, dtype=object), {}, 0
+        for name, joint in joints.items():
+            size = joint.nq if what == "q" else joint.nv
+            if start + size > len(flat):
+                break
+            result[name] = domain.array(flat[start : start + size])
+            start += size
+        if start != len(flat):
+            raise InputError(f"{what} has {len(flat)} numbers, which end inside a joint; there are joints of "
+                             f"{', '.join(str(j.nq if what == 'q' else j.nv) for j in joints.values())}")
+    for name, array in result.items():
+        size = joints[name].nq if what == "q" else joints[name].nv
+        if array.shape != (size,):
+            raise InputError(f"{what} of joint {name!r} has shape {array.shape}, wanted ({size},)")
+    return result
+
+
+class _Placing:
+    def __init__(self, net: NetworkBuilder, result: Situation, q: dict[str, Array], v: dict[str, Array]) -> None:
+        self.net, self.result, self.q, self.v = net, result, q, v
+        self.domain = result.domain
+        zero = self.domain.zeros
+        result.frames[WORLD] = Placed(self.domain.eye(3), zero(3), zero(6))
+
+    def walk(self) -> None:
+        """Place bodies outwards from the ground and from multiports, along joints whose q is known."""
+        net, groups = self.net, Groups()
+        for name, multiport in net.parts.multiports.items():
+            for port in multiport.ports:
+                groups.join(WORLD, f"{name}.{port}")
+        self.tree = []
+        for joint in sorted(net.parts.joints.values(), key=lambda j: j.nq > 0 and j.name not in self.q):
+            if groups.join(node_of(net, joint.a), node_of(net, joint.b)):
+                self.tree.append(joint)
+        waiting = list(self.tree)
+        while waiting:
+            ready = [j for j in waiting if self._is_placed(j.a) or self._is_placed(j.b)]
+            if not ready:
+                break
+            for joint in ready:
+                self._cross(joint)
+                waiting.remove(joint)
+
+    def _is_placed(self, port: str) -> bool:
+        component = self.net.ports[port].component
+        return component in self.result.frames or component in self.net.parts.multiports
+
+    def _cross(self, joint: JointPart) -> None:
+        forward = self._is_placed(joint.a)
+        near, far = (joint.a, joint.b) if forward else (joint.b, joint.a)
+        body = self.net.ports[far].component
+        for what, table, size in (("configuration", self.q, joint.nq), ("velocity", self.v, joint.nv)):
+            if size and joint.name not in table:
+                raise InputError(f"no {what} is given for joint {joint.name!r}, and {body!r} cannot be placed without")
+        frame, domain = self.result.port(self.net, near), self.domain
+        if joint.model is None:
+            X, shift = domain.eye(3), domain.zeros(3)
+        else:
+            X, shift = joint.model.configuration(self.q[joint.name], domain=domain)
+        if forward:
+            R, p = frame.R @ X, frame.p + frame.R @ shift
+            R_b, p_b = R, p
+        else:
+            R = frame.R @ X.T
+            p = frame.p - R @ shift
+            R_b, p_b = frame.R, frame.p
+        state = self._state(joint, self.q.get(joint.name), self.v.get(joint.name), R_b)
+        relative = state.directions @ state.v
+        x_at_b = across_at(frame.x, p_b - frame.p) + (relative if forward else -relative)
+        x = across_at(x_at_b, p - p_b)
+        self._place_body(body, far, R, p, x)
+        self.result.joints[joint.name] = self._with_drift(joint, state, R_b, x_at_b[3:] if forward else frame.x[3:])
+
+    def _place_body(self, body: str, port: str, R: Array, p: Array, x: Array) -> None:
+        local, domain = self.net.ports[port], self.domain
+        R_body = R @ domain.array(local.axes).T
+        r = -(R_body @ domain.array(local.place))
+        self.result.frames[body] = Placed(R_body, p + r, across_at(x, r))
+
+    def _state(self, joint: JointPart, q: Array | None, v: Array | None, R_b: Array) -> JointState:
+        """Φ = [R H_v; R H_ω]; its drift is added once the child's turning is known."""
+        domain = self.domain
+        if joint.model is None:
+            return JointState(domain.zeros(0), domain.zeros(0), domain.zeros(6, 0), domain.zeros(6))
+        assert q is not None
+        assert v is not None
+        H = joint.model.velocity_map(q, domain=domain)
+        return JointState(q, v, np.concatenate([R_b @ H[3:], R_b @ H[:3]]), domain.zeros(6))
+
+    def _with_drift(self, joint: JointPart, state: JointState, R_b: Array, omega_b: Array) -> JointState:
+        """Φ̇ v = Ω_b Φ v + R_b Ḣ v."""
+        if joint.model is None:
+            return state
+        local = joint.model.velocity_map_rate(state.q, state.v, domain=self.domain) @ state.v
+        jump = state.directions @ state.v
+        drift = np.concatenate(
+            [R_b @ local[3:] + cross(omega_b, jump[:3]), R_b @ local[:3] + cross(omega_b, jump[3:])]
+        )
+        return JointState(state.q, state.v, state.directions, drift)
+
+    def close(self) -> None:
+        """Fit the joints that close loops, and refuse a state that leaves one open."""
+        for joint in self.net.parts.joints.values():
+            if joint.name in self.result.joints:
+                continue
+            a, b = self.result.port(self.net, joint.a), self.result.port(self.net, joint.b)
+            X, shift = a.R.T @ b.R, a.R.T @ (b.p - a.p)
+            relative = b.x - across_at(a.x, b.p - a.p)
+            V = np.concatenate([b.R.T @ relative[3:], b.R.T @ relative[:3]])
+            q, gap = self._fit(joint, X, shift)
+            if joint.model is None:
+                v, slip = self.domain.zeros(0), V
+            else:
+                H = joint.model.velocity_map(q, domain=self.domain)
+                v = self.domain.solve(H.T @ H, H.T @ V)
+                slip = V - H @ v
+            self.result.gaps[joint.name] = (gap, slip)
+            state = self._state(joint, q, v, b.R)
+            self.result.joints[joint.name] = self._with_drift(joint, state, b.R, b.x[3:])
+        if self.domain is FLOAT:
+            self._refuse_open_loops()
+
+    def _fit(self, joint: JointPart, X: Array, shift: Array) -> tuple[Array, Array]:
+        """(q, gap): the joint's configuration nearest to the pose between its ports, and the twist that is left."""
+        given = self.q.get(joint.name)
+        if self.domain is not FLOAT:
+            if joint.model is not None and given is None and joint.model.constant_map is None:
+                raise InputError(f"joint {joint.name!r} closes a loop; in symbols its configuration must be given")
+            neutral = np.zeros(0) if joint.model is None else joint.model.neutral()
+            return (self.domain.array(neutral) if given is None else given), self.domain.zeros(6)
+        if joint.model is None:
+            return np.zeros(0), twist_log(X, shift)
+        return fit_configuration(joint, X, shift, given)
+
+    def _refuse_open_loops(self) -> None:
+        size = max([1e-3, *(float(np.abs(f.p).max()) for f in self.result.frames.values())])
+        speed = max([1.0, *(float(np.abs(f.x).max()) for f in self.result.frames.values())])
+        for name, (gap, slip) in self.result.gaps.items():
+            kinds = ((gap, max(size, 1.0), "configuration", ""), (slip, speed, "velocity", "/s"))
+            for twist, scale, noun, unit in kinds:
+                if np.abs(twist).max() > LOOP_TOLERANCE * scale:
+                    raise InputError(
+                        f"the {noun} does not satisfy the loop that joint {name!r} closes ({self._loop(name)}): "
+                        f"it is off by {np.linalg.norm(twist[3:]):.3g} m{unit} and "
+                        f"{np.linalg.norm(twist[:3]):.3g} rad{unit}"
+                    )
+
+    def _loop(self, name: str) -> str:
+        import networkx as nx
+
+        graph = nx.Graph()
+        for joint in self.tree:
+            graph.add_edge(node_of(self.net, joint.a), node_of(self.net, joint.b))
+        joint = self.net.parts.joints[name]
+        ends = node_of(self.net, joint.a), node_of(self.net, joint.b)
+        if not all(graph.has_node(x) for x in ends) or not nx.has_path(graph, *ends):
+            return " - ".join(ends)
+        path = nx.shortest_path(graph, *ends)
+        return " - ".join([*path, path[0]])
+
+
+def fit_configuration(joint: JointPart, X: Array, shift: Array, start: Array | None = None) -> tuple[Array, Array]:
+    """(q, gap) with X(q) nearest to the pose (X, shift): Gauss-Newton on the joint's manifold, from several starts."""
+    assert joint.model is not None
+    model, rng = joint.model, np.random.default_rng(0)
+    starts = [model.neutral() if start is None else start, *(model.random(rng) for _ in range(5))]
+    best: tuple[Array, Array] | None = None
+    for q in starts:
+        for _ in range(40):
+            gap = _gap(model, q, X, shift)
+            step = np.linalg.lstsq(model.velocity_map(q), gap, rcond=None)[0]
+            if np.abs(step).max(initial=0.0) < 1e-15:
+                break
+            q = model.integrate(q, step)
+        gap = _gap(model, q, X, shift)
+        if best is None or np.linalg.norm(gap) < np.linalg.norm(best[1]):
+            best = (q, gap)
+        if np.linalg.norm(best[1]) < 1e-10:
+            break
+    assert best is not None
+    return best
+
+
+def _gap(model: Any, q: Array, X: Array, shift: Array) -> Array:
+    R, p = model.configuration(q)
+    return twist_log(R.T @ X, R.T @ (shift - p))
+
+
+__all__ = [
+    "LOOP_TOLERANCE",
+    "JointState",
+    "Placed",
+    "Situation",
+    "fit_configuration",
+    "joint_values",
+    "situation",
+]

@@ -1,0 +1,284 @@
+"""The system equations: circuits and cut-sets substituted into the terminal equations of all components.
+
+Unknown are the rates of the across variables of the tree branches, the through variables of the chords, and the joint
+accelerations; circuits and cut-sets give the rest, x_C = Q_Cᵀ x_T and y_T = −Q_C y_C (electrical edges: voltages and
+currents themselves). The terminal equations are then as many as the unknowns:
+
+    body, port p      ẋ_p − K_pᵀ ẋ_G = K̇_pᵀ x_G
+    body, G           P_G ẋ_G − Σ K_p y_p − y_G = −Q_G x_G − u_G                                    (14)
+    joint             ẋ − Φ a = Φ̇ v,   and for each freedom   −Φᵀ y + armature a − motors = tau + passive
+                      or, for a velocity driver,   a given
+    spring, force     y = what the state or the driver says
+    multiport         ẋ − A y = b
+    electrical        voltage, current, or u − R i = k N v for a winding
+
+A joint's through variable acts on the joint at port b; minus it is the joint's wrench on the child.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.domains import Array, Domain
+from polybody.algebra.rotations import cross
+from polybody.formulations.network.graph import SystemGraph
+from polybody.formulations.network.parts import CENTRE, RigidBody
+from polybody.formulations.network.situation import Situation
+from polybody.formulations.network.terminals import active_port, lever, swapped
+from polybody.mechanism.forces import spring_gradient
+
+if TYPE_CHECKING:
+    from polybody.formulations.network.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is given: joint forces, accelerations of driven joints, wrenches of drivers, sources, opened ports."""
+
+    forces: dict[str, Array] = field(default_factory=dict)
+    accelerations: dict[str, Array] = field(default_factory=dict)
+    wrenches: dict[str, Array] = field(default_factory=dict)
+    sources: dict[str, Any] = field(default_factory=dict)
+    #: edges whose terminal equations give way to inputs: {edge: "through" | "across"}
+    opened: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Tableau:
+    """A z = B: the last column of B is what is given, the first ones are the inputs at opened ports."""
+
+    net: Network
+    graph: SystemGraph
+    state: Situation
+    problem: Problem
+    domain: Domain
+
+    def __post_init__(self) -> None:
+        self.edge = {e.name: i for i, e in enumerate(self.graph.edges)}
+        self.columns: dict[tuple[str, str], slice] = {}
+        n = 0
+        in_tree = set(self.graph.tree)
+        for i, e in enumerate(self.graph.edges):
+            self.columns[("across" if i in in_tree else "through", e.name)] = slice(n, n + e.size)
+            n += e.size
+        for joint in self.net.parts.joints.values():
+            self.columns[("a", joint.name)] = slice(n, n + joint.nv)
+            n += joint.nv
+        self.size = n
+        self.inputs = {name: slice(6 * k, 6 * k + 6) for k, name in enumerate(self.problem.opened)}
+        self.width = 6 * len(self.inputs) + 1
+        self.A, self.B = self.domain.zeros(n, n), self.domain.zeros(n, self.width)
+        self.labels: list[str] = []
+        self._Q = self.graph.cutset_chords
+        self._branch = {e: k for k, e in enumerate(self.graph.tree)}
+        self._chord = {e: k for k, e in enumerate(self.graph.cotree)}
+        self._assemble()
+
+    # -- across and through of any edge, by circuits and cut-sets --------------------------------------------------
+
+    def _terms(self, kind: str, name: str) -> list[tuple[slice, int]]:
+        """[(columns of an unknown, ±1)]: the across rate or the through variable of an edge."""
+        if (kind, name) in self.columns:
+            return [(self.columns[(kind, name)], 1)]
+        i = self.edge[name]
+        if kind == "across":
+            entries = self._Q[:, self._chord[i]]
+            return [(self.columns[("across", self.graph.edges[self.graph.tree[k]].name)], int(entries[k]))
+                    for k in np.flatnonzero(entries)]
+        entries = self._Q[self._branch[i]]
+        return [(self.columns[("through", self.graph.edges[self.graph.cotree[k]].name)], -int(entries[k]))
+                for k in np.flatnonzero(entries)]
+
+    def read(self, kind: str, name: str, z: Array) -> Array:
+        """The across rate or through variable of an edge in a solution."""
+        total = self.domain.zeros(self.graph.edges[self.edge[name]].size, *z.shape[1:])
+        for columns, sign in self._terms(kind, name):
+            total = total + (z[columns] if sign > 0 else -z[columns])
+        return total
+
+    def _rows(self, label: str, count: int) -> slice:
+        start = len(self.labels)
+        self.labels += [label] * count
+        return slice(start, start + count)
+
+    def _add(self, rows: slice, kind: str, name: str, matrix: Array) -> None:
+        """A[rows] += matrix · (across rate or through of an edge)."""
+        for columns, sign in self._terms(kind, name):
+            self.A[rows, columns] = self.A[rows, columns] + (matrix if sign > 0 else -matrix)
+
+    def _give(self, rows: slice, value: Array) -> None:
+        self.B[rows, -1] = self.B[rows, -1] + value
+
+    # -- terminal equations ----------------------------------------------------------------------------------------
+
+    def _assemble(self) -> None:
+        net = self.net
+        for body in net.parts.bodies.values():
+            self._body(body)
+        for name in net.parts.joints:
+            self._open(name) if name in self.problem.opened else self._joint(name)
+        for name in net.parts.springs:
+            self._through_given(name, self._spring_wrench(name))
+        for name, driver in net.parts.forces.items():
+            if name in self.problem.opened:
+                self._open(name)
+            else:
+                given = self.problem.wrenches.get(name, driver.wrench)
+                self._through_given(name, swapped(self.domain.array(given)))
+        for name, multiport in net.parts.multiports.items():
+            self._multiport(name, multiport)
+        self._electrical()
+        assert len(self.labels) == self.size, "as many equations as unknowns"
+
+    def _body(self, body: RigidBody) -> None:
+        domain, frame = self.domain, self.state.frames[body.name]
+        eye = domain.eye(6)
+        centre = self.state.port(self.net, f"{body.name}.{CENTRE}")
+        omega, v_G = centre.x[3:], centre.x[:3]
+        J = frame.R @ domain.array(body.inertia) @ frame.R.T
+        mass = domain.array([body.mass])[0]
+        kinetic = active_port(mass, J, omega, domain.array(self.net.gravity), domain=domain)
+        rows = self._rows(body.name, 6)
+        self._add(rows, "across", f"{body.name}.{CENTRE}", kinetic.P)
+        self._add(rows, "through", f"{body.name}.{CENTRE}", -eye)
+        self._give(rows, -(kinetic.Q @ centre.x) - kinetic.u)
+        for port in body.ports.values():
+            if port.name == CENTRE:
+                continue
+            place, velocity = self._port_point(port.full)
+            K = lever(place - centre.p, domain=domain)
+            self._add(rows, "through", port.full, -K)
+            here = self._rows(body.name, 6)
+            self._add(here, "across", port.full, eye)
+            self._add(here, "across", f"{body.name}.{CENTRE}", -K.T)
+            self._give(here, np.concatenate([cross(omega, velocity - v_G), domain.zeros(3)]))
+
+    def _port_point(self, full: str) -> tuple[Array, Array]:
+        """Where a port is and how fast that place moves: port a of a joint is where port b is."""
+        user = self.net.connections.get(full)
+        joint = self.net.parts.joints.get(user) if user is not None else None
+        placed = self.state.port(self.net, joint.b if joint is not None and joint.a == full else full)
+        return placed.p, placed.x[:3]
+
+    def _joint(self, name: str) -> None:
+        joint, state, domain = self.net.parts.joints[name], self.state.joints[name], self.domain
+        rows = self._rows(name, 6)
+        self._add(rows, "across", name, domain.eye(6))
+        self._give(rows, state.drift + self._multiport_slide(name))
+        if not joint.nv:
+            return
+        a = self.columns[("a", name)]
+        self.A[rows, a] = -state.directions
+        here = self._rows(name, joint.nv)
+        if name in self.problem.accelerations:
+            self.A[here, a] = domain.eye(joint.nv)
+            self._give(here, self.problem.accelerations[name])
+            return
+        self._add(here, "through", name, -state.directions.T)
+        self.A[here, a] = domain.array(joint.armature)
+        self._give(here, self.joint_force(name))
+        self._motors(name, here, a)
+
+    def joint_force(self, name: str) -> Array:
+        """tau + passive, nv numbers."""
+        joint, state, domain = self.net.parts.joints[name], self.state.joints[name], self.domain
+        force = self.problem.forces.get(name, domain.zeros(joint.nv))
+        if joint.stiffness.any():
+            force = force - spring_gradient(joint, state.q, domain=domain)
+        if joint.damping.any():
+            force = force - domain.array(joint.damping) @ state.v
+        return force
+
+    def _motors(self, name: str, rows: slice, a: slice) -> None:
+        """Couplings of other joints' rotors, and the torque of windings on this joint."""
+        domain = self.domain
+        for (one, other), block in self.net.rotor_couplings.items():
+            if one == name:
+                self.A[rows, self.columns[("a", other)]] = domain.array(block)
+        for motor in self.net.parts.motors.values():
+            if motor.joint != name:
+                continue
+            k, N, inertia = domain.array([motor.constant, motor.gear, motor.inertia])
+            row, column = rows.start + motor.coordinate, a.start + motor.coordinate
+            self.A[row, column] = self.A[row, column] + N * N * inertia
+            self._add(slice(row, row + 1), "through", motor.name, domain.array([[-(k * N)]]))
+
+    def _multiport_slide(self, name: str) -> Array:
+        """Port a of a multiport is a point of its body: where the joint slides, its place lacks ω_a × (v_b − v_a)."""
+        joint = self.net.parts.joints[name]
+        if self.net.ports[joint.a].component not in self.net.parts.multiports:
+            return self.domain.zeros(6)
+        self.net.refuse_sliding_multiport(joint, self.state)
+        a, b = self.state.port(self.net, joint.a), self.state.port(self.net, joint.b)
+        return np.concatenate([cross(a.x[3:], b.x[:3] - a.x[:3]), self.domain.zeros(3)])
+
+    def _open(self, name: str) -> None:
+        """An opened edge: its across rate or its through variable (on the outside, so with minus) is an input."""
+        rows, kind = self._rows(name, 6), self.problem.opened[name]
+        eye = self.domain.eye(6)
+        self._add(rows, kind, name, eye)
+        self.B[rows, self.inputs[name]] = eye if kind == "across" else -eye
+        joint = self.net.parts.joints.get(name)
+        if joint is not None and joint.nv:
+            here = self._rows(name, joint.nv)
+            self.A[here, self.columns[("a", name)]] = self.domain.eye(joint.nv)
+
+    def _through_given(self, name: str, on_head: Array) -> None:
+        rows = self._rows(name, 6)
+        self._add(rows, "through", name, self.domain.eye(6))
+        self._give(rows, -on_head)
+
+    def _spring_wrench(self, name: str) -> Array:
+        """What the spring exerts on port b."""
+        spring, domain = self.net.parts.springs[name], self.domain
+        a, b = self.state.port(self.net, spring.a), self.state.port(self.net, spring.b)
+        k, length0, c = domain.array([spring.stiffness, spring.length, spring.damping])
+        line = b.p - a.p
+        if domain.is_zero(length0) and domain.is_zero(c):
+            force = -(line * k)
+        else:
+            length = domain.sqrt(line @ line)
+            u = line / length
+            force = -(u * ((length - length0) * k + (u @ (b.x[:3] - a.x[:3])) * c))
+        return np.concatenate([force, domain.zeros(3)])
+
+    def _multiport(self, name: str, multiport: Any) -> None:
+        for i, port in enumerate(multiport.ports):
+            rows = self._rows(name, 6)
+            self._add(rows, "across", f"{name}.{port}", self.domain.eye(6))
+            self._give(rows, self.domain.array(multiport.b[6 * i : 6 * i + 6]))
+            for j, other in enumerate(multiport.ports):
+                block = multiport.A[6 * i : 6 * i + 6, 6 * j : 6 * j + 6]
+                self._add(rows, "through", f"{name}.{other}", -self.domain.array(block))
+
+    def _electrical(self) -> None:
+        domain, one = self.domain, self.domain.array([[1]])
+        for part in self.net.parts.electric.values():
+            row = self._rows(part.name, 1)
+            value = domain.array([self.problem.sources.get(part.name, part.value)])
+            if part.kind == "resistor":
+                self._add(row, "across", part.name, one)
+                self._add(row, "through", part.name, -value.reshape(1, 1))
+            else:
+                self._add(row, "across" if part.kind == "voltage" else "through", part.name, one)
+                self._give(row, value)
+        for motor in self.net.parts.motors.values():
+            row = self._rows(motor.name, 1)
+            self._add(row, "through", motor.name, one if motor.inductance != 0 else -domain.array([[motor.resistance]]))
+            if motor.inductance != 0:
+                self._give(row, domain.array([self.state.currents[motor.name]]))
+            else:
+                self._add(row, "across", motor.name, one)
+                self._give(row, self.back_voltage(motor.name))
+
+    def back_voltage(self, name: str) -> Array:
+        """k N v of a motor."""
+        motor = self.net.parts.motors[name]
+        k, N = self.domain.array([motor.constant, motor.gear])
+        return self.domain.array([k * N * self.state.joints[motor.joint].v[motor.coordinate]])
+
+
+__all__ = ["Problem", "Tableau"]

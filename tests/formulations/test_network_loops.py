@@ -1,0 +1,174 @@
+"""Closed chains as networks, without cutting, against Lagrange multipliers in absolute coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from oracles.planar_linkages import five_bar, four_bar
+from polybody.description.records import Body, Description, Joint, Loop, frozen_array
+from polybody.errors import InputError
+from polybody.formulations.network import Network, network_of
+from polybody.mechanism import mechanism_from
+
+CASES = {"four-bar": (four_bar, {0: 1.3}, {0: 2.0}), "five-bar": (five_bar, {0: 1.3, 3: -0.8}, {0: 2.0, 4: -1.5})}
+
+
+def point(p):
+    return (float(p[0]), float(p[1]), 0.0)
+
+
+def as_network(linkage) -> Network:
+    """Bodies with a port for every pin, joined by revolute joints: no joint is special."""
+    net = Network("linkage", gravity=(*linkage.gravity, 0.0))
+    ports = [{} for _ in linkage.bodies]
+    for k, (i, s, j, t) in enumerate(linkage.pins):
+        for body, place in ((i, s), (j, t)):
+            if body < 0:
+                net.ground({f"p{k}": point(place)})
+            else:
+                ports[body][f"p{k}"] = point(place)
+    for b, (mass, inertia, com) in enumerate(linkage.bodies):
+        net.body(f"link{b}", mass, point(com), (0.01, 0.01, inertia), ports=ports[b])
+    for k, (i, _, j, _) in enumerate(linkage.pins):
+        names = ["world" if b < 0 else f"link{b}" for b in (i, j)]
+        net.joint(f"pin{k}", "revolute", f"{names[0]}.p{k}", f"{names[1]}.p{k}")
+    return net
+
+
+def joint_values(linkage, values):
+    """Relative angles (or rates) of all pins from absolute ones."""
+    return {f"pin{k}": values[j] - (values[i] if i >= 0 else 0.0) for k, (i, _, j, _) in enumerate(linkage.pins)}
+
+
+def state(name):
+    make, rates, torques = CASES[name]
+    linkage, guess, fixed = make()
+    angles = linkage.assemble(guess, fixed)
+    speeds = linkage.rates(angles, rates)
+    return linkage, angles, speeds, torques
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_accelerations_and_pin_forces_equal_lagrange_multipliers(name):
+    linkage, angles, speeds, torques = state(name)
+    accelerations, pins = linkage.solve(angles, speeds, torques)
+    net = as_network(linkage)
+    answer = net.solve(
+        joint_values(linkage, angles), joint_values(linkage, speeds[2::3]),
+        forces={f"pin{k}": moment for k, moment in torques.items()},
+    )
+    expected = joint_values(linkage, accelerations[2::3])
+    for pin, value in expected.items():
+        np.testing.assert_allclose(answer.accelerations[pin], value, rtol=1e-9, atol=1e-9)
+    for k, force in enumerate(pins):
+        np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
+        assert not answer.indeterminate[f"pin{k}"][3:5].any()
+    assert answer.redundant == 3  # a planar loop of spatial pins holds its plane three times over
+    assert any(answer.indeterminate[f"pin{k}"][[0, 1, 5]].any() for k in range(len(pins)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_inverse_problem_gives_back_the_torques_of_the_forward_problem(name):
+    linkage, angles, speeds, torques = state(name)
+    accelerations, pins = linkage.solve(angles, speeds, torques)
+    net = as_network(linkage)
+    drivers = {f"pin{k}": joint_values(linkage, accelerations[2::3])[f"pin{k}"] for k in torques}
+    answer = net.solve(joint_values(linkage, angles), joint_values(linkage, speeds[2::3]), accelerations=drivers)
+    for k, moment in torques.items():
+        np.testing.assert_allclose(answer.forces[f"pin{k}"], moment, rtol=1e-9)
+    for k, force in enumerate(pins):
+        np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
+
+
+def test_five_bar_with_one_motion_and_one_torque_given_is_the_same_motion():
+    linkage, angles, speeds, torques = state("five-bar")
+    accelerations, _ = linkage.solve(angles, speeds, torques)
+    relative = joint_values(linkage, accelerations[2::3])
+    answer = as_network(linkage).solve(
+        joint_values(linkage, angles), joint_values(linkage, speeds[2::3]),
+        forces={"pin4": torques[4]}, accelerations={"pin0": relative["pin0"]},
+    )
+    np.testing.assert_allclose(answer.forces["pin0"], torques[0], rtol=1e-9)
+    for pin, value in relative.items():
+        np.testing.assert_allclose(answer.accelerations[pin], value, rtol=1e-9, atol=1e-9)
+
+
+def as_mechanism(linkage):
+    """The four-bar as a description whose last pin but one is a loop's cut joint."""
+    def origin(p):
+        T = np.eye(4)
+        T[:2, 3] = p
+        return frozen_array(T)
+
+    bodies = tuple(Body(f"link{b}", m, frozen_array(point(c)), frozen_array(np.diag([0.01, 0.01, I])))
+                   for b, (m, I, c) in enumerate(linkage.bodies))
+    joints, loops = [], []
+    for k, (i, s, j, t) in enumerate(linkage.pins):
+        a = "world" if i < 0 else f"link{i}"
+        if np.any(t):
+            loops.append(Loop(f"pin{k}", "revolute", a, f"link{j}", origin(s), origin(t)))
+        else:
+            joints.append(Joint(f"pin{k}", "revolute", a, f"link{j}", origin(s)))
+    return mechanism_from(Description("linkage", frozen_array((*linkage.gravity, 0.0)), bodies, tuple(joints),
+                                      loops=tuple(loops)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_network_of_a_mechanism_solves_its_loops_without_cutting(name):
+    linkage, angles, speeds, torques = state(name)
+    accelerations, pins = linkage.solve(angles, speeds, torques)
+    mechanism = as_mechanism(linkage)
+    tree = [joint.name for joint in mechanism.joints]
+    assert mechanism.closures
+    q, v = (np.array([joint_values(linkage, x)[n] for n in tree]) for x in (angles, speeds[2::3]))
+    tau = np.array([torques.get(int(n[3:]), 0.0) for n in tree])
+    answer = network_of(mechanism).solve(q, v, forces=tau)
+    for k, force in enumerate(pins):
+        np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            answer.accelerations[f"pin{k}"], joint_values(linkage, accelerations[2::3])[f"pin{k}"], rtol=1e-9, atol=1e-9
+        )
+
+
+def test_state_off_the_loop_is_refused_with_its_distance_and_its_loop():
+    linkage, angles, speeds, _ = state("four-bar")
+    net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
+    del q["pin3"]
+    q["pin0"] += 1e-3
+    with pytest.raises(InputError, match=r"configuration .* loop that joint 'pin3' closes .*link2.*off by .* m and"):
+        net.solve(q, v)
+    q["pin0"] -= 1e-3
+    v["pin1"] += 0.1
+    with pytest.raises(InputError, match=r"velocity .* joint 'pin3' .*m/s and .*rad/s"):
+        net.solve(q, v)
+
+
+def test_two_velocity_drivers_of_a_one_freedom_loop_are_over_driven():
+    linkage, angles, speeds, _ = state("four-bar")
+    net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
+    with pytest.raises(InputError, match=r"over-driven: the velocity drivers 'pin0', 'pin3' ask for incompatible"):
+        net.solve(q, v, accelerations={"pin0": 1.0, "pin3": 40.0})
+
+
+def test_spring_across_a_loop_pulls_as_its_length_says():
+    linkage, angles, speeds, _ = state("four-bar")
+    net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
+    frames, _ = linkage.frames(angles)
+    bare = net.solve(q, v)
+    net.ground(hook=(0.5, -0.4, 0.0))
+    net.spring("spring", "world.hook", "link1.G", stiffness=80.0, length=0.2)
+    com = frames[1] + np.array(
+        [[np.cos(angles[1]), -np.sin(angles[1])], [np.sin(angles[1]), np.cos(angles[1])]]
+    ) @ linkage.bodies[1][2]
+    line = com - np.array([0.5, -0.4])
+    pull = -80.0 * (np.linalg.norm(line) - 0.2) * line / np.linalg.norm(line)
+    M = np.zeros(9)
+    M[3:5] = pull
+    # the same pull as extra gravity on link1 in the oracle
+    C = linkage.jacobian(angles)
+    masses = np.concatenate([[m, m, i] for m, i, _ in linkage.bodies])
+    K = np.block([[np.diag(masses), C.T], [C, np.zeros((len(C), len(C)))]])
+    change = np.linalg.solve(K, np.concatenate([M, np.zeros(len(C))]))
+    answer = net.solve(q, v)
+    np.testing.assert_allclose(answer.accelerations["pin0"] - bare.accelerations["pin0"], change[2], rtol=1e-9)
