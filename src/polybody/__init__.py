@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from polybody.errors import InputError as InputError
     from polybody.errors import PolybodyError as PolybodyError
     from polybody.errors import PolybodyWarning as PolybodyWarning
+    from polybody.formulations.network import Network as Network
     from polybody.mechanism.maps import joint_kinematics as joint_kinematics
     from polybody.model.load import from_dh as from_dh
     from polybody.model.load import load as load
@@ -39,6 +40,7 @@ _WHERE = {
     "InputError": "polybody.errors",
     "Joints": "polybody.analysis.coordinates.sets",
     "Model": "polybody.model.model",
+    "Network": "polybody.formulations.network",
     "Orientation": "polybody.analysis.coordinates.sets",
     "PolybodyError": "polybody.errors",
     "PolybodyWarning": "polybody.errors",

@@ -172,7 +172,7 @@ def pendulum(**joint):
 def test_motor_winding_is_a_branch_of_the_network():
     """u = R i + k N ω and (J + N² J_r) a = k N i − gravity torque, solved together."""
     net, angle, speed = pendulum(), 0.4, 1.5
-    net.motor("motor", "hinge", ("p", "n"), constant=0.05, gear=80, resistance=1.2, inertia=3e-5)
+    net.motor("motor", "hinge", ("p", "n"), torque_constant=0.05, gear=80, resistance=1.2, rotor_inertia=3e-5)
     net.voltage("battery", "p", "n", 24.0)
     answer = net.solve({"hinge": angle}, {"hinge": speed})
     i = (24.0 - 0.05 * 80 * speed) / 1.2
@@ -185,13 +185,40 @@ def test_motor_winding_is_a_branch_of_the_network():
 
 def test_winding_with_inductance_keeps_its_current_and_tells_its_rate():
     net = pendulum()
-    net.motor("motor", "hinge", ("p", "n"), constant=0.05, gear=80, resistance=1.2, inductance=2e-3)
+    net.motor("motor", "hinge", ("p", "n"), torque_constant=0.05, gear=80, resistance=1.2, inductance=2e-3)
     net.resistor("cable", "s", "p", 0.3)
     net.voltage("battery", "s", "n", 24.0)
     answer = net.solve({"hinge": 0.0}, {"hinge": 1.5}, currents={"motor": 3.0})
     np.testing.assert_allclose(answer.current_rates["motor"], (24 - 1.5 * 3 - 0.05 * 80 * 1.5) / 2e-3, rtol=1e-12)
     J = 0.05 + 2 * 0.4**2
     np.testing.assert_allclose(answer.accelerations["hinge"], (0.05 * 80 * 3 - 2 * 9.81 * 0.4) / J, rtol=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_motors_of_the_mechanism_are_branches_of_its_network(seed):
+    """Against the states of the motor-driven model: gears, transmissions, rotors, bearings, back-EMF."""
+    from polybody.analysis.motors import motor_dynamics
+    from polybody.model import Model
+
+    mechanism, q, v, _, rng = tree(seed, 5, kinds=("revolute", "prismatic", "screw", "universal"), motors=0.9)
+    motors = mechanism.motors
+    assert len(motors) >= 1
+    currents, volts = rng.normal(size=(2, len(motors)))
+    tau = rng.normal(size=mechanism.nv)
+    a, rates = motor_dynamics(Model(mechanism), q, v, currents, volts, tau)
+    net = network_of(mechanism, powered=True)
+    answer = net.solve(
+        q, v, forces=tau, currents=dict(zip(motors.names, currents, strict=True)),
+        sources={f"{name} supply": u for name, u in zip(motors.names, volts, strict=True)},
+    )
+    for joint in mechanism.joints:
+        np.testing.assert_allclose(answer.accelerations[joint.name], a[joint.v], atol=1e-9 * scale(a))
+    np.testing.assert_allclose([answer.current_rates[name] for name in motors.names], rates, atol=1e-9 * scale(rates))
+    drivers = {j.name: a[j.v] for j in mechanism.joints}
+    back = network_of(mechanism).solve(q, v, accelerations=drivers)  # windings open: what drivers alone must exert
+    expected = denoc.inverse_dynamics(mechanism, q, v, a)
+    for joint in mechanism.joints:
+        np.testing.assert_allclose(back.forces[joint.name], expected[joint.v], atol=1e-9 * scale(expected))
 
 
 def test_joint_spring_damper_and_point_damper_act_as_they_should():

@@ -143,18 +143,45 @@ class NetworkBuilder:
         self.parts.forces[name] = ForceDriver(name, a, b, value)
 
     def motor(
-        self, name: str, joint: str, nodes: tuple[str, str], *, constant: Any, resistance: Any = 0, gear: Any = 1,
-        inductance: Any = 0, inertia: Any = 0, coordinate: int = 0,
+        self,
+        name: str,
+        joint: str,
+        nodes: tuple[str, str] | None = None,
+        *,
+        torque_constant: Any,
+        speed_constant: Any = None,
+        resistance: Any = 0,
+        inductance: Any = 0,
+        rotor_inertia: Any = 0,
+        damping: Any = 0,
+        gear: Any = 1,
+        coordinate: int = 0,
     ) -> None:
-        """A motor on a joint; its winding lies between two electrical nodes."""
+        """A motor on one coordinate of a joint, as `pb.Builder.motor`; its winding lies between two electrical nodes.
+
+        Without `speed_constant` it equals the torque constant; without `nodes` the winding is open, and the motor adds
+        only its rotor and its bearing.
+        """
         if joint not in self.parts.joints:
             raise InputError(f"motor {name!r} is on joint {joint!r}, {_unknown(joint, self.parts.joints)}")
-        if not 0 <= coordinate < self.parts.joints[joint].nv:
-            raise InputError(f"motor {name!r}: joint {joint!r} has no coordinate {coordinate}")
-        self._new_name(name)
-        self.parts.motors[name] = MotorPart(
-            name, joint, coordinate, constant, gear, resistance, inductance, inertia, nodes[0], nodes[1]
-        )
+        size = self.parts.joints[joint].nv
+        if not 0 <= coordinate < size:
+            raise InputError(f"motor {name!r}: joint {joint!r} has {size} coordinates, so no coordinate {coordinate}")
+        speeds = np.zeros(size, dtype=object)
+        speeds[coordinate] = gear
+        emf = torque_constant if speed_constant is None else speed_constant
+        plus, minus = nodes if nodes is not None else (None, None)
+        self.add_motor(MotorPart(name, {joint: as_array(speeds)}, torque_constant, emf, resistance, inductance,
+                                 rotor_inertia, damping, plus, minus))
+
+    def add_motor(self, motor: MotorPart) -> None:
+        """A motor that may turn with several joints."""
+        if motor.plus is not None and motor.plus == motor.minus:
+            raise InputError(f"motor {motor.name!r} has both ends of its winding at node {motor.plus!r}")
+        if motor.plus is not None and bool(motor.inductance == 0) and bool(motor.resistance == 0):
+            raise InputError(f"motor {motor.name!r} has neither resistance nor inductance; its current has no bound")
+        self._new_name(motor.name)
+        self.parts.motors[motor.name] = motor
 
     def voltage(self, name: str, plus: str, minus: str, volts: Any = 0) -> None:
         """A voltage source (across driver)."""

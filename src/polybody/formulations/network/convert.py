@@ -6,17 +6,18 @@ import numpy as np
 
 from polybody.algebra.spatial import pose
 from polybody.formulations.network.network import Network
-from polybody.formulations.network.parts import WORLD
+from polybody.formulations.network.parts import WORLD, MotorPart
 from polybody.mechanism.joints import ReversedJoint
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 Array = np.ndarray
 
 
-def network_of(mechanism: Mechanism) -> Network:
+def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
     """The network of a mechanism: its tree joints first, in their order, then its loops.
 
     So arrays q and v of the mechanism serve as the network's. Joints go from the parent of their record to its child.
+    `powered` connects the winding of each motor to a voltage source named `MOTOR supply`; else windings are open.
     """
     net = Network(mechanism.name, mechanism.gravity)
     places = _places(mechanism)
@@ -26,11 +27,7 @@ def network_of(mechanism: Mechanism) -> Network:
         net.body(_name(mechanism, body.index), body.mass, body.com, body.inertia, ports=own)
     for joint in mechanism.joints:
         _add_joint(net, mechanism, joint)
-    for one in mechanism.joints:
-        for other in mechanism.joints:
-            block = mechanism.armature[one.v, other.v]
-            if one is not other and block.any():
-                net.rotor_couplings[(one.name, other.name)] = block
+    _add_motors(net, mechanism, powered)
     for closure in mechanism.closures:
         ends = (f"{_name(mechanism, closure.a.body)}.{closure.name}:a",
                 f"{_name(mechanism, closure.b.body)}.{closure.name}:b")
@@ -71,10 +68,24 @@ def _add_joint(net: Network, mechanism: Mechanism, joint: TreeJoint) -> None:
     inner, outer = _name(mechanism, joint.parent), _name(mechanism, joint.index)
     a, b = (outer, inner) if joint.reversed else (inner, outer)
     model = joint.model.joint if isinstance(joint.model, ReversedJoint) else joint.model
+    own = (mechanism.armature - mechanism.motors.reflected_inertia)[joint.v, joint.v]  # rotors come with their motors
     net.joint(
         joint.name, joint.kind, f"{a}.{joint.name}:a", f"{b}.{joint.name}:b", model=model, stiffness=joint.stiffness,
-        damping=joint.damping, rest=joint.rest, armature=mechanism.armature[joint.v, joint.v],
+        damping=joint.damping, rest=joint.rest, armature=own,
     )
+
+
+def _add_motors(net: Network, mechanism: Mechanism, powered: bool) -> None:
+    motors = mechanism.motors
+    for k, name in enumerate(motors.names):
+        speeds = {j.name: motors.speeds[k, j.v] for j in mechanism.joints if motors.speeds[k, j.v].any()}
+        label = f"{name} (motor)" if name in net.parts.names() else name
+        nodes = (f"{label}+", f"{label}-") if powered else (None, None)
+        record = mechanism.description.motors[k]
+        net.add_motor(MotorPart(label, speeds, record.torque_constant, record.speed_constant, record.resistance,
+                                record.inductance, record.rotor_inertia, record.damping, *nodes))
+        if nodes[0] is not None and nodes[1] is not None:
+            net.voltage(f"{label} supply", nodes[0], nodes[1])
 
 
 __all__ = ["network_of"]

@@ -153,7 +153,9 @@ def _mechanical_edges(net: NetworkBuilder, moving: set[str]) -> list[Edge]:
 def _electrical_edges(net: NetworkBuilder) -> list[Edge]:
     kinds = {"voltage": "voltage", "current": "current", "resistor": "electric"}
     edges = [Edge(p.name, p.minus, p.plus, kinds[p.kind], p.name, 1) for p in net.parts.electric.values()]
-    for motor in net.parts.motors.values():
+    for motor in net.parts.windings().values():
+        assert motor.plus is not None
+        assert motor.minus is not None
         # an inductor's current is part of the state: like a current source it belongs in the co-tree
         kind = "current" if _nonzero(motor.inductance) else "electric"
         edges.append(Edge(motor.name, motor.minus, motor.plus, kind, motor.name, 1))

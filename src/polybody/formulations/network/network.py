@@ -22,11 +22,6 @@ from polybody.formulations.network.tableau import Problem, Tableau
 class Network(NetworkBuilder):
     """Rigid bodies, joints, springs, drivers and motors, connected at ports, open or closed."""
 
-    def __init__(self, name: str = "network", gravity: Any = (0.0, 0.0, -9.81)) -> None:
-        super().__init__(name, gravity)
-        #: rotors shared by two joints: {(joint, other): nv×nv block of the armature}
-        self.rotor_couplings: dict[tuple[str, str], Array] = {}
-
     def graph(self, driven: Sequence[str] = ()) -> SystemGraph:
         """The system graph with its formulation tree; joints in `driven` are velocity drivers."""
         return system_graph(self, driven)
@@ -132,7 +127,7 @@ class Network(NetworkBuilder):
         """The same parts, with a driver at each free port."""
         copy = Network(self.name, self.gravity)
         copy.parts, copy.ports = _copied(self.parts), dict(self.ports)
-        copy.connections, copy.rotor_couplings = dict(self.connections), self.rotor_couplings
+        copy.connections = dict(self.connections)
         for port in ports:
             if port in self.parts.joints:
                 continue

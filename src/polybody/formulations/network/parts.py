@@ -128,21 +128,21 @@ class ElectricPart:
 
 @dataclass(frozen=True, eq=False)
 class MotorPart:
-    """A motor on one coordinate of a joint; its winding is a branch of the electrical graph.
+    """A motor whose shaft turns with E v; its winding is a branch of the electrical graph, or open where plus is None.
 
-    u = R i + L di/dt + k N v,   tau = k N i − N² J a,   N the gear (motor speed over joint speed).
+    u = R i + L di/dt + K_e E v,   tau = Eᵀ (K_t i − J E a − B E v);   a gear on one joint is E = N.
     """
 
     name: str
-    joint: str
-    coordinate: int
-    constant: Any
-    gear: Any
+    speeds: dict[str, Array]  # E: {joint: nv numbers}
+    torque_constant: Any
+    speed_constant: Any
     resistance: Any
     inductance: Any
     inertia: Any
-    plus: str
-    minus: str
+    damping: Any
+    plus: str | None
+    minus: str | None
 
 
 @dataclass(eq=False)
@@ -157,6 +157,10 @@ class Parts:
     electric: dict[str, ElectricPart] = field(default_factory=dict)
     motors: dict[str, MotorPart] = field(default_factory=dict)
     multiports: dict[str, Any] = field(default_factory=dict)
+
+    def windings(self) -> dict[str, MotorPart]:
+        """The motors whose windings are connected."""
+        return {name: motor for name, motor in self.motors.items() if motor.plus is not None}
 
     def names(self) -> set[str]:
         kinds = (self.bodies, self.joints, self.springs, self.forces, self.electric, self.motors, self.multiports)

@@ -90,7 +90,7 @@ def situation(
     place.close()
     result = place.result
     result.currents = {name: domain.const(0) if currents is None else currents.get(name, domain.const(0))
-                       for name in net.parts.motors}
+                       for name in net.parts.windings()}
     return result
 
 

@@ -101,35 +101,40 @@ def read_solution(tableau: Tableau, answer: Answer) -> Solution:
     ports = {e.name: swapped(tableau.read("across", e.name, z)) for e in tableau.graph.edges
              if e.kind in ("body", "multiport") and not e.name.endswith(f".{CENTRE}")}
     indeterminate = {name: _open_components(tableau, answer, name) for name in net.parts.joints}
-    electric = [*net.parts.electric, *net.parts.motors]
+    electric = [*net.parts.electric, *net.parts.windings()]
     voltages = {name: tableau.read("across", name, z)[0] for name in electric}
     currents = {name: tableau.read("through", name, z)[0] for name in electric}
     rates = {}
-    for name, motor in net.parts.motors.items():
+    for name, motor in net.parts.windings().items():
         if motor.inductance != 0:
             R, L = domain.array([motor.resistance, motor.inductance])
             rates[name] = (voltages[name] - R * currents[name] - tableau.back_voltage(name)[0]) / L
     return Solution(
-        accelerations, reactions, _forces(tableau, accelerations, reactions), ports, voltages, currents, rates,
-        answer.null.shape[1], indeterminate,
+        accelerations, reactions, _forces(tableau, accelerations, reactions, currents), ports,
+        voltages, currents, rates, answer.null.shape[1], indeterminate,
     )
 
 
-def _forces(tableau: Tableau, accelerations: dict[str, Array], reactions: dict[str, Array]) -> dict[str, Array]:
-    """tau of every joint: Φᵀ y − passive + armature a, without what its motors give."""
-    net, domain, result = tableau.net, tableau.domain, {}
+def _forces(
+    tableau: Tableau, accelerations: dict[str, Array], reactions: dict[str, Array], currents: dict[str, Any]
+) -> dict[str, Array]:
+    """tau of every joint; for a velocity driver Φᵀ y − passive + armature a + rotors − windings."""
+    net, domain, given, result = tableau.net, tableau.domain, tableau.problem.forces, {}
     for name, joint in net.parts.joints.items():
-        state = tableau.state.joints[name]
-        if name in tableau.problem.accelerations:
-            passive = tableau.joint_force(name) - tableau.problem.forces.get(name, domain.zeros(joint.nv))
-            along = state.directions.T @ swapped(reactions[name])
-            inertial = domain.array(joint.armature) @ accelerations[name]
-            for (one, other), block in net.rotor_couplings.items():
-                if one == name:
-                    inertial = inertial + domain.array(block) @ accelerations[other]
-            result[name] = along - passive + inertial
-        else:
-            result[name] = tableau.problem.forces.get(name, domain.zeros(joint.nv))
+        zero = domain.zeros(joint.nv)
+        if name not in tableau.problem.accelerations:
+            result[name] = given.get(name, zero)
+            continue
+        passive = tableau.joint_force(name) - given.get(name, zero)
+        tau = tableau.state.joints[name].directions.T @ swapped(reactions[name]) - passive
+        tau = tau + domain.array(joint.armature) @ accelerations[name]
+        for motor in net.parts.motors.values():
+            if name in motor.speeds:
+                J, K_t = domain.array([motor.inertia, motor.torque_constant])
+                shaft = sum((domain.array(E) @ accelerations[j] for j, E in motor.speeds.items()), domain.const(0))
+                torque = shaft * J - (K_t * currents[motor.name] if motor.plus is not None else domain.const(0))
+                tau = tau + domain.array(motor.speeds[name]) * torque
+        result[name] = tau
     return result
 
 

@@ -10,7 +10,7 @@ currents themselves). The terminal equations are then as many as the unknowns:
                       or, for a velocity driver,   a given
     spring, force     y = what the state or the driver says
     multiport         ẋ − A y = b
-    electrical        voltage, current, or u − R i = k N v for a winding
+    electrical        voltage, current, or u − R i = K_e E v for a winding
 
 A joint's through variable acts on the joint at port b; minus it is the joint's wrench on the child.
 """
@@ -180,7 +180,7 @@ class Tableau:
         self._add(here, "through", name, -state.directions.T)
         self.A[here, a] = domain.array(joint.armature)
         self._give(here, self.joint_force(name))
-        self._motors(name, here, a)
+        self._motors(name, here)
 
     def joint_force(self, name: str) -> Array:
         """tau + passive, nv numbers."""
@@ -190,21 +190,37 @@ class Tableau:
             force = force - spring_gradient(joint, state.q, domain=domain)
         if joint.damping.any():
             force = force - domain.array(joint.damping) @ state.v
-        return force
+        return force + self._bearings(name)
 
-    def _motors(self, name: str, rows: slice, a: slice) -> None:
-        """Couplings of other joints' rotors, and the torque of windings on this joint."""
+    def _motors(self, name: str, rows: slice) -> None:
+        """Rotors, which may tie this joint to others, and the torque of windings: Eᵀ(K_t i − J E a)."""
         domain = self.domain
-        for (one, other), block in self.net.rotor_couplings.items():
-            if one == name:
-                self.A[rows, self.columns[("a", other)]] = domain.array(block)
         for motor in self.net.parts.motors.values():
-            if motor.joint != name:
+            if name not in motor.speeds:
                 continue
-            k, N, inertia = domain.array([motor.constant, motor.gear, motor.inertia])
-            row, column = rows.start + motor.coordinate, a.start + motor.coordinate
-            self.A[row, column] = self.A[row, column] + N * N * inertia
-            self._add(slice(row, row + 1), "through", motor.name, domain.array([[-(k * N)]]))
+            E = domain.array(motor.speeds[name])
+            J, K_t = domain.array([motor.inertia, motor.torque_constant])
+            for other, speeds in motor.speeds.items():
+                columns = self.columns[("a", other)]
+                self.A[rows, columns] = self.A[rows, columns] + np.outer(E, domain.array(speeds)) * J
+            if motor.plus is not None:
+                self._add(rows, "through", motor.name, -(E * K_t).reshape(-1, 1))
+
+    def shaft_speed(self, name: str) -> Any:
+        """E v of a motor."""
+        total = self.domain.const(0)
+        for joint, speeds in self.net.parts.motors[name].speeds.items():
+            total = total + self.domain.array(speeds) @ self.state.joints[joint].v
+        return total
+
+    def _bearings(self, name: str) -> Array:
+        """−Eᵀ B E v: what the bearings of motors exert along a joint."""
+        force = self.domain.zeros(self.net.parts.joints[name].nv)
+        for motor in self.net.parts.motors.values():
+            if name in motor.speeds and motor.damping != 0:
+                drag = self.domain.array([motor.damping])[0] * self.shaft_speed(motor.name)
+                force = force - self.domain.array(motor.speeds[name]) * drag
+        return force
 
     def _multiport_slide(self, name: str) -> Array:
         """Port a of a multiport is a point of its body: where the joint slides, its place lacks ω_a × (v_b − v_a)."""
@@ -265,9 +281,10 @@ class Tableau:
             else:
                 self._add(row, "across" if part.kind == "voltage" else "through", part.name, one)
                 self._give(row, value)
-        for motor in self.net.parts.motors.values():
+        for motor in self.net.parts.windings().values():
             row = self._rows(motor.name, 1)
-            self._add(row, "through", motor.name, one if motor.inductance != 0 else -domain.array([[motor.resistance]]))
+            slope = one if motor.inductance != 0 else -domain.array([[motor.resistance]])
+            self._add(row, "through", motor.name, slope)
             if motor.inductance != 0:
                 self._give(row, domain.array([self.state.currents[motor.name]]))
             else:
@@ -275,10 +292,9 @@ class Tableau:
                 self._give(row, self.back_voltage(motor.name))
 
     def back_voltage(self, name: str) -> Array:
-        """k N v of a motor."""
-        motor = self.net.parts.motors[name]
-        k, N = self.domain.array([motor.constant, motor.gear])
-        return self.domain.array([k * N * self.state.joints[motor.joint].v[motor.coordinate]])
+        """K_e E v of a motor."""
+        K_e = self.domain.array([self.net.parts.motors[name].speed_constant])[0]
+        return self.domain.array([K_e * self.shaft_speed(name)])
 
 
 __all__ = ["Problem", "Tableau"]
