@@ -18,22 +18,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polybody.algebra.rotations import quaternion_matrix, rpy_matrix
-from polybody.algebra.spatial import pose
 from polybody.description import shapes
 from polybody.description.dh import DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
+from polybody.description.mechanism_values import (
+    as_array,
+    as_axis,
+    as_kind,
+    as_map,
+    as_names,
+    as_pose,
+    as_stages,
+    mesh_path,
+)
 from polybody.description.problems import Problem, raise_errors
 from polybody.description.quantities import ANGLE, LENGTH, MASS
 from polybody.description.records import (
-    KINDS,
     WORLD,
-    Array,
     Body,
     Coupling,
     Description,
@@ -71,11 +77,6 @@ JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
 LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
 SHAPE_SIZES = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}
-_AXES = {
-    sign + letter: value * np.eye(3)[i] + 0.0
-    for i, letter in enumerate("xyz")
-    for sign, value in (("", 1.0), ("+", 1.0), ("-", -1.0))
-}
 
 
 def schema() -> dict[str, Any]:
@@ -102,7 +103,7 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
     tables = _dh_section(notes, top)
     description = Description(
         name=top.get("name", as_text, Path(where).stem),
-        gravity=top.get("gravity", _array(3), frozen_array((0.0, 0.0, -9.81))),
+        gravity=top.get("gravity", as_array(3), frozen_array((0.0, 0.0, -9.81))),
         bodies=(*tables[0], *_section(notes, top, "bodies", _body)),
         joints=(*tables[1], *_section(notes, top, "joints", _joint)),
         frames=(*tables[2], *_section(notes, top, "frames", _frame)),
@@ -127,93 +128,6 @@ def _section(notes: Notes, top: Fields, key: str, read: Callable[[Notes, str, in
     return tuple(read(notes, name, line, value) for name, (line, value) in node.pairs.items())
 
 
-# Converters of values: each takes what the value is called, and its node.
-
-
-def _array(*shape: int, dimensions: tuple[str, ...] = ()) -> Callable[[str, Node], Array]:
-    return lambda what, node: shapes.numbers(what, as_numbers(*dimensions)(what, node), *shape)
-
-
-def _axis(what: str, node: Node) -> Array:
-    if isinstance(node, Scalar):
-        if node.text not in _AXES:
-            raise InputError(f"{what} must be three numbers or one of {listed(_AXES)}, got {describe(node)}")
-        return frozen_array(_AXES[node.text])
-    return _array(3)(what, node)
-
-
-def _pose(notes: Notes) -> Callable[[str, Node], Array]:
-    """[x, y, z], {xyz, and one of rpy, quaternion, rotation}, or {matrix}."""
-
-    def convert(what: str, node: Node) -> Array:
-        if isinstance(node, Sequence):
-            return shapes.pose_matrix(what, as_numbers(LENGTH)(what, node))
-        if not isinstance(node, Mapping):
-            raise InputError(f"{what} must be [x, y, z] or a mapping of xyz and rpy, got {describe(node)}")
-        part = Fields(notes, what, node, ("xyz", "rpy", "quaternion", "rotation", "matrix"))
-        turns = [key for key in ("rpy", "quaternion", "rotation", "matrix") if key in part]
-        if len(turns) > 1 or ("matrix" in part and "xyz" in part):
-            raise InputError(
-                f"{what} has {' and '.join(part.pairs)}; one of rpy, quaternion, rotation is enough, and "
-                "matrix stands alone"
-            )
-        if "matrix" in part:
-            return part.get("matrix", _array(4, 4), frozen_array(np.eye(4)))
-        rotation = np.eye(3)
-        if "rpy" in part:
-            rotation = rpy_matrix(part.get("rpy", _array(3, dimensions=(ANGLE,)), np.zeros(3)))
-        elif "quaternion" in part:
-            rotation = quaternion_matrix(part.get("quaternion", _quaternion, np.array([0.0, 0, 0, 1])))
-        elif "rotation" in part:
-            rotation = part.get("rotation", _array(3, 3), np.eye(3))
-        return frozen_array(pose(rotation, part.get("xyz", _array(3, dimensions=(LENGTH,)), np.zeros(3))))
-
-    return convert
-
-
-def _quaternion(what: str, node: Node) -> Array:
-    q = _array(4)(what, node)
-    length = float(np.linalg.norm(q))
-    if not abs(length - 1) <= shapes.AXIS_SLACK:
-        raise InputError(f"{what} has length {length:.6g}, wanted a unit (x, y, z, w)")
-    return q / length
-
-
-def _kind(what: str, node: Node) -> str:
-    kind = as_text(what, node)
-    if kind not in KINDS:
-        raise InputError(f"{what}: no kind {kind!r}{nearest(kind, KINDS)}; there are {listed(KINDS)}")
-    return kind
-
-
-def _stages(what: str, node: Node) -> tuple[int, ...]:
-    if not isinstance(node, Sequence):
-        raise InputError(f"{what} must be a list of whole numbers, got {describe(node)}")
-    return tuple(as_count(f"{what}[{i}]", item) for i, item in enumerate(node.items))
-
-
-def _map(what: str, node: Node) -> Array:
-    rows = as_numbers()(what, node)
-    return shapes.numbers(what, rows, *np.shape(rows)) if _is_regular(rows) else shapes.numbers(what, rows, 6, 1)
-
-
-def _is_regular(rows: Any) -> bool:
-    return not isinstance(rows, list) or len({np.shape(row) for row in rows}) <= 1
-
-
-def mesh_path(what: str, text: str) -> str:
-    """A mesh's address: a URI as it is, a relative path that stays in the file's folder."""
-    if "://" in text:
-        return text
-    windows = PureWindowsPath(text)
-    if PurePosixPath(text).is_absolute() or windows.is_absolute() or windows.drive or ".." in windows.parts:
-        raise InputError(f"{what} {text!r} leaves the folder of its file; put it beside the file or below")
-    return text
-
-
-# Records
-
-
 def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
     if not isinstance(node, Sequence):
         raise InputError(f"{what} must be a list, got {describe(node)}")
@@ -227,11 +141,11 @@ def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
             )
             continue
         size = f.get(
-            "size", _array(SHAPE_SIZES[shape], dimensions=(LENGTH,)), frozen_array(np.ones(SHAPE_SIZES[shape]))
+            "size", as_array(SHAPE_SIZES[shape], dimensions=(LENGTH,)), frozen_array(np.ones(SHAPE_SIZES[shape]))
         )
         mesh = f.get("mesh", lambda w, n: mesh_path(w, as_text(w, n)), None)
-        color = f.get("color", lambda w, n: tuple(float(x) for x in _array(4)(w, n)), None)
-        origin = f.get("origin", _pose(notes), frozen_array(np.eye(4)))
+        color = f.get("color", lambda w, n: tuple(float(x) for x in as_array(4)(w, n)), None)
+        origin = f.get("origin", as_pose(notes), frozen_array(np.eye(4)))
         result.append(Visual(shape, size, origin, mesh, color))  # type: ignore[arg-type]
     return tuple(result)
 
@@ -241,7 +155,7 @@ def _body(notes: Notes, name: str, line: int, node: Node) -> Body:
     return Body(
         name,
         f.get("mass", as_number(MASS), 0.0),
-        f.get("com", _array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
+        f.get("com", as_array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
         f.get("inertia", lambda w, n: shapes.inertia_matrix(w, as_numbers()(w, n)), frozen_array(np.zeros((3, 3)))),
         f.get("visuals", lambda w, n: _visuals(notes, w, n), ()),
         source=notes.at(line),
@@ -251,11 +165,11 @@ def _body(notes: Notes, name: str, line: int, node: Node) -> Body:
 def _motion(f: Fields) -> dict[str, Any]:
     """kind, axis, pitch, map and stages of a joint or a loop."""
     return {
-        "kind": f.need("kind", _kind, "fixed"),
-        "axis": f.get("axis", _axis, frozen_array((0.0, 0.0, 1.0))),
+        "kind": f.need("kind", as_kind, "fixed"),
+        "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
         "pitch": f.get("pitch", as_number(LENGTH), None),
-        "map": f.get("map", _map, None),
-        "stages": f.get("stages", _stages, None),
+        "map": f.get("map", as_map, None),
+        "stages": f.get("stages", as_stages, None),
     }
 
 
@@ -272,7 +186,7 @@ def _joint(notes: Notes, name: str, line: int, node: Node) -> Joint:
         name,
         parent=f.need("parent", as_text, WORLD),
         child=f.need("child", as_text, WORLD),
-        origin=f.get("origin", _pose(notes), frozen_array(np.eye(4))),
+        origin=f.get("origin", as_pose(notes), frozen_array(np.eye(4))),
         source=notes.at(line),
         **_motion(f),
     )
@@ -304,7 +218,7 @@ def _limits(notes: Notes, what: str, node: Node, nv: int, units: tuple[str, ...]
 def _frame(notes: Notes, name: str, line: int, node: Node) -> Frame:
     f = Fields(notes, f"frame {name!r}", node, ("body", "origin"))
     return Frame(
-        name, f.need("body", as_text, WORLD), f.get("origin", _pose(notes), frozen_array(np.eye(4))), notes.at(line)
+        name, f.need("body", as_text, WORLD), f.get("origin", as_pose(notes), frozen_array(np.eye(4))), notes.at(line)
     )
 
 
@@ -314,8 +228,8 @@ def _loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
         name,
         body_a=f.need("body_a", as_text, WORLD),
         body_b=f.need("body_b", as_text, WORLD),
-        origin_a=f.get("origin_a", _pose(notes), frozen_array(np.eye(4))),
-        origin_b=f.get("origin_b", _pose(notes), frozen_array(np.eye(4))),
+        origin_a=f.get("origin_a", as_pose(notes), frozen_array(np.eye(4))),
+        origin_b=f.get("origin_b", as_pose(notes), frozen_array(np.eye(4))),
         source=notes.at(line),
         **_motion(f),
     )
@@ -324,7 +238,7 @@ def _loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
 def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
     keys = ("body_a", "point_a", "body_b", "point_b", "stiffness", "length", "damping")
     f = Fields(notes, f"spring {name!r}", node, keys)
-    point = _array(3, dimensions=(LENGTH,))
+    point = as_array(3, dimensions=(LENGTH,))
     return Spring(
         name,
         f.need("body_a", as_text, WORLD),
@@ -362,15 +276,11 @@ def _motor(notes: Notes, name: str, line: int, node: Node) -> Motor:
 
 def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmission:
     f = Fields(notes, f"transmission {name!r}", node, ("joints", "matrix"))
-    joints = f.need("joints", _names, ())
+    joints = f.need("joints", as_names, ())
     size = len(joints)
-    return Transmission(name, joints, f.need("matrix", _array(size, size), frozen_array(np.eye(size))), notes.at(line))
-
-
-def _names(what: str, node: Node) -> tuple[str, ...]:
-    if not isinstance(node, Sequence):
-        raise InputError(f"{what} must be a list of names, got {describe(node)}")
-    return tuple(as_text(f"{what}[{i}]", item) for i, item in enumerate(node.items))
+    return Transmission(
+        name, joints, f.need("matrix", as_array(size, size), frozen_array(np.eye(size))), notes.at(line)
+    )
 
 
 def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], list[Frame]]:
@@ -384,7 +294,7 @@ def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], lis
         return [], [], []
     links = [_dh_link(notes, i, row) for i, row in enumerate(rows.items, start=1)]
     convention, parent = f.get("convention", as_text, "classical"), f.get("parent", as_text, WORLD)
-    base = f.get("base", _pose(notes), frozen_array(np.eye(4)))
+    base = f.get("base", as_pose(notes), frozen_array(np.eye(4)))
     try:
         return dh_records(links, convention=convention, base=base, parent=parent)
     except InputError as error:
@@ -405,7 +315,7 @@ def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
         f.get("theta", as_number(ANGLE), 0.0),
         kind,
         f.get("mass", as_number(MASS), 0.0),
-        f.get("com", _array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
+        f.get("com", as_array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
         f.get("inertia", lambda w, n: shapes.inertia_matrix(w, as_numbers()(w, n)), frozen_array(np.zeros((3, 3)))),
         f.get("name", as_text, None),
         f.get("joint", as_text, None),
@@ -414,4 +324,4 @@ def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
     )
 
 
-__all__ = ["mesh_path", "read_mechanism", "scan_mechanism", "schema"]
+__all__ = ["read_mechanism", "scan_mechanism", "schema"]

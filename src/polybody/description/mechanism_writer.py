@@ -15,7 +15,8 @@ import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy, rpy_matrix
 from polybody.description.checks import check_description
-from polybody.description.mechanism_file import MOTOR_NUMBERS, VERSION, mesh_path
+from polybody.description.mechanism_file import MOTOR_NUMBERS, VERSION
+from polybody.description.mechanism_values import mesh_path
 from polybody.description.problems import raise_errors
 from polybody.description.records import Array, Body, Description, Joint, Limits, Loop, Visual
 

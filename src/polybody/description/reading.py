@@ -22,7 +22,7 @@ from polybody.names import listed, nearest
 MB = 1_000_000
 YAML_SUFFIXES, XML_SUFFIXES = (".yaml", ".yml"), (".urdf", ".xml")
 #: the largest file that is opened; real robots are below 1 MB
-LARGEST = dict.fromkeys(YAML_SUFFIXES, 10 * MB) | dict.fromkeys(XML_SUFFIXES, 50 * MB)
+LARGEST = dict.fromkeys(YAML_SUFFIXES, 10 * MB) | dict.fromkeys(XML_SUFFIXES, 20 * MB)
 BASES = ("fixed", "floating")
 
 
