@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polybody.analysis.coordinates.sets import Position as Position
     from polybody.analysis.coordinates.sharing import share_load as share_load
     from polybody.analysis.coordinates.transfer import transfer as transfer
+    from polybody.analysis.inverse_kinematics import inverse_kinematics as inverse_kinematics
     from polybody.builder import Builder as Builder
     from polybody.errors import InputError as InputError
     from polybody.errors import PolybodyError as PolybodyError
@@ -48,6 +49,7 @@ _WHERE = {
     "Position": "polybody.analysis.coordinates.sets",
     "SingularTransferError": "polybody.analysis.coordinates.conditioning",
     "from_dh": "polybody.model.load",
+    "inverse_kinematics": "polybody.analysis.inverse_kinematics",
     "joint_kinematics": "polybody.mechanism.maps",
     "load": "polybody.model.load",
     "redundant": "polybody.analysis.coordinates.redundancy",
