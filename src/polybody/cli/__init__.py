@@ -18,7 +18,17 @@ import typer
 from polybody.cli.failures import FriendlyGroup
 
 # Names of modules in this folder, in the order of `polybody --help`.
-COMMANDS: tuple[str, ...] = ("models", "info", "check", "convert", "schema", "draw", "linearize",)
+COMMANDS: tuple[str, ...] = (
+    "models",
+    "info",
+    "check",
+    "convert",
+    "schema",
+    "draw",
+    "linearize",
+    "count",
+    "cache",
+)
 
 app = typer.Typer(
     name="polybody",

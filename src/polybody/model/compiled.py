@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
+from polybody.model.batches import each_state
 from polybody.model.quantities import QUANTITIES, Quantity
+from polybody.model.rolled import ANY_FROM, rolled_kernel, worth_rolling
 from polybody.model.tracing import compiled
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 Array = np.ndarray
+
+#: Quantities that have a rolled kernel for long chains.
+ROLLED = frozenset({"inverse_dynamics", "forward_dynamics"})
 
 #: Methods whose positional arguments are exactly their kernel's.
 SHORTENED = frozenset(
@@ -45,6 +51,9 @@ class CompiledAnswers:
     def kernel(self, quantity: str | Quantity) -> Kernel:
         """The compiled kernel of a quantity."""
         chosen = QUANTITIES[quantity] if isinstance(quantity, str) else quantity
+        if chosen.name not in self._kernels and chosen.name in ROLLED and worth_rolling(self.lean_mechanism):
+            self._kernels[chosen.name] = rolled_kernel(self.lean_mechanism, chosen.name)
+            self._shorten(chosen.name)
         if chosen.name not in self._kernels:
             m = self.mechanism
 
@@ -59,6 +68,28 @@ class CompiledAnswers:
     def lean_mechanism(self) -> Mechanism:
         """The mechanism that joint-space kernels are traced from: the same motion from fewer numbers."""
         return self.mechanism if self.mechanism.springs else reduced(self.mechanism)
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Too many joints for straight-line code of any quantity."""
+        return len(self.mechanism.joints) > 2 * ANY_FROM
+
+    def answer(self, quantity: str | Quantity, *arrays: Array) -> Any:
+        """A quantity by its kernel, or for long chains by its text, state by state."""
+        if not self.is_long:
+            return self.kernel(quantity)(*arrays)
+        chosen = QUANTITIES[quantity] if isinstance(quantity, str) else quantity
+        shapes = [shape for _, shape in chosen.shapes(self.mechanism)]
+
+        def flat(*state: Array) -> Array:
+            values = chosen.text(self.mechanism, *state, domain=FLOAT)
+            return np.concatenate([np.ravel(x) for x in (values if isinstance(values, tuple) else (values,))])
+
+        sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
+        rows = each_state(flat, arrays, (sum(sizes),))
+        parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
+        results = tuple(part.reshape((*rows.shape[:-1], *shape)) for part, shape in zip(parts, shapes, strict=True))
+        return results[0] if len(results) == 1 else results
 
     def _shorten(self, name: str) -> None:
         """Let a lone state of plain arrays go straight from `model.name(...)` to machine code.

@@ -85,6 +85,8 @@ class DynamicAnswers(KinematicAnswers):
             return _into(out, self._by_formulation(formulation, name, arrays, loads))
         if loads is None:
             return self.kernel(name)(*arrays, out=out, check=check)
+        if self.is_long:
+            return _into(out, self._by_formulation("denoc", name, arrays, loads))
         return self.kernel(f"{name}_wrenches")(*arrays, loads, out=out, check=check)
 
     def _by_formulation(self, name: str, quantity: str, arrays: list[Array], loads: Array | None) -> Array:
@@ -100,9 +102,15 @@ class DynamicAnswers(KinematicAnswers):
         self.refuse_loops("mass_matrix")
         (q,) = self._states(("q", q))
         if formulation is None:
-            return self.kernel("mass_matrix")(q)
+            return self._mass_columns(q) if self.is_long else self.kernel("mass_matrix")(q)
         function = formulation_named(formulation).mass_matrix
         return each_state(lambda q: function(self.mechanism, q), (q,), (self.mechanism.nv,) * 2)
+
+    def _mass_columns(self, q: Array) -> Array:
+        """M of a long chain, column by column: inverse dynamics of unit accelerations at rest, less its rest torque."""
+        unit, rest = np.eye(self.mechanism.nv), np.zeros(self.mechanism.nv)
+        columns = self.inverse_dynamics(q[..., None, :], rest, unit)
+        return np.swapaxes(columns - self.inverse_dynamics(q, rest, rest)[..., None, :], -1, -2)
 
     def coriolis_matrix(self, q: Any, v: Any) -> Array:
         """Saha's C(q, v), (..., nv, nv), such that Ṁ − 2C is skew."""
@@ -128,23 +136,24 @@ class DynamicAnswers(KinematicAnswers):
     def energy(self, q: Any, v: Any) -> tuple[Array, Array]:
         """(kinetic, potential), each (...): springs, armature and rotors included."""
         arrays = self._states(("q", q), ("v", v))
-        return self.kernel("energy")(*arrays)
+        return self.answer("energy", *arrays)
 
     def momentum(self, q: Any, v: Any) -> Array:
         """[angular; linear] momentum about the centre of mass, world axes, (..., 6)."""
         arrays = self._states(("q", q), ("v", v))
-        return self.kernel("momentum")(*arrays)
+        return self.answer("momentum", *arrays)
 
     def _term(self, name: str, *values: Any) -> Array:
         self.refuse_loops(name)
         arrays = self._states(*zip(QUANTITIES[name].arguments, values, strict=True))
-        return self.kernel(name)(*arrays)
+        return self.answer(name, *arrays)
 
     def inverse_dynamics_derivatives(
         self, q: Any, v: Any, a: Any, *, wrenches: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
         """(dtau_dq, dtau_dv, dtau_da), each (..., nv, nv), q in tangent space; wrenches constant in world axes."""
         self.refuse_loops("inverse_dynamics_derivatives")
+        self._refuse_long("inverse_dynamics_derivatives")
         arrays = self._states(("q", q), ("v", v), ("a", a))
         if not wrenches:
             return self._derivative_kernel("inverse_derivatives", ("q", "v", "a"))(*arrays)
@@ -156,6 +165,7 @@ class DynamicAnswers(KinematicAnswers):
     def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
         """(da_dq, da_dv, da_dtau), each (..., nv, nv), q in tangent space."""
         self.refuse_loops("forward_dynamics_derivatives")
+        self._refuse_long("forward_dynamics_derivatives")
         self._refuse_singular()
         arrays = self._states(("q", q), ("v", v), ("tau", tau))
         if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:
@@ -221,6 +231,11 @@ class DynamicAnswers(KinematicAnswers):
         if self.mechanism.closures:
             names = ", ".join(repr(c.name) for c in self.mechanism.closures)
             raise PolybodyError(f"{what}: this model has loops ({names}) that its tree alone does not honour")
+
+    def _refuse_long(self, what: str) -> None:
+        if self.is_long:
+            n = len(self.mechanism.joints)
+            raise PolybodyError(f"{what}: {n} joints are too many for derivatives as straight-line code (at most 120)")
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""

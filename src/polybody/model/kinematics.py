@@ -26,7 +26,7 @@ class KinematicAnswers(CompiledAnswers):
         """Pose of a frame in the world, (..., 4, 4)."""
         q, place = state_array("q", q, self.mechanism.nq), self.frame(frame)
 
-        return self.kernel(pose_quantity(place.name))(q)
+        return self.answer(pose_quantity(place.name), q)
 
     def jacobian(self, q: Any, frame: str, axes: str = "world") -> Array:
         """Jacobian of the frame's origin, (..., 6, nv): rows [angular; linear], in world axes or the frame's own."""
@@ -34,14 +34,14 @@ class KinematicAnswers(CompiledAnswers):
             raise InputError(f"axes is {axes!r}, wanted 'world' or 'frame'")
         q, place = state_array("q", q, self.mechanism.nq), self.frame(frame)
 
-        return self.kernel(jacobian_quantity(place.name, axes))(q)
+        return self.answer(jacobian_quantity(place.name, axes), q)
 
     def center_of_mass(self, q: Any) -> Array:
         """Centre of mass of everything that moves, in the world, (..., 3)."""
         q = state_array("q", q, self.mechanism.nq)
         if sum(body.mass for body in self.mechanism.bodies) == 0:
             raise InputError(f"{self.mechanism.name!r} has no mass, so it has no centre of mass")
-        return self.kernel("center_of_mass")(q)
+        return self.answer("center_of_mass", q)
 
 
 __all__ = ["KinematicAnswers"]

@@ -97,7 +97,7 @@ class ShapeAnswers(CompiledAnswers):
     def _on_manifold(self, name: str, *arrays: Array) -> Array:
         """Compiled where the text has a closed form; custom joints of several columns iterate, so one by one."""
         if all(closed_manifold(joint.model) for joint in self.mechanism.joints):
-            return self.kernel(name)(*arrays)
+            return self.answer(name, *arrays)
         function = getattr(kinematics, name)
         size = self.nq if name == "integrate" else self.nv
         return each_state(lambda *s: function(self.mechanism, *s), arrays, (size,))

@@ -1,0 +1,59 @@
+"""`polybody count MODEL`: operations of each algorithm, the papers' general formulas beside this mechanism's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("count", help="Count multiplications and additions of each algorithm, in general and for this model.")
+    def count(
+        model: Annotated[str, typer.Argument(help="A file, or the name of a shipped model.")],
+        json: JsonOption = False,
+    ) -> None:
+        from polybody.model.counting import COUNTED, TABLES, traced_counts
+        from polybody.model.load import load
+
+        loaded = load(model)
+        n = loaded.nv
+        actual = {name: traced_counts(loaded.mechanism, loaded.lean_mechanism, name) for name in COUNTED}
+        data: dict[str, Any] = {
+            "model": loaded.name,
+            "degrees_of_freedom": n,
+            "actual": {name: {"M": c.multiplications, "A": c.additions, "sincos": c.sines, "other": c.others}
+                       for name, c in actual.items()},
+            "general": {
+                name: [{"algorithm": g.algorithm, "M": round(g.multiplications(n)), "A": round(g.additions(n))}
+                       for g in rows]
+                for name, rows in TABLES.items()
+            },
+        }
+        emit(data, json, lambda console: console.print(*_tables(data), sep="\n"))
+
+
+def _tables(data: dict[str, Any]) -> list[Any]:
+    from rich.table import Table
+
+    own = Table(title=f"{data['model']}: traced operations, {data['degrees_of_freedom']} degrees of freedom")
+    for heading in ("quantity", "M", "A", "sin, cos", "other"):
+        own.add_column(heading, justify="left" if heading == "quantity" else "right")
+    for name, c in data["actual"].items():
+        own.add_row(name, *(str(c[key]) for key in ("M", "A", "sincos", "other")))
+    tables = [own]
+    for name, rows in data["general"].items():
+        table = Table(title=f"{name}: general, n = {data['degrees_of_freedom']} revolute joints (Saha 1999)")
+        for heading in ("algorithm", "M", "A"):
+            table.add_column(heading, justify="left" if heading == "algorithm" else "right")
+        for row in rows:
+            table.add_row(row["algorithm"], str(row["M"]), str(row["A"]))
+        here = data["actual"][name]
+        table.add_row("polybody, this model", str(here["M"]), str(here["A"]), style="bold")
+        tables.append(table)
+    return tables
+
+
+__all__ = ["register"]
