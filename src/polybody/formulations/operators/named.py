@@ -106,7 +106,9 @@ def structure(mechanism: Mechanism, q: Array, v: Array, chosen: Split, *, domain
             X_b[_rows(k)] = step @ X_b[_rows(above)]
             c[_rows(k)] = at.zeta[i] + step @ c[_rows(above)]
         else:
-            X_b[_rows(k)], c[_rows(k)] = step, at.zeta[i]
+            c[_rows(k)] = at.zeta[i]
+            if joint.parent == chosen.base:  # a link that stands on the ground beside the base does not follow it
+                X_b[_rows(k)] = step
         first = columns.index(joint.v.start) if joint.nv else 0
         Phi[_rows(k), first : first + joint.nv] = at.across[i].Phi
         M_q[_rows(k), _rows(k)] = at.M[i]

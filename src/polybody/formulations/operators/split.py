@@ -1,8 +1,8 @@
 """Which columns are active, which link is the base, and where the end effectors are.
 
 The paper's passive columns are the six of a free base; here any column of any joint may be passive. The base is the
-one link joined to the ground when all its columns are passive, else the ground itself (M_b → ∞ and V_b = 0, section
-8.1, corrected).
+one link joined to the ground that carries all end effectors, when its columns are passive, else the ground itself
+(M_b → ∞ and V_b = 0, section 8.1, corrected).
 """
 
 from __future__ import annotations
@@ -49,11 +49,13 @@ def active_mask(mechanism: Mechanism) -> Array:
     return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
 
-def base_link(mechanism: Mechanism, mask: Array) -> int:
-    """The single link on the ground whose joint is all passive, else GROUND."""
-    roots = [joint for joint in mechanism.joints if joint.parent == GROUND]
-    if len(roots) == 1 and not mask[roots[0].v].any():
-        return roots[0].index
+def base_link(mechanism: Mechanism, mask: Array, tips: tuple[BodyFrame, ...] | None = None) -> int:
+    """The single link on the ground that carries all end effectors, where its joint is all passive; else GROUND."""
+    roots = {joint.index for joint in mechanism.joints if joint.parent == GROUND}
+    if tips:
+        roots = {mechanism.supports[tip.body][0] for tip in tips if tip.body != GROUND}
+    if len(roots) == 1 and not mask[mechanism.joints[min(roots)].v].any():
+        return min(roots)
     return GROUND
 
 
@@ -66,7 +68,7 @@ def tip_frames(mechanism: Mechanism, base: int) -> tuple[BodyFrame, ...]:
 def split(mechanism: Mechanism, mask: Array | None = None, tips: tuple[BodyFrame, ...] | None = None) -> Split:
     """The mechanism's own split, or one by another mask of active columns and other end effectors."""
     mask = active_mask(mechanism) if mask is None else np.asarray(mask, dtype=bool)
-    base = base_link(mechanism, mask)
+    base = base_link(mechanism, mask, tips)
     chosen = tip_frames(mechanism, base) if tips is None else tips
     for frame in chosen:
         if frame.body in (GROUND, base):
