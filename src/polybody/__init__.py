@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from polybody.errors import PolybodyWarning as PolybodyWarning
     from polybody.formulations.network import Network as Network
     from polybody.mechanism.maps import joint_kinematics as joint_kinematics
+    from polybody.model.grasp_making import grasp as grasp
+    from polybody.model.grasping import Grasp as Grasp
     from polybody.model.load import from_dh as from_dh
     from polybody.model.load import load as load
     from polybody.model.model import Model as Model
@@ -38,6 +40,7 @@ __version__ = "0.1.0.dev0"
 _WHERE = {
     "Builder": "polybody.builder",
     "Function": "polybody.analysis.coordinates.sets",
+    "Grasp": "polybody.model.grasping",
     "InputError": "polybody.errors",
     "Joints": "polybody.analysis.coordinates.sets",
     "Model": "polybody.model.model",
@@ -50,6 +53,7 @@ _WHERE = {
     "SingularTransferError": "polybody.analysis.coordinates.conditioning",
     "from_dh": "polybody.model.load",
     "inverse_kinematics": "polybody.analysis.inverse_kinematics",
+    "grasp": "polybody.model.grasp_making",
     "joint_kinematics": "polybody.mechanism.maps",
     "load": "polybody.model.load",
     "redundant": "polybody.analysis.coordinates.redundancy",

@@ -1,29 +1,25 @@
-"""`pb.grasp`: arms of a model that hold a common object.
+"""`Grasp`: arms of a model that hold a common object. `grasp_making` makes it.
 
-The object is a body of the model with a joint of its own from the ground (floating; planar in planar models), or a
-`Body` record that is added so. Loads f_e act on the object, in the axes of each end effector, at its origin.
+Loads f_e act on the object, in the axes of each end effector, at its origin.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Domain
-from polybody.algebra.spatial import inverse_pose
 from polybody.analysis import cooperation
-from polybody.analysis.cooperation import Grip, Holding
+from polybody.analysis.cooperation import Holding
 from polybody.analysis.cooperation.consistency import closure_terms
+from polybody.analysis.cooperation.dense import row_matrix
 from polybody.analysis.cooperation.loads import demand, nearest
-from polybody.description.records import WORLD, Body, Description, Joint
-from polybody.errors import InputError, PolybodyError
-from polybody.mechanism.mechanism import BodyFrame, Mechanism, mechanism_from
-from polybody.model.arguments import choose, state_array
-from polybody.model.batches import batch_shape
+from polybody.errors import InputError
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.arguments import state_array
+from polybody.model.batches import batch_shape, each_state
 from polybody.model.dynamics import Wrenches
 from polybody.model.model import Model
 from polybody.model.operators import Operators, tips_key
@@ -112,8 +108,8 @@ class Grasp:
         if not np.all(worst <= tolerance):
             at = np.unravel_index(int(np.nanargmax(np.nan_to_num(worst, nan=np.inf))), worst.shape)
             raise InputError(
-                f"end effector {self.frames[at[-1]]!r} does not meet the object {self.object!r}{_of_batch(at[:-1])}: it "
-                f"is {distances[at]:.6g} m and {angles[at]:.6g} rad off its grip; put it there, or use project()"
+                f"end effector {self.frames[at[-1]]!r} does not meet the object {self.object!r}{_of_batch(at[:-1])}: "
+                f"it is {distances[at]:.6g} m and {angles[at]:.6g} rad off its grip; put it there, or use project()"
             )
         if v is not None:
             self._check_velocity(q, v, tolerance)
@@ -152,17 +148,25 @@ class Grasp:
     # Motion
 
     def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, tolerance: float = 1e-6
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        *,
+        wrenches: Wrenches | None = None,
+        tolerance: float = 1e-6,
+        compiled: bool = True,
     ) -> GraspMotion:
         """Table I: accelerations, end-effector loads and the object's acceleration under the joint forces tau.
 
         The state must honour the grasp to `tolerance` (see `project`). tau covers all columns, the base's and the
-        object's too: what acts on them from outside.
+        object's too: what acts on them from outside. The first call compiles a kernel, which takes seconds for many
+        arms; `compiled=False` answers without one, state by state.
         """
         self.check(q, v, tolerance=tolerance)
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         loads = () if not wrenches else (self.model.body_wrenches(q, wrenches),)
-        a, f_e, apart = self._kernel_forward(bool(loads))(q, v, tau, *loads)
+        a, f_e, apart = (self._kernel_forward(bool(loads)) if compiled else self._read_forward)(q, v, tau, *loads)
         size = 1.0 + np.abs(a).max(axis=-1, initial=0.0)
         off = np.abs(apart).max(axis=(-1, -2))
         if not np.all(off <= 1e-6 * size):
@@ -174,8 +178,6 @@ class Grasp:
         joint = self.model.mechanism.joints[self.held.object]
         if joint.kind == "floating" and not joint.reversed:
             return a[..., joint.v]
-        from polybody.model.batches import each_state
-
         def one(q: Array, v: Array, a: Array) -> Array:
             q, v, a = q[joint.q], v[joint.v], a[joint.v]
             return joint.model.velocity_map(q) @ a + joint.model.velocity_map_rate(q, v) @ v
@@ -189,26 +191,20 @@ class Grasp:
         J[..., self.model.mechanism.joints[self.held.object].v] = 0.0
         return J @ np.linalg.solve(self.model.mass_matrix(q), np.swapaxes(J, -1, -2))
 
-    def _singular(self, q: Array, index: tuple[int, ...]) -> str:
+    def _singular(self, q: Array, index: tuple[Any, ...]) -> str:
         """The rank and the direction that a singular configuration lost."""
-        A = self.closure_matrix(q)
-        rows = np.vstack([r.K @ A[6 * r.grip : 6 * r.grip + 6] for r in self.held.rows])
-        U, values, _ = np.linalg.svd(rows)
+        K = row_matrix(self.held)
+        U, values, _ = np.linalg.svd(K @ self.closure_matrix(q))
         rank = int(np.sum(values > 1e-8 * values[0]))
-        K = np.zeros((rows.shape[0], 6 * self.held.m))
-        position = 0
-        for r in self.held.rows:
-            K[position : position + len(r.K), 6 * r.grip : 6 * r.grip + 6] = r.K
-            position += len(r.K)
         lost = (U[:, -1] @ K).reshape(-1, 6)
         arm = int(np.argmax(np.linalg.norm(lost, axis=1)))
         H = self.mobility(q)
         rank_H = int(np.linalg.matrix_rank(H, tol=1e-8 * np.abs(H).max(initial=1e-300), hermitian=True))
         direction = np.array2string(lost[arm] / np.linalg.norm(lost[arm]), precision=4, suppress_small=True)
         return (
-            f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {rows.shape[0]} rows of the grasp of "
-            f"{self.object!r} only {min(rank, rows.shape[0])} are independent; end effector {self.frames[arm]!r} cannot be "
-            f"accelerated along [ω; v] = {direction} (its axes), so the loads there are not determined"
+            f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {len(K)} rows of the grasp of "
+            f"{self.object!r} only {rank} are independent; end effector {self.frames[arm]!r} cannot be accelerated "
+            f"along [ω; v] = {direction} (its axes), so the loads there are not determined"
         )
 
     def inverse_dynamics(
@@ -254,10 +250,11 @@ class Grasp:
         found = [np.empty((*lead, m.nv)), np.empty((*lead, m.nv)), np.empty((*lead, self.held.m, 6))]
         passive = np.flatnonzero(~self.model.active_mask(active))
         for index in np.ndindex(lead):
-            parts = self._inverse(*(x[index] for x in wide), passive, whole, index)
+            q, v, a, moved, internal, tau = (x[index] for x in wide)
+            parts = self._inverse(q, v, a, moved, internal, tau, passive, whole, index)
             for store, part in zip(found, parts, strict=True):
                 store[index] = part
-        return GraspForces(*found, cooperation.internal_part(self.held, found[2]))
+        return GraspForces(found[0], found[1], found[2], cooperation.internal_part(self.held, found[2]))
 
     def _inverse(
         self, q: Array, v: Array, a: Array, moved: Array, internal: Array, tau: Array, passive: Array, whole: bool,
@@ -319,6 +316,24 @@ class Grasp:
     def _states(self, *named: tuple[str, Any]) -> list[Array]:
         return [state_array(n, x, self.model.nq if n == "q" else self.model.nv) for n, x in named]
 
+    def _read_forward(self, *arrays: Array) -> tuple[Array, Array, Array]:
+        """What the kernel of `forward_dynamics` gives, by the text itself."""
+        lead, m, nv = batch_shape(arrays), self.held.m, self.model.nv
+        wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
+        found = np.empty((*lead, nv)), np.empty((*lead, m, 6)), np.empty((*lead, m, 6))
+        for index in np.ndindex(lead):
+            q, v, tau, *more = (x[index] for x in wide)
+            wrenches = more[0].reshape(-1, 6) if more else None
+            for store, part in zip(found, self._one_forward(q, v, tau, wrenches), strict=True):
+                store[index] = part
+        return found
+
+    def _one_forward(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> tuple[Array, Array, Array]:
+        try:
+            return cooperation.closed_forward_dynamics(self.held, q, v, tau, wrenches)
+        except np.linalg.LinAlgError:
+            raise InputError(self._singular(q, ())) from None
+
     def _kernel_gaps(self) -> Any:
         def text(_: Mechanism, q: Array, *, domain: Domain) -> Any:
             return cooperation.openings(held, q, domain=domain), cooperation.misalignment(held, q, domain=domain)
@@ -361,60 +376,4 @@ def _of_batch(index: tuple[Any, ...]) -> str:
     return f" in state {tuple(int(i) for i in index)}" if index else ""
 
 
-def grasp(
-    model: Model, object: str | Body, frames: Mapping[str, Any] | Sequence[str], q: Any = None
-) -> Grasp:
-    """Let end effectors of a model hold a body rigidly.
-
-    `object` is a body of the model that moves from the ground by a joint of its own, or a `Body` record, which joins
-    the model by a floating joint named `<name>_joint` (the result's `model` has it). `frames` maps each end-effector
-    frame to its place on the object: a frame of the object, or a 4×4 pose in the object's frame. A plain sequence of
-    end-effector frames takes the places where they are at the configuration q.
-    """
-    if isinstance(object, Body):
-        model = Model(mechanism_from(_with_object(model.description, object)))
-        object = object.name
-    if model.mechanism.closures:
-        raise PolybodyError("grasp: this model has loops of its own; a grasp is made of a tree")
-    held_link = model.frame(object)
-    names = {body.name: body.index for body in model.mechanism.bodies}
-    body = held_link.body if held_link.body >= 0 else choose("body", object, names)
-    if isinstance(frames, Mapping):
-        places = dict(frames)
-    else:
-        places = _places_at(model, object, frames, q)
-    grips = [Grip(model.frame(tip), _hold(model, held_link, tip, place)) for tip, place in places.items()]
-    return Grasp(model, cooperation.plan_holding(model.mechanism, body, tuple(grips)))
-
-
-def _with_object(description: Description, body: Body) -> Description:
-    joint = Joint(f"{body.name}_joint", "floating", WORLD, body.name)
-    return dataclasses.replace(
-        description, bodies=(*description.bodies, body), joints=(*description.joints, joint)
-    )
-
-
-def _places_at(model: Model, object: str, frames: Sequence[str], q: Any) -> dict[str, Array]:
-    if isinstance(frames, str):
-        raise InputError(f"frames must be a sequence or a mapping of end effectors, got the one name {frames!r}")
-    if q is None:
-        raise InputError(
-            "frames alone do not say where the object is held: give q, at which it is held, or map each frame to its "
-            "place on the object (a frame of it, or a 4×4 pose)"
-        )
-    q = state_array("q", q, model.nq)
-    held = inverse_pose(model.pose(q, object))
-    return {name: held @ model.pose(q, name) for name in frames}
-
-
-def _hold(model: Model, link: BodyFrame, tip: str, place: Any) -> BodyFrame:
-    if isinstance(place, str):
-        return model.frame(place)
-    T = np.asarray(place, dtype=float)
-    if T.shape != (4, 4) or not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-8):
-        raise InputError(f"the place of {tip!r} on the object must be a frame's name or a 4×4 pose, got {place!r}")
-    R, p = link.rotation @ T[:3, :3], link.rotation @ T[:3, 3] + link.position
-    return BodyFrame(f"{link.name} at {tip}", link.body, R, p)
-
-
-__all__ = ["Capture", "Grasp", "GraspForces", "GraspMotion", "grasp"]
+__all__ = ["Capture", "Grasp", "GraspForces", "GraspMotion"]

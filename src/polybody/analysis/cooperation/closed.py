@@ -13,7 +13,7 @@ i of the tree, with ν = V̇° and y the loads of the arms (on the object), ever
 
 Passing joint i inwards (D = ΦᵀPΦ + A, G = PΦD⁻¹, l = ΦᵀL, e = ΦᵀE, ε = τ − Φᵀ(Pζ + z)):
 
-    P⁺ = P − G Dᵀ Gᵀ     z⁺ = z + Pζ + Gε      L⁺ = L − G l       E⁺ = E − G e
+    P⁺ = P − G D Gᵀ      z⁺ = z + Pζ + Gε      L⁺ = L − G l       E⁺ = E − G e
     S⁺ = S + eᵀD⁻¹e       c⁺ = c + Eᵀζ + eᵀD⁻¹ε    W⁺ = W + eᵀD⁻¹l
     Q⁺ = Q − lᵀD⁻¹l       u⁺ = u + Lᵀζ + lᵀD⁻¹ε
 
@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.analysis.cooperation.dense import dense_forward_dynamics
 from polybody.analysis.cooperation.grips import Holding, hold_matrix
 from polybody.formulations.operators.hybrid import check_inertia
 from polybody.formulations.operators.named import frame_crossing
@@ -74,10 +75,6 @@ class Release:
     c: Array
     W: Array
     rows: list[int]
-
-
-def _stack(blocks: list[Array], columns: int, domain: Domain) -> Array:
-    return np.vstack(blocks) if blocks else domain.zeros(0, columns)
 
 
 def _inverse(A: Array, domain: Domain) -> Array:
@@ -264,12 +261,15 @@ def closed_forward_dynamics(
 ) -> tuple[Array, Array, Array]:
     """(a of all columns, f_e (m×6) on the object in grip axes, how far grips accelerate apart (m×6)).
 
-    The last is zero but for rounding; it is large where the grasp's rows lose rank. Where rotors couple joints (armature
-    between joints) the mass matrix has no such tree and `dense` answers.
+    The last is zero but for rounding; it is large where the grasp's rows lose rank. Where rotors couple joints the mass
+    matrix has no such tree, and `dense` answers.
     """
     mechanism = grasp.mechanism
+    force = tau + joint_passive_forces(mechanism, q, v, domain=domain)
+    if not mechanism.armature_is_local:
+        return dense_forward_dynamics(grasp, q, v, force, wrenches, domain=domain)
     at = state(mechanism, q, v, wrenches, domain=domain)
-    steps = _Elimination(grasp, at, tau + joint_passive_forces(mechanism, q, v, domain=domain))
+    steps = _Elimination(grasp, at, force)
     steps.inward()
     a, V_dot = steps.outward(*steps.solve_object())
     apart = domain.zeros(grasp.m, 6)

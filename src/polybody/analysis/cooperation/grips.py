@@ -202,4 +202,4 @@ def _left_null(wide: Array) -> Array:
     return U[:, rank:]
 
 
-__all__ = ["Holding", "Grip", "Rows", "closure_matrix", "hold_matrix", "own_joints", "plan_holding"]
+__all__ = ["Grip", "Holding", "Rows", "closure_matrix", "hold_matrix", "own_joints", "plan_holding"]

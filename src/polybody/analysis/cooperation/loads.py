@@ -90,8 +90,18 @@ def demand(
 
 
 def nearest(wanted: Demand) -> tuple[Array, Array]:
-    """(x nearest to the start that solves E x = right as well as can be, the residual of every row)."""
-    x = wanted.start + np.linalg.pinv(wanted.E, rcond=1e-11) @ (wanted.right - wanted.E @ wanted.start)
+    """(x nearest to the start that solves E x = right as well as can be, the residual of every row).
+
+    Closure comes first, then the object's balance, then passive columns, so that a residual shows up in the row that
+    is to blame. Orthogonal projections on nested spaces compose, so x is the nearest of all solutions.
+    """
+    x, free = wanted.start, np.eye(len(wanted.start))
+    for level in ("closure", "object", "passive"):
+        rows = [r for r, (kind, _) in enumerate(wanted.rows) if kind == level]
+        reach = wanted.E[rows] @ free
+        back = free @ np.linalg.pinv(reach, rcond=1e-11)
+        x = x + back @ (wanted.right[rows] - wanted.E[rows] @ x)
+        free = free - back @ reach
     return x, wanted.E @ x - wanted.right
 
 
