@@ -37,18 +37,23 @@ def map_problem(record: Joint | Loop) -> str | None:
     return None
 
 
+def _unbuilt_problems(description: Description) -> list[Problem]:
+    """The description's own problems, and those of its custom joints' maps."""
+    problems = check_description(description)
+    for record in (*description.joints, *description.loops):
+        message = map_problem(record)
+        if message is not None:
+            problems.append(Problem(ERROR, message, record.source))
+    return problems
+
+
 def description_problems(description: Description) -> list[Problem]:
     """Every error and warning of a description; where it has no error, `model_from` builds it."""
-    problems = check_description(description)
-    problems += [
-        Problem(ERROR, message, record.source)
-        for record in (*description.joints, *description.loops)
-        if (message := map_problem(record)) is not None
-    ]
+    problems = _unbuilt_problems(description)
     if not errors_of(problems):
         try:
-            mechanism_from(description)
-        except InputError as error:  # a loop between bodies that are welded together
+            mechanism_from(with_unit_axes(description))
+        except InputError as error:  # a loop between bodies that are welded together, a motor on a passive joint
             problems.append(Problem(ERROR, str(error), description.source))
     return problems
 
@@ -64,11 +69,12 @@ def with_unit_axes(description: Description) -> Description:
 
 def model_from(description: Description, *, warn: bool = True, stacklevel: int = 2) -> Model:
     """The model of a description; one `InputError` that lists all errors, a `PolybodyWarning` for each warning."""
-    problems = description_problems(description)
+    problems = _unbuilt_problems(description)
     raise_errors(problems, description.source or repr(description.name))
+    mechanism = mechanism_from(with_unit_axes(description))
     if warn:
         warn_warnings(problems, stacklevel=stacklevel + 1)
-    return Model(mechanism_from(with_unit_axes(description)))
+    return Model(mechanism)
 
 
 __all__ = ["description_problems", "map_problem", "model_from", "with_unit_axes"]
