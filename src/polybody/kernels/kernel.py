@@ -16,6 +16,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -25,7 +26,6 @@ from polybody.errors import InputError
 from polybody.kernels import arrays, cache, machine, pool, rows, runtime, tape
 from polybody.kernels.target import Target, host
 
-CODE_VERSION = "2"  # change it when the same key must give other machine code
 NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to decide how many threads are worth it
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
@@ -248,14 +248,18 @@ def _runtime(target: Target) -> machine.Loaded:
 
 
 @functools.cache
-def _versions() -> tuple[str, str]:
-    return version("casadi"), version("llvmlite")
+def _versions() -> tuple[str, ...]:
+    """Of CasADi, of LLVM, and of this package: its own text, so that no change of it can meet old machine code."""
+    h = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        h.update(path.read_bytes())
+    return version("casadi"), version("llvmlite"), h.hexdigest()
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
     """The name of compiled code: a hash of everything it depends on."""
     raw = key.encode() if isinstance(key, str) else bytes(key)
-    facts = [kind, CODE_VERSION, *_versions(), target.describe(), repr(list(parts))]
+    facts = [kind, *_versions(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())
     h.update(b"\0" + raw)
     return h.hexdigest()
@@ -297,7 +301,7 @@ def build(
 
     `trace()` is called only if the code is not known yet. It returns a CasADi SX function with one dense column for
     each of `inputs` (name, size) and one for each of `outputs` (name, shape), the latter flattened row-major. `key`
-    names everything the traced function depends on.
+    names everything the traced function depends on. `lanes` suits the processor and the size unless given.
     """
     chosen = (target or host()).with_lanes(lanes)
 

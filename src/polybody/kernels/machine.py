@@ -32,9 +32,11 @@ def _machine(target: Target, level: int) -> llvm.TargetMachine:
 def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
     """Object code of a module."""
     with _lock:
+        machine = _machine(target, level)
         module = llvm.parse_assembly(text)
+        module.data_layout = str(machine.target_data)
         module.verify()
-        return _machine(target, level).emit_object(module)
+        return machine.emit_object(module)
 
 
 class Loaded:

@@ -1,0 +1,56 @@
+"""Code for processors this machine is not: it assembles, with the instructions those processors are there for."""
+
+import casadi as ca
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from helpers import of_function
+
+from polybody.errors import InputError
+from polybody.kernels import machine, rows, runtime, tape
+from polybody.kernels.target import Target, host, without_fma
+
+TARGETS = {
+    "avx-512": (Target("x86_64-unknown-linux-gnu", "skylake-avx512", "", 8, True), "zmm", "vfmadd"),
+    "avx2": (Target("x86_64-unknown-linux-gnu", "haswell", "", 4, True), "ymm", "vfmadd"),
+    "avx": (Target("x86_64-pc-windows-msvc", "sandybridge", "", 4, False), "ymm", "vmulpd"),
+    "sse2": (Target("x86_64-unknown-linux-gnu", "x86-64", "", 2, False), "xmm", "mulpd"),
+    "neon": (Target("arm64-apple-darwin", "apple-m1", "", 2, True), ".2d", "fmla"),
+    "arm linux": (Target("aarch64-unknown-linux-gnu", "neoverse-n1", "", 4, True), ".2d", "fmla"),
+}
+
+
+def function() -> ca.Function:
+    x, y = ca.SX.sym("x", 5), ca.SX.sym("y", 3)
+    return ca.Function("f", [x, y], [ca.sin(x) * y[0] + ca.if_else(x > 0, ca.sqrt(x), y[1]), ca.exp(y) * y + y[::-1]])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_code_assembles_for_other_processors(name):
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target, register, instruction = TARGETS[name]
+    text = rows.body_text(tape.from_function(function()), target)
+    assert len(machine.assemble(text, target)) > 1000
+    assert len(machine.assemble(runtime.text(target), target)) > 1000
+    assembly = machine._machine(target, 1).emit_assembly(llvm.parse_assembly(text))
+    assert register in assembly
+    assert instruction in assembly
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
+@pytest.mark.parametrize("fma", [True, False])
+def test_every_number_of_lanes_gives_the_same_answer(lanes, fma):
+    target = host() if fma else without_fma(host())
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(37, 5)), rng.normal(size=(37, 3))
+    found = of_function(function(), lanes=lanes, target=target)(x, y)
+    with np.errstate(invalid="ignore"):
+        wanted = np.sin(x) * y[:, :1] + np.where(x > 0, np.sqrt(x), y[:, 1:2])
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(found[1], np.exp(y) * y + y[:, ::-1], rtol=1e-13, atol=1e-15)
+
+
+def test_senseless_lanes_are_refused():
+    with pytest.raises(InputError, match="lanes is 3"):
+        of_function(function(), lanes=3)
