@@ -238,8 +238,8 @@ class GraphDomain(Domain):
 
         self._casadi = casadi
 
-    def const(self, value: Any) -> float:
-        return float(value)
+    def const(self, value: Any) -> Any:
+        return value if isinstance(value, Node) else float(value)
 
     def _enter(self, value: Any) -> Any:
         return Node(value) if isinstance(value, self._casadi.SX) else super()._enter(value)
