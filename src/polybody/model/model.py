@@ -11,12 +11,14 @@ from polybody.model.control import ControlAnswers
 from polybody.model.operators import OperatorAnswers
 from polybody.model.reactions import ReactionAnswers
 from polybody.model.shape import ShapeAnswers
+from polybody.model.symbolic import SymbolicAnswers
 
 
 class Model(
     ControlAnswers,
     OperatorAnswers,
     ReactionAnswers,
+    SymbolicAnswers,
     ShapeAnswers,
 ):
     """A mechanism and its answers, by name."""

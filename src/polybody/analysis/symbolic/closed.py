@@ -18,6 +18,7 @@ from polybody.algebra.jets import JetDomain
 from polybody.algebra.spatial import pose
 from polybody.analysis.symbolic.domain import TrigDomain
 from polybody.analysis.symbolic.ring import HALF, ZERO, Ring, Trig
+from polybody.errors import PolybodyError
 from polybody.formulations import denoc, poincare
 from polybody.formulations.poincare.equations import generalized_forces
 from polybody.formulations.poincare.fields import stage_maps, transport, unit
@@ -74,6 +75,7 @@ class ClosedForms:
 
     @cached_property
     def potential(self) -> Any:
+        self._refuse_logarithms()
         poses = kinematics.body_poses(self.mechanism, self.q, domain=self.domain)
         return self.gravity_potential + spring_energy(self.mechanism, self.q, poses, domain=self.domain)
 
@@ -156,7 +158,16 @@ class ClosedForms:
     @cached_property
     def passive_forces(self) -> Array:
         """What springs and dampers exert on p."""
+        self._refuse_logarithms()
         return generalized_forces(self.mechanism, self.q, self.p, None, self.states, domain=self.domain)
+
+    def _refuse_logarithms(self) -> None:
+        for joint in self.mechanism.joints:
+            if joint.stiffness.any() and not joint.model.rates_are_velocities:
+                raise PolybodyError(
+                    f"joint {joint.name!r} has a spring on a rotation of several axes: its force is a logarithm, case by "
+                    "case, and has no closed form worth reading; use .program(...), which has it"
+                )
 
     @cached_property
     def coriolis_matrix(self) -> Array:

@@ -1,0 +1,44 @@
+"""The symbolic face of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from polybody.mechanism.mechanism import Mechanism
+
+if TYPE_CHECKING:
+    from polybody.analysis.symbolic import SymbolicModel
+
+
+class SymbolicAnswers:
+    """Kwatny & Blankenship's equations as symbols."""
+
+    mechanism: Mechanism
+
+    def symbolic(
+        self,
+        symbols: str | Iterable[str] = "all",
+        *,
+        joints: str | Mapping[str, str] | None = None,
+        q: Sequence[str] | None = None,
+        p: Sequence[str] | None = None,
+        names: Mapping[str, str] | None = None,
+        progress: Callable[[str], None] = lambda text: None,
+    ) -> SymbolicModel:
+        """The model's equations as SymPy expressions: 𝓜(q) ṗ + 𝓒(q, p) p + 𝓕(q) = Q_p, q̇ = V(q) p.
+
+        `symbols`: which parameters stay symbols: "all", "none", or a list of "masses", "lengths", "inertias",
+        "gravity" and single names such as "m1"; the others are exact rationals where their decimals allow. `joints`:
+        "simple" or "compound" for every joint that can be both, or {joint name: choice}. `q` and `p` name the
+        coordinates and quasi-velocities (q1 … and p1 … by default), `names` renames parameters. `progress` is called
+        with a word about each step.
+        """
+        from polybody.analysis.symbolic import SymbolicModel
+
+        return SymbolicModel(
+            self.mechanism, symbols=symbols, joints=joints, q=q, p=p, names=names, progress=progress
+        )
+
+
+__all__ = ["SymbolicAnswers"]
