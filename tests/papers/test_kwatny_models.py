@@ -45,7 +45,7 @@ def test_disk_on_a_simple_spherical_joint_obeys_eulers_equations():
 def test_disk_on_a_compound_universal_joint_obeys_lagranges_equations():
     """(55), with 5 sin²t2 in the last entry and the other sign of F."""
     sym = disk("compound")
-    u1, u2, u3 = sym.p
+    _, u2, u3 = sym.p
     M = sp.Matrix([
         [5, 0, -5 * sin(t2)],
         [0, Rational(5, 2) * (3 - cos(2 * t1)), -Rational(5, 2) * cos(t2) * sin(2 * t1)],

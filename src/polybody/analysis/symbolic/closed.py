@@ -165,8 +165,8 @@ class ClosedForms:
         for joint in self.mechanism.joints:
             if joint.stiffness.any() and not joint.model.rates_are_velocities:
                 raise PolybodyError(
-                    f"joint {joint.name!r} has a spring on a rotation of several axes: its force is a logarithm, case by "
-                    "case, and has no closed form worth reading; use .program(...), which has it"
+                    f"joint {joint.name!r} has a spring on a rotation of several axes: its force is a logarithm, case "
+                    "by case, and has no closed form worth reading; use .program(...), which has it"
                 )
 
     @cached_property

@@ -17,7 +17,7 @@ from polybody.mechanism.mechanism import GROUND, Mechanism
 
 #: Above this many terms a closed form serves nobody and takes minutes or more.
 LARGEST = 50_000
-#: What a turning joint multiplies terms by: about a coordinate axis with right angles around it, and in general position.
+#: What a turning joint multiplies terms by: about a coordinate axis amid right angles, and in general position.
 ALIGNED, GENERAL = 2.5, 5.0
 #: Characters of a typical term when printed.
 CHARACTERS = 25

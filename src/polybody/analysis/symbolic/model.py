@@ -22,8 +22,8 @@ import sympy
 from polybody.algebra.spatial import pose
 from polybody.analysis.symbolic.charts import as_walked, chart_rest, charts, model_state, parallel_pairs
 from polybody.analysis.symbolic.closed import ClosedForms
-from polybody.analysis.symbolic.estimate import Estimate, estimated_size
 from polybody.analysis.symbolic.equations import Equations, Linearization, linearized
+from polybody.analysis.symbolic.estimate import Estimate, estimated_size
 from polybody.analysis.symbolic.parameters import Parameter, check_names, chosen, parameters, with_scalars
 from polybody.analysis.symbolic.printing import number, to_matrix, to_sympy
 from polybody.analysis.symbolic.program import QUANTITIES, Program, traced_program
@@ -279,7 +279,7 @@ class SymbolicModel:
 
     def cse(self, expression: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:
         """Any expression or matrix of this model in common-subexpression form: (assignments, results)."""
-        return sympy.cse(expression, symbols=sympy.numbered_symbols("x"), order="none", list=True)
+        return sympy.cse(expression, symbols=sympy.numbered_symbols("x"), order="none")  # pyright: ignore
 
     def size(self, quantity: str | Any = "mass_matrix") -> Size:
         """Operations and characters of a quantity by name, or of any expression."""

@@ -30,11 +30,13 @@ AXES = "xyz"
 #: A number this much smaller than the largest of its array is rounding, not structure.
 NEGLIGIBLE = 1e-15
 
-C_WORDS = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main
-    sin cos tan sqrt atan2 atan asin acos exp log pow fabs fmin fmax sign I E pi NULL""".split()
-)
+C_WORDS = frozenset({
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
+    "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
+    "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "main",
+    "sin", "cos", "tan", "sqrt", "atan2", "atan", "asin", "acos", "exp", "log", "pow", "fabs", "fmin", "fmax",
+    "sign", "I", "E", "pi", "NULL",
+})  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +131,7 @@ def check_names(groups: Mapping[str, Iterable[str]]) -> None:
     for what, names in groups.items():
         for name in names:
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-                raise InputError(f"{what} {name!r} is no name for a symbol: letters, digits and _ are, from a letter on")
+                raise InputError(f"{what} {name!r} is no symbol's name; wanted a letter, then letters, digits or _")
             if keyword.iskeyword(name) or keyword.issoftkeyword(name):
                 raise InputError(f"{what} {name!r} is a keyword of Python; choose another name, such as {name + '_'!r}")
             if name in C_WORDS:

@@ -95,7 +95,8 @@ class Program:
 
     def size(self) -> tuple[int, int]:
         """(operations, characters)."""
-        text = "".join(f"{a}={b}" for a, b in self.assignments) + "".join(str(m.tolist()) for m in self.results.values())
+        lines = [f"{a}={b}" for a, b in self.assignments] + [str(m.tolist()) for m in self.results.values()]
+        text = "".join(lines)
         return self.operations, len(text.replace(" ", ""))
 
     def evaluate(self, *values: Any) -> dict[str, Array]:
@@ -132,7 +133,7 @@ def traced_program(model: SymbolicModel, quantities: tuple[str, ...]) -> Program
         shapes[name] = np.shape(value)
         columns.append(graph.column(value))
     inputs = [column for column, _ in arguments.values()] + ([parameters[0]] if symbols else [])
-    function = casadi.Function("program", inputs, casadi.cse(columns))
+    function = casadi.Function("program", inputs, casadi.cse(columns))  # pyright: ignore
     named = [(key, getattr(model, key)) for key in arguments] + ([("parameters", symbols)] if symbols else [])
     return Program(named, shapes, from_function(function), function)
 

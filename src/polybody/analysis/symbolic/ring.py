@@ -1,7 +1,7 @@
 """Trigonometric polynomials in a normal form that collects angle sums.
 
-An element is a sum of terms  coefficient · Π_g trig_g(n·q_g) · Π_k x_k^e_k : at most one sine or cosine for each group g
-of angles, and powers of generators x_k (parameters, velocities, lengths of slides; negative powers allowed). Within a
+An element is a sum of terms  coefficient · Π_g trig_g(n·q_g) · Π_k x_k^e_k: at most one sine or cosine for each group
+g of angles, and powers of generators x_k (parameters, velocities, lengths of slides; negative powers allowed). Within a
 group products are rewritten as sums,
 
     cos a cos b = ½ cos(a − b) + ½ cos(a + b),   sin a cos b = ½ sin(a + b) + ½ sin(a − b),   …
