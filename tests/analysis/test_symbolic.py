@@ -179,7 +179,7 @@ def test_floating_base_keeps_six_parameters():
         ({"q": ["a", "b", "double"]}, "'double' is a word of C"),
         ({"q": ["a", "b", "m1"]}, "'m1' clashes with the coordinate"),
         ({"q": ["a", "a", "b"]}, "'a' clashes with the coordinate"),
-        ({"q": ["a", "b c", "d"]}, "'b c' is no name"),
+        ({"q": ["a", "b c", "d"]}, "'b c' is no symbol's name"),
         ({"q": ["a"]}, "wanted 3"),
         ({"names": {"m1": "while"}}, "'while' is a keyword"),
         ({"names": {"mass": "M"}}, "no parameter 'mass'"),
