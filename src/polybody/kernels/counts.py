@@ -26,8 +26,17 @@ def operation_counts(function: Any) -> Counts:
 
     inputs = function.sx_in()
     shared = ca.Function("shared", inputs, ca.cse(function.call(inputs)))
-    kinds = {ca.OP_MUL: "m", ca.OP_DIV: "m", ca.OP_SQ: "m", ca.OP_INV: "m", ca.OP_ADD: "a", ca.OP_SUB: "a",
-             ca.OP_TWICE: "a", ca.OP_SIN: "s", ca.OP_COS: "s"}
+    kinds = {
+        ca.OP_MUL: "m",
+        ca.OP_DIV: "m",
+        ca.OP_SQ: "m",
+        ca.OP_INV: "m",
+        ca.OP_ADD: "a",
+        ca.OP_SUB: "a",
+        ca.OP_TWICE: "a",
+        ca.OP_SIN: "s",
+        ca.OP_COS: "s",
+    }
     free = {ca.OP_CONST, ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_NEG, ca.OP_PARAMETER, ca.OP_ASSIGN}
     found = {"m": 0, "a": 0, "s": 0, "o": 0}
     for k in range(shared.n_instructions()):
