@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from polybody.analysis.coordinates.sharing import share_load as share_load
     from polybody.analysis.coordinates.transfer import transfer as transfer
     from polybody.analysis.inverse_kinematics import inverse_kinematics as inverse_kinematics
+    from polybody.analysis.simulate import Event as Event
+    from polybody.analysis.simulate import SimulationError as SimulationError
+    from polybody.analysis.simulate import Trajectory as Trajectory
+    from polybody.analysis.simulate import simulate as simulate
     from polybody.builder import Builder as Builder
     from polybody.errors import InputError as InputError
     from polybody.errors import PolybodyError as PolybodyError
@@ -41,6 +45,7 @@ _WHERE = {
     "Builder": "polybody.builder",
     "Function": "polybody.analysis.coordinates.sets",
     "Grasp": "polybody.model.grasping",
+    "Event": "polybody.analysis.simulate",
     "InputError": "polybody.errors",
     "Joints": "polybody.analysis.coordinates.sets",
     "Model": "polybody.model.model",
@@ -51,6 +56,8 @@ _WHERE = {
     "Pose": "polybody.analysis.coordinates.sets",
     "Position": "polybody.analysis.coordinates.sets",
     "SingularTransferError": "polybody.analysis.coordinates.conditioning",
+    "SimulationError": "polybody.analysis.simulate",
+    "Trajectory": "polybody.analysis.simulate",
     "from_dh": "polybody.model.load",
     "inverse_kinematics": "polybody.analysis.inverse_kinematics",
     "grasp": "polybody.model.grasp_making",
@@ -59,6 +66,7 @@ _WHERE = {
     "redundant": "polybody.analysis.coordinates.redundancy",
     "share_load": "polybody.analysis.coordinates.sharing",
     "transfer": "polybody.analysis.coordinates.transfer",
+    "simulate": "polybody.analysis.simulate",
 }
 
 __all__ = ["__version__", *_WHERE]  # pyright: ignore[reportUnsupportedDunderAll]

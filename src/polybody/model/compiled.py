@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,18 @@ class CompiledAnswers:
         results = tuple(part.reshape((*rows.shape[:-1], *shape)) for part, shape in zip(parts, shapes, strict=True))
         return results[0] if len(results) == 1 else results
 
+    def compile(
+        self,
+        name: str,
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, tuple[int, ...]]],
+        function: Callable[[], Any],
+    ) -> Kernel:
+        """The kernel of a casadi.Function that `function()` makes of this model's mechanism, kept under `name`."""
+        if name not in self._kernels:
+            self._kernels[name] = compiled(self.mechanism, name, inputs, outputs, _untraced, function=function)
+        return self._kernels[name]
+
     def _shorten(self, name: str) -> None:
         """Let a lone state of plain arrays go straight from `model.name(...)` to machine code.
 
@@ -108,6 +121,10 @@ class CompiledAnswers:
 
     def __reduce__(self) -> Any:
         return type(self), (self.mechanism,)
+
+
+def _untraced(*_: Any, **__: Any) -> Any:
+    raise AssertionError("this kernel is made from its own function")
 
 
 __all__ = ["CompiledAnswers"]

@@ -1,0 +1,73 @@
+"""What a user may pass to a run, checked before anything is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+
+Array = np.ndarray
+
+
+def positive(name: str, value: Any, *, infinite: bool = False) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; wanted a positive number") from None
+    if not number > 0 or (np.isinf(number) and not infinite):
+        raise InputError(f"{name} is {number:g}; wanted a positive number")
+    return number
+
+
+def lone_state(model: Any, q0: Any, v0: Any) -> tuple[Array, Array]:
+    """(q0, v0) as one state, neutral and at rest where not given; quaternions made unit if nearly so."""
+    q = model.neutral() if q0 is None else _vector("q0", q0, model.nq)
+    v = np.zeros(model.nv) if v0 is None else _vector("v0", v0, model.nv)
+    for joint in model.mechanism.joints:
+        if joint.nq != joint.nv:
+            length = float(np.linalg.norm(q[joint.q][-4:]))
+            if abs(length - 1) > 1e-3:
+                raise InputError(
+                    f"q0 of joint {joint.name!r}: its quaternion has length {length:.6g}; a unit (x, y, z, w) is wanted"
+                )
+    return model.normalize(q), v
+
+
+def _vector(name: str, values: Any, size: int) -> Array:
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be {size} numbers, got {type(values).__name__}") from None
+    if array.shape != (size,):
+        hint = "; for many states at once use pb.rollout" if array.ndim > 1 else ""
+        raise InputError(f"{name} has shape {array.shape}, wanted ({size},){hint}")
+    if not np.isfinite(array).all():
+        k = int(np.argmin(np.isfinite(array)))
+        raise InputError(f"{name}[{k}] is {array[k]}; wanted a finite number")
+    return array
+
+
+def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bool) -> Array | None:
+    """When states are kept; None for every step."""
+    if times is not None:
+        if sample is not None:
+            raise InputError("give either sample (a spacing) or times, not both")
+        wanted = np.array(times, dtype=float)
+        if wanted.ndim != 1 or not len(wanted) or not np.isfinite(wanted).all() or (np.diff(wanted) <= 0).any():
+            raise InputError("times must be finite numbers that grow")
+        if wanted[0] < start or wanted[-1] > end * (1 + 1e-12):
+            raise InputError(f"times must lie between {start:g} and {end:g} s, got {wanted[0]:g} to {wanted[-1]:g}")
+        return wanted
+    if sample is None and not adaptive:
+        return None
+    spacing = min(0.01, (end - start) / 100) if sample is None else positive("sample", sample)
+    count = max(1, round((end - start) / spacing))
+    if abs(count * spacing - (end - start)) > 1e-9 * (end - start):
+        count = int((end - start) / spacing)
+        return np.append(start + spacing * np.arange(count + 1), end)
+    return np.linspace(start, end, count + 1)
+
+
+__all__ = ["lone_state", "positive", "sample_times"]
