@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from polybody.errors import PolybodyError as PolybodyError
     from polybody.errors import PolybodyWarning as PolybodyWarning
     from polybody.formulations.network import Network as Network
+    from polybody.formulations.protocol import formulations as formulations
+    from polybody.kernels.pool import threads as threads
     from polybody.mechanism.maps import joint_kinematics as joint_kinematics
     from polybody.model.grasp_making import grasp as grasp
     from polybody.model.grasping import Grasp as Grasp
@@ -58,6 +60,7 @@ _WHERE = {
     "SingularTransferError": "polybody.analysis.coordinates.conditioning",
     "SimulationError": "polybody.analysis.simulate",
     "Trajectory": "polybody.analysis.simulate",
+    "formulations": "polybody.formulations.protocol",
     "from_dh": "polybody.model.load",
     "inverse_kinematics": "polybody.analysis.inverse_kinematics",
     "grasp": "polybody.model.grasp_making",
@@ -65,6 +68,7 @@ _WHERE = {
     "load": "polybody.model.load",
     "redundant": "polybody.analysis.coordinates.redundancy",
     "share_load": "polybody.analysis.coordinates.sharing",
+    "threads": "polybody.kernels.pool",
     "transfer": "polybody.analysis.coordinates.transfer",
     "simulate": "polybody.analysis.simulate",
 }

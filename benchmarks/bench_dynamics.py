@@ -1,0 +1,217 @@
+"""Dynamics against Pinocchio, MuJoCo and robotics-toolbox-python: ratios in one run, through public calls.
+
+    python benchmarks/bench_dynamics.py [--states 16384] [--quick] [--json benchmarks/results/dynamics.json]
+
+One thread on each side. Pinocchio's batches are `rneaInParallel` and `abaInParallel` on columns of states; where it has
+no batch, its Python call in a loop. MuJoCo is called in a loop (`mj_inverse`, `mj_forward` without contacts).
+Arrays are rows of states on our side, as users have them. A ratio above 1 means that polybody is faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rivals import best, chain, machine, pinocchio_states, robot
+
+import polybody as pb
+
+LOOPED = 400  # states for calls in a Python loop
+
+
+def states_of(model: Any, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return model.random_configuration(rng, size=count), *rng.normal(size=(2, count, model.nv))
+
+
+def looped(call: Any, *columns: np.ndarray) -> float:
+    """Seconds a state of a Python call in a loop over columns."""
+    rows = [np.ascontiguousarray(c[:, :LOOPED].T) for c in columns]
+    return best(lambda: [call(*state) for state in zip(*rows, strict=True)]) / LOOPED
+
+
+def against_pinocchio(name: str, states: int, results: list[dict[str, Any]]) -> None:
+    import pinocchio as pin
+
+    ours, theirs = robot(name)
+    rng = np.random.default_rng(0)
+    q, v, a = states_of(ours, states, rng)
+    Q, V, A, out = pinocchio_states(theirs, states, rng)
+    data, pool = theirs.createData(), pin.ModelPool(theirs, 1)
+    tau = np.empty_like(v)
+    derivatives = tuple(np.empty((states, ours.nv, ours.nv)) for _ in range(3)) if ours.nv < 12 else None
+    with pb.threads(1):
+        pairs = [
+            ("inverse dynamics", lambda: ours.inverse_dynamics(q, v, a, out=tau),
+             lambda: pin.rneaInParallel(1, pool, Q, V, A, out), states),
+            ("forward dynamics", lambda: ours.forward_dynamics(q, v, a, out=tau),
+             lambda: pin.abaInParallel(1, pool, Q, V, A, out), states),
+        ]  # fmt: skip
+        for quantity, mine, other, count in pairs:
+            record(results, name, quantity, "Pinocchio, batch", best(mine) / states, best(other) / count)
+        record(results, name, "mass matrix", "Pinocchio, calls", best(lambda: ours.mass_matrix(q)) / states,
+               looped(lambda q: pin.crba(theirs, data, q), Q))
+        if derivatives is not None:
+            record(results, name, "inverse dynamics derivatives", "Pinocchio, calls",
+                   best(lambda: ours.inverse_dynamics_derivatives(q, v, a)) / states,
+                   looped(lambda q, v, a: pin.computeRNEADerivatives(theirs, data, q, v, a), Q, V, A))
+        one = (q[0].copy(), v[0].copy(), a[0].copy())
+        other = (Q[:, 0].copy(), V[:, 0].copy(), A[:, 0].copy())
+        many = range(2000)
+        lone = best(lambda: [ours.inverse_dynamics(*one) for _ in many]) / len(many)
+        call = best(lambda: [pin.rnea(theirs, data, *other) for _ in many]) / len(many)
+        record(results, name, "lone inverse dynamics", "Pinocchio, call", lone, call)
+
+
+def against_mujoco(states: int, results: list[dict[str, Any]]) -> None:
+    """A six-joint arm written as MJCF for both."""
+    import mujoco
+
+    inertial = '<inertial pos="0 0 .15" mass="1" diaginertia=".02 .03 .01"/>'
+    axes = ("0 0 1", "0 1 0", "0 1 0", "0 0 1", "0 1 0", "1 0 0")
+    arm = "".join(f'<body pos="0 0 .3"><joint axis="{axis}"/>{inertial}' for axis in axes) + "</body>" * 6
+    text = f"<mujoco><worldbody>{arm}</worldbody></mujoco>"
+    path = Path("/tmp/polybody-bench-arm.xml")
+    path.write_text(text)
+    ours, theirs = pb.load(path), mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(theirs)
+    rng = np.random.default_rng(0)
+    q, v, a = states_of(ours, states, rng)
+
+    def inverse(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> None:
+        data.qpos[:], data.qvel[:], data.qacc[:] = q, v, a
+        mujoco.mj_inverse(theirs, data)
+
+    def forward(q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
+        data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
+        mujoco.mj_forward(theirs, data)
+
+    with pb.threads(1):
+        record(results, "6R arm", "inverse dynamics", "MuJoCo, calls",
+               best(lambda: ours.inverse_dynamics(q, v, a)) / states, looped(inverse, q.T, v.T, a.T))
+        record(results, "6R arm", "forward dynamics", "MuJoCo, calls",
+               best(lambda: ours.forward_dynamics(q, v, a)) / states, looped(forward, q.T, v.T, a.T))
+
+
+def against_chains(lengths: list[int], results: list[dict[str, Any]]) -> None:
+    """Cost against the number of links. Pinocchio's Data holds tensors of nv³ numbers: 32 GB at 1000 links."""
+    for n in lengths:
+        for quantity in ("inverse_dynamics", "forward_dynamics"):
+            with pb.threads(1):
+                one_chain(n, quantity, results)
+
+
+def one_chain(n: int, quantity: str, results: list[dict[str, Any]]) -> None:
+    import pinocchio as pin
+
+    ours, theirs = chain(n)
+    count = max(64, 98304 // n // 8 * 8)
+    rng = np.random.default_rng(0)
+    states = states_of(ours, count, rng)
+    call, other = getattr(ours, quantity), pin.rnea if quantity == "inverse_dynamics" else pin.aba
+    begun = time.perf_counter()
+    call(*(x[0] for x in states))
+    compiling = time.perf_counter() - begun
+    mine, their = best(lambda: call(*states)) / count, float("nan")
+    if n <= 400:
+        data = theirs.createData()
+        rows = [np.ascontiguousarray(x.T) for x in pinocchio_states(theirs, 16, rng)[:3]]
+        their = best(lambda: [other(theirs, data, *s) for s in zip(*rows, strict=True)]) / 16
+    name = quantity.replace("_", " ")
+    record(results, f"chain of {n}", name, "Pinocchio, calls", mine, their, compile_seconds=compiling)
+
+
+def two_threads(states: int, results: list[dict[str, Any]]) -> None:
+    ours, _ = robot("UR5")
+    q, v, a = states_of(ours, 8 * states, np.random.default_rng(0))
+    out = np.empty_like(v)
+    with pb.threads(1):
+        one = best(lambda: ours.forward_dynamics(q, v, a, out=out))
+    with pb.threads(2):
+        two = best(lambda: ours.forward_dynamics(q, v, a, out=out))
+    record(results, "UR5", "forward dynamics, two threads", "one thread", two / len(q), one / len(q))
+
+
+def toolbox(results: list[dict[str, Any]], python: str | None) -> None:
+    """robotics-toolbox-python lives in an environment of its own (it pins old packages); pass --toolbox its python."""
+    script = """
+import time, numpy as np, roboticstoolbox as rtb
+arm = rtb.models.DH.Puma560()
+rng = np.random.default_rng(0)
+q, v, a = rng.normal(size=(3, 200, 6))
+arm.rne(q[0], v[0], a[0])
+best = 1e9
+for _ in range(5):
+    t = time.perf_counter()
+    for k in range(200): arm.rne(q[k], v[k], a[k])
+    best = min(best, time.perf_counter() - t)
+print(best / 200)
+"""
+    if python is None:
+        print("robotics-toolbox-python: not asked for (--toolbox PYTHON)")
+        return
+    their = float(subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout.split()[-1])
+    ours = pb.load("puma560")
+    q, v, a = states_of(ours, 16384, np.random.default_rng(0))
+    with pb.threads(1):
+        record(results, "Puma 560", "inverse dynamics", "robotics-toolbox, calls",
+               best(lambda: ours.inverse_dynamics(q, v, a)) / len(q), their)
+
+
+def record(
+    results: list[dict[str, Any]], model: str, quantity: str, rival: str, mine: float, their: float, **more: Any
+) -> None:
+    ratio = their / mine
+    results.append({"model": model, "quantity": quantity, "rival": rival, "ours_ns": mine * 1e9,
+                    "rival_ns": their * 1e9, "ratio": ratio, **more})
+    print(f"{model:14s} {quantity:32s} {mine * 1e9:10.1f} ns   {rival:24s} {their * 1e9:12.1f} ns   ratio {ratio:7.1f}")
+
+
+def plot(results: list[dict[str, Any]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.5, 4))
+    for quantity, mark in (("inverse dynamics", "o"), ("forward dynamics", "s")):
+        rows = [r for r in results if r["model"].startswith("chain") and r["quantity"] == quantity]
+        n = [int(r["model"].split()[-1]) for r in rows]
+        axes.loglog(n, [r["ours_ns"] / 1e3 for r in rows], f"{mark}-", label=f"polybody, {quantity}")
+        axes.loglog(n, [r["rival_ns"] / 1e3 for r in rows], f"{mark}--", label=f"Pinocchio, {quantity}", alpha=0.7)
+    axes.set(xlabel="links", ylabel="microseconds a state, one thread", title="Serial chains")
+    axes.grid(alpha=0.3, which="both")
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--states", type=int, default=16384)
+    parser.add_argument("--quick", action="store_true", help="fewer robots and shorter chains")
+    parser.add_argument("--toolbox", help="a python that has robotics-toolbox-python")
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "dynamics.json")
+    options = parser.parse_args()
+    results: list[dict[str, Any]] = []
+    where = machine()
+    print(f"{where['llvm_cpu']}, {where['lanes']} lanes, load {where['load_before']}")
+    for name in ("UR5", "Panda") if options.quick else ("UR5", "Panda", "G1", "TALOS"):
+        against_pinocchio(name, options.states, results)
+    against_mujoco(options.states, results)
+    two_threads(options.states, results)
+    toolbox(results, options.toolbox)
+    against_chains([10, 50] if options.quick else [10, 20, 50, 100, 200, 400, 1000], results)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({"machine": where, "results": results}, indent=1) + "\n")
+    plot(results, options.json.with_suffix(".png"))
+    print(f"written: {options.json} and {options.json.with_suffix('.png')}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
