@@ -1,6 +1,5 @@
 """Threads: the same answers, the number asked for, no lock held."""
 
-import itertools
 import threading
 import time
 
@@ -25,22 +24,37 @@ def test_any_number_of_threads_gives_the_same_answer(count, states):
         np.testing.assert_allclose(f, w, rtol=1e-14, atol=1e-14)
 
 
-def test_pieces_cover_every_state_once_in_whole_blocks():
-    seen = []
-    pool.share(10_007, 8, 3, lambda lo, hi: seen.append((lo, hi)))
-    seen.sort()
-    assert seen[0][0] == 0
-    assert seen[-1][1] == 10_007
-    assert all(a[1] == b[0] for a, b in itertools.pairwise(seen))
-    assert all(lo % 8 == 0 for lo, _ in seen)
+@pytest.mark.parametrize("states", [1, 7, 8, 9, 1000, 10_007])
+def test_pieces_are_whole_blocks_and_enough_for_every_thread(states):
+    for workers in (1, 2, 5):
+        size = pool.piece(states, 8, workers)
+        assert size == states if workers == 1 else size % 8 == 0
+        assert size >= 1
+        assert -(-states // size) <= workers * pool.PIECES
 
 
-def test_error_in_a_helper_thread_is_raised():
-    def fail(lo, hi):
-        raise ZeroDivisionError
+def test_every_thread_works_and_all_have_ended():
+    names, barrier = set(), threading.Barrier(3)
+
+    def work():
+        barrier.wait(timeout=20)
+        names.add(threading.current_thread().name)
+
+    pool.together(3, work)
+    assert len(names) == 3
+
+
+def test_error_in_any_thread_is_raised():
+    here = threading.current_thread()
+    barrier = threading.Barrier(2)
+
+    def fail_elsewhere():
+        barrier.wait(timeout=20)
+        if threading.current_thread() is not here:
+            raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        pool.share(1000, 4, 2, fail)
+        pool.together(2, fail_elsewhere)
 
 
 def test_threads_nest_and_belong_to_their_context():

@@ -73,7 +73,7 @@ class Kernel:
         self._context = machine.libm_table() if context is None else context
         self._alive = (program, self._context, alive)
         self._runtime = _runtime(target)
-        self._run = runtime.RUN_TYPE(self._runtime.addresses["run"])
+        self._run = runtime.SHARED_TYPE(self._runtime.addresses["shared"])
         self._address = runtime.make_address(self._runtime)
         self._memory = threading.local()
         self.call: Callable[..., Any] = self.fast(self.batch, name)
@@ -201,21 +201,25 @@ class Kernel:
     def _launch(self, extents: list[int], kept: list[list[int]], ports: list[np.ndarray]) -> None:
         """Run over these extents, with strides `kept[port]`, by as many threads as pay."""
         dims, states = len(extents), math.prod(extents)
-        numbers = [*extents, *(step for steps in kept for step in steps)]
-        numbers += [self._address(a) for a in ports]
-        table = np.array(numbers, dtype=np.int64)
-        shape = self._address(table)
-        strides = shape + 8 * dims
-        base = strides + 8 * dims * len(kept)
-
-        context = self._address(self._context)
-
-        def work(lo: int, hi: int) -> None:
-            self._run(self._program.body, context, self._scratch(), lo, hi, len(kept), dims, shape, base, strides)
-
         worth = int(states * self.nodes * NANOSECONDS_A_NODE / WORTH_A_THREAD)
         workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
-        pool.share(states, self.lanes, workers, work)
+        numbers = [0, *extents, *(step for steps in kept for step in steps)]
+        numbers += [self._address(a) for a in ports]
+        table = np.array(numbers, dtype=np.int64)
+        counter = self._address(table)
+        shape = counter + 8
+        strides = shape + 8 * dims
+        base = strides + 8 * dims * len(kept)
+        context = self._address(self._context)
+        piece = pool.piece(states, self.lanes, workers)
+
+        def work() -> None:
+            self._run(
+                counter, piece, states, self._program.body, context, self._scratch(), len(kept), dims,
+                shape, base, strides,
+            )  # fmt: skip
+
+        pool.together(workers, work)
 
     def _scratch(self) -> int:
         """This thread's working memory for bodies that need one."""
@@ -240,7 +244,7 @@ _lock = threading.RLock()
 def _runtime(target: Target) -> machine.Loaded:
     with _lock:
         if target not in _runtimes:
-            names = ["run", "lone", "address"] if runtime.can_be_called_alone() else ["run"]
+            names = ["shared", "lone", "address"] if runtime.can_be_called_alone() else ["shared"]
             title = digest("runtime", runtime.layout(), target, names)
             code, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
             _runtimes[target] = machine.Loaded(code, names)

@@ -10,7 +10,6 @@ calling thread works too.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import operator
 import os
 import threading
@@ -20,7 +19,7 @@ from contextvars import ContextVar
 
 from polybody.errors import InputError
 
-PIECES = 4  # for each thread
+PIECES = 16  # for each thread
 STACK = 64 * 1024 * 1024  # a large kernel's frame is megabytes, and macOS gives a thread half of one
 
 _chosen: ContextVar[int | None] = ContextVar("polybody_threads", default=None)
@@ -76,25 +75,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
 
 
-def share(states: int, lanes: int, workers: int, work: Callable[[int, int], None]) -> None:
-    """Call work(lo, hi) on ranges that cover 0 … states − 1, whole blocks each, by so many threads."""
+def piece(states: int, lanes: int, workers: int) -> int:
+    """How many states a thread takes at a time: whole blocks, and few enough that all end at about the same time."""
     if workers <= 1:
-        work(0, states)
+        return states
+    return -(-states // (workers * PIECES * lanes)) * lanes
+
+
+def together(workers: int, work: Callable[[], None]) -> None:
+    """Call work() by so many threads, this one among them, until all have returned."""
+    if workers <= 1:
+        work()
         return
-    piece = -(-states // (workers * PIECES))
-    piece = -(-piece // lanes) * lanes
-    numbers = itertools.count()
-
-    def take_pieces() -> None:
-        while (lo := next(numbers) * piece) < states:
-            work(lo, min(lo + piece, states))
-
     executor = _executor(max(workers - 1, cores() - 1))
     before = threading.stack_size(STACK)  # the executor starts threads when work is submitted
     try:
-        helpers: list[Future[None]] = [executor.submit(take_pieces) for _ in range(workers - 1)]
+        helpers: list[Future[None]] = [executor.submit(work) for _ in range(workers - 1)]
     finally:
         threading.stack_size(before)
-    take_pieces()
+    work()
     for helper in helpers:
-        helper.result()
+        if not helper.cancel():  # one that has not started yet has nothing left to do
+            helper.result()

@@ -24,13 +24,14 @@ from polybody.kernels.target import Target
 
 ARRAY_NEW, ARRAY_RETURN, ARRAY_TYPE = 93, 76, 2  # places in NumPy's table of C functions, fixed by its ABI
 
-RUN_TYPE = ctypes.CFUNCTYPE(
-    None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 4, *[ctypes.c_void_p] * 3
-)  # releases the GIL while it runs
+# void shared(next, piece, states, body, context, scratch, ports, dims, shape, base, strides); the GIL is released in it
+SHARED_TYPE = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3
+)
 
 
 def text(target: Target) -> str:
-    """The module of `run`, and of `lone` and `address` where they can be used."""
+    """The module of `shared`, and of `lone` and `address` where they can be used."""
     return runtime_code.text(target, callable_alone=can_be_called_alone())
 
 

@@ -4,6 +4,9 @@
 row addresses (`rows`) and calls the body. An address is base + Σ_d index_d stride_d, so broadcasting is a zero stride
 and costs no memory.
 
+`shared` is what threads call: each takes the next piece of the batch from a common counter until none is left, without
+returning to Python in between.
+
 `lone` is a CPython function (METH_FASTCALL | METH_KEYWORDS). Plain arguments (as many positional ndarrays as the kernel
 has inputs, contiguous float64, the right length, all of one leading shape or none, no more states than are computed in
 some 0.1 ms) are computed at once, into fresh arrays. Anything else it passes on, untouched, to a Python callable. Its
@@ -27,7 +30,7 @@ NPY_DOUBLE = 12
 def text(target: Target, *, callable_alone: bool) -> str:
     """The module of `run` and `lone`."""
     triple = f'target triple = "{target.triple}"\n'
-    return triple + _run_text(target.lanes) + (_lone_text() if callable_alone else "")
+    return triple + _run_text(target.lanes) + _shared_text() + (_lone_text() if callable_alone else "")
 
 
 def _run_text(lanes: int) -> str:
@@ -146,6 +149,29 @@ blockend:
 done:
   ret void
 }}
+"""
+
+
+def _shared_text() -> str:
+    return """
+define void @shared(ptr %next, i64 %piece, i64 %states, ptr %body, ptr %libm, ptr %scratch, i64 %ports, i64 %dims,
+                    ptr %shape, ptr %base, ptr %strides) {
+entry:
+  br label %take
+take:
+  %lo = atomicrmw add ptr %next, i64 %piece monotonic
+  %some = icmp slt i64 %lo, %states
+  br i1 %some, label %work, label %done
+work:
+  %end = add i64 %lo, %piece
+  %beyond = icmp sgt i64 %end, %states
+  %hi = select i1 %beyond, i64 %states, i64 %end
+  call void @run(ptr %body, ptr %libm, ptr %scratch, i64 %lo, i64 %hi, i64 %ports, i64 %dims, ptr %shape,
+                 ptr %base, ptr %strides)
+  br label %take
+done:
+  ret void
+}
 """
 
 
