@@ -23,7 +23,7 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels import arrays, cache, machine, pool, rows, runtime, tape
+from polybody.kernels import arrays, cache, machine, memory, pool, rows, runtime, tape
 from polybody.kernels.target import Target, host
 
 NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to decide how many threads are worth it
@@ -139,7 +139,7 @@ class Kernel:
         if not leading or (states := math.prod(leading)) == 0:
             return None
         if out is None:
-            results = [np.empty(leading + shape) for _, shape in self.outputs]
+            results = [memory.empty(leading + shape) for _, shape in self.outputs]
         else:
             results = list(out) if isinstance(out, tuple) else [out]
             shapes = [leading + shape for _, shape in self.outputs]
@@ -153,7 +153,7 @@ class Kernel:
 
     def _results(self, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
         if out is None:
-            return [np.empty(batch + shape) for _, shape in self.outputs]
+            return [memory.empty(batch + shape) for _, shape in self.outputs]
         given = out if isinstance(out, tuple | list) else (out,)
         if len(given) != len(self.outputs):
             raise InputError(f"out holds {len(given)} arrays; {self.name} has {len(self.outputs)} results")
