@@ -3,10 +3,10 @@
     python benchmarks/bench_influence.py [states]
 
 Batched G and H of the Panda's hand (`model.influence`, order 2) against Pinocchio's kinematic Hessian and
-robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. Inverse kinematics of random
-reachable poses of UR5 and Panda against robotics-toolbox's `ikine_LM`, from the same start, with restarts; ours to
-1e-9, theirs to its default 1e-6. Batches run on one thread. robotics-toolbox may live in another environment: name its Python
-in RTB_PYTHON. What is not installed is not measured, and the table says so.
+robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. Inverse kinematics of
+random reachable poses of UR5 and Panda against robotics-toolbox's `ikine_LM`, from the same start, with restarts;
+ours to 1e-9, theirs to its default 1e-6. Batches run on one thread. robotics-toolbox may live in another environment:
+name its Python in RTB_PYTHON. What is not installed is not measured, and the table says so.
 """
 
 from __future__ import annotations
