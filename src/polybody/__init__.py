@@ -60,7 +60,7 @@ _WHERE = {
     "SingularTransferError": "polybody.analysis.coordinates.conditioning",
     "SimulationError": "polybody.analysis.simulate",
     "Trajectory": "polybody.analysis.simulate",
-    "formulations": "polybody.formulations.protocol",
+    "formulations": "polybody",
     "from_dh": "polybody.model.load",
     "inverse_kinematics": "polybody.analysis.inverse_kinematics",
     "grasp": "polybody.model.grasp_making",
@@ -78,7 +78,8 @@ __all__ = ["__version__", *_WHERE]  # pyright: ignore[reportUnsupportedDunderAll
 
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
-        value = getattr(import_module(_WHERE[name]), name)
+        where = _WHERE[name]
+        value = import_module(f"polybody.{name}") if where == "polybody" else getattr(import_module(where), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'polybody' has no attribute {name!r}")

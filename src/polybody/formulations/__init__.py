@@ -1,5 +1,22 @@
-"""Five complete ways to write the same motion, behind one protocol."""
+"""Five complete ways to write the same motion, behind one protocol.
+
+`polybody.formulations()` gives their names, and `polybody.formulations.denoc` is one of them: the package is both, so
+its module can be called.
+"""
+
+import sys
+from types import ModuleType
 
 from polybody.formulations.protocol import Formulation, formulation, formulations
+
+
+class _Named(ModuleType):
+    """A package that answers with its formulations' names when called."""
+
+    def __call__(self) -> tuple[str, ...]:
+        return formulations()
+
+
+sys.modules[__name__].__class__ = _Named
 
 __all__ = ["Formulation", "formulation", "formulations"]
