@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from polybody.analysis.simulate import Trajectory as Trajectory
     from polybody.analysis.simulate import simulate as simulate
     from polybody.builder import Builder as Builder
+    from polybody.description.bases import Base as Base
     from polybody.errors import InputError as InputError
     from polybody.errors import PolybodyError as PolybodyError
     from polybody.errors import PolybodyWarning as PolybodyWarning
@@ -44,6 +45,7 @@ __version__ = "0.1.0.dev0"
 
 #: public name: the module it lives in (and, for type checkers, the block above)
 _WHERE = {
+    "Base": "polybody.description.bases",
     "Builder": "polybody.builder",
     "Function": "polybody.analysis.coordinates.sets",
     "Grasp": "polybody.model.grasping",

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from polybody.description import record_checks, shapes
+from polybody.description.bases import Base, with_base
+from polybody.description.flexible import flexible_link_records
 from polybody.description.problems import Problem, errors_of
 from polybody.description.records import (
     KINDS,
@@ -216,6 +218,40 @@ class Builder:
         matrix = shapes.numbers(f"transmission {name!r}: matrix", matrix, len(joints), len(joints))
         self._transmissions[name] = Transmission(name, joints, matrix)
 
+    def flexible_link(
+        self,
+        name: str,
+        length: float,
+        mass_per_length: float,
+        EI: Any,
+        GJ: float | None = None,
+        *,
+        damping: float = 0,
+        segments: int = 10,
+        axis: Any = (0, 0, 1),
+        polar_inertia: float | None = None,
+    ) -> str:
+        """A flexible link along x as a chain of elastic joints; returns the name of its last piece.
+
+        Its first piece is the body `name`, its end the frame `<name>_tip`. It bends about `axis`, or, with GJ (and
+        `polar_inertia`, kg·m), about y and z, and twists. EI, GJ in N·m², `damping` in seconds (Kelvin-Voigt). Its
+        joints are passive. More `segments` make it truer, with the square of their number.
+        """
+        bodies, joints, frames = flexible_link_records(
+            name, length, mass_per_length, EI, GJ, damping=damping, segments=segments, axis=axis,
+            polar_inertia=polar_inertia,
+        )  # fmt: skip
+        for body in bodies:
+            self._fresh("body", body.name, self._bodies, self._frames)
+            self._bodies[body.name] = body
+        for joint in joints:
+            self._fresh("joint", joint.name, self._joints, self._loops, self._springs)
+            self._joints[joint.name] = joint
+        for frame in frames:
+            self._fresh("frame", frame.name, self._bodies, self._frames)
+            self._frames[frame.name] = frame
+        return bodies[-1].name
+
     def description(self) -> Description:
         """What was said so far, as records."""
         return with_unit_axes(
@@ -232,9 +268,13 @@ class Builder:
             )
         )
 
-    def model(self) -> Model:
-        """The model; raises one `InputError` with everything that is wrong, warns of what is unusual."""
-        return model_from(self.description(), stacklevel=3)
+    def model(self, *, base: str | Base | None = None) -> Model:
+        """The model; raises one `InputError` with everything that is wrong, warns of what is unusual.
+
+        `base` puts it on another base than was said: "fixed", "planar", "floating", "flying", or a `pb.Base`.
+        """
+        said = self.description()
+        return model_from(said if base is None else with_base(said, base), stacklevel=3)
 
     @staticmethod
     def _fresh(what: str, name: str, *taken: dict[str, Any]) -> None:

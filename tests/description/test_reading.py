@@ -54,8 +54,8 @@ def test_truncated_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
     refused(path, r"cut.yaml:\d+: not valid YAML: .*cut off")
 
 
-def test_base_belongs_to_urdf_and_mjcf() -> None:
-    refused("two-link", "base='floating' is for URDF and MJCF", base="floating")
+def test_base_of_an_arm_on_the_ground_needs_a_mass() -> None:
+    refused("two-link", "joint 'shoulder' stands on the ground itself.*mass=", base="floating")
     refused("two-link", r"base is 'floatin' \(did you mean 'floating'\?\)", base="floatin")
 
 

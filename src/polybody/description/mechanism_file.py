@@ -7,11 +7,12 @@
       bob: {mass: 1, com: [0, 0, -0.5], inertia: [0.02, 0.02, 0.001]}
     joints:
       hinge: {kind: revolute, parent: world, child: bob, axis: y, limits: {lower: -90deg, upper: 90deg}}
-    frames: … loops: … springs: … couplings: … motors: … transmissions: … dh: …
+    frames: … loops: … springs: … couplings: … motors: … transmissions: … dh: … flexible_links: …
 
 `mechanism.schema.json` beside this file states the grammar (`polybody schema` prints it). `scan_mechanism` collects
 every problem with its line and goes on; `read_mechanism` raises them as one error. A `dh` table is turned into bodies,
-joints and frames while reading; its links come before those of `bodies`.
+joints and frames while reading; its links come before those of `bodies`. `flexible_links` become chains of elastic
+joints, after those of `bodies` and `joints`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 from polybody.description import shapes
 from polybody.description.dh import DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
+from polybody.description.flexible import flexible_link_records
 from polybody.description.mechanism_values import (
     as_array,
     as_axis,
@@ -65,6 +67,7 @@ SECTIONS = (
     "gravity",
     "dh",
     "bodies",
+    "flexible_links",
     "joints",
     "frames",
     "loops",
@@ -101,12 +104,13 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
     elif top.get("polybody", as_count, VERSION) != VERSION:
         notes.error(top.pairs["polybody"][0], f"this polybody reads version {VERSION} of the format")
     tables = _dh_section(notes, top)
+    chains = _section(notes, top, "flexible_links", _flexible_link)
     description = Description(
         name=top.get("name", as_text, Path(where).stem),
         gravity=top.get("gravity", as_array(3), frozen_array((0.0, 0.0, -9.81))),
-        bodies=(*tables[0], *_section(notes, top, "bodies", _body)),
-        joints=(*tables[1], *_section(notes, top, "joints", _joint)),
-        frames=(*tables[2], *_section(notes, top, "frames", _frame)),
+        bodies=(*tables[0], *_section(notes, top, "bodies", _body), *(b for c in chains for b in c[0])),
+        joints=(*tables[1], *_section(notes, top, "joints", _joint), *(j for c in chains for j in c[1])),
+        frames=(*tables[2], *_section(notes, top, "frames", _frame), *(f for c in chains for f in c[2])),
         loops=_section(notes, top, "loops", _loop),
         springs=_section(notes, top, "springs", _spring),
         couplings=_section(notes, top, "couplings", _coupling),
@@ -281,6 +285,28 @@ def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmissio
     return Transmission(
         name, joints, f.need("matrix", as_array(size, size), frozen_array(np.eye(size))), notes.at(line)
     )
+
+
+def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list[Body], list[Joint], list[Frame]]:
+    keys = ("length", "mass_per_length", "EI", "GJ", "damping", "segments", "axis", "polar_inertia")
+    f = Fields(notes, f"flexible link {name!r}", node, keys)
+    found = len(notes.problems)
+    given = {
+        "length": f.need("length", as_number(LENGTH), 1.0),
+        "mass_per_length": f.need("mass_per_length", as_number(), 1.0),
+        "EI": f.need("EI", as_numbers(), 1.0),
+        "GJ": f.get("GJ", as_number(), None),
+        "damping": f.get("damping", as_number(), 0.0),
+        "segments": f.get("segments", as_count, 10),
+        "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
+        "polar_inertia": f.get("polar_inertia", as_number(), None),
+    }
+    try:
+        return flexible_link_records(name, **given, source=notes.at(line))
+    except InputError as error:
+        if len(notes.problems) == found:
+            notes.error(line, str(error))
+        return [], [], []
 
 
 def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], list[Frame]]:

@@ -6,21 +6,37 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from polybody.description.bases import Base, as_base, with_base
 from polybody.description.dh import DHLink, dh_description
-from polybody.description.reading import find_source, read_description, shipped_models
+from polybody.description.reading import YAML_SUFFIXES, find_source, read_description, shipped_models
+from polybody.description.records import Description
 from polybody.model.model import Model
 from polybody.model.soundness import model_from
 
 
-def load(source: str | os.PathLike[str], *, base: str | None = None) -> Model:
+def load(source: str | os.PathLike[str], *, base: str | Base | None = None) -> Model:
     """The model in a .yaml, .urdf or .xml (MJCF) file, or a shipped one by name (`polybody models` lists them).
 
-    `base` is "fixed" or "floating", for URDF and MJCF. Everything wrong is one `InputError`; what is unusual (no mass,
-    an inertia no body can have) is a `PolybodyWarning` each. Shipped models, whose peculiarities are stated in their
-    files, load without warnings.
+    `base` says how it stands on the ground, in place of what the file says: "fixed", "planar" (mobile), "floating",
+    "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
+
+    Everything wrong is one `InputError`; what is unusual (no mass, an inertia no body can have) is a `PolybodyWarning`
+    each. Shipped models, whose peculiarities are stated in their files, load without warnings.
     """
     ours = find_source(source) in shipped_models().values()
-    return model_from(read_description(source, base=base), warn=not ours, stacklevel=3)
+    return model_from(based_description(source, base), warn=not ours, stacklevel=3)
+
+
+def based_description(source: str | os.PathLike[str], base: str | Base | None) -> Description:
+    """The description in a file, on that base."""
+    if base is None:
+        return read_description(source)
+    made = as_base(base)
+    if find_source(source).suffix.lower() in YAML_SUFFIXES:
+        return with_base(read_description(source), made)
+    plain = Base(made.kind)
+    read = read_description(source, base="fixed" if made.kind == "fixed" else "floating")
+    return read if made.kind in ("fixed", "floating") and made == plain else with_base(read, made)
 
 
 def from_dh(
@@ -41,4 +57,4 @@ def from_dh(
     return model_from(description, stacklevel=3)
 
 
-__all__ = ["from_dh", "load"]
+__all__ = ["based_description", "from_dh", "load"]

@@ -1,0 +1,146 @@
+"""A flexible link as a chain of rigid pieces with elastic joints between them (Swain & Morris 2003, appendix C.2).
+
+The link lies along x from its frame's origin. It is cut into N segments of length h = L/N, each with a hinge in its
+middle that takes the whole bending of the segment:
+
+    o---|---+-------|-------+---  …  ---+-------|---       | hinge, + end of a segment
+    piece 0 │        piece 1          …          │ piece N
+
+so there are N hinges of stiffness EI/h and N + 1 rigid pieces, of which the first and the last are half as long. Hinges
+in the middle make statics a midpoint rule: deflections and frequencies converge with h². Planar links bend about one
+axis; spatial ones (GJ given) bend about y and z and twist about x, in ball joints of stiffness diag(GJ, EI_y, EI_z)/h.
+Material damping of the Kelvin-Voigt kind makes the moment EI (κ + damping · κ̇), `damping` in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.description.records import Body, Frame, Joint, frozen_array
+from polybody.errors import InputError
+
+Array = np.ndarray
+
+#: Thickness over length of a link whose polar inertia was not given: too thin to matter, enough not to vanish.
+THIN = 1e-3
+
+
+def flexible_link_records(
+    name: str,
+    length: float,
+    mass_per_length: float,
+    EI: Any,
+    GJ: float | None = None,
+    *,
+    damping: float = 0.0,
+    segments: int = 10,
+    axis: Any = (0.0, 0.0, 1.0),
+    polar_inertia: float | None = None,
+    source: str | None = None,
+) -> tuple[list[Body], list[Joint], list[Frame]]:
+    """Pieces `name`, `name_1` … `name_N`, joints `name_joint_1` … `name_joint_N`, and the frame `name_tip`.
+
+    SI units: EI and GJ in N·m² (EI one number, or (EI_y, EI_z) where GJ is given), `mass_per_length` in kg/m,
+    `polar_inertia` in kg·m (about x, per length; needed where GJ is given). `axis` is what a planar link bends about,
+    y, z or any direction across x.
+    """
+    _check(name, length, mass_per_length, EI, GJ, damping, segments, polar_inertia)
+    axis = _across(name, axis)
+    h = length / segments
+    bodies: list[Body] = []
+    joints: list[Joint] = []
+    for k in range(segments + 1):
+        size = h / 2 if k in (0, segments) else h
+        bodies.append(_piece(_piece_name(name, k), size, mass_per_length, length, polar_inertia, source))
+        if k:
+            reach = h / 2 if k == 1 else h
+            joints.append(_hinge(name, k, reach, h, EI, GJ, damping, axis, source))
+    tip = Frame(f"{name}_tip", _piece_name(name, segments), _shift(h / 2), source)
+    return bodies, joints, [tip]
+
+
+def _piece_name(name: str, k: int) -> str:
+    return name if k == 0 else f"{name}_{k}"
+
+
+def _shift(x: float) -> Array:
+    T = np.eye(4)
+    T[0, 3] = x
+    return frozen_array(T)
+
+
+def _piece(name: str, size: float, density: float, length: float, polar: float | None, source: str | None) -> Body:
+    mass = density * size
+    across = mass * size**2 / 12
+    along = (density * (THIN * length) ** 2 if polar is None else polar) * size
+    inertia = np.diag([along, across + along / 2, across + along / 2])
+    return Body(name, mass, frozen_array((size / 2, 0, 0)), frozen_array(inertia), source=source)
+
+
+def _hinge(
+    name: str,
+    k: int,
+    reach: float,
+    h: float,
+    EI: Any,
+    GJ: float | None,
+    damping: float,
+    axis: Array,
+    source: str | None,
+) -> Joint:
+    if GJ is None:
+        kind, stiffness = "revolute", np.array([[float(EI) / h]])
+    else:
+        bending = np.broadcast_to(np.asarray(EI, dtype=float), (2,))
+        kind, stiffness = "spherical", np.diag([GJ, *bending]) / h
+    return Joint(
+        f"{name}_joint_{k}",
+        kind,
+        _piece_name(name, k - 1),
+        _piece_name(name, k),
+        _shift(reach),
+        frozen_array(axis) if GJ is None else frozen_array((0, 0, 1)),
+        stiffness=frozen_array(stiffness),
+        damping=frozen_array(damping * stiffness) if damping else None,
+        active=(False,) * len(stiffness),
+        source=source,
+    )
+
+
+def _across(name: str, axis: Any) -> Array:
+    axis = np.asarray(axis, dtype=float)
+    size = float(np.linalg.norm(axis)) if axis.shape == (3,) else 0.0
+    if not size or abs(axis[0]) > 1e-9 * size:
+        raise InputError(f"flexible link {name!r}: axis is {axis.tolist()}, wanted a direction across x, as (0, 0, 1)")
+    return axis / size
+
+
+def _check(
+    name: str, length: Any, density: Any, EI: Any, GJ: Any, damping: Any, segments: Any, polar: float | None
+) -> None:
+    what = f"flexible link {name!r}: "
+    if not isinstance(segments, (int, np.integer)) or segments < 2:
+        raise InputError(f"{what}segments is {segments!r}, wanted a whole number of at least 2")
+    positive = {"length": length, "mass_per_length": density, "EI": EI}
+    if GJ is not None:
+        positive["GJ"] = GJ
+        if polar is None:
+            raise InputError(
+                f"{what}a link that twists (GJ given) needs polar_inertia, its inertia about x per length in kg·m "
+                "(mass_per_length · radius²/2 for a round bar)"
+            )
+    if polar is not None:
+        positive["polar_inertia"] = polar
+    if np.ndim(EI) and (GJ is None or np.shape(EI) != (2,)):
+        raise InputError(f"{what}EI is {EI!r}, wanted one number, or (EI_y, EI_z) for a link with GJ")
+    for key, value in positive.items():
+        numbers = np.atleast_1d(np.asarray(value, dtype=float))
+        if not np.all(np.isfinite(numbers)) or np.any(numbers <= 0):
+            raise InputError(f"{what}{key} is {value!r}, wanted a positive number")
+    if not np.isfinite(damping) or damping < 0:
+        raise InputError(f"{what}damping is {damping!r}, wanted a time in seconds, zero or more")
+
+
+__all__ = ["flexible_link_records"]
