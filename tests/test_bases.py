@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import polybody as pb
 from mechanisms import random_tree
-from polybody.description.bases import with_base
+from polybody.description.reading import write_description
 from polybody.mechanism import mechanism_from
 from polybody.model import Model
 
@@ -39,19 +39,29 @@ def test_base_is_chosen_when_building_and_its_columns_are_passive(base, columns)
         assert "root_joint" not in model.joint_names
 
 
-@pytest.mark.parametrize("base", ["planar", "floating"])
-def test_base_is_chosen_when_loading(base, tmp_path):
-    from polybody.description.reading import write_description
+URDF = """<robot name="cart">
+<link name="cart"><inertial><origin xyz="0.1 0 0.2"/><mass value="9"/>
+  <inertia ixx="0.4" iyy="0.5" izz="0.6" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="pole"><inertial><origin xyz="0 0 0.4"/><mass value="2"/>
+  <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="continuous"><parent link="cart"/><child link="pole"/><axis xyz="0 1 0"/></joint>
+</robot>"""
 
-    write_description(with_base(arm().description(), "floating"), tmp_path / "arm.urdf")
+
+@pytest.mark.parametrize(("base", "plane"), [("planar", [2, 3, 4, 6]), ("floating", list(range(7)))])
+def test_base_is_chosen_when_loading(base, plane, tmp_path):
+    """A mobile base is a floating one that keeps to the plane: its mass matrix is that part of the other's."""
     write_description(arm().description(), tmp_path / "arm.yaml")
+    (tmp_path / "cart.urdf").write_text(URDF, encoding="utf-8")
+    free, model = (pb.load(tmp_path / "cart.urdf", base=x) for x in ("floating", base))
+    assert model.joint_names == ["root_joint", "hinge"]
+    np.testing.assert_array_equal(model.active, [False] * (model.nv - 1) + [True])
+    q, q_free = model.neutral(), free.neutral()
+    q[-1] = q_free[-1] = 0.7
+    np.testing.assert_allclose(model.mass_matrix(q), free.mass_matrix(q_free)[np.ix_(plane, plane)], atol=1e-12)
     wanted = arm().model(base=base)
     q = wanted.random_configuration(0)
-    for name in ("arm.urdf", "arm.yaml"):
-        model = pb.load(tmp_path / name, base=base)
-        assert model.joint_names == wanted.joint_names
-        assert model.active.sum() == 3
-        np.testing.assert_allclose(model.mass_matrix(q), wanted.mass_matrix(q), atol=1e-12)
+    np.testing.assert_allclose(pb.load(tmp_path / "arm.yaml", base=base).mass_matrix(q), wanted.mass_matrix(q))
 
 
 def test_flexible_base_pushes_back_with_its_full_matrix():
