@@ -72,6 +72,8 @@ def test_a_redundant_arm_stays_near_what_it_prefers(seven):
     assert np.linalg.norm(near.q - preferred) < np.linalg.norm(plain.q - preferred) - 1e-4
     null = np.linalg.svd(seven.jacobian(near.q, "dh_7"))[2][-1]
     assert abs(null @ (near.q - preferred)) < 1e-4  # no self-motion brings it nearer
+    downhill = pb.inverse_kinematics(seven, {"dh_7": target}, q, prefer=lambda q: preferred - q, steps=300)
+    np.testing.assert_allclose(downhill.q, near.q, atol=1e-6)
 
 
 def test_several_targets_points_and_poses_together(seven):

@@ -269,6 +269,14 @@ def test_influence_is_the_same_whether_compiled_or_not(limit, monkeypatch):
         np.testing.assert_allclose(center.H[0, k], center_influence(model.mechanism, many[0, k], 2).H, atol=1e-12)
 
 
+def test_the_ground_has_no_influence_coefficients_but_zeros():
+    model, q, *_ = random_model(8, 3)
+    found = model.influence(q, "world", 3)
+    assert not found.G.any()
+    assert not found.H.any()
+    assert not found.D.any()
+
+
 def test_influence_of_a_mass_centre_is_that_of_its_point():
     model, q, *_ = random_model(8, 3)
     body = model.mechanism.bodies[1]

@@ -209,8 +209,9 @@ def inverse_kinematics(
 
     Starts at q0 (neutral where none is given), then at up to `restarts` random configurations; every start may take
     `steps` steps. Converged means every position is within `tolerance` metres and every rotation within `tolerance`
-    radians. `limits` keeps q within the joints' limits. `prefer` is a configuration that a redundant mechanism should
-    stay near: its self-motion moves towards it, by the part `gain` of the way in each step. What did not converge
+    radians. `limits` keeps q within the joints' limits. `prefer` chooses among the answers of a redundant mechanism: a
+    configuration to stay near, or a function of q (batch, nq) that gives the joint motion wished for (batch, nv), such
+    as minus a criterion's gradient. The self-motion takes the part `gain` of it in each step. What did not converge
     holds the nearest configuration found, and its errors.
     """
     kinds, goals = _read_targets(model, targets)
@@ -235,7 +236,7 @@ class _Search:
         self.model, self.goals, self.rng = model, np.ascontiguousarray(goals), rng
         self.box, self.limits = _Box(model), limits
         self.square = tolerance**2
-        self.prefer = None if prefer is None else np.asarray(prefer, dtype=float)
+        self.prefer = prefer if prefer is None or callable(prefer) else np.asarray(prefer, dtype=float)
         self.gain = gain
         self.kernel = model.kernel(_step_quantity(model.mechanism, kinds, self.prefer is not None))
         count = len(starts)
@@ -281,8 +282,8 @@ class _Search:
     def _step(self, q: Array, goals: Array) -> tuple[Array, Array]:
         if self.prefer is None:
             return self.kernel(q, goals)
-        wish = self.gain * self.model.kernel("difference")(q, self.prefer)
-        return self.kernel(q, goals, wish)
+        wish = self.prefer(q) if callable(self.prefer) else self.model.kernel("difference")(q, self.prefer)
+        return self.kernel(q, goals, self.gain * np.asarray(wish, dtype=float))
 
     def result(self, lead: tuple[int, ...]) -> InverseKinematics:
         errors = np.sqrt(self.errors).reshape(*lead, *self.errors.shape[1:])

@@ -23,6 +23,8 @@ Array = np.ndarray
 
 #: Above this many results straight-line code takes too long to compile; numpy then works over the whole batch.
 COMPILED_UP_TO = 3000
+#: The same for I* and P*, in velocities: every entry of P* sums over bodies.
+COMPILED_ARRAYS_UP_TO = 9
 
 
 class ControlAnswers(DynamicAnswers):
@@ -95,9 +97,14 @@ class ControlAnswers(DynamicAnswers):
         """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., nv, nv) and (..., nv, nv, nv); P*[i] belongs to tau_i."""
         self.refuse_loops("dynamic_arrays")
         (q,) = self._states(("q", q))
-        n = self.mechanism.nv
+        n, lead = self.mechanism.nv, q.shape[:-1]
         shapes = (("I", (n, n)), ("P", (n, n, n)))
-        return self.kernel(Quantity("dynamic arrays", ("q",), lambda _: shapes, freeman.dynamic_arrays))(q)
+        if n <= COMPILED_ARRAYS_UP_TO:
+            return self.kernel(Quantity("dynamic arrays", ("q",), lambda _: shapes, freeman.dynamic_arrays))(q)
+        inertia, power = (np.empty((*lead, *shape)) for _, shape in shapes)
+        for index in np.ndindex(lead):
+            inertia[index], power[index] = freeman.dynamic_arrays(self.mechanism, q[index])
+        return inertia, power
 
     def linearize(
         self, q: Any, v: Any, tau: Any = None, *, inputs: str = "torque", outputs: Sequence[str] | None = None
