@@ -144,6 +144,17 @@ def test_state_off_the_loop_is_refused_with_its_distance_and_its_loop():
         net.solve(q, v)
 
 
+def test_closing_joint_given_otherwise_than_its_loop_says_is_refused():
+    linkage, angles, speeds, _ = state("four-bar")
+    net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
+    with pytest.raises(InputError, match=r"configuration given for joint 'pin3' is 0.02 .* off what its loop says"):
+        net.solve({**q, "pin3": q["pin3"] + 0.02}, v)
+    with pytest.raises(InputError, match=r"velocity given for joint 'pin3' is 0.5 off what its loop says"):
+        net.solve(q, {**v, "pin3": v["pin3"] + 0.5})
+    turned = net.solve({**q, "pin3": q["pin3"] + 2 * np.pi}, v)  # the same place, once around
+    np.testing.assert_allclose(turned.accelerations["pin0"], net.solve(q, v).accelerations["pin0"], rtol=1e-9)
+
+
 def test_two_velocity_drivers_of_a_one_freedom_loop_are_over_driven():
     linkage, angles, speeds, _ = state("four-bar")
     net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
@@ -172,3 +183,24 @@ def test_spring_across_a_loop_pulls_as_its_length_says():
     change = np.linalg.solve(K, np.concatenate([M, np.zeros(len(C))]))
     answer = net.solve(q, v)
     np.testing.assert_allclose(answer.accelerations["pin0"] - bare.accelerations["pin0"], change[2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_loops_close_near_a_guess_and_velocities_follow_through_them(name):
+    linkage, angles, speeds, torques = state(name)
+    net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
+    held = [f"pin{k}" for k in torques]
+    chord = next(f"pin{k}" for k, (_, _, _, t) in enumerate(linkage.pins) if np.any(t))
+    tree = [pin for pin in q if pin != chord]
+    guess = {pin: q[pin] if pin in held else q[pin] + 0.2 for pin in tree}
+    closed = net.close(guess, hold=held)
+    for pin in tree:
+        np.testing.assert_allclose(closed[pin], q[pin], atol=1e-10)
+    found = net.velocities(closed, {pin: v[pin] for pin in held})
+    for pin in tree:
+        np.testing.assert_allclose(found[pin], v[pin], atol=1e-9)
+    answer = net.solve(q, {pin: v[pin] for pin in held})  # the rest of v follows, that of the closing joint too
+    np.testing.assert_allclose(answer.accelerations["pin1"], net.solve(q, v).accelerations["pin1"], atol=1e-7)
+    if name == "five-bar":
+        with pytest.raises(InputError, match="do not follow from the given ones; 1 more must be given"):
+            net.velocities(closed, {held[0]: 1.0})

@@ -26,6 +26,7 @@ COMMANDS: tuple[str, ...] = (
     "schema",
     "draw",
     "linearize",
+    "network",
     "count",
     "cache",
 )

@@ -11,18 +11,23 @@ from polybody.formulations.network.network import Network
 from polybody.formulations.network.reactions import reactions
 from polybody.formulations.network.recursion import bias_forces, forward_dynamics, inverse_dynamics, mass_matrix
 from polybody.formulations.network.solution import Solution
+from polybody.formulations.network.terminals import ActivePort, TerminalForm, active_port, terminal_form
 
 __all__ = [
+    "ActivePort",
     "ClosedForm",
     "HybridMultiport",
     "Multiport",
     "Network",
     "Solution",
     "SystemGraph",
+    "TerminalForm",
+    "active_port",
     "bias_forces",
     "forward_dynamics",
     "inverse_dynamics",
     "mass_matrix",
     "network_of",
     "reactions",
+    "terminal_form",
 ]

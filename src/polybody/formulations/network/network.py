@@ -12,6 +12,7 @@ from polybody.errors import InputError
 from polybody.formulations.network.builder import NetworkBuilder
 from polybody.formulations.network.closed import ClosedForm, closed_form
 from polybody.formulations.network.graph import SystemGraph, system_graph
+from polybody.formulations.network.loops import close_loops, complete_velocities
 from polybody.formulations.network.multiport import HybridMultiport, Multiport
 from polybody.formulations.network.parts import WORLD, ForceDriver, JointPart
 from polybody.formulations.network.situation import Situation, joint_values, situation
@@ -45,12 +46,14 @@ class Network(NetworkBuilder):
         """Accelerations and all through variables at one state: forward, inverse or any mix.
 
         q, v            {joint: values}, or arrays over the joints in the order they were put in; joints that close
-                        loops may be left out
+                        loops may be left out, and velocities that follow from the others through loops
         forces          {joint: nv numbers}, or such an array: joint forces; zero where not given
         accelerations   {joint: nv numbers}: these joints are velocity drivers, their forces are answers
         wrenches        {force driver: [moment; force]}; else the value it was put in with
         sources         {voltage or current source: value};  currents {motor with inductance: its current}
         """
+        if domain is FLOAT and v is not None:
+            v = complete_velocities(self, q, v)
         state = situation(self, q, v, currents=currents, domain=domain)
         problem = Problem(
             self._joint_values("forces", forces, domain),
@@ -60,6 +63,14 @@ class Network(NetworkBuilder):
         )
         tableau = Tableau(self, self.graph(tuple(problem.accelerations)), state, problem, domain)
         return read_solution(tableau, solve_tableau(tableau))
+
+    def close(self, q: Any, hold: Sequence[str] = ()) -> dict[str, Array]:
+        """The configuration near q that closes every loop; the joints in `hold` stay as they are."""
+        return close_loops(self, q, hold)
+
+    def velocities(self, q: Any, v: Any) -> dict[str, Array]:
+        """v of all joints in q: the given ones, and those that follow from them through the loops."""
+        return complete_velocities(self, q, v)
 
     def multiport(
         self,

@@ -80,14 +80,20 @@ def situation(
     v: Any = None,
     *,
     currents: Mapping[str, Any] | None = None,
+    closed: bool = True,
     domain: Domain = FLOAT,
 ) -> Situation:
-    """Place everything. q and v map joints to their values, or are arrays over the joints in order of connection."""
+    """Place everything. q and v map joints to their values, or are arrays over the joints in order of connection.
+
+    `closed` refuses a state that leaves a loop open.
+    """
     known_q = joint_values(net, "q", q, domain)
     known_v = joint_values(net, "v", v, domain)
     place = _Placing(net, Situation(domain), known_q, known_v)
     place.walk()
     place.close()
+    if closed and domain is FLOAT:
+        place.refuse_open_loops()
     result = place.result
     result.currents = {name: domain.const(0) if currents is None else currents.get(name, domain.const(0))
                        for name in net.parts.windings()}
@@ -206,7 +212,7 @@ class _Placing:
         return JointState(state.q, state.v, state.directions, drift)
 
     def close(self) -> None:
-        """Fit the joints that close loops, and refuse a state that leaves one open."""
+        """Fit the joints that close loops."""
         for joint in self.net.parts.joints.values():
             if joint.name in self.result.joints:
                 continue
@@ -224,8 +230,6 @@ class _Placing:
             self.result.gaps[joint.name] = (gap, slip)
             state = self._state(joint, q, v, b.R)
             self.result.joints[joint.name] = self._with_drift(joint, state, b.R, b.x[3:])
-        if self.domain is FLOAT:
-            self._refuse_open_loops()
 
     def _fit(self, joint: JointPart, X: Array, shift: Array) -> tuple[Array, Array]:
         """(q, gap): the joint's configuration nearest to the pose between its ports, and the twist that is left."""
@@ -239,7 +243,7 @@ class _Placing:
             return np.zeros(0), twist_log(X, shift)
         return fit_configuration(joint, X, shift, given)
 
-    def _refuse_open_loops(self) -> None:
+    def refuse_open_loops(self) -> None:
         size = max([1e-3, *(float(np.abs(f.p).max()) for f in self.result.frames.values())])
         speed = max([1.0, *(float(np.abs(f.x).max()) for f in self.result.frames.values())])
         for name, (gap, slip) in self.result.gaps.items():
@@ -251,6 +255,23 @@ class _Placing:
                         f"it is off by {np.linalg.norm(twist[3:]):.3g} m{unit} and "
                         f"{np.linalg.norm(twist[:3]):.3g} rad{unit}"
                     )
+        for name in self.result.gaps:
+            self._refuse_other_claims(name, speed)
+
+    def _refuse_other_claims(self, name: str, speed: float) -> None:
+        """A closing joint whose q or v is given too must have what the loop says."""
+        joint, state = self.net.parts.joints[name], self.result.joints[name]
+        if joint.model is None:
+            return
+        if name in self.q:
+            off = float(np.abs(joint.model.difference(self.q[name], state.q)).max())
+            turns = joint.nq == joint.nv and abs(off / (2 * np.pi) - round(off / (2 * np.pi))) < LOOP_TOLERANCE
+            if off > LOOP_TOLERANCE and not turns:
+                raise InputError(f"the configuration given for joint {name!r} is {off:.3g} (rad or m) off what its "
+                                 f"loop says ({self._loop(name)}); leave it out, or give {state.q.tolist()}")
+        if name in self.v and np.abs(self.v[name] - state.v).max() > LOOP_TOLERANCE * speed:
+            raise InputError(f"the velocity given for joint {name!r} is {np.abs(self.v[name] - state.v).max():.3g} off "
+                             f"what its loop says ({self._loop(name)}); leave it out, or give {state.v.tolist()}")
 
     def _loop(self, name: str) -> str:
         import networkx as nx

@@ -1,0 +1,77 @@
+"""`polybody network`: the drawing and the equations of a closed chain."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from polybody.cli import app
+
+FIVE_BAR = """\
+polybody: 1
+name: five-bar
+gravity: [0, -9.81, 0]
+bodies:
+  left_arm: {mass: 1.0, com: [0.15, 0, 0], inertia: [0.001, 0.01, 0.01]}
+  left_rod: {mass: 1.3, com: [0.25, 0, 0], inertia: [0.001, 0.03, 0.03]}
+  right_arm: {mass: 1.0, com: [0.15, 0, 0], inertia: [0.001, 0.01, 0.01]}
+  right_rod: {mass: 1.3, com: [0.25, 0, 0], inertia: [0.001, 0.03, 0.03]}
+joints:
+  left_motor: {kind: revolute, parent: world, child: left_arm, origin: [-0.15, 0, 0]}
+  left_elbow: {kind: revolute, parent: left_arm, child: left_rod, origin: [0.3, 0, 0]}
+  right_motor: {kind: revolute, parent: world, child: right_arm, origin: [0.15, 0, 0]}
+  right_elbow: {kind: revolute, parent: right_arm, child: right_rod, origin: [0.3, 0, 0]}
+loops:
+  tip: {kind: revolute, body_a: left_rod, body_b: right_rod, origin_a: [0.5, 0, 0], origin_b: [0.5, 0, 0]}
+"""
+
+
+@pytest.fixture
+def five_bar(tmp_path: Path) -> Path:
+    path = tmp_path / "five-bar.yaml"
+    path.write_text(FIVE_BAR, encoding="utf-8")
+    return path
+
+
+def run(*arguments: object):
+    return CliRunner().invoke(app, ["network", *map(str, arguments)])
+
+
+def test_drawing_shows_every_edge_branches_heavy_and_the_driver_marked(five_bar, tmp_path):
+    svg = tmp_path / "graph.svg"
+    done = run(five_bar, "--svg", svg, "--driven", "left_motor", "--json")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    drawing = ET.parse(svg).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    drawn = {path.find(f"{space}title").text: float(path.get("stroke-width"))
+             for path in drawing.iter(f"{space}path") if path.find(f"{space}title") is not None}
+    assert set(drawn) == {edge["name"] for edge in answer["edges"]}
+    for edge in answer["edges"]:
+        assert (drawn[edge["name"]] > 2) == edge["tree"]
+    kinds = {edge["name"]: edge["kind"] for edge in answer["edges"]}
+    assert kinds["left_motor"] == "velocity"
+    assert kinds["tip"] == "joint"
+    rings = [c for c in drawing.iter(f"{space}circle") if c.get("fill") == "none"]
+    assert len(rings) == 1
+
+
+def test_equations_are_cutsets_and_circuits_that_are_orthogonal(five_bar):
+    words = run(five_bar, "--equations").stdout
+    assert "joint tip (revolute)" in words
+    assert "y(left_arm.G) = 0" in words
+    assert "x(left_rod.tip:a) + x(tip) − x(right_rod.tip:b) = 0" in words
+    answer = json.loads(run(five_bar, "--equations", "--json").stdout)
+    for circuit in answer["circuits"]:
+        for cutset in answer["cutsets"]:
+            assert sum(a * b for a, b in zip(circuit, cutset, strict=True)) == 0
+
+
+def test_unknown_driven_joint_is_refused(five_bar):
+    done = run(five_bar, "--driven", "nobody")
+    assert done.exit_code == 1
+    assert "nobody" in done.output
