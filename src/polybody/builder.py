@@ -19,17 +19,22 @@ import numpy as np
 
 from polybody.description import record_checks, shapes
 from polybody.description.bases import Base, with_base
+from polybody.description.expressions import parse
 from polybody.description.flexible import flexible_link_records
 from polybody.description.problems import Problem, errors_of
 from polybody.description.records import (
     KINDS,
     WORLD,
     Body,
+    Coupling,
     Description,
     Frame,
+    Guide,
     Joint,
     Loop,
     Motor,
+    Relation,
+    Rod,
     Spring,
     Transmission,
     joint_size,
@@ -41,7 +46,7 @@ from polybody.names import listed, nearest
 
 
 class Builder:
-    """Collects bodies, joints, frames, loops, springs and motors, then builds a `Model`."""
+    """Collects bodies, joints, frames, loops and other constraints, springs and motors, then builds a `Model`."""
 
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81)) -> None:
         """`gravity` in m/s², world axes. "world" is the ground."""
@@ -56,6 +61,10 @@ class Builder:
         self._springs: dict[str, Spring] = {}
         self._motors: dict[str, Motor] = {}
         self._transmissions: dict[str, Transmission] = {}
+        self._couplings: dict[str, Coupling] = {}
+        self._rods: dict[str, Rod] = {}
+        self._guides: dict[str, Guide] = {}
+        self._relations: dict[str, Relation] = {}
 
     def body(self, name: str, mass: float, com: Any = (0, 0, 0), inertia: Any = (0, 0, 0)) -> None:
         """A rigid body: mass in kg, mass centre in its frame, inertia about the mass centre in body axes.
@@ -100,7 +109,7 @@ class Builder:
         the child outwards) and `stages` to a custom joint.
         """
         owner = f"joint {name!r}: "
-        self._fresh("joint", name, self._joints, self._loops, self._springs)
+        self._fresh("joint", name, *self._connections())
         motion = _motion(owner, kind, axis, pitch, map, stages)
         bare = Joint(name, parent=parent, child=child, origin=_origin(owner + "origin", origin), **motion)
         self._refuse(record_checks.joint_problems(bare), map_problem(bare))
@@ -141,7 +150,7 @@ class Builder:
         stages: Iterable[int] | None = None,
     ) -> None:
         """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b."""
-        self._fresh("loop", name, self._joints, self._loops, self._springs)
+        self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
         loop = Loop(
             name,
@@ -153,6 +162,59 @@ class Builder:
         )
         self._refuse(record_checks.loop_problems(loop), map_problem(loop))
         self._loops[name] = loop
+
+    def couple(self, joint: str, source: str, ratio: float = 1, offset: float = 0) -> None:
+        """q of `joint` follows q of `source`: ratio · q + offset. Both have one coordinate."""
+        owner = f"coupling of {joint!r}: "
+        if joint in self._couplings:
+            raise InputError(f"{owner}it follows {self._couplings[joint].source_joint!r} already")
+        numbers = shapes.number(owner + "ratio", ratio), shapes.number(owner + "offset", offset)
+        coupling = Coupling(joint, source, *numbers)
+        self._refuse(record_checks.coupling_problems(coupling, self._joints))
+        self._couplings[joint] = coupling
+
+    def rod(self, name: str, body_a: str, point_a: Any, body_b: str, point_b: Any, length: float) -> None:
+        """A massless rod: two points, each in its body's frame, stay `length` metres apart."""
+        owner = f"rod {name!r}: "
+        self._fresh("rod", name, *self._connections())
+        points = (shapes.numbers(owner + f"point_{k}", p, 3) for k, p in (("a", point_a), ("b", point_b)))
+        a, b = points
+        rod = Rod(name, body_a, a, body_b, b, shapes.number(owner + "length", length))
+        self._refuse(record_checks.rod_problems(rod))
+        self._rods[name] = rod
+
+    def point_on_line(
+        self, name: str, body_a: str, point_a: Any, direction: Any, body_b: str, point_b: Any
+    ) -> None:
+        """A point of body_b stays on the line of body_a through point_a; each in its body's frame."""
+        self._guide(name, "line", body_a, point_a, direction, body_b, point_b)
+
+    def point_in_plane(self, name: str, body_a: str, point_a: Any, normal: Any, body_b: str, point_b: Any) -> None:
+        """A point of body_b stays in the plane of body_a through point_a; each in its body's frame."""
+        self._guide(name, "plane", body_a, point_a, normal, body_b, point_b)
+
+    def _guide(self, name: str, kind: str, body_a: str, point_a: Any, axis: Any, body_b: str, point_b: Any) -> None:
+        owner = f"guide {name!r}: "
+        self._fresh("guide", name, *self._connections())
+        a, along = shapes.numbers(owner + "point_a", point_a, 3), shapes.numbers(owner + "axis", axis, 3)
+        guide = Guide(name, kind, body_a, a, along, body_b, shapes.numbers(owner + "point_b", point_b, 3))
+        self._refuse(record_checks.guide_problems(guide))
+        self._guides[name] = guide
+
+    def relation(self, name: str, expression: str) -> None:
+        """A differentiable function of joint coordinates that is zero: "rocker - 2*sin(crank)".
+
+        Joints are written by name, or q["any name"], number k of a joint with several q["ball"][k]; functions are
+        sin, cos, tan, asin, acos, atan, atan2 and sqrt.
+        """
+        self._fresh("relation", name, *self._connections())
+        relation = Relation(name, str(expression))
+        parse(relation.expression)
+        self._relations[name] = relation
+
+    def _connections(self) -> tuple[dict[str, Any], ...]:
+        """Everything that shares one table of names with joints."""
+        return self._joints, self._loops, self._springs, self._rods, self._guides, self._relations
 
     def spring(
         self,
@@ -167,7 +229,7 @@ class Builder:
     ) -> None:
         """A spring and damper along the line between two points, each in its body's frame; N/m, m, N·s/m."""
         owner = f"spring {name!r}: "
-        self._fresh("spring", name, self._joints, self._loops, self._springs)
+        self._fresh("spring", name, *self._connections())
         spring = Spring(
             name,
             body_a,
@@ -245,7 +307,7 @@ class Builder:
             self._fresh("body", body.name, self._bodies, self._frames)
             self._bodies[body.name] = body
         for joint in joints:
-            self._fresh("joint", joint.name, self._joints, self._loops, self._springs)
+            self._fresh("joint", joint.name, *self._connections())
             self._joints[joint.name] = joint
         for frame in frames:
             self._fresh("frame", frame.name, self._bodies, self._frames)
@@ -265,6 +327,10 @@ class Builder:
                 tuple(self._springs.values()),
                 motors=tuple(self._motors.values()),
                 transmissions=tuple(self._transmissions.values()),
+                couplings=tuple(self._couplings.values()),
+                rods=tuple(self._rods.values()),
+                guides=tuple(self._guides.values()),
+                relations=tuple(self._relations.values()),
             )
         )
 

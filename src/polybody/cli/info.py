@@ -64,6 +64,12 @@ def summary(model: Model) -> dict[str, Any]:
         "fixed_joints": [joint.name for joint in m.fixed_joints],
         "frames": model.frame_names,
         "loops": [{"name": loop.name, "kind": loop.kind, "a": loop.body_a, "b": loop.body_b} for loop in d.loops],
+        "couplings": [
+            {"joint": c.joint, "source": c.source_joint, "ratio": c.ratio, "offset": c.offset} for c in d.couplings
+        ],
+        "rods": [{"name": r.name, "a": r.body_a, "b": r.body_b, "length": r.length} for r in d.rods],
+        "guides": [{"name": g.name, "kind": g.kind, "a": g.body_a, "b": g.body_b} for g in d.guides],
+        "relations": [{"name": r.name, "expression": r.expression} for r in d.relations],
         "springs": [spring.name for spring in d.springs],
         "motors": [motor.name for motor in d.motors],
     }
@@ -107,6 +113,15 @@ def show(console: Console, answer: dict[str, Any], model: Model, frames: bool) -
             console.print(f"\n{what.replace('_', ' ')}: {', '.join(answer[what])}", soft_wrap=True)
     for loop in answer["loops"]:
         console.print(f"\nloop {loop['name']} ({loop['kind']}): {loop['a']} to {loop['b']}")
+    for c in answer["couplings"]:
+        more = f" + {c['offset']:g}" if c["offset"] else ""
+        console.print(f"\ncoupling: {c['joint']} = {c['ratio']:g} {c['source']}{more}")
+    for rod in answer["rods"]:
+        console.print(f"\nrod {rod['name']}: {rod['a']} to {rod['b']}, {rod['length']:g} m")
+    for guide in answer["guides"]:
+        console.print(f"\nguide {guide['name']}: a point of {guide['b']} in a {guide['kind']} of {guide['a']}")
+    for relation in answer["relations"]:
+        console.print(f"\nrelation {relation['name']}: {relation['expression']} = 0")
     if frames:
         console.print(f"\nframes: {', '.join(answer['frames'])}", soft_wrap=True)
 

@@ -49,8 +49,15 @@ def _record_problems(d: Description) -> Iterator[Problem]:
         yield from record_checks.loop_problems(loop)
     for spring in d.springs:
         yield from record_checks.spring_problems(spring)
+    joints = {joint.name: joint for joint in d.joints}
     for coupling in d.couplings:
-        yield from record_checks.coupling_problems(coupling)
+        yield from record_checks.coupling_problems(coupling, joints)
+    for rod in d.rods:
+        yield from record_checks.rod_problems(rod)
+    for guide in d.guides:
+        yield from record_checks.guide_problems(guide)
+    for relation in d.relations:
+        yield from record_checks.relation_problems(relation, joints)
 
 
 def _name_problems(d: Description) -> Iterator[Problem]:
@@ -63,6 +70,9 @@ def _name_problems(d: Description) -> Iterator[Problem]:
             ("frame", d.frames),
             ("loop", d.loops),
             ("spring", d.springs),
+            ("rod", d.rods),
+            ("guide", d.guides),
+            ("relation", d.relations),
         )
         for record in records
     ]
@@ -94,6 +104,8 @@ def _reference_problems(d: Description) -> Iterator[Problem]:
         ("frame", d.frames, ("body",)),
         ("loop", d.loops, ("body_a", "body_b")),
         ("spring", d.springs, ("body_a", "body_b")),
+        ("rod", d.rods, ("body_a", "body_b")),
+        ("guide", d.guides, ("body_a", "body_b")),
     ):
         for record in records:
             for role in roles:

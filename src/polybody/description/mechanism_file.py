@@ -7,7 +7,8 @@
       bob: {mass: 1, com: [0, 0, -0.5], inertia: [0.02, 0.02, 0.001]}
     joints:
       hinge: {kind: revolute, parent: world, child: bob, axis: y, limits: {lower: -90deg, upper: 90deg}}
-    frames: … loops: … springs: … couplings: … motors: … transmissions: … dh: … flexible_links: …
+    frames: … loops: … springs: … couplings: … rods: … guides: … relations: … motors: … transmissions: … dh: …
+    flexible_links: …
 
 `mechanism.schema.json` beside this file states the grammar (`polybody schema` prints it). `scan_mechanism` collects
 every problem with its line and goes on; `read_mechanism` raises them as one error. A `dh` table is turned into bodies,
@@ -46,10 +47,13 @@ from polybody.description.records import (
     Coupling,
     Description,
     Frame,
+    Guide,
     Joint,
     Limits,
     Loop,
     Motor,
+    Relation,
+    Rod,
     Spring,
     Transmission,
     Visual,
@@ -75,6 +79,9 @@ SECTIONS = (
     "couplings",
     "motors",
     "transmissions",
+    "rods",
+    "guides",
+    "relations",
 )
 JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
@@ -116,6 +123,9 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         couplings=_section(notes, top, "couplings", _coupling),
         motors=_section(notes, top, "motors", _motor),
         transmissions=_section(notes, top, "transmissions", _transmission),
+        rods=_section(notes, top, "rods", _rod),
+        guides=_section(notes, top, "guides", _guide),
+        relations=_section(notes, top, "relations", _relation),
         source=where,
     )
     return description, notes.problems
@@ -265,6 +275,32 @@ def _coupling(notes: Notes, name: str, line: int, node: Node) -> Coupling:
         f.get("offset", as_number(ANGLE, LENGTH), 0.0),
         notes.at(line),
     )
+
+
+def _rod(notes: Notes, name: str, line: int, node: Node) -> Rod:
+    f = Fields(notes, f"rod {name!r}", node, ("body_a", "point_a", "body_b", "point_b", "length"))
+    (body_a, point_a), (body_b, point_b) = _end(f, "a"), _end(f, "b")
+    return Rod(name, body_a, point_a, body_b, point_b, f.need("length", as_number(LENGTH), 1.0), notes.at(line))
+
+
+def _guide(notes: Notes, name: str, line: int, node: Node) -> Guide:
+    f = Fields(notes, f"guide {name!r}", node, ("kind", "body_a", "point_a", "axis", "body_b", "point_b"))
+    (body_a, point_a), (body_b, point_b) = _end(f, "a"), _end(f, "b")
+    axis = f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0)))
+    return Guide(name, f.need("kind", as_text, "line"), body_a, point_a, axis, body_b, point_b, notes.at(line))
+
+
+def _end(f: Fields, which: str) -> tuple[str, Any]:
+    """The body and the point of one end."""
+    point = f.get(f"point_{which}", as_array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3)))
+    return f.need(f"body_{which}", as_text, WORLD), point
+
+
+def _relation(notes: Notes, name: str, line: int, node: Node) -> Relation:
+    if isinstance(node, Scalar):
+        return Relation(name, node.text, notes.at(line))
+    f = Fields(notes, f"relation {name!r}", node, ("expression",))
+    return Relation(name, f.need("expression", as_text, ""), notes.at(line))
 
 
 MOTOR_NUMBERS = ("resistance", "inductance", "torque_constant", "speed_constant", "rotor_inertia", "damping", "gear")

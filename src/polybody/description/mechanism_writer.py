@@ -18,7 +18,7 @@ from polybody.description.checks import check_description
 from polybody.description.mechanism_file import MOTOR_NUMBERS, VERSION
 from polybody.description.mechanism_values import mesh_path
 from polybody.description.problems import raise_errors
-from polybody.description.records import Array, Body, Description, Joint, Limits, Loop, Visual
+from polybody.description.records import Array, Body, Description, Guide, Joint, Limits, Loop, Rod, Visual
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
@@ -71,6 +71,20 @@ def _lines(d: Description) -> Iterator[str]:
         for t in d.transmissions
     }
     yield from _section("transmissions", transmissions)
+    rods = {rod.name: {**_ends(rod), "length": number(rod.length)} for rod in d.rods}
+    yield from _section("rods", rods)
+    guides = {guide.name: {"kind": guide.kind, **_ends(guide), "axis": numbers(guide.axis)} for guide in d.guides}
+    yield from _section("guides", guides)
+    yield from _section("relations", {r.name: {"expression": quoted(r.expression)} for r in d.relations})
+
+
+def _ends(record: Rod | Guide) -> dict[str, str | None]:
+    return {
+        "body_a": text(record.body_a),
+        "point_a": numbers(record.point_a),
+        "body_b": text(record.body_b),
+        "point_b": numbers(record.point_b),
+    }
 
 
 def _section(title: str, records: Mapping[str, Mapping[str, str | None]]) -> Iterator[str]:

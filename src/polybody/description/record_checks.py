@@ -5,16 +5,31 @@ Each function yields problems and never raises; `checks` adds what only the whol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.inertia_checks import inertia_problem
 from polybody.algebra.rotations import is_rotation
+from polybody.description.expressions import parse
 from polybody.description.problems import ERROR, WARNING, Problem
-from polybody.description.records import KINDS, Body, Coupling, Frame, Joint, Limits, Loop, Spring, joint_size
+from polybody.description.records import (
+    KINDS,
+    Body,
+    Coupling,
+    Frame,
+    Guide,
+    Joint,
+    Limits,
+    Loop,
+    Relation,
+    Rod,
+    Spring,
+    joint_size,
+)
 from polybody.description.shapes import AXIS_SLACK
+from polybody.errors import InputError
 from polybody.names import listed, nearest
 
 #: How far from orthogonal a written rotation may be, and from symmetric a written matrix (relative).
@@ -197,12 +212,58 @@ def spring_problems(spring: Spring) -> Iterator[Problem]:
     yield from r.problems
 
 
-def coupling_problems(coupling: Coupling) -> Iterator[Problem]:
+def rod_problems(rod: Rod) -> Iterator[Problem]:
+    r = _Record("rod", rod)
+    _ends(r, rod)
+    if r.number("length", rod.length) and rod.length <= 0:
+        r.error(f"length is {rod.length:g}; it must be positive (two points that coincide are a spherical loop)")
+    yield from r.problems
+
+
+def guide_problems(guide: Guide) -> Iterator[Problem]:
+    r = _Record("guide", guide)
+    _ends(r, guide)
+    if guide.kind not in ("line", "plane"):
+        r.error(f"no kind {guide.kind!r}; there are line (axis is its direction) and plane (axis is its normal)")
+    if r.array("axis", guide.axis, 3) and not np.any(guide.axis):
+        r.error("the axis is zero; wanted the line's direction or the plane's normal")
+    yield from r.problems
+
+
+def _ends(r: _Record, record: Rod | Guide) -> None:
+    r.array("point_a", record.point_a, 3)
+    r.array("point_b", record.point_b, 3)
+    if record.body_a == record.body_b:
+        r.error(f"it joins {record.body_a!r} to itself")
+
+
+def relation_problems(relation: Relation, joints: Mapping[str, Joint]) -> Iterator[Problem]:
+    """Problems of a relation among these joints."""
+    r = _Record("relation", relation)
+    try:
+        used = parse(relation.expression).used
+    except InputError as error:
+        r.error(str(error))
+        used = ()
+    for name, number in used:
+        if name not in joints:
+            r.error(f"it names {name!r}, which is no joint{nearest(name, joints)}")
+        elif joints[name].kind in KINDS and joints[name].kind != "custom" and number >= joint_size(joints[name])[0]:
+            r.error(f"it uses number {number} of joint {name!r}, which has {joint_size(joints[name])[0]}")
+    yield from r.problems
+
+
+def coupling_problems(coupling: Coupling, joints: Mapping[str, Joint]) -> Iterator[Problem]:
     for what, value in (("ratio", coupling.ratio), ("offset", coupling.offset)):
         if not np.isfinite(value):
             yield Problem(
                 ERROR, f"coupling of {coupling.joint!r}: {what} is {value}, wanted a finite number", coupling.source
             )
+    for name in (coupling.joint, coupling.source_joint):
+        joint = joints.get(name)
+        if joint is not None and joint.kind in KINDS and joint_size(joint) != (1, 1):
+            text = f"joint {name!r} ({joint.kind}) has not one coordinate; write a relation"
+            yield Problem(ERROR, f"coupling of {coupling.joint!r}: {text}", coupling.source)
     if coupling.joint == coupling.source_joint:
         yield Problem(ERROR, f"coupling of {coupling.joint!r}: it follows itself", coupling.source)
 
@@ -211,7 +272,10 @@ __all__ = [
     "body_problems",
     "coupling_problems",
     "frame_problems",
+    "guide_problems",
     "joint_problems",
     "loop_problems",
+    "relation_problems",
+    "rod_problems",
     "spring_problems",
 ]

@@ -193,6 +193,45 @@ class Coupling:
 
 
 @dataclass(frozen=True, eq=False)
+class Rod:
+    """A massless rod that keeps two points, each in its body's frame, `length` apart."""
+
+    name: str
+    body_a: str
+    point_a: Array
+    body_b: str
+    point_b: Array
+    length: float
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """A point of body_b kept on a line ("line") or in a plane ("plane") of body_a, through point_a.
+
+    `axis`, in body_a's frame, is the line's direction or the plane's normal.
+    """
+
+    name: str
+    kind: str
+    body_a: str
+    point_a: Array
+    axis: Array
+    body_b: str
+    point_b: Array
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """expression = 0, an expression in joint coordinates (see `expressions`)."""
+
+    name: str
+    expression: str
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Motor:
     """A direct-current motor that drives one velocity coordinate of a joint.
 
@@ -238,6 +277,9 @@ class Description:
     source: str | None = None
     motors: tuple[Motor, ...] = ()
     transmissions: tuple[Transmission, ...] = ()
+    rods: tuple[Rod, ...] = ()
+    guides: tuple[Guide, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     def digest(self) -> str:
         """A hash of everything that matters to motion (not sources, not shapes to draw)."""
@@ -272,10 +314,13 @@ __all__ = [
     "Coupling",
     "Description",
     "Frame",
+    "Guide",
     "Joint",
     "Limits",
     "Loop",
     "Motor",
+    "Relation",
+    "Rod",
     "Spring",
     "Transmission",
     "Visual",

@@ -55,6 +55,9 @@ def urdf_text(description: Description) -> str:
 def unsayable(description: Description) -> list[str]:
     """What of the description URDF has no words for."""
     found = [f"loop {loop.name!r}" for loop in description.loops]
+    found += [f"rod {rod.name!r}" for rod in description.rods]
+    found += [f"guide {guide.name!r}" for guide in description.guides]
+    found += [f"relation {relation.name!r}" for relation in description.relations]
     found += [f"spring {spring.name!r}" for spring in description.springs]
     found += [f"motor {motor.name!r}" for motor in description.motors]
     found += [f"transmission {transmission.name!r}" for transmission in description.transmissions]

@@ -9,14 +9,14 @@ the parent link. Links joined by fixed joints are merged into one body; every li
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.spatial import inverse_pose, joined_inertia
-from polybody.description.records import WORLD, Coupling, Description, Joint, Limits
+from polybody.description.records import WORLD, Coupling, Description, Guide, Joint, Limits, Relation, Rod
 from polybody.errors import InputError
 from polybody.mechanism.graph import Step, joint_graph, walk
 from polybody.mechanism.joints import JointModel, ReversedJoint
@@ -148,6 +148,18 @@ class Mechanism:
     description: Description = field(repr=False)
     #: inertial parameters that replace the bodies' own in joint-space dynamics (see `reduction`)
     inertials: tuple[Inertial, ...] | None = None
+    rods: tuple[Rod, ...] = ()
+    guides: tuple[Guide, ...] = ()
+    relations: tuple[Relation, ...] = ()
+
+    @property
+    def constrained(self) -> bool:
+        """True where loops, couplings, rods, guides or relations hold beside the tree."""
+        return bool(self.closures or self.couplings or self.rods or self.guides or self.relations)
+
+    def cut(self) -> Mechanism:
+        """The tree alone: what is left when every constraint is taken away."""
+        return replace(self, closures=(), couplings=(), rods=(), guides=(), relations=())
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -296,6 +308,9 @@ class _TreeBuilder:
             nq=self.nq,
             nv=self.nv,
             description=d,
+            rods=d.rods,
+            guides=d.guides,
+            relations=d.relations,
         )
 
     def _bodies(self) -> list[TreeBody]:

@@ -1,0 +1,1 @@
+"""Closed loops: constraints, assembly, mobility and dynamics of mechanisms whose tree alone does not say all."""

@@ -1,0 +1,57 @@
+"""What every constraint can tell, over any domain:
+
+    φ(q)                residual, zero where the constraint holds
+    J(q)                φ̇ = J v where it holds
+    γ(q, v) = J̇ v       so that φ̈ = J a + γ
+
+`residual(far=True)` has the same zeros and the same derivative there, but grows without bound towards the mirrored
+poses (an axis turned by π) where plain residuals vanish too: assembly uses it. γ is the rate of J v along q̇ = Γ v with
+v held, which a first-order jet gives exactly.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from polybody.algebra.domains import Array
+from polybody.algebra.jets import JetDomain
+from polybody.analysis.constraints.place import Place
+
+
+class Constraint(ABC):
+    """One loop, coupling, rod, guide or relation: `labels` names its directions, `units` their residuals' units."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    units: tuple[str, ...]
+    #: False where the residual iterates and cannot be traced
+    compiled: bool = True
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+    @abstractmethod
+    def residual(self, place: Place, far: bool = False) -> Array:
+        """φ(q)."""
+
+    @abstractmethod
+    def jacobian(self, place: Place) -> Array:
+        """J(q), size×nv."""
+
+    @abstractmethod
+    def velocity(self, place: Place) -> Array:
+        """J v, without J."""
+
+    def bias(self, place: Place, moving: Place) -> Array:
+        """J̇ v; `moving` is the place over jets along v."""
+        assert isinstance(moving.domain, JetDomain)
+        return moving.domain.rates(self.velocity(moving))
+
+    def mirrored(self, place: Place) -> bool:
+        """True where φ vanishes although the joint is not assembled (numbers only)."""
+        return False
+
+
+__all__ = ["Constraint"]

@@ -1,0 +1,77 @@
+"""A configuration's geometry, computed once for all constraints: poses, joint columns, twists.
+
+Twists are kept at the world's origin in world axes, where they add along the tree: W_i = W_parent + S_i v_i, with S_i
+the columns of joint i there. The velocity of a point x of body i is W_lin + W_ang × x.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Array, Domain
+from polybody.algebra.rotations import cross
+from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, point_jacobian, world_maps
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
+
+
+class Place:
+    """Where everything is at q and, where v is given, how it moves; over any domain."""
+
+    def __init__(self, mechanism: Mechanism, q: Array, v: Array | None = None, *, domain: Domain) -> None:
+        self.mechanism, self.q, self.v, self.domain = mechanism, q, v, domain
+        self.poses: list[Pose] = body_poses(mechanism, q, domain=domain)
+
+    @cached_property
+    def columns(self) -> list[Array]:
+        return world_maps(self.mechanism, self.q, self.poses, domain=self.domain)
+
+    @cached_property
+    def twists(self) -> list[Array]:
+        """World-axes twists at the world's origin."""
+        assert self.v is not None, "a place without velocities was asked for twists"
+        result: list[Array] = []
+        for joint, S in zip(self.mechanism.joints, self.columns, strict=True):
+            own = S @ self.v[joint.v]
+            result.append(own if joint.parent == GROUND else result[joint.parent] + own)
+        return result
+
+    def frame(self, frame: BodyFrame) -> Pose:
+        return frame_pose(frame, self.poses, domain=self.domain)
+
+    def jacobian(self, body: int, point: Array) -> Array:
+        """6×nv of the body's point that is at `point`."""
+        return point_jacobian(self.mechanism, body, point, self.columns, domain=self.domain)
+
+    def twist(self, body: int, point: Array) -> Array:
+        """Twist of the body's point that is at `point`, world axes."""
+        if body == GROUND:
+            return self.domain.zeros(6)
+        W = self.twists[body]
+        return np.concatenate([W[:3], W[3:] + cross(W[:3], point)])
+
+    # The motion of frame b as seen from frame a, in a's axes, at b's origin.
+
+    def relative_pose(self, a: BodyFrame, b: BodyFrame) -> Pose:
+        (Ra, pa), (Rb, pb) = self.frame(a), self.frame(b)
+        return Ra.T @ Rb, Ra.T @ (pb - pa)
+
+    def relative_jacobian(self, a: BodyFrame, b: BodyFrame) -> Array:
+        """6×nv: both bodies' twists at b's origin subtract, for a's axes turn and move with it."""
+        (Ra, _), (_, pb) = self.frame(a), self.frame(b)
+        J = self.jacobian(b.body, pb) - self.jacobian(a.body, pb)
+        return np.concatenate([Ra.T @ J[:3], Ra.T @ J[3:]])
+
+    def relative_twist(self, a: BodyFrame, b: BodyFrame) -> Array:
+        (Ra, _), (_, pb) = self.frame(a), self.frame(b)
+        V = self.twist(b.body, pb) - self.twist(a.body, pb)
+        return np.concatenate([Ra.T @ V[:3], Ra.T @ V[3:]])
+
+    def number(self, index: int) -> Any:
+        """One number of q."""
+        return self.q[index]
+
+
+__all__ = ["Place"]

@@ -1,0 +1,135 @@
+"""All constraints of a mechanism as one system φ(q) = 0 with its J and γ, row by row under names.
+
+Rows come in the order loops, couplings, rods, guides, relations; each has the name of its constraint and the direction
+it holds ("d: tilt 1"). A loop whose joint leaves all motion free has no rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.jets import JetDomain
+from polybody.analysis.constraints.closure import ClosureConstraint, closure_constraint
+from polybody.analysis.constraints.constraint import Constraint
+from polybody.analysis.constraints.place import Place
+from polybody.analysis.constraints.points import GuideConstraint, RodConstraint
+from polybody.analysis.constraints.relations import CouplingConstraint, RelationConstraint
+from polybody.description.expressions import parse
+from polybody.mechanism.kinematics import rate
+from polybody.mechanism.mechanism import BodyFrame, Mechanism
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constrained direction."""
+
+    name: str
+    label: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.label}"
+
+
+class Constraints:
+    """The constraint functions of a mechanism. Made by `constraints_of`."""
+
+    def __init__(self, mechanism: Mechanism, elements: tuple[Constraint, ...]) -> None:
+        self.mechanism, self.elements = mechanism, elements
+        self.rows = tuple(
+            Row(e.name, label, unit) for e in elements for label, unit in zip(e.labels, e.units, strict=True)
+        )
+        ends = np.cumsum([0, *(e.size for e in elements)])
+        self.slices = {e.name: slice(int(a), int(b)) for e, a, b in zip(elements, ends[:-1], ends[1:], strict=True)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def compiled(self) -> bool:
+        """True where every function can be traced."""
+        return all(e.compiled for e in self.elements)
+
+    def residual(self, q: Array, *, domain: Domain = FLOAT, far: bool = False) -> Array:
+        """φ(q)."""
+        place = Place(self.mechanism, q, domain=domain)
+        return self._stacked([e.residual(place, far) for e in self.elements], domain)
+
+    def jacobian(self, q: Array, *, domain: Domain = FLOAT) -> Array:
+        """J(q), rows×nv."""
+        place = Place(self.mechanism, q, domain=domain)
+        blocks = [e.jacobian(place) for e in self.elements]
+        return np.concatenate(blocks) if blocks else domain.zeros(0, self.mechanism.nv)
+
+    def velocity(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """J v."""
+        place = Place(self.mechanism, q, v, domain=domain)
+        return self._stacked([e.velocity(place) for e in self.elements], domain)
+
+    def bias(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """γ = J̇ v."""
+        jets = JetDomain(domain)
+        place = Place(self.mechanism, q, v, domain=domain)
+        moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
+        along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
+        return self._stacked([e.bias(place, along) for e in self.elements], domain)
+
+    def closure_wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> Array:
+        """(loops, 6): the wrench of each loop's cut joint on body b, at b's origin, world axes."""
+        place = Place(self.mechanism, q, domain=domain)
+        loops = self.closures
+        result = domain.zeros(len(loops), 6)
+        for k, loop in enumerate(loops):
+            result[k] = loop.wrench_map(place) @ multipliers[self.slices[loop.name]]
+        return result
+
+    @cached_property
+    def closures(self) -> tuple[ClosureConstraint, ...]:
+        return tuple(e for e in self.elements if isinstance(e, ClosureConstraint))
+
+    def mirrored(self, q: Array) -> list[str]:
+        """Loops whose residual vanishes for a pose that is not theirs: an axis that points backwards."""
+        place = Place(self.mechanism, q, domain=FLOAT)
+        return [e.name for e in self.elements if e.mirrored(place)]
+
+    @staticmethod
+    def _stacked(parts: list[Array], domain: Domain) -> Array:
+        return np.concatenate(parts) if parts else domain.zeros(0)
+
+
+def constraints_of(mechanism: Mechanism) -> Constraints:
+    """The constraints of a mechanism's loops, couplings, rods, guides and relations."""
+    records = {loop.name: loop for loop in mechanism.description.loops}
+    elements: list[Constraint] = []
+    for closure in mechanism.closures:
+        constraint = closure_constraint(closure, records[closure.name])
+        if constraint is not None:
+            elements.append(constraint)
+    joints = {joint.name: joint for joint in mechanism.joints}
+    for c in mechanism.couplings:
+        name = f"coupling of {c.joint}"
+        elements.append(CouplingConstraint(name, joints[c.joint], joints[c.source_joint], c.ratio, c.offset))
+    for rod in mechanism.rods:
+        ends = _point(mechanism, rod.body_a, rod.point_a), _point(mechanism, rod.body_b, rod.point_b)
+        elements.append(RodConstraint(rod.name, *ends, rod.length))
+    for guide in mechanism.guides:
+        ends = _point(mechanism, guide.body_a, guide.point_a), _point(mechanism, guide.body_b, guide.point_b)
+        axis = np.asarray(guide.axis, dtype=float)
+        elements.append(GuideConstraint(guide.name, guide.kind, *ends, axis / np.linalg.norm(axis)))
+    for relation in mechanism.relations:
+        elements.append(RelationConstraint(relation.name, parse(relation.expression), mechanism))
+    return Constraints(mechanism, tuple(elements))
+
+
+def _point(mechanism: Mechanism, link: str, point: Array) -> BodyFrame:
+    """A point of a link as a frame of its tree body."""
+    frame = mechanism.frames[mechanism.frame_index[link]]
+    position = frame.position + frame.rotation @ np.asarray(point, dtype=float)
+    return BodyFrame(link, frame.body, frame.rotation, position)
+
+
+__all__ = ["Constraints", "Row", "constraints_of"]
