@@ -27,6 +27,8 @@ COMMANDS: tuple[str, ...] = (
     "draw",
     "linearize",
     "network",
+    "derive",
+    "export_c",
     "count",
     "cache",
 )

@@ -1,8 +1,10 @@
-"""The symbolic face of a model."""
+"""The symbolic face of a model, and its C library."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polybody.mechanism.mechanism import Mechanism
@@ -39,6 +41,20 @@ class SymbolicAnswers:
         return SymbolicModel(
             self.mechanism, symbols=symbols, joints=joints, q=q, p=p, names=names, progress=progress
         )
+
+    def export_c(
+        self, folder: str | os.PathLike[str], quantities: Sequence[str] | None = None, *, name: str | None = None,
+        force: bool = False,
+    ) -> list[Path]:
+        """Write a C99 library of this model into a folder: source, header, Makefile, README, self-test.
+
+        `quantities`: inverse, forward, mass, coriolis, bias, gravity, passive, energy, inverse_derivatives,
+        forward_derivatives, pose:FRAME. `name` is the prefix of files and functions, the model's name by default. A
+        folder that holds anything is refused unless `force`.
+        """
+        from polybody.model import export_c as c
+
+        return c.export_c(self, folder, quantities or c.DEFAULT, name=name, force=force)  # type: ignore[arg-type]
 
 
 __all__ = ["SymbolicAnswers"]

@@ -152,7 +152,7 @@ class SymbolicModel:
             raise PolybodyError(
                 f"{self.name!r} is too large for closed form: up to {self.estimate.terms:,} terms, some "
                 f"{self.estimate.characters / 1e6:,.0f} million characters; use .program('equations'), which gives the "
-                "same equations as assignments of common subexpressions"
+                "same equations as assignments of common subexpressions (polybody derive --python writes them)"
             )
         pairs = parallel_pairs(self.mechanism, self._charts)
         return ClosedForms(self._built, self.q, self.p, pairs, self._progress)

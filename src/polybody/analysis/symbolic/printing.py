@@ -86,7 +86,10 @@ def _factored(terms: list[Term], symbols: _Symbols) -> Any:
         if most > 1:
             inside = [(_without(factors, best), c) for factors, c in terms if best in factors]
             outside = [term for term in terms if best not in term[0]]
-            product = symbols(best) * _factored(inside, symbols)
+            if all(c < 0 for _, c in inside):  # −x(a + b) reads better than x(−a − b)
+                product = -symbols(best) * _factored([(factors, -c) for factors, c in inside], symbols)
+            else:
+                product = symbols(best) * _factored(inside, symbols)
             return product + _factored(outside, symbols) if outside else product
     return sympy.Add(*(_term(factors, c, symbols) for factors, c in terms))
 

@@ -1,0 +1,105 @@
+"""`polybody derive MODEL`: the equations of motion as symbols."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("derive")(derive)
+
+
+def derive(
+    model: ModelArgument,
+    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX document here.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML page here; browsers show it offline.")] = None,
+    python: Annotated[Path | None, typer.Option(help="Write a Python module of NumPy functions here.")] = None,
+    symbols: Annotated[
+        str,
+        typer.Option(help="What stays symbols: all, none, or a list of masses, lengths, inertias, gravity, m1, …"),
+    ] = "all",
+    joints: Annotated[str, typer.Option(help="simple or compound for all joints, or 'wrist=compound,…'.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    base: BaseOption = None,
+) -> None:
+    """Derive the equations of motion in Poincaré's form, and print or write them."""
+    from polybody.model.load import load
+
+    wanted = {"latex": latex, "html": html, "python": python}
+    for path in wanted.values():
+        _refuse_existing(path, force)
+    loaded = load(model) if base is None else load(model, base=base)
+    started = time.perf_counter()
+    symbolic = loaded.symbolic(
+        [word.strip() for word in symbols.split(",")], joints=_choices(joints), progress=_progress(started)
+    )
+    texts = {path: _text(symbolic, kind) for kind, path in wanted.items() if path is not None}
+    if not texts:
+        _show(symbolic)
+    _write(texts)
+    typer.echo(f"done in {time.perf_counter() - started:.1f} s", err=True)
+
+
+def _refuse_existing(path: Path | None, force: bool) -> None:
+    from polybody.errors import InputError
+
+    if path is not None and path.exists() and not force:
+        raise InputError(f"{path}: exists; choose another path, or overwrite with --force")
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: the folder {str(path.absolute().parent)!r} does not exist")
+
+
+def _choices(text: str) -> Any:
+    from polybody.errors import InputError
+
+    if not text or text in ("simple", "compound"):
+        return text or None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if any(not equals for _, equals, _ in pairs):
+        raise InputError(f"--joints {text!r}: wanted simple, compound, or joint=simple,joint=compound")
+    return {name.strip(): choice.strip() for name, _, choice in pairs}
+
+
+def _progress(started: float) -> Any:
+    def report(text: str) -> None:
+        typer.echo(f"[{time.perf_counter() - started:6.1f} s] {text}", err=True)
+
+    return report
+
+
+def _text(symbolic: Any, kind: str) -> str:
+    if kind == "python":
+        return symbolic.python_source()
+    return symbolic.latex() if kind == "latex" else symbolic.html()
+
+
+def _write(texts: dict[Path, str]) -> None:
+    """All texts exist before the first file is written."""
+    from polybody.description.atomic import write_text
+
+    for path, text in texts.items():
+        write_text(path, text)
+        typer.echo(str(path))
+
+
+def _show(symbolic: Any) -> None:
+    """The equations as plain text."""
+    from polybody.analysis.symbolic.sections import sections
+
+    for section in sections(symbolic):
+        typer.echo(f"\n{section.title}: {section.text}")
+        for letter, indices, expression in section.formulas:
+            typer.echo(f"  {letter}{indices and '_' + indices} = {expression}")
+    size = symbolic.size("equations")
+    typer.echo(f"\n{size.operations} operations, {size.characters} characters; with common subexpressions "
+               f"{symbolic.program('equations').operations} operations")  # fmt: skip
+
+
+__all__ = ["register"]

@@ -1,0 +1,41 @@
+"""`polybody export-c MODEL DIR`: a C99 library of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("export-c")(export_c)
+
+
+def export_c(
+    model: ModelArgument,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write; it must not exist or be empty.")],
+    quantity: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--quantity", "-q",
+            help="inverse, forward, mass, coriolis, bias, gravity, passive, energy, inverse_derivatives, "
+            "forward_derivatives or pose:FRAME; may be given several times.",
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    base: BaseOption = None,
+) -> None:
+    """Write C source, header, Makefile, README and self-test. It allocates nothing and is re-entrant."""
+    from polybody.model.load import load
+
+    loaded = load(model) if base is None else load(model, base=base)
+    for path in loaded.export_c(folder, quantity or None, name=name, force=force):
+        typer.echo(str(path))
+
+
+__all__ = ["register"]
