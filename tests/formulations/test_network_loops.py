@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mechanisms import random_pose
 from oracles.planar_linkages import five_bar, four_bar
+from polybody.algebra.domains import domain
 from polybody.description.records import Body, Description, Joint, Loop, frozen_array
 from polybody.errors import InputError
 from polybody.formulations.network import Network, network_of
@@ -204,3 +206,90 @@ def test_loops_close_near_a_guess_and_velocities_follow_through_them(name):
     if name == "five-bar":
         with pytest.raises(InputError, match="do not follow from the given ones; 1 more must be given"):
             net.velocities(closed, {held[0]: 1.0})
+
+
+def determinate_four_bar():
+    """The four-bar with one pin made a ball and one a cylinder: nothing holds the plane twice."""
+    linkage, angles, speeds, torques = state("four-bar")
+    net = Network("determinate", gravity=(*linkage.gravity, 0.0))
+    plain = as_network(linkage)
+    net.ground({name: port.place for name, port in plain.parts.ground.items()})
+    for body in plain.parts.bodies.values():
+        ports = {name: port.place for name, port in body.ports.items() if name != "G"}
+        net.body(body.name, body.mass, body.com, body.inertia, ports=ports)
+    for k, joint in enumerate(plain.parts.joints.values()):
+        net.joint(joint.name, ("revolute", "spherical", "cylindrical", "revolute")[k], joint.a, joint.b)
+    relative, rates = joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
+    q = {"pin0": [relative["pin0"]], "pin1": [0, 0, np.sin(relative["pin1"] / 2), np.cos(relative["pin1"] / 2)],
+         "pin3": [relative["pin3"]]}
+    v = {"pin0": [rates["pin0"]], "pin1": [0, 0, rates["pin1"]], "pin3": [rates["pin3"]]}
+    return net, q, v, linkage.solve(angles, speeds, torques), torques
+
+
+def test_loop_without_redundancy_has_unique_reactions():
+    net, q, v, (accelerations, pins), torques = determinate_four_bar()
+    answer = net.solve(q, v, forces={"pin0": torques[0]})
+    assert answer.redundant == 0
+    np.testing.assert_allclose(answer.accelerations["pin0"], accelerations[2], rtol=1e-9)
+    for k, force in enumerate(pins):
+        np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
+
+
+def test_loop_solved_in_many_digits_equals_numbers():
+    import mpmath
+
+    net, q, v, _, torques = determinate_four_bar()
+    expected = net.solve(q, v, forces={"pin0": torques[0]})
+    with mpmath.workdps(40):
+        many = net.solve(q, v, forces={"pin0": [torques[0]]}, domain=domain("mpmath"))
+        np.testing.assert_allclose(float(many.accelerations["pin0"][0]), expected.accelerations["pin0"], rtol=1e-9)
+
+
+def spatial_loop(rng):
+    """Revolute, spherical, cylindrical, revolute in general position: closed at neutral, then moved."""
+    net = Network("spatial", gravity=rng.normal(size=3) * 5)
+    frames = [random_pose(rng, 1.0) for _ in range(4)]
+    bodies = [random_pose(rng, 1.0) for _ in range(3)]
+    net.ground(p0=frames[0], p3=frames[3])
+    for k, body in enumerate(bodies):
+        root = rng.normal(size=(3, 3)) * 0.2
+        ports = {f"p{j}": np.linalg.inv(body) @ frames[j] for j in (k, k + 1)}
+        net.body(f"b{k}", 1.0 + k, rng.normal(size=3) * 0.1, root @ root.T + np.eye(3) * 0.05, ports=ports)
+    for j, kind in enumerate(("revolute", "spherical", "cylindrical", "revolute")):
+        a = "world" if j == 0 else f"b{j - 1}"
+        b = "world" if j == 3 else f"b{j}"
+        net.joint(f"j{j}", kind, f"{a}.p{j}", f"{b}.p{j}")
+    q = net.close({"j0": 0.25, "j1": (0, 0, 0, 1), "j2": (0, 0)}, hold=["j0"])
+    return net, q, net.velocities(q, {"j0": 0.8})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_spatial_loop_moves_so_that_its_energy_changes_by_the_power_of_its_motor(seed):
+    """And the expression graph of the same text gives the same numbers."""
+    import casadi
+
+    net, q, v = spatial_loop(np.random.default_rng(seed))
+    torque = 1.7
+    answer = net.solve(q, v, forces={"j0": torque})
+    assert answer.redundant == 0
+    power, frames = 0.0, net.situation(q, v)
+    for name, body in net.parts.bodies.items():
+        centre = frames.port(net, f"{name}.G")
+        R = frames.frames[name].R
+        J, omega = R @ body.inertia @ R.T, centre.x[3:]
+        port = f"p{name[1]}"  # port b of its joint, so fixed in the body
+        moved = answer.ports[f"{name}.{port}"]
+        r = centre.p - frames.port(net, f"{name}.{port}").p
+        a_G = moved[3:] + np.cross(moved[:3], r) + np.cross(omega, np.cross(omega, r))
+        power += body.mass * (a_G - net.gravity) @ centre.x[:3] + (J @ moved[:3]) @ omega
+    np.testing.assert_allclose(power, torque * v["j0"][0], rtol=1e-9)
+    graph = domain("casadi")
+    given = [*q.items(), *((name, v[name]) for name in q)]
+    columns, names = zip(*(graph.variables(name, len(x)) for name, x in given), strict=True)
+    arrays = dict(zip(q, names[: len(q)], strict=True)), dict(zip(q, names[len(q) :], strict=True))
+    drawn = net.solve(*arrays, forces={"j0": [torque]}, domain=graph)
+    outputs = [graph.column(drawn.accelerations["j0"]), graph.column(drawn.reactions["j2"])]
+    a, w = casadi.Function("f", list(columns), outputs)(*(x for _, x in given))
+    np.testing.assert_allclose(np.array(a).ravel(), answer.accelerations["j0"], rtol=1e-8)
+    size = np.abs(answer.reactions["j2"]).max()
+    np.testing.assert_allclose(np.array(w).ravel(), answer.reactions["j2"], atol=1e-8 * size)

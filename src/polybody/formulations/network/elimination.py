@@ -5,7 +5,9 @@ vectors) and where they contradict each other (what is left over).
 Symbols and expression graphs: Gauss-Jordan that takes constant pivots first, sparsest row first (most entries of
 circuits, cut-sets and levers are 0 and ±1), so that only the core of the mechanism is ever divided by an expression.
 Whether an expression vanishes for all values of its variables is decided at random points: the same elimination runs
-beside it in numbers, and an entry that is zero at every point is zero (sin² + cos² − 1 would else become a pivot).
+beside it in numbers, and an entry that is zero at every point is zero (sin² + cos² − 1 would else become a pivot). Such
+expressions hold for general values of their symbols; where a pivot happens to vanish (a spatial loop lying in a plane)
+they are 0/0, and numbers must be solved as numbers.
 """
 
 from __future__ import annotations
