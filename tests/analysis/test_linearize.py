@@ -11,7 +11,7 @@ from mechanisms import ONE_NUMBER, random_tree
 from polybody.analysis.motors import full_currents
 from polybody.description.records import Motor, Transmission, frozen_array
 from polybody.errors import InputError
-from polybody.formulations import formulation
+from polybody.formulations import formulation, formulations
 from polybody.formulations.influence import inverse_dynamics_derivatives
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.energy import energy
@@ -113,7 +113,7 @@ def test_rotors_and_bearings_join_the_mechanism(coupled):
     tau = model.inverse_dynamics(q, v, a)
     added = motors.speeds.T @ (motors.rotor_inertia * (motors.speeds @ a) + motors.damping * speeds)
     np.testing.assert_allclose(tau - Model(bare).inverse_dynamics(q, v, a), added, atol=1e-10 * scale(tau))
-    for name in ("denoc", "influence"):
+    for name in formulations():
         engine = formulation(name)
         np.testing.assert_allclose(engine.inverse_dynamics(model.mechanism, q, v, a), tau, atol=1e-10 * scale(tau))
         np.testing.assert_allclose(
@@ -286,8 +286,12 @@ def test_influence_of_a_mass_centre_is_that_of_its_point():
     np.testing.assert_allclose(by_point.H, by_name.H, atol=1e-12)
 
 
-def test_dynamic_arrays_give_inverse_dynamics():
-    model, q, v, a, _ = random_model(4, springs=0, stiffness=0, damping=0)
-    inertia, power = model.dynamic_arrays(q)
+@pytest.mark.parametrize("limit", [0, 9])
+def test_dynamic_arrays_give_inverse_dynamics(limit, monkeypatch):
+    from polybody.model import control
+
+    monkeypatch.setattr(control, "COMPILED_ARRAYS_UP_TO", limit)
+    model, q, v, a, _ = random_model(4, 3, springs=0, stiffness=0, damping=0)
+    inertia, power = (x[1] for x in model.dynamic_arrays(np.stack([q, q])))
     tau = inertia @ a + np.einsum("imn,m,n->i", power, v, v) + model.gravity_forces(q)
     np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-11 * scale(tau))
