@@ -71,11 +71,14 @@ def with_base(description: Description, base: str | Base) -> Description:
     """The same mechanism on another base."""
     made = as_base(base)
     standing = [j for j in description.joints if WORLD in (j.parent, j.child)]
-    old = [j for j in standing if j.kind in _STANDING]
-    if len(standing) > 1 and len(old) == 1 and made.mass is None:
-        standing = old  # other trees (objects, conveyors) stay where they are
-    if len(standing) == 1 and old:
-        return _replaced(description, old[0], made)
+    named = [j for j in standing if j.name == ROOT]
+    old = [j for j in named or standing if j.kind in _STANDING]
+    if len(old) == 1 and (len(standing) == 1 or named or made.mass is None):
+        return _replaced(description, old[0], made)  # other trees (objects to grasp) stay where they are
+    if len(old) > 1:
+        raise InputError(
+            f"on the ground stand {listed(j.child for j in old)}; which of them is the base? Name its joint {ROOT!r}"
+        )
     if made.kind == "fixed":
         return description
     return _inserted(description, standing, made)
