@@ -9,9 +9,10 @@ from mechanisms import random_pose
 from oracles.planar_linkages import five_bar, four_bar
 from polybody.algebra.domains import domain
 from polybody.description.records import Body, Description, Joint, Loop, frozen_array
-from polybody.errors import InputError
-from polybody.formulations.network import Network, network_of
+from polybody.errors import InputError, PolybodyError
+from polybody.formulations.network import Network
 from polybody.mechanism import mechanism_from
+from polybody.model import Model
 
 CASES = {"four-bar": (four_bar, {0: 1.3}, {0: 2.0}), "five-bar": (five_bar, {0: 1.3, 3: -0.8}, {0: 2.0, 4: -1.5})}
 
@@ -125,7 +126,9 @@ def test_network_of_a_mechanism_solves_its_loops_without_cutting(name):
     assert mechanism.closures
     q, v = (np.array([joint_values(linkage, x)[n] for n in tree]) for x in (angles, speeds[2::3]))
     tau = np.array([torques.get(int(n[3:]), 0.0) for n in tree])
-    answer = network_of(mechanism).solve(q, v, forces=tau)
+    with pytest.raises(PolybodyError, match=r"model with loops \('pin2'\).*model.network\(\)"):
+        Model(mechanism).reactions(q, v, v)
+    answer = Model(mechanism).network().solve(q, v, forces=tau)
     for k, force in enumerate(pins):
         np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(

@@ -321,6 +321,12 @@ class TestRefusals:
             net.solve({}, {"hinge": 0.0})
         with pytest.raises(InputError, match=r"q of joint 'hinge' has shape \(2,\), wanted \(1,\)"):
             net.solve({"hinge": (0.0, 1.0)})
+        with pytest.raises(InputError, match=r"q of joint 'hinge' is \[nan\], wanted finite"):
+            net.solve({"hinge": np.nan})
+        with pytest.raises(InputError, match=r"its mass is -1.0, wanted"):
+            net.body("anti", -1.0, ports={"p": (0, 0, 0)})
+        with pytest.raises(InputError, match="wanted three numbers that are not all zero"):
+            net.joint("flat", "revolute", "world.pin", "rod.tip", axis=(0, 0, 0))
         with pytest.raises(InputError, match="the name 'rod' is taken"):
             net.body("rod", ports={"p": (0, 0, 0)})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import Domain
-from polybody.errors import InputError
+from polybody.errors import InputError, PolybodyError
 from polybody.formulations.network import Network, network_of
 from polybody.formulations.network.reactions import AXES, reaction_names, reactions
 from polybody.model.arguments import choose, state_array
@@ -35,7 +35,12 @@ class ReactionAnswers(DynamicAnswers):
         """
         if axes not in AXES:
             raise InputError(f"axes is {axes!r}, wanted 'world' or 'joint'")
-        self.refuse_loops("reactions")
+        if self.mechanism.closures:
+            names = ", ".join(repr(c.name) for c in self.mechanism.closures)
+            raise PolybodyError(
+                f"reactions of a model with loops ({names}) depend on what drives it; "
+                "model.network().solve(q, v, forces=…, accelerations=…) gives them, loops included"
+            )
         arrays = self._states(("q", q), ("v", v), ("a", a))
         if wrenches:
             arrays.append(self._frame_wrenches(arrays, wrenches))

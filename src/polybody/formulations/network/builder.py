@@ -51,6 +51,10 @@ class NetworkBuilder:
         #: full name of a port: what is connected there
         self.connections: dict[str, str] = {}
 
+    def __repr__(self) -> str:
+        p = self.parts
+        return f"<Network {self.name!r}: {len(p.bodies) + len(p.multiports)} bodies, {len(p.joints)} joints>"
+
     # -- components -------------------------------------------------------------------------------------------------
 
     def ground(self, ports: dict[str, Any] | None = None, **more: Any) -> None:
@@ -72,7 +76,11 @@ class NetworkBuilder:
             raise InputError(f"body {name!r} has no port, so that nothing can be connected to it")
         if CENTRE in ports:
             raise InputError(f"body {name!r}: the port {CENTRE!r} is its mass centre, and always there")
+        if isinstance(mass, (int, float)) and not (0 <= mass < np.inf):
+            raise InputError(f"body {name!r}: its mass is {mass}, wanted a finite number that is not negative, in kg")
         centre = as_array(com)
+        if centre.shape != (3,):
+            raise InputError(f"body {name!r}: com has shape {centre.shape}, wanted three numbers in its frame")
         made = {key: port_of(name, key, where) for key, where in ports.items()}
         made[CENTRE] = Port(name, CENTRE, centre, np.eye(3))
         for port in made.values():
@@ -103,7 +111,10 @@ class NetworkBuilder:
         """
         if model is None and kind != "fixed":
             direction = np.asarray(axis, dtype=float)
-            record = Joint(name, kind, a, b, axis=direction / np.linalg.norm(direction), pitch=pitch,
+            length = np.linalg.norm(direction) if direction.shape == (3,) else 0.0
+            if not 0 < length < np.inf:
+                raise InputError(f"joint {name!r}: its axis is {axis!r}, wanted three numbers that are not all zero")
+            record = Joint(name, kind, a, b, axis=direction / length, pitch=pitch,
                            map=None if map is None else np.asarray(map, dtype=float), stages=stages)
             model = joint_model(record)
         nv = 0 if model is None else model.nv

@@ -230,7 +230,13 @@ def forward_dynamics(
     drive = tau + joint_passive_forces(mechanism, q, v, domain=domain) - bias
     M = mass_matrix(mechanism, q, domain=domain)
     _refuse_idle_joints(mechanism, M, domain)
-    return domain.solve(M, drive)
+    try:
+        return domain.solve(M, drive)
+    except np.linalg.LinAlgError:
+        raise PolybodyError(
+            "the mass matrix is singular in this configuration: joints that move in one direction have no inertia "
+            "between them; give the bodies between them mass and inertia, or the joints armature"
+        ) from None
 
 
 def _refuse_idle_joints(mechanism: Mechanism, M: Array, domain: Domain) -> None:

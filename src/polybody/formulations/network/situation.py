@@ -125,6 +125,8 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
         size = joints[name].nq if what == "q" else joints[name].nv
         if array.shape != (size,):
             raise InputError(f"{what} of joint {name!r} has shape {array.shape}, wanted ({size},)")
+        if domain is FLOAT and not np.isfinite(array).all():
+            raise InputError(f"{what} of joint {name!r} is {array.tolist()}, wanted finite numbers")
     return result
 
 
