@@ -12,6 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from polybody.analysis import controllers as controllers
+    from polybody.analysis import paths as paths
+    from polybody.analysis.controllers import PD as PD
     from polybody.analysis.coordinates.conditioning import SingularTransferError as SingularTransferError
     from polybody.analysis.coordinates.redundancy import redundant as redundant
     from polybody.analysis.coordinates.sets import Function as Function
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from polybody.analysis.coordinates.sharing import share_load as share_load
     from polybody.analysis.coordinates.transfer import transfer as transfer
     from polybody.analysis.inverse_kinematics import inverse_kinematics as inverse_kinematics
+    from polybody.analysis.rollout import rollout as rollout
     from polybody.analysis.simulate import Event as Event
     from polybody.analysis.simulate import SimulationError as SimulationError
     from polybody.analysis.simulate import Trajectory as Trajectory
@@ -55,6 +59,7 @@ _WHERE = {
     "Model": "polybody.model.model",
     "Network": "polybody.formulations.network",
     "Orientation": "polybody.analysis.coordinates.sets",
+    "PD": "polybody.analysis.controllers",
     "PolybodyError": "polybody.errors",
     "PolybodyWarning": "polybody.errors",
     "Pose": "polybody.analysis.coordinates.sets",
@@ -63,15 +68,18 @@ _WHERE = {
     "SimulationError": "polybody.analysis.simulate",
     "Trajectory": "polybody.analysis.simulate",
     "formulations": "polybody",
+    "controllers": "polybody.analysis",
     "from_dh": "polybody.model.load",
     "inverse_kinematics": "polybody.analysis.inverse_kinematics",
     "grasp": "polybody.model.grasp_making",
     "joint_kinematics": "polybody.mechanism.maps",
     "load": "polybody.model.load",
+    "paths": "polybody.analysis",
     "redundant": "polybody.analysis.coordinates.redundancy",
     "share_load": "polybody.analysis.coordinates.sharing",
     "threads": "polybody.kernels.pool",
     "transfer": "polybody.analysis.coordinates.transfer",
+    "rollout": "polybody.analysis.rollout",
     "simulate": "polybody.analysis.simulate",
 }
 
@@ -82,6 +90,8 @@ def __getattr__(name: str) -> Any:
     if name in _WHERE:
         where = _WHERE[name]
         value = import_module(f"polybody.{name}") if where == "polybody" else getattr(import_module(where), name)
+        home = import_module(_WHERE[name])
+        value = getattr(home, name) if hasattr(home, name) else import_module(f"{_WHERE[name]}.{name}")
         globals()[name] = value
         return value
     raise AttributeError(f"module 'polybody' has no attribute {name!r}")

@@ -15,7 +15,7 @@ from polybody.mechanism.reduction import reduced
 from polybody.model.batches import each_state
 from polybody.model.quantities import QUANTITIES, Quantity
 from polybody.model.rolled import ANY_FROM, rolled_kernel, worth_rolling
-from polybody.model.tracing import compiled
+from polybody.model.tracing import compiled, source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -103,6 +103,15 @@ class CompiledAnswers:
         if name not in self._kernels:
             self._kernels[name] = compiled(self.mechanism, name, inputs, outputs, _untraced, function=function)
         return self._kernels[name]
+
+    def iterate(
+        self, name: str, sizes: tuple[int, int, int], steps: int, function: Callable[[], Any], every: bool
+    ) -> Kernel:
+        """The kernel that iterates the step function `function()` makes of this model's mechanism (kernels.iterate)."""
+        from polybody.kernels import iterate
+
+        key = f"{name}:{self.mechanism.digest}:{source_digest()}"
+        return iterate.build(name.replace(" ", "_"), sizes, steps, function, key, every=every)
 
     def _shorten(self, name: str) -> None:
         """Let a lone state of plain arrays go straight from `model.name(...)` to machine code.

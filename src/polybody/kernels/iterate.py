@@ -1,0 +1,149 @@
+"""A step function iterated many times in one call: the state stays in lanes, nothing returns to Python in between.
+
+    x_{k+1} = step(x_k, p, u_k),     k = 0 … steps − 1
+
+x is the state, p what stays the same, u_k a row of a table. Any of p and u may be absent. The kernel's arguments are x
+(..., nx), p (..., np) and u (..., steps·nu), a table flattened row by row; its result is the last state (..., nx) or,
+with `every`, all states after each step (..., steps, nx).
+
+The body is a loop around the step's straight-line code. x and p are kept as vectors on the stack; u_k is read, and x_k
+written, by the same transposition as in `rows`, at an offset that grows from step to step. The number of steps is read
+from the context, so that one compilation serves every length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import casadi as ca
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.kernels import machine, tape
+from polybody.kernels.emit import LIBM, Code, emit_nodes, support_text
+from polybody.kernels.kernel import Kernel, Made, digest, program
+from polybody.kernels.rows import RowPorts
+from polybody.kernels.target import Target, host
+
+
+def build(
+    name: str,
+    sizes: tuple[int, int, int],
+    steps: int,
+    trace: Callable[[], ca.Function],
+    key: bytes | str,
+    *,
+    every: bool = True,
+    lanes: int | None = None,
+    target: Target | None = None,
+) -> Kernel:
+    """`sizes` are (nx, np, nu). `trace()` gives the SX function of the step: columns x[, p][, u] to one column x."""
+    chosen = (target or host()).with_lanes(lanes)
+    nx, n_constant, n_table = sizes
+    if steps < 1:
+        raise InputError(f"{name}: {steps} steps; wanted at least 1")
+
+    def make() -> Made:
+        traced = tape.from_function(trace())
+        expected = [nx, *(n for n in (n_constant, n_table) if n)]
+        if traced.input_sizes != expected or [len(o) for o in traced.outputs] != [nx]:
+            raise InputError(
+                f"{name}: the step takes {traced.input_sizes} and gives {[len(o) for o in traced.outputs]} numbers; "
+                f"wanted {expected} and [{nx}]"
+            )
+        code = machine.assemble(body_text(traced, sizes, every, chosen), chosen)
+        return code, {"nodes": sum(op >= 0 for op, _, _ in traced.nodes)}
+
+    title = digest("iterate", key, chosen, [name, *sizes, every])
+    loaded = program(title, name, make)
+    context = np.concatenate([machine.libm_table(), np.array([steps], dtype=np.uint64)])
+    inputs = [("x", nx), *([("p", n_constant)] if n_constant else []), *([("u", steps * n_table)] if n_table else [])]
+    result = (steps, nx) if every else (nx,)
+    nodes = loaded.facts["nodes"] * steps
+    return Kernel(name, inputs, [("x", result)], loaded, chosen, nodes=nodes, context=context)
+
+
+class _Offset(RowPorts):
+    """Rows that begin some bytes further on at each step."""
+
+    def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], lanes: int, offset: str) -> None:
+        super().__init__(input_sizes, output_sizes, lanes)
+        self.offset = offset
+
+    def _row(self, code: Code, port: int, lane: int) -> str:
+        return code.add(f"getelementptr i8, ptr {super()._row(code, port, lane)}, i64 {self.offset}")
+
+
+class _StepPorts:
+    """The step's inputs: x and p from the stack, u from its table; its output goes to a second copy of x."""
+
+    def __init__(self, kept: dict[int, str], table: RowPorts, new: str) -> None:
+        self.kept, self.table, self.new = kept, table, new
+        self.values: dict[tuple[int, int], str] = {}
+
+    def read(self, code: Code, argument: int, element: int) -> str:
+        if argument not in self.kept:
+            return self.table.read(code, argument, element)
+        if (argument, element) not in self.values:
+            self.values[argument, element] = code.load(self.kept[argument], element)
+        return self.values[argument, element]
+
+    def write(self, code: Code, output: int, element: int, value: str) -> None:
+        code.store(value, self.new, element)
+
+
+def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, target: Target) -> str:
+    """The module of an iterated kernel: its function is `body`."""
+    nx, n_constant, n_table = sizes
+    code = Code(target)
+    widths = [nx, *(n for n in (n_constant, n_table) if n)]
+    kept = {k: code.buffer(width) for k, width in enumerate(widths[: 1 + bool(n_constant)])}
+    new = code.buffer(nx)
+    first = RowPorts(widths, [nx], target.lanes)
+    for argument, buffer in kept.items():
+        for element in range(widths[argument]):
+            code.store(first.read(code, argument, element), buffer, element)
+    count = code.add(f"getelementptr i64, ptr %libm, i64 {len(LIBM)}")
+    code.do(f"%steps = load i64, ptr {count}")
+    code.do("br label %step")
+    code.lines.append("step:")
+    code.do("%k = phi i64 [0, %entry], [%following, %step]")
+    code.do(f"%read = mul i64 %k, {8 * n_table}")
+    code.do(f"%write = mul i64 %k, {8 * nx}")
+    table = _Offset(widths, [nx], target.lanes, "%read")
+    emit_nodes(code, traced, _StepPorts(kept, table, new))
+    results = _Offset(widths, [nx], target.lanes, "%write")
+    for element in range(nx):
+        value = code.load(new, element)
+        code.store(value, kept[0], element)
+        if every:
+            results.write(code, 0, element, value)
+    code.do("%following = add i64 %k, 1")
+    code.do("%more = icmp slt i64 %following, %steps")
+    code.do("br i1 %more, label %step, label %done")
+    code.lines.append("done:")
+    if not every:
+        last = RowPorts(widths, [nx], target.lanes)
+        for element in range(nx):
+            last.write(code, 0, element, code.load(kept[0], element))
+    width = 64 * target.lanes
+    attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
+    return "\n".join(
+        [
+            f'target triple = "{target.triple}"',
+            f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {attributes} {{",
+            "entry:",
+            *code.allocas,
+            *code.lines,
+            "  ret void",
+            "}",
+            support_text(target),
+            "!1 = !{}",
+            '!2 = distinct !{!2, !"rows"}',
+            '!4 = distinct !{!4, !2, !"inputs"}',
+            "!3 = !{!4}",
+        ]
+    )
+
+
+__all__ = ["body_text", "build"]
