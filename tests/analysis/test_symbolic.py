@@ -81,10 +81,15 @@ def test_assignments_of_a_program_are_the_closed_form():
 
 def test_common_subexpressions_of_a_closed_form_undo():
     sym = pb.load("three-link").symbolic()
-    assignments, (M,) = sym.cse(sym.mass_matrix())
-    for symbol, expression in reversed(assignments):
-        M = M.xreplace({symbol: expression})
-    assert sym.mass_matrix() == M
+    own = sym.mass_matrix()
+    for wanted in (own, "mass_matrix"):
+        assignments, (M, bias) = sym.cse(wanted, "bias")
+        for symbol, expression in reversed(assignments):
+            M, bias = M.xreplace({symbol: expression}), bias.xreplace({symbol: expression})
+        assert_same(M, own)
+        assert_same(bias, sym.equations().bias())
+    with pytest.raises(pb.InputError, match="no closed form 'mass'"):
+        sym.cse("mass")
 
 
 def test_angles_about_parallel_axes_are_summed():

@@ -170,6 +170,11 @@ class ClosedForms:
                 )
 
     @cached_property
+    def bias(self) -> Array:
+        """𝓒p + 𝓕 − passive."""
+        return self.velocity_forces + self.potential_forces - self.passive_forces
+
+    @cached_property
     def coriolis_matrix(self) -> Array:
         """Saha's C."""
         self.progress("Coriolis matrix")

@@ -32,6 +32,9 @@ from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
 
 Array = np.ndarray
+#: What `cse` knows by name.
+SHARED = ("mass_matrix", "bias", "velocity_forces", "potential_forces", "passive_forces", "poincare_matrix",
+          "coriolis_matrix")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -277,9 +280,20 @@ class SymbolicModel:
                 raise InputError(f"no quantity {name!r}; there are {', '.join(QUANTITIES)} and pose:FRAME")
         return traced_program(self, wanted)
 
-    def cse(self, expression: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:
-        """Any expression or matrix of this model in common-subexpression form: (assignments, results)."""
-        return sympy.cse(expression, symbols=sympy.numbered_symbols("x"), order="none")  # pyright: ignore
+    def cse(self, *what: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:
+        """Closed forms in common-subexpression form: (assignments, results).
+
+        `what`: names of matrices (mass_matrix, bias, velocity_forces, potential_forces, passive_forces,
+        poincare_matrix, coriolis_matrix), factored so that they share much, or any expressions of your own.
+        """
+        expressions = []
+        for one in what:
+            if isinstance(one, str) and one not in SHARED:
+                raise InputError(f"no closed form {one!r}; there are {', '.join(SHARED)}")
+            expressions.append(to_matrix(getattr(self._closed, one), shared=True) if isinstance(one, str) else one)
+        taken = {s.name for s in (*self.q, *self.p, *self.parameters)}
+        fresh = (s for s in sympy.numbered_symbols("x") if s.name not in taken)
+        return sympy.cse(expressions, symbols=fresh, order="none")  # pyright: ignore
 
     def size(self, quantity: str | Any = "mass_matrix") -> Size:
         """Operations and characters of a quantity by name, or of any expression."""

@@ -3,11 +3,15 @@
 The terms of an element are factored greedily: the factor that most terms share is taken out, its cofactor and the
 remaining terms are treated likewise. This is Horner's scheme for many variables; it makes sums of hundreds of terms
 readable and cheap to evaluate, and costs time proportional to terms times factors.
+
+For common-subexpression elimination another order is better: always the same, velocities and parameters first, then
+the angles from the tip inwards. Each expression alone is longer, but they share more with each other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -28,8 +32,8 @@ def number(value: Any) -> Any:
     return sympy.Float(value)
 
 
-def to_sympy(x: Any) -> Any:
-    """The expression, factored."""
+def to_sympy(x: Any, *, shared: bool = False) -> Any:
+    """The expression, factored; `shared` chooses factors so that many expressions have much in common."""
     if isinstance(x, sympy.Basic):
         return x
     if not isinstance(x, Trig):
@@ -41,12 +45,12 @@ def to_sympy(x: Any) -> Any:
         for generator, exponent in powers:
             factors[generator if exponent > 0 else (generator, -1)] = abs(exponent)
         terms.append((factors, c))
-    return _factored(terms, symbols)
+    return _factored(terms, symbols, _steady if shared else _most_frequent)
 
 
-def to_matrix(array: Any) -> Any:
+def to_matrix(array: Any, *, shared: bool = False) -> Any:
     """A SymPy matrix of an array of ring elements (a vector becomes a column)."""
-    rows = [[to_sympy(x) for x in (row if hasattr(row, "__len__") else [row])] for row in array]
+    rows = [[to_sympy(x, shared=shared) for x in (row if hasattr(row, "__len__") else [row])] for row in array]
     return sympy.Matrix(rows)
 
 
@@ -75,23 +79,41 @@ class _Symbols:
         return sympy.sin(angle) if atom[1] else sympy.cos(angle)
 
 
-def _factored(terms: list[Term], symbols: _Symbols) -> Any:
+Choice = Callable[[Counter[Factor]], Factor]
+
+
+def _factored(terms: list[Term], symbols: _Symbols, choose: Choice) -> Any:
     if len(terms) == 1:
         return _term(*terms[0], symbols)
     counts: Counter[Factor] = Counter()
     for factors, _ in terms:
         counts.update(factors.keys())
-    if counts:
-        best, most = max(counts.items(), key=lambda item: (item[1], _rank(item[0])))
-        if most > 1:
-            inside = [(_without(factors, best), c) for factors, c in terms if best in factors]
-            outside = [term for term in terms if best not in term[0]]
-            if all(c < 0 for _, c in inside):  # −x(a + b) reads better than x(−a − b)
-                product = -symbols(best) * _factored([(factors, -c) for factors, c in inside], symbols)
-            else:
-                product = symbols(best) * _factored(inside, symbols)
-            return product + _factored(outside, symbols) if outside else product
-    return sympy.Add(*(_term(factors, c, symbols) for factors, c in terms))
+    repeated = Counter({factor: count for factor, count in counts.items() if count > 1})
+    if not repeated:
+        return sympy.Add(*(_term(factors, c, symbols) for factors, c in terms))
+    best = choose(repeated)
+    inside = [(_without(factors, best), c) for factors, c in terms if best in factors]
+    outside = [term for term in terms if best not in term[0]]
+    if all(c < 0 for _, c in inside):  # −x(a + b) reads better than x(−a − b)
+        product = -symbols(best) * _factored([(factors, -c) for factors, c in inside], symbols, choose)
+    else:
+        product = symbols(best) * _factored(inside, symbols, choose)
+    return product + _factored(outside, symbols, choose) if outside else product
+
+
+def _most_frequent(counts: Counter[Factor]) -> Factor:
+    return max(counts.items(), key=lambda item: (item[1], _rank(item[0])))[0]
+
+
+def _steady(counts: Counter[Factor]) -> Factor:
+    """Generators in their order, then the innermost group of angles that comes first."""
+
+    def rank(factor: Factor) -> tuple[Any, ...]:
+        if isinstance(factor, int):
+            return (0, factor)
+        return (1, factor[0]) if len(factor) == 2 else (2, factor[0], not factor[1], str(factor[2]))
+
+    return min(counts, key=rank)
 
 
 def _rank(factor: Factor) -> tuple[int, str]:
