@@ -97,3 +97,32 @@ def test_a_joint_that_moves_no_inertia_is_named():
     mechanism = mechanism_from(description)
     with pytest.raises(PolybodyError, match="hinge"):
         operators.forward_dynamics(mechanism, np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+def test_named_operators_read_the_same_over_casadi_and_sympy():
+    import casadi
+    import sympy
+
+    rng = np.random.default_rng(8)
+    mechanism = mechanism_from(
+        random_tree(rng, 3, ("revolute", "prismatic"), floating_base=True, stiffness=0, springs=0, damping=0, fixed=0)
+    )
+    chosen = operators.split(mechanism)
+    q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
+    v, tau = rng.normal(size=(2, mechanism.nv))
+    wanted = operators.coefficients(mechanism, q, v, tau, chosen)
+    graph = domain("casadi")
+    columns, arrays = zip(*(graph.variables(n, len(x)) for n, x in (("q", q), ("v", v), ("t", tau))), strict=True)
+    found = operators.coefficients(mechanism, *arrays, chosen, domain=graph)
+    for name in ("M", "J", "J_D", "T_hat", "H"):
+        traced = casadi.Function("f", list(columns), [graph.column(getattr(found, name))])(q, v, tau)
+        reference = getattr(wanted, name)
+        np.testing.assert_allclose(
+            np.array(traced).reshape(reference.shape), reference, rtol=0, atol=1e-10 * scale(reference)
+        )
+    symbols = np.array(sympy.symbols("s0:2"), dtype=object)  # the joints' own numbers; the base's stay numbers
+    known = domain("sympy").array(q)
+    known[7:] = symbols
+    X = operators.structure(mechanism, known, domain("sympy").array(v), chosen, domain=domain("sympy")).X
+    numbers = np.array([[float(x.subs(dict(zip(symbols, q[7:], strict=True)))) for x in row] for row in X])
+    np.testing.assert_allclose(numbers, operators.structure(mechanism, q, v, chosen).X, atol=1e-12)
