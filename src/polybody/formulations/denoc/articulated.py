@@ -25,12 +25,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import skew
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.composite import mass_matrix
-from polybody.formulations.denoc.inverse import (
-    applied_wrenches,
-    body_wrench,
-    inward_forces,
-    outward_motions,
-)
+from polybody.formulations.denoc.inverse import tree_forces
 from polybody.formulations.denoc.links import Crossing, Link, crossings, links
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.mechanism.mechanism import GROUND, Mechanism
@@ -218,13 +213,7 @@ def forward_dynamics(
     """a = M⁻¹ (tau + passive + Σ Jᵀ w − C v − g), section 5.2."""
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)
-    gravity = domain.array(mechanism.gravity)
-    motions = outward_motions(mechanism, chain, across, q, v, None, gravity, domain)
-    needed = [body_wrench(one, motion) for one, motion in zip(chain, motions, strict=True)]
-    applied = applied_wrenches(mechanism, chain, across, q, v, wrenches, domain)
-    if applied is not None:
-        needed = [(n - m, f - g) for (n, f), (m, g) in zip(needed, applied, strict=True)]
-    bias = inward_forces(mechanism, chain, across, needed, domain)
+    bias = tree_forces(mechanism, chain, across, q, v, None, wrenches, domain)
     phi = tau + joint_passive_forces(mechanism, q, v, domain=domain) - bias
     if not mechanism.armature_is_local:
         return domain.solve(mass_matrix(mechanism, q, domain=domain), phi)

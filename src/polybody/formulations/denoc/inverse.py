@@ -142,19 +142,33 @@ def applied_wrenches(
     return [(R.T @ w[:3], R.T @ w[3:]) for R, w in zip(rotations, total, strict=True)]
 
 
-def inverse_dynamics(
-    mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT
+def tree_forces(
+    mechanism: Mechanism,
+    chain: list[Link],
+    across: list[Crossing],
+    q: Array,
+    v: Array,
+    a: Array | None,
+    wrenches: Array | None,
+    domain: Domain,
 ) -> Array:
-    """tau = M a + C v + g − passive − Σ Jᵀ w."""
-    chain = links(mechanism, domain=domain)
-    across = crossings(mechanism, chain, q, domain=domain)
+    """What the joints must exert for the accelerations a (None: zero): bodies, gravity, wrenches and point springs."""
     gravity = domain.array(mechanism.gravity)
     motions = outward_motions(mechanism, chain, across, q, v, a, gravity, domain)
     needed = [body_wrench(one, motion) for one, motion in zip(chain, motions, strict=True)]
     applied = applied_wrenches(mechanism, chain, across, q, v, wrenches, domain)
     if applied is not None:
         needed = [(n - m, f - g) for (n, f), (m, g) in zip(needed, applied, strict=True)]
-    tau = inward_forces(mechanism, chain, across, needed, domain)
+    return inward_forces(mechanism, chain, across, needed, domain)
+
+
+def inverse_dynamics(
+    mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT
+) -> Array:
+    """tau = M a + C v + g − passive − Σ Jᵀ w."""
+    chain = links(mechanism, domain=domain)
+    across = crossings(mechanism, chain, q, domain=domain)
+    tau = tree_forces(mechanism, chain, across, q, v, a, wrenches, domain)
     if mechanism.armature.any():
         tau = tau + domain.array(mechanism.armature) @ a
     return tau - joint_passive_forces(mechanism, q, v, domain=domain)
@@ -203,4 +217,5 @@ __all__ = [
     "outward_motions",
     "passive_forces",
     "spin_matrix",
+    "tree_forces",
 ]
