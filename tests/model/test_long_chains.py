@@ -59,5 +59,26 @@ def test_a_chain_of_two_hundred_links_is_rolled_and_right():
     assert model.pose(q[0], "b199").shape == (4, 4)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_rolled_derivatives_equal_straight_ones(seed):
+    rng = np.random.default_rng(seed)
+    model = Model(mechanism_from(random_tree(rng, 5, springs=0, stiffness=0)))
+    q, v, a = model.random_configuration(rng, size=2), *rng.normal(size=(2, 2, model.nv))
+    straight = model.inverse_dynamics_derivatives(q, v, a)
+    for one, other in zip(model._rolled_derivatives(q, v, a), straight, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-11 * (1 + np.abs(other).max()))
+
+
+def test_a_long_chain_has_derivatives():
+    model = chain(130)
+    q, v, a = np.random.default_rng(0).normal(size=(3, 130))
+    dq, dv, da = model.inverse_dynamics_derivatives(q, v, a)
+    np.testing.assert_allclose(da, model.mass_matrix(q), atol=1e-9 * np.abs(da).max())
+    h, d = 1e-6, np.random.default_rng(1).normal(size=130)
+    for matrix, move in ((dq, lambda s: (q + s * d, v, a)), (dv, lambda s: (q, v + s * d, a))):
+        slope = (model.inverse_dynamics(*move(h)) - model.inverse_dynamics(*move(-h))) / (2 * h)
+        np.testing.assert_allclose(matrix @ d, slope, atol=1e-6 * np.abs(slope).max())
+
+
 def test_short_and_varied_robots_stay_straight_lines():
     assert not worth_rolling(chain(8).lean_mechanism)

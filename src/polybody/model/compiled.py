@@ -52,7 +52,7 @@ class CompiledAnswers:
     def kernel(self, quantity: str | Quantity) -> Kernel:
         """The compiled kernel of a quantity."""
         chosen = QUANTITIES[quantity] if isinstance(quantity, str) else quantity
-        if chosen.name not in self._kernels and chosen.name in ROLLED and worth_rolling(self.lean_mechanism):
+        if chosen.name not in self._kernels and chosen.name in ROLLED and self.is_rolled:
             self._kernels[chosen.name] = rolled_kernel(self.lean_mechanism, chosen.name)
             self._shorten(chosen.name)
         if chosen.name not in self._kernels:
@@ -69,6 +69,11 @@ class CompiledAnswers:
     def lean_mechanism(self) -> Mechanism:
         """The mechanism that joint-space kernels are traced from: the same motion from fewer numbers."""
         return self.mechanism if self.mechanism.springs else reduced(self.mechanism)
+
+    @cached_property
+    def is_rolled(self) -> bool:
+        """True when inverse and forward dynamics run as recursions over the tree rather than as straight lines."""
+        return worth_rolling(self.lean_mechanism)
 
     @cached_property
     def is_long(self) -> bool:

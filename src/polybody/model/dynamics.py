@@ -153,8 +153,9 @@ class DynamicAnswers(KinematicAnswers):
     ) -> tuple[Array, Array, Array]:
         """(dtau_dq, dtau_dv, dtau_da), each (..., nv, nv), q in tangent space; wrenches constant in world axes."""
         self.refuse_loops("inverse_dynamics_derivatives")
-        self._refuse_long("inverse_dynamics_derivatives")
         arrays = self._states(("q", q), ("v", v), ("a", a))
+        if not wrenches and self.is_rolled:
+            return self._rolled_derivatives(*arrays)
         if not wrenches:
             return self._derivative_kernel("inverse_derivatives", ("q", "v", "a"))(*arrays)
         loads, shifts = self.body_wrenches(arrays[0], wrenches), self._wrench_shifts(arrays[0], wrenches)
@@ -162,10 +163,22 @@ class DynamicAnswers(KinematicAnswers):
         dq, dv, da = kernel(*arrays, loads)
         return dq + shifts, dv, da
 
+    def _rolled_derivatives(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
+        """Long chains: one directional derivative for each degree of freedom, as a batch."""
+        if "inverse_directional" not in self._kernels:
+            from polybody.model.rolled_derivatives import rolled_directional
+
+            self._kernels["inverse_directional"] = rolled_directional(self.lean_mechanism)
+        kernel, n = self._kernels["inverse_directional"], self.mechanism.nv
+        unit, none = np.eye(n), np.zeros(n)
+        q, v, a = (x[..., None, :] for x in (q, v, a))
+        along = ((unit, none, none), (none, unit, none), (none, none, unit))
+        dq, dv, da = (np.swapaxes(kernel(q, x, v, y, a, z), -1, -2) for x, y, z in along)
+        return dq, dv, da
+
     def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
         """(da_dq, da_dv, da_dtau), each (..., nv, nv), q in tangent space."""
         self.refuse_loops("forward_dynamics_derivatives")
-        self._refuse_long("forward_dynamics_derivatives")
         self._refuse_singular()
         arrays = self._states(("q", q), ("v", v), ("tau", tau))
         if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:
@@ -231,11 +244,6 @@ class DynamicAnswers(KinematicAnswers):
         if self.mechanism.closures:
             names = ", ".join(repr(c.name) for c in self.mechanism.closures)
             raise PolybodyError(f"{what}: this model has loops ({names}) that its tree alone does not honour")
-
-    def _refuse_long(self, what: str) -> None:
-        if self.is_long:
-            n = len(self.mechanism.joints)
-            raise PolybodyError(f"{what}: {n} joints are too many for derivatives as straight-line code (at most 120)")
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""
