@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import mpmath
 import numpy as np
 import pytest
@@ -13,21 +15,13 @@ from polybody.errors import InputError
 from polybody.formulations import denoc, influence
 from polybody.formulations.influence.coefficients import configured, point_influence
 from polybody.mechanism import kinematics, mechanism_from
+from trees import random_state, scale
 
 JETS = JetDomain(FLOAT)
 SEEDS = range(8)
 
 
-def tree(seed: int, n: int | None = None, **options):
-    rng = np.random.default_rng(seed)
-    mechanism = mechanism_from(random_tree(rng, n or int(rng.integers(3, 7)), **options))
-    q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
-    v, a = rng.normal(size=(2, mechanism.nv))
-    return mechanism, q, v, a, rng
-
-
-def scale(*arrays) -> float:
-    return 1.0 + max(float(np.abs(x).max(initial=0.0)) for x in arrays)
+tree = partial(random_state, most=6)
 
 
 def chain(kinds, seed, reverse=0.0):

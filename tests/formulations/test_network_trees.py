@@ -14,21 +14,11 @@ from polybody.formulations.network.reactions import reaction_names
 from polybody.mechanism import kinematics, mechanism_from
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.model import Model
+from trees import random_state as tree
+from trees import scale
 
 JETS = JetDomain(FLOAT)
 SEEDS = range(12)
-
-
-def tree(seed: int, **options):
-    rng = np.random.default_rng(seed)
-    mechanism = mechanism_from(random_tree(rng, int(rng.integers(3, 9)), **options))
-    q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
-    v, a = rng.normal(size=(2, mechanism.nv))
-    return mechanism, q, v, a, rng
-
-
-def scale(*arrays) -> float:
-    return 1.0 + max(float(np.abs(x).max(initial=0.0)) for x in arrays)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -10,20 +10,13 @@ from polybody.algebra.domains import domain
 from polybody.errors import PolybodyError
 from polybody.formulations import denoc, operators
 from polybody.mechanism import mechanism_from
+from trees import random_state, scale
 
 SEEDS = range(12)
 
 
 def tree(seed: int, **options):
-    rng = np.random.default_rng(1000 + seed)
-    mechanism = mechanism_from(random_tree(rng, int(rng.integers(3, 9)), **options))
-    q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
-    v, a = rng.normal(size=(2, mechanism.nv))
-    return mechanism, q, v, a, rng
-
-
-def scale(*arrays) -> float:
-    return 1.0 + max(float(np.abs(x).max(initial=0.0)) for x in arrays)
+    return random_state(1000 + seed, **options)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

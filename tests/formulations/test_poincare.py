@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from mechanisms import ONE_NUMBER, random_tree
+from mechanisms import ONE_NUMBER
 from polybody.algebra.domains import COMPLEX, FLOAT, domain
 from polybody.algebra.jets import JetDomain
 from polybody.formulations import denoc, formulation, poincare
 from polybody.mechanism import kinematics, mechanism_from
 from polybody.mechanism.energy import energy
+from trees import random_state, scale
 
 JETS = JetDomain(FLOAT)
 SEEDS = range(8)
 
 
-def tree(seed: int, **options):
-    rng = np.random.default_rng(seed)
-    mechanism = mechanism_from(random_tree(rng, int(rng.integers(2, 7)), **options))
-    q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
-    v, a = rng.normal(size=(2, mechanism.nv))
-    return mechanism, q, v, a, rng
-
-
-def scale(*arrays) -> float:
-    return 1.0 + max(float(np.abs(x).max(initial=0.0)) for x in arrays)
+tree = partial(random_state, least=2, most=6)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
