@@ -7,19 +7,18 @@ With E, K_t, K_e, R, L of `mechanism.motors` (rotors and bearings are part of th
     V  = L i̇ + R i + K_e E v                                                                               (2-240)
 
 and, forwards, a = FD(q, v, Eᵀ K_t i + tau), L i̇ = V − R i − K_e E v. A motor with L = 0 has no state: its current is
-(V − K_e E v)/R at every moment.
+(V − K_e E v)/R at every moment. `simulate(model, …, voltages=…)` integrates the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.analysis.answering import Answering
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError
 
 Array = np.ndarray
 
@@ -31,16 +30,6 @@ class MotorInputs:
     currents: Array
     voltages: Array
     unmet: Array
-
-
-@dataclass(frozen=True, eq=False)
-class DrivenMotion:
-    """A simulated motion: times (n,), q (n, nq), v (n, nv), currents (n, motors)."""
-
-    t: Array
-    q: Array
-    v: Array
-    currents: Array
 
 
 def _motors(model: Answering) -> Any:
@@ -101,39 +90,4 @@ def motor_dynamics(
     return a, np.where(slow, net / np.where(slow, motors.inductance, 1.0), 0.0)
 
 
-def simulate_motors(
-    model: Answering,
-    q: Array,
-    v: Array,
-    currents: Array,
-    voltages: Callable[[float], Any],
-    times: Array,
-    *,
-    rtol: float = 1e-10,
-    atol: float = 1e-12,
-) -> DrivenMotion:
-    """Integrate the motor-driven mechanism from (q, v, currents) at times[0], under the voltages at each time."""
-    from scipy.integrate import solve_ivp
-
-    nq, nv = model.mechanism.nq, model.mechanism.nv
-    rate = model.kernel("rate")
-
-    def derivative(t: float, x: Array) -> Array:
-        q, v, i = x[:nq], x[nq : nq + nv], x[nq + nv :]
-        a, i_dot = motor_dynamics(model, q, v, i, np.asarray(voltages(t), dtype=float))
-        return np.concatenate([rate(q, v), a, i_dot])
-
-    times = np.asarray(times, dtype=float)
-    start = np.concatenate([q, v, currents])
-    found = solve_ivp(derivative, (times[0], times[-1]), start, method="DOP853", t_eval=times, rtol=rtol, atol=atol)
-    if not found.success:
-        raise PolybodyError(f"the motion could not be integrated beyond t = {found.t[-1]}: {found.message}")
-    x = found.y.T
-    i = np.array([
-        full_currents(model, row[nq : nq + nv], row[nq + nv :], np.asarray(voltages(t), dtype=float))
-        for t, row in zip(times, x, strict=True)
-    ])
-    return DrivenMotion(times, x[:, :nq], x[:, nq : nq + nv], i)
-
-
-__all__ = ["DrivenMotion", "MotorInputs", "full_currents", "motor_dynamics", "motor_inputs", "simulate_motors"]
+__all__ = ["MotorInputs", "full_currents", "motor_dynamics", "motor_inputs"]

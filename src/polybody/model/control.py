@@ -134,13 +134,5 @@ class ControlAnswers(DynamicAnswers):
         tau = None if tau is None else state_array("tau", tau, v.shape[-1])
         return motors.motor_dynamics(self, q, v, i, V, tau)
 
-    def simulate_motors(
-        self, q: Any, v: Any, currents: Any, voltages: Callable[[float], Any], times: Any, **options: Any
-    ) -> motors.DrivenMotion:
-        """The motion of the motor-driven mechanism from one state, under voltages(t), at the given times."""
-        q, v = self._states(("q", q), ("v", v))
-        i = state_array("currents", currents, len(self.mechanism.motors))
-        return motors.simulate_motors(self, q, v, i, voltages, np.asarray(times, dtype=float), **options)
-
 
 __all__ = ["ControlAnswers"]

@@ -30,6 +30,16 @@ class Circuits:
         if self.closed:
             self.back_emf, self.torques = self.motors.voltages, self.motors.torques
 
+    def start(self, currents: Any) -> Array:
+        """The currents that are states, from one number a motor; zero where none are given."""
+        if currents is None:
+            return np.zeros(self.size)
+        array = np.asarray(currents, dtype=float)
+        if not self.closed or array.shape != (len(self.motors),) or not np.isfinite(array).all():
+            wanted = f"{len(self.motors)} finite numbers, one a motor" if self.closed else "none without voltages"
+            raise InputError(f"currents0 is {array}; wanted {wanted}")
+        return array[self.inductive]
+
     def voltage(self, t: float, q: Array, v: Array) -> Array:
         given = self.voltages(t, q.copy(), v.copy()) if callable(self.voltages) else self.voltages
         array = np.asarray(given, dtype=float)

@@ -43,6 +43,7 @@ def simulate(
     *,
     wrenches: Mapping[str, Any] | None = None,
     voltages: Any = None,
+    currents0: Any = None,
     method: str = "dop853",
     dt: float = 1e-3,
     rtol: float = 1e-9,
@@ -62,8 +63,8 @@ def simulate(
 
     `controller(t, q, v)` returns joint forces (nv numbers). `wrenches` maps a frame's name to a wrench [moment; force]
     on its body, at the frame's origin, in world axes, or to a function of time that returns one. `voltages` (numbers,
-    or a function of (t, q, v)) drives the model's motors, whose currents become states; without it their circuits are
-    open.
+    or a function of (t, q, v)) drives the model's motors, whose currents become states that start at `currents0` (one
+    number a motor, zero where not given); without it their circuits are open.
 
     `method`: dop853 (adaptive, order 8), radau and cvodes (stiff), rk4, semi-implicit and midpoint (fixed steps `dt`;
     midpoint is implicit, and its energy error stays bounded). Adaptive methods keep a state every `sample` seconds (or
@@ -97,7 +98,7 @@ def simulate(
         **({"rtol": options.rtol, "atol": options.atol} if chosen.adaptive else {"dt": options.dt}),
     }  # fmt: skip
     run = _Run(problem, chosen, options, kept, Switches(problem, events, limits, restitution), dense, progress)
-    return run.to_end(start, problem.state(q, v), end, said)
+    return run.to_end(start, problem.state(q, v, problem.circuits.start(currents0)), end, said)
 
 
 class _Run:
