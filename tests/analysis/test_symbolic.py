@@ -197,6 +197,20 @@ def test_bad_choices_are_refused_with_what_would_be_right(options, message):
         pb.load("three-link").symbolic(**options)
 
 
+def test_any_name_of_a_frame_gives_a_symbol():
+    build = pb.Builder("odd")
+    build.body("arm", 1.0, com=(0.5, 0, 0), inertia=(1, 1, 1))
+    build.joint("hinge", "revolute", "world", "arm")
+    for k, name in enumerate(("3d camera", "tool-tip", "tool tip", "été")):
+        origin = np.eye(4)
+        origin[0, 3] = 1.0 + k
+        build.frame(name, "arm", origin)
+    sym = build.model().symbolic("lengths")
+    names = {str(x) for x in sym.parameters}
+    assert {"frame3d_camera_x", "tool_tip_x", "tool_tip2_x"} <= names
+    assert sym.end_effector("tool tip")[0, 3] == sympy.Symbol("tool_tip2_x") * sympy.cos(sym.q[0])
+
+
 def test_coordinates_cannot_be_substituted():
     with pytest.raises(pb.InputError, match="'q1' is a coordinate"):
         pb.load("three-link").symbolic().substitute({"q1": 0})

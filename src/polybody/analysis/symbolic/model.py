@@ -144,7 +144,7 @@ class SymbolicModel:
 
     @cached_property
     def estimate(self) -> Estimate:
-        """An upper bound for the size of the closed forms, found without computing them."""
+        """About how large the closed forms are, found without computing them."""
         return estimated_size(self.mechanism, self._charts, len(self.parameters))
 
     # ---- closed forms --------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class SymbolicModel:
     def _closed(self) -> ClosedForms:
         if self.estimate.too_large:
             raise PolybodyError(
-                f"{self.name!r} is too large for closed form: up to {self.estimate.terms:,} terms, some "
+                f"{self.name!r} is too large for closed form: about {self.estimate.terms:,} terms, some "
                 f"{self.estimate.characters / 1e6:,.0f} million characters; use .program('equations'), which gives the "
                 "same equations as assignments of common subexpressions (polybody derive --python writes them)"
             )

@@ -59,9 +59,12 @@ def parameters(mechanism: Mechanism) -> list[Parameter]:
         found += _vector(f"r{joint.index + 1}", joint.position, "lengths",
                          f"origin of joint {joint.name!r} in its parent's frame", ("position", joint.index))
     named = {frame.name for frame in mechanism.description.frames}
+    prefixes: set[str] = set()
     for k, frame in enumerate(mechanism.frames):
         if frame.name in named:
-            found += _vector(f"{_plain(frame.name)}_", frame.position, "lengths",
+            prefix = _plain(frame.name, prefixes)
+            prefixes.add(prefix)
+            found += _vector(f"{prefix}_", frame.position, "lengths",
                              f"place of frame {frame.name!r} in its body", ("frame", k))
     return found + _gravity(mechanism.gravity)
 
@@ -101,8 +104,12 @@ def _gravity(gravity: Any) -> list[Parameter]:
             for k in axes]
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"\W", "_", name)
+def _plain(name: str, taken: set[str]) -> str:
+    """A frame's name as the beginning of a symbol's, distinct from those taken."""
+    plain = re.sub(r"\W", "_", name, flags=re.ASCII)
+    plain = plain if plain[0].isalpha() else f"frame{plain}"
+    number = next(n for n in range(1, len(taken) + 2) if (plain if n == 1 else f"{plain}{n}") not in taken)
+    return plain if number == 1 else f"{plain}{number}"
 
 
 def chosen(available: list[Parameter], wanted: str | Iterable[str]) -> list[Parameter]:
