@@ -64,6 +64,14 @@ class Domain(ABC):
         """True when x is known to be zero without knowing any variable's value."""
         return bool(x == 0)
 
+    def is_constant(self, x: Scalar) -> bool:
+        """True when x depends on no variable."""
+        return True
+
+    def probe(self, array: Array, rng: np.random.Generator) -> Array:
+        """The entries as floats, at random values of their variables (the same for all entries)."""
+        return np.array([complex(x).real for x in array.ravel()]).reshape(array.shape)
+
     def array(self, values: Any) -> Array:
         """An array of this domain from nested sequences of numbers or of this domain's scalars."""
         source = np.asarray(values, dtype=object)
@@ -227,6 +235,15 @@ class SymbolDomain(Domain):
     def is_zero(self, x: Any) -> bool:
         return bool(x == 0)
 
+    def is_constant(self, x: Any) -> bool:
+        return bool(self._sympy.sympify(x).is_number)
+
+    def probe(self, array: Array, rng: np.random.Generator) -> Array:
+        entries = [self._sympy.sympify(x) for x in array.ravel()]
+        names = sorted(set().union(*(x.free_symbols for x in entries)), key=str)
+        evaluate = self._sympy.lambdify(names, entries, modules="math", cse=True)
+        return np.array(evaluate(*rng.uniform(0.4, 1.6, size=len(names))), dtype=float).reshape(array.shape)
+
 
 class GraphDomain(Domain):
     """CasADi SX, wrapped as `Node`s: the expression graph that kernels compile. Known numbers stay Python floats."""
@@ -269,6 +286,15 @@ class GraphDomain(Domain):
 
     def is_zero(self, x: Any) -> bool:
         return not isinstance(x, Node) and x == 0
+
+    def is_constant(self, x: Any) -> bool:
+        return not isinstance(x, Node)
+
+    def probe(self, array: Array, rng: np.random.Generator) -> Array:
+        column = self.column(array)
+        names = self._casadi.symvar(column)
+        evaluate = self._casadi.Function("probe", names, [column])
+        return np.array(evaluate(*rng.uniform(0.4, 1.6, size=len(names))), dtype=float).reshape(array.shape)
 
     def variables(self, name: str, n: int) -> tuple[Any, Array]:
         """A CasADi column of n fresh symbols, and the same as an object array of nodes."""

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -36,7 +37,7 @@ from polybody.kernels.kernel import Kernel, Made, Ports, Shapes, digest, program
 from polybody.kernels.target import Target, host
 
 OUTWARD, INWARD = "outward", "inward"
-Step = Callable[[Hashable], ca.Function]
+Step = Callable[[Any], ca.Function]  # of a kind, whatever the caller takes for one
 
 
 @dataclass(frozen=True)

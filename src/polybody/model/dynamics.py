@@ -183,8 +183,9 @@ class DynamicAnswers(KinematicAnswers):
         arrays = self._states(("q", q), ("v", v), ("tau", tau))
         if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:
             return self._derivative_kernel("forward_derivatives", ("q", "v", "tau"))(*arrays)
-        a = self.forward_dynamics(*arrays)
-        dq, dv, M = self.inverse_dynamics_derivatives(*arrays[:2], a)
+        q, v, tau = arrays
+        a = self.forward_dynamics(q, v, tau)
+        dq, dv, M = self.inverse_dynamics_derivatives(q, v, a)
         inverse = np.linalg.inv(M)
         return -(inverse @ dq), -(inverse @ dv), inverse
 

@@ -13,12 +13,10 @@ they are 0/0, and numbers must be solved as numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 
-from polybody.algebra.domains import Array, Domain, GraphDomain
-from polybody.algebra.graph import Node
+from polybody.algebra.domains import Array, Domain
 from polybody.errors import PolybodyError
 
 #: singular values below this part of the largest count as zero
@@ -63,23 +61,7 @@ PROBES = 2
 def probed(matrix: Array, *, domain: Domain) -> Array:
     """(PROBES, *shape): the entries at random values of their variables."""
     rng = np.random.default_rng(0)
-    entries = matrix.ravel()
-    if domain.name == "sympy":
-        import sympy
-
-        names = sorted(set().union(*(x.free_symbols for x in entries)), key=str)
-        evaluate = sympy.lambdify(names, list(entries), modules="math", cse=True)
-        rows = [evaluate(*rng.uniform(0.4, 1.6, size=len(names))) for _ in range(PROBES)]
-    elif domain.name == "casadi":
-        import casadi
-
-        column = cast(GraphDomain, domain).column(matrix)
-        names = casadi.symvar(column)
-        evaluate = casadi.Function("probe", names, [column])
-        rows = [np.array(evaluate(*rng.uniform(0.4, 1.6, size=len(names)))) for _ in range(PROBES)]
-    else:
-        rows = [[complex(x).real for x in entries]] * PROBES
-    return np.array(rows, dtype=float).reshape(PROBES, *matrix.shape)
+    return np.array([domain.probe(matrix, rng) for _ in range(PROBES)])
 
 
 def eliminate(A: Array, B: Array, *, domain: Domain) -> Array:
@@ -90,22 +72,22 @@ def eliminate(A: Array, B: Array, *, domain: Domain) -> Array:
     filled = [{int(j) for j in np.flatnonzero(np.abs(shadow[:, i]).max(axis=0) > 0)} for i in range(n)]
     open_rows, where = set(range(n)), [-1] * n
     while open_rows:
-        i, j = _pivot(A, shadow, filled, open_rows)
+        i, j = _pivot(A, shadow, filled, open_rows, domain)
         open_rows.remove(i)
         where[j] = i
-        _scale_row(A, B, shadow, filled[i], i, j)
+        _scale_row(A, B, shadow, filled[i], i, j, domain)
         for row in range(n):
             if row != i and j in filled[row]:
                 _subtract_row(A, B, shadow, filled, row, i, j, domain)
     return B[where]
 
 
-def _scale_row(A: Array, B: Array, shadow: Array, columns: set[int], i: int, j: int) -> None:
+def _scale_row(A: Array, B: Array, shadow: Array, columns: set[int], i: int, j: int, domain: Domain) -> None:
     """Make the pivot one."""
     pivot = A[i, j]
-    if _is_number(pivot) and float(pivot) == 1.0:
+    if domain.is_constant(pivot) and float(pivot) == 1.0:
         return
-    flip = _is_number(pivot) and float(pivot) == -1.0
+    flip = domain.is_constant(pivot) and float(pivot) == -1.0
     for k in columns:
         A[i, k] = -A[i, k] if flip else A[i, k] / pivot
     B[i] = -B[i] if flip else B[i] / pivot
@@ -132,11 +114,7 @@ def _subtract_row(
     B[row] = B[row] - B[i] * factor
 
 
-def _is_number(x: Any) -> bool:
-    return not isinstance(x, Node) and (isinstance(x, (int, float)) or bool(getattr(x, "is_number", False)))
-
-
-def _pivot(A: Array, shadow: Array, filled: list[set[int]], rows: set[int]) -> tuple[int, int]:
+def _pivot(A: Array, shadow: Array, filled: list[set[int]], rows: set[int], domain: Domain) -> tuple[int, int]:
     """±1 in the shortest row; else a number; else an expression that is far from zero where it was probed."""
     best: tuple[tuple[int, int], int, int] | None = None
     counts: dict[int, int] = {}
@@ -146,7 +124,7 @@ def _pivot(A: Array, shadow: Array, filled: list[set[int]], rows: set[int]) -> t
     for i in rows:
         for j in filled[i]:
             x = A[i, j]
-            grade = 2 if not _is_number(x) else 0 if abs(float(x)) == 1.0 else 1
+            grade = 2 if not domain.is_constant(x) else 0 if abs(float(x)) == 1.0 else 1
             if grade == 2 and np.abs(shadow[:, i, j]).min() < 1e-8 * np.abs(shadow[:, i]).max():
                 grade = 3
             key = (grade, (len(filled[i]) - 1) * (counts[j] - 1))
