@@ -9,6 +9,7 @@ import numpy as np
 from mechanisms import random_body, random_joint, random_pose
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
+from polybody.algebra.spatial import pose
 from polybody.analysis.cooperation import captured
 from polybody.description.records import Body, Description, Frame, Joint, frozen_array
 from polybody.formulations import denoc
@@ -62,10 +63,11 @@ def held_system(
     free = Model(mechanism_from(description))
     q_free = free.random_configuration(rng)
     # The object starts in a random pose; the grips are where the hands then are.
-    places = {}
+    places, poses = {}, kinematics.body_poses(free.mechanism, q_free)  # without a kernel for every hand
     T = random_pose(rng, 1.0)
     for j in range(len(arms)):
-        places[f"hand{j}"] = np.linalg.inv(T) @ free.pose(q_free, f"hand{j}")
+        hand = pose(*kinematics.frame_pose(free.frame(f"hand{j}"), poses))
+        places[f"hand{j}"] = np.linalg.inv(T) @ hand
     held = grasp(free, load, places)
     model = held.model
     q, v, tau = model.neutral(), rng.normal(size=model.nv), rng.normal(size=model.nv)

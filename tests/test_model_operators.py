@@ -31,7 +31,7 @@ def near(actual, wanted, tolerance):
     np.testing.assert_allclose(actual, wanted, rtol=0, atol=tolerance * (1 + np.abs(wanted).max(initial=0)))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_operators_as_matrices_give_the_coefficients_of_the_paper(seed):
     """M_a = ΦᵀXᵀM_qXΦ, C_a = ΦᵀXᵀ(b + M_q c), C_p = X_bᵀ(b + M_q c) + b_b … with dense products."""
     model, q, v, tau, _ = free_floating(seed, gravity=(1.0, -2.0, 3.0))
@@ -59,7 +59,7 @@ def test_velocity_products_are_the_rate_of_the_link_twists_at_zero_acceleration(
     near(model.operators(q, v).c, rates[6:], 1e-11)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_generalised_inertia_is_the_schur_complement_of_the_whole_mass_matrix(seed):
     """Section 10: the paper's model is Jain & Rodriguez's, whose blocks are those of the whole mass matrix."""
     model, q, v, _, _ = free_floating(seed)
@@ -72,7 +72,7 @@ def test_generalised_inertia_is_the_schur_complement_of_the_whole_mass_matrix(se
     near(o.C, bias[6:] - whole[6:, :6] @ np.linalg.solve(whole[:6, :6], bias[:6]), 1e-11)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_generalised_jacobian_equals_the_momentum_derivation(seed):
     """With zero momentum the base follows v_b = −J_D v_a and the end effectors J v_a (Umetani & Yoshida)."""
     model, q, v, _, rng = free_floating(seed)
@@ -88,7 +88,7 @@ def test_generalised_jacobian_equals_the_momentum_derivation(seed):
     near(v_a @ o.M @ v_a / 2, model.energy(q, whole)[0], 1e-11)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_end_effector_mobility_is_that_of_the_whole_system_whatever_is_active(seed):
     model, q, v, _, rng = free_floating(seed)
     mask = rng.random(model.nv) < 0.6
