@@ -38,6 +38,12 @@ run: $(STAMP)
 	@$(BIN)/polybody info stanford-arm
 	@$(BIN)/polybody draw stanford-arm --q "0.3,1.2,0.3,0.4,0.6,0" --output runs/stanford-arm.png
 	@$(BIN)/polybody draw stanford-arm --output runs/stanford-arm-neutral.png
+	@echo "== torques for the path of Saha's paper"
+	@$(BIN)/polybody inverse stanford-arm --path cycloidal --from "0,90deg,0,0,0,0" \
+	  --to "60deg,60deg,0.1,60deg,60deg,60deg" --duration 10 --output runs/stanford-arm-path --force
+	@echo "== free fall under gravity"
+	@$(BIN)/polybody simulate stanford-arm --q "0,90deg,0,0,0,0" --duration 1 --output runs/stanford-arm-fall --force
+	@echo "== in the browser: $(BIN)/polybody view runs/stanford-arm-path"
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)

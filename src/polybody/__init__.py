@@ -89,9 +89,8 @@ __all__ = ["__version__", *_WHERE]  # pyright: ignore[reportUnsupportedDunderAll
 def __getattr__(name: str) -> Any:
     if name in _WHERE:
         where = _WHERE[name]
-        value = import_module(f"polybody.{name}") if where == "polybody" else getattr(import_module(where), name)
-        home = import_module(_WHERE[name])
-        value = getattr(home, name) if hasattr(home, name) else import_module(f"{_WHERE[name]}.{name}")
+        found = None if where == "polybody" else getattr(import_module(where), name, None)
+        value = import_module(f"{where}.{name}") if found is None else found  # a module of that name, or what it holds
         globals()[name] = value
         return value
     raise AttributeError(f"module 'polybody' has no attribute {name!r}")

@@ -1,0 +1,35 @@
+"""`polybody plot RUN`: the plots of a run's folder, made again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("plot")
+    def plot(
+        run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")],
+        output: Annotated[str, typer.Option("--output", "-o", help="Where plots go; default the run's folder.")] = "",
+        as_json: JsonOption = False,
+    ) -> None:
+        """Draw joints, speeds, torques and energies of a run as PNG and SVG."""
+        from polybody.errors import InputError
+        from polybody.studio.plots import write_plots
+        from polybody.studio.results import read_run
+
+        record = read_run(run)
+        folder = Path(output or run)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            files = [str(path) for path in write_plots(record, folder)]
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be written ({error.strerror or error})") from None
+        emit({"files": files}, as_json, lambda c: c.print("\n".join(files), soft_wrap=True, markup=False))
+
+
+__all__ = ["register"]

@@ -1,0 +1,125 @@
+"""`polybody simulate MODEL`: the motion of a model, into a folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+
+CONTROLLERS = ("none", "gravity", "hold")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate")(simulate)
+
+
+def simulate(
+    model: ModelArgument,
+    duration: Annotated[float, typer.Option("--duration", "-t", help="Seconds.")] = 5.0,
+    q: Annotated[
+        str, typer.Option("--q", help="Start: 'neutral', all of q, or 'joint=value,…'; 90deg works.")
+    ] = "neutral",
+    v: Annotated[str, typer.Option("--v", help="Start velocity, as --q; default at rest.")] = "",
+    controller: Annotated[
+        str, typer.Option(help="none (free motion), gravity (compensated) or hold (PD at the start).")
+    ] = "none",
+    method: Annotated[str, typer.Option(help="dop853, radau, cvodes, rk4, semi-implicit or midpoint.")] = "dop853",
+    dt: Annotated[float, typer.Option(help="Step of rk4, semi-implicit and midpoint, seconds.")] = 1e-3,
+    rtol: Annotated[float, typer.Option(help="Relative tolerance of adaptive methods.")] = 1e-9,
+    sample: Annotated[float | None, typer.Option(help="Seconds between kept states.")] = None,
+    limits: Annotated[str, typer.Option(help="What joint limits do: stop, halt, report or ignore.")] = "stop",
+    restitution: Annotated[float, typer.Option(help="Of joints that hit their limits, 0 to 1.")] = 0.0,
+    output: Annotated[str, typer.Option("--output", "-o", help="Folder of the run; default runs/MODEL.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,
+    base: BaseOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate a model; plots, data and a report go into a folder. Ctrl-C keeps what was computed."""
+    import numpy as np
+
+    from polybody.analysis.simulate import SimulationError
+    from polybody.analysis.simulate import simulate as run
+    from polybody.cli.linearize import numbers
+    from polybody.model.load import load
+    from polybody.studio.record import from_trajectory
+    from polybody.studio.results import check_folder, write_run
+
+    loaded = load(model, base=base)
+    folder = check_folder(output or f"runs/{loaded.name}", force)
+    start = loaded.neutral() if q == "neutral" else numbers("--q", q, loaded, "q")
+    speed = numbers("--v", v, loaded, "v") if v else np.zeros(loaded.nv)
+    law = controller_named(controller, loaded, start)
+    try:
+        with progress_bar(duration, not as_json) as advance:
+            made = run(
+                loaded, duration, start, speed, law, method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample,
+                limits=limits, restitution=restitution, progress=advance,
+            )  # fmt: skip
+    except SimulationError as error:
+        if error.trajectory is not None:
+            write_run(from_trajectory(error.trajectory), folder, force=force, source=model)
+            typer.secho(f"what was computed until then is in {folder}", err=True)
+        raise
+    record = from_trajectory(made)
+    record.options["controller"] = controller
+    write_run(record, folder, force=force, source=model)
+    answer = {"folder": str(folder), "states": len(made), "end": made.t[-1], "stopped": made.stopped,
+              "audit": made.audit.as_dict()}  # fmt: skip
+    emit(answer, as_json, lambda console: draw(console, answer))
+
+
+def controller_named(name: str, model: Model, start: Any) -> Any:
+    """A controller that needs nothing but a name."""
+    from polybody.analysis import controllers
+    from polybody.errors import InputError
+
+    if name == "none":
+        return None
+    if name == "gravity":
+        return controllers.GravityCompensation(model)
+    if name == "hold":
+        import numpy as np
+
+        # Gains for a quarter of a second, from the inertia each joint sees where it starts.
+        inertia = np.diag(model.mass_matrix(start))
+        return controllers.PD(model, start, kp=16.0 * inertia, kd=8.0 * inertia, gravity=True)
+    raise InputError(f"--controller is {name!r}; wanted one of {', '.join(CONTROLLERS)}")
+
+
+def progress_bar(duration: float, shown: bool) -> Any:
+    """A context that gives a function of the time reached."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def bar() -> Any:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("simulating"), BarColumn(), TextColumn("{task.completed:.3f} of {task.total:g} s"),
+                   TimeRemainingColumn())  # fmt: skip
+        from rich.console import Console
+
+        with Progress(*columns, console=Console(stderr=True), disable=not shown, transient=True) as progress:
+            task = progress.add_task("", total=duration)
+            yield lambda t: progress.update(task, completed=t)
+
+    return bar()
+
+
+def draw(console: Any, answer: dict[str, Any]) -> None:
+    audit = answer["audit"]
+    console.print(f"{answer['states']} states to t = {answer['end']:g} s in {audit['seconds']:.2f} s "
+                  f"({audit['method']}, {audit['steps']} steps)")  # fmt: skip
+    balance = f"energy balance {audit['energy_error_relative']:.1e} relative"
+    console.print(f"[green]{balance}[/green]" if audit["trusted"] else f"[red]{balance}: too large[/red]")
+    console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)
+    console.print(f"look at it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
+
+
+__all__ = ["CONTROLLERS", "controller_named", "register"]

@@ -1,0 +1,86 @@
+"""A run as it is kept: states and torques over time, with what is needed to draw and judge them.
+
+A record comes from a simulation, from inverse dynamics along a path, or from a folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.analysis.simulate import Trajectory
+
+Array = np.ndarray
+
+
+@dataclass
+class Record:
+    """`kind` is "simulation" or "inverse dynamics"; arrays as in `Trajectory`."""
+
+    model: Any
+    kind: str
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    work: Array | None = None
+    currents: Array | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    audit: dict[str, Any] | None = None
+    happenings: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str | None = None
+
+    @cached_property
+    def energies(self) -> tuple[Array, Array]:
+        return self.model.energy(self.q, self.v)
+
+    @cached_property
+    def accelerations(self) -> Array:
+        """v̇ at the samples, by differences in time: whatever acted is in them."""
+        if len(self.t) < 3:
+            return np.zeros_like(self.v)
+        return np.gradient(self.v, self.t, axis=0, edge_order=2)
+
+
+def from_trajectory(run: Trajectory) -> Record:
+    happenings = [{"time": h.time, "name": h.name, "detail": h.detail} for h in run.happenings]
+    return Record(
+        run.model, "simulation", run.t, run.q, run.v, run.tau, run.work, run.currents, dict(run.options),
+        run.audit.as_dict(), happenings, run.stopped,
+    )  # fmt: skip
+
+
+def along_path(model: Any, path: Any, times: Array, options: dict[str, Any]) -> Record:
+    """The torques of a path, from inverse dynamics."""
+    q, v, a = path(times)
+    record = Record(model, "inverse dynamics", times, q, v, model.inverse_dynamics(q, v, a), options=options)
+    record.accelerations = a  # known here, no need for differences
+    return record
+
+
+def q_labels(model: Any) -> list[str]:
+    """A name for each number of q."""
+    return _labels(model, "q", {7: ("x", "y", "z", "qx", "qy", "qz", "qw"), 4: ("qx", "qy", "qz", "qw")})
+
+
+def v_labels(model: Any) -> list[str]:
+    """A name for each number of v."""
+    return _labels(model, "v", {6: ("wx", "wy", "wz", "vx", "vy", "vz")})
+
+
+def _labels(model: Any, which: str, special: dict[int, tuple[str, ...]]) -> list[str]:
+    result = []
+    for joint in model.mechanism.joints:
+        size = joint.nq if which == "q" else joint.nv
+        free = joint.nq != joint.nv
+        parts = special.get(size) if free else None
+        if which == "v" and free and size == 3:
+            parts = ("wx", "wy", "wz")
+        result += [joint.name] if size == 1 else [f"{joint.name}.{p}" for p in parts or range(size)]
+    return result
+
+
+__all__ = ["Record", "along_path", "from_trajectory", "q_labels", "v_labels"]
