@@ -231,6 +231,10 @@ def test_questions_without_an_answer_are_refused():
     driven, _, q, v, _ = motor_arm()
     with pytest.raises(InputError, match="jerk"):
         driven.motor_inputs(q, v, v)
+    with pytest.raises(InputError, match="one a motor"):
+        pb.simulate(driven, 0.1, q, v, voltages=np.zeros(3), currents0=[1.0])
+    with pytest.raises(InputError, match="none without voltages"):
+        pb.simulate(driven, 0.1, q, v, currents0=np.zeros(3))
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
