@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -153,7 +154,7 @@ for _ in range(5):
 print(best / 200)
 """
     if python is None:
-        print("robotics-toolbox-python: not asked for (--toolbox PYTHON)")
+        print("robotics-toolbox-python: not asked for (--toolbox PYTHON or RTB_PYTHON=...)")
         return
     their = float(subprocess.run([python, "-c", script], capture_output=True, text=True, check=True).stdout.split()[-1])
     ours = pb.load("puma560")
@@ -195,7 +196,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--states", type=int, default=16384)
     parser.add_argument("--quick", action="store_true", help="fewer robots and shorter chains")
-    parser.add_argument("--toolbox", help="a python that has robotics-toolbox-python")
+    parser.add_argument(
+        "--toolbox", default=os.environ.get("RTB_PYTHON"), help="a python with robotics-toolbox-python ($RTB_PYTHON)"
+    )
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "dynamics.json")
     options = parser.parse_args()
     results: list[dict[str, Any]] = []
