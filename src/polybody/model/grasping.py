@@ -19,7 +19,7 @@ from polybody.analysis.cooperation.loads import demand, nearest
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import state_array
-from polybody.model.batches import batch_shape, each_state
+from polybody.model.batches import batch_shape
 from polybody.model.dynamics import Wrenches
 from polybody.model.model import Model
 from polybody.model.operators import Operators, tips_key
@@ -166,23 +166,14 @@ class Grasp:
         self.check(q, v, tolerance=tolerance)
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         loads = () if not wrenches else (self.model.body_wrenches(q, wrenches),)
-        a, f_e, apart = (self._kernel_forward(bool(loads)) if compiled else self._read_forward)(q, v, tau, *loads)
+        answer = self._kernel_forward(bool(loads)) if compiled else self._read_forward
+        a, f_e, apart, moved = answer(q, v, tau, *loads)
         size = 1.0 + np.abs(a).max(axis=-1, initial=0.0)
         off = np.abs(apart).max(axis=(-1, -2))
         if not np.all(off <= 1e-6 * size):
             index = np.unravel_index(int(np.argmax(np.nan_to_num(off / size, nan=np.inf))), off.shape)
             raise InputError(self._singular(np.broadcast_to(q, (*off.shape, self.model.nq))[index], index))
-        return GraspMotion(a, f_e, self._object_acceleration(q, v, a))
-
-    def _object_acceleration(self, q: Array, v: Array, a: Array) -> Array:
-        joint = self.model.mechanism.joints[self.held.object]
-        if joint.kind == "floating" and not joint.reversed:
-            return a[..., joint.v]
-        def one(q: Array, v: Array, a: Array) -> Array:
-            q, v, a = q[joint.q], v[joint.v], a[joint.v]
-            return joint.model.velocity_map(q) @ a + joint.model.velocity_map_rate(q, v) @ v
-
-        return each_state(one, (q, v, a), (6,))
+        return GraspMotion(a, f_e, moved)
 
     def mobility(self, q: Any) -> Array:
         """H of (48), (..., 6m, 6m): accelerations of the end effectors by unit loads on them, the object let go."""
@@ -316,11 +307,11 @@ class Grasp:
     def _states(self, *named: tuple[str, Any]) -> list[Array]:
         return [state_array(n, x, self.model.nq if n == "q" else self.model.nv) for n, x in named]
 
-    def _read_forward(self, *arrays: Array) -> tuple[Array, Array, Array]:
+    def _read_forward(self, *arrays: Array) -> tuple[Array, ...]:
         """What the kernel of `forward_dynamics` gives, by the text itself."""
         lead, m, nv = batch_shape(arrays), self.held.m, self.model.nv
         wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
-        found = np.empty((*lead, nv)), np.empty((*lead, m, 6)), np.empty((*lead, m, 6))
+        found = np.empty((*lead, nv)), np.empty((*lead, m, 6)), np.empty((*lead, m, 6)), np.empty((*lead, 6))
         for index in np.ndindex(lead):
             q, v, tau, *more = (x[index] for x in wide)
             wrenches = more[0].reshape(-1, 6) if more else None
@@ -328,11 +319,12 @@ class Grasp:
                 store[index] = part
         return found
 
-    def _one_forward(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> tuple[Array, Array, Array]:
+    def _one_forward(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> tuple[Array, ...]:
         try:
-            return cooperation.closed_forward_dynamics(self.held, q, v, tau, wrenches)
+            a, f_e, apart = cooperation.closed_forward_dynamics(self.held, q, v, tau, wrenches)
         except np.linalg.LinAlgError:
             raise InputError(self._singular(q, ())) from None
+        return a, f_e, apart, cooperation.object_acceleration(self.held, q, v, a)
 
     def _kernel_gaps(self) -> Any:
         def text(_: Mechanism, q: Array, *, domain: Domain) -> Any:
@@ -360,12 +352,13 @@ class Grasp:
     def _kernel_forward(self, loaded: bool) -> Any:
         def text(_: Mechanism, q: Array, v: Array, tau: Array, *more: Array, domain: Domain) -> Any:
             wrenches = more[0].reshape(-1, 6) if more else None
-            return cooperation.closed_forward_dynamics(held, q, v, tau, wrenches, domain=domain)
+            a, f_e, apart = cooperation.closed_forward_dynamics(held, q, v, tau, wrenches, domain=domain)
+            return a, f_e, apart, cooperation.object_acceleration(held, q, v, a, domain=domain)
 
         held = self.held
         name = f"grasp forward{' wrenches' if loaded else ''} {self._key}"
         arguments = ("q", "v", "tau", "wrenches") if loaded else ("q", "v", "tau")
-        shapes = lambda m: (("a", (m.nv,)), ("f_e", (held.m, 6)), ("apart", (held.m, 6)))  # noqa: E731
+        shapes = lambda m: (("a", (m.nv,)), ("f_e", (held.m, 6)), ("apart", (held.m, 6)), ("moved", (6,)))  # noqa: E731
         return self.model.kernel(Quantity(name, arguments, shapes, text))
 
     def __repr__(self) -> str:

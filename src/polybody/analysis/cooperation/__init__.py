@@ -1,7 +1,7 @@
 """Arms that hold a common object (Swain & Morris 2003, sections 5.4 to 9)."""
 
 from polybody.analysis.cooperation.capture import captured
-from polybody.analysis.cooperation.closed import closed_forward_dynamics
+from polybody.analysis.cooperation.closed import closed_forward_dynamics, object_acceleration
 from polybody.analysis.cooperation.consistency import closed_configuration, misalignment, openings
 from polybody.analysis.cooperation.grips import Grip, Holding, closure_matrix, plan_holding
 from polybody.analysis.cooperation.loads import equal_shares, internal_basis, internal_names, internal_part
@@ -18,6 +18,7 @@ __all__ = [
     "internal_names",
     "internal_part",
     "misalignment",
+    "object_acceleration",
     "openings",
     "plan_holding",
 ]

@@ -279,4 +279,12 @@ def closed_forward_dynamics(
     return a, steps.grip_loads(), apart
 
 
-__all__ = ["Front", "closed_forward_dynamics"]
+def object_acceleration(grasp: Holding, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
+    """V̇° of the object, 6 numbers in its own axes, from the accelerations of all columns."""
+    joint = grasp.mechanism.joints[grasp.object]
+    q, v, a = q[joint.q], v[joint.v], a[joint.v]
+    rate = joint.model.velocity_map_rate(q, v, domain=domain) @ v
+    return joint.model.velocity_map(q, domain=domain) @ a + rate
+
+
+__all__ = ["Front", "closed_forward_dynamics", "object_acceleration"]
