@@ -67,7 +67,8 @@ class PinModel:
     def __init__(self, path: str | Path, floating: bool = False) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PolybodyWarning)
-            self.ours = Model(mechanism_from(read_urdf(path, base="floating" if floating else "fixed")))
+            # Pinocchio reads the tree alone: mimic joints are as free as the others.
+            self.ours = Model(mechanism_from(read_urdf(path, base="floating" if floating else "fixed")).cut())
         if floating:
             self.model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
         else:

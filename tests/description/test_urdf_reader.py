@@ -54,11 +54,7 @@ def written(folder: Path, text: str | bytes, name: str = "robot.urdf") -> Path:
 
 
 def arm(folder: Path, base: str = "fixed") -> Description:
-    with pytest.warns(PolybodyWarning) as caught:
-        description = read_urdf(written(folder, ARM), base=base)
-    assert len(caught) == 1  # one warning, for the mimic joint
-    assert "'grip' (of 'shoulder')" in str(caught[0].message)
-    return description
+    return read_urdf(written(folder, ARM), base=base)
 
 
 def test_an_arm_is_read_as_it_was_said(tmp_path: Path) -> None:

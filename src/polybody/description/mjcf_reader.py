@@ -126,7 +126,7 @@ class _Reader:
         for i in range(1, self.model.nbody):
             self._read_body(i)
         loops, couplings, left_out = self._read_equalities()
-        self._warn(left_out, couplings)
+        self._warn(left_out)
         no_gravity = self.model.opt.disableflags & self.mj.mjtDisableBit.mjDSBL_GRAVITY
         return Description(
             name=self._model_name() or self.path.stem,
@@ -260,7 +260,7 @@ class _Reader:
         a, b = (frozen_array(T) for T in origins)
         return Loop(name, kind, self.body_name[one], self.body_name[two], a, b, source=source)
 
-    def _warn(self, left_out: list[str], couplings: list[Coupling]) -> None:
+    def _warn(self, left_out: list[str]) -> None:
         m = self.model
         told = []
         if m.ntendon and (np.any(m.tendon_stiffness) or np.any(m.tendon_damping)):
@@ -273,9 +273,6 @@ class _Reader:
             left_out.append("gravity compensation")
         if left_out:
             told.append(f"left out, for a description has no place for it: {', '.join(left_out)}")
-        if couplings:
-            told.append(f"joint equalities are recorded but the joints move independently: "
-                        f"{', '.join(c.joint for c in couplings)}")
         if told:
             warnings.warn(f"{self.path.name}: {'; '.join(told)}", PolybodyWarning, stacklevel=4)
 

@@ -5,8 +5,8 @@ Every link becomes a body and every joint a joint, fixed ones too. The root link
     base="fixed"      by a fixed joint `root_joint`; a root link named `world` is the ground itself
     base="floating"   by a floating joint `root_joint`; a root link named `world` is renamed `base`, with a warning
 
-`damping` becomes a damping matrix, `friction` and `limit` are recorded, `mimic` is recorded as a coupling (the joint
-stays independent, with one warning), visuals are recorded with mesh names as given. What URDF leaves to other programs
+`damping` becomes a damping matrix, `friction` and `limit` are recorded, `mimic` becomes a coupling (one
+of a joint that does not exist is passed over, with a warning), visuals are recorded with mesh names as given. What URDF leaves to other programs
 (collision, transmission, gazebo, sensor, …) is passed over. All problems of a file are reported together.
 """
 
@@ -219,19 +219,15 @@ def _read_mimics(joints: list[Any], fields: Fields) -> list[Coupling]:
 
 
 def _known_couplings(mimics: list[Coupling], names: set[str], file_name: str) -> list[Coupling]:
-    """The couplings between joints that exist; one warning tells what happens to all of them.
+    """The couplings between joints that exist.
 
     A mimic of a joint that is not there is only warned of: real files have it, and the joint can move all the same.
     """
     known = [c for c in mimics if c.source_joint in names]
     lost = [c for c in mimics if c.source_joint not in names]
-    told = []
-    if known:
-        told.append(f"mimic joints are recorded but move independently: {_mimic_list(known)}")
     if lost:
-        told.append(f"these mimic joints that do not exist, which is passed over: {_mimic_list(lost)}")
-    if told:
-        warnings.warn(f"{file_name}: {'; '.join(told)}", PolybodyWarning, stacklevel=4)
+        told = f"these mimic joints that do not exist, which is passed over: {_mimic_list(lost)}"
+        warnings.warn(f"{file_name}: {told}", PolybodyWarning, stacklevel=4)
     return known
 
 

@@ -242,9 +242,14 @@ class DynamicAnswers(KinematicAnswers):
 
     def refuse_loops(self, what: str) -> None:
         """Never answer for the cut tree."""
-        if self.mechanism.closures:
-            names = ", ".join(repr(c.name) for c in self.mechanism.closures)
-            raise PolybodyError(f"{what}: this model has loops ({names}) that its tree alone does not honour")
+        m = self.mechanism
+        if m.constrained:
+            named = [r.name for r in (*m.closures, *m.rods, *m.guides, *m.relations)]
+            names = ", ".join(repr(name) for name in [*named, *(c.joint for c in m.couplings)])
+            raise PolybodyError(
+                f"{what}: this model has loops or couplings ({names}) that its tree alone does not honour; "
+                f"model.tree.{what} answers for the tree"
+            )
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""

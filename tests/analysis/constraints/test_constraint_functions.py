@@ -136,7 +136,7 @@ def test_rods_guides_couplings_and_relations_have_exact_jacobians_and_biases():
     assert [str(r) for r in loops.rows] == [
         "coupling of b: ratio", "rod: length", "line: across 1", "line: across 2", "plane: off plane", "cam: value"]
     rng = np.random.default_rng(5)
-    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    q, v = model.tree.random_configuration(rng), rng.normal(size=model.nv)
     J = loops.jacobian(q)
     np.testing.assert_allclose(loops.velocity(q, v), J @ v, atol=1e-13)
     for k in range(model.nv):

@@ -78,6 +78,14 @@ class Constraints:
         along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
         return self._stacked([e.bias(place, along) for e in self.elements], domain)
 
+    def jacobian_rate(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """J̇ along v, rows×nv."""
+        jets = JetDomain(domain)
+        moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
+        along = Place(self.mechanism, moving, domain=jets)
+        blocks = [e.jacobian(along) for e in self.elements]
+        return jets.rates(np.concatenate(blocks)) if blocks else domain.zeros(0, self.mechanism.nv)
+
     def closure_wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> Array:
         """(loops, 6): the wrench of each loop's cut joint on body b, at b's origin, world axes."""
         place = Place(self.mechanism, q, domain=domain)

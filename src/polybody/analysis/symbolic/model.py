@@ -60,9 +60,11 @@ class SymbolicModel:
         values: Mapping[str, Any] | None = None,
         progress: Callable[[str], None] = lambda text: None,
     ) -> None:
-        if mechanism.closures:
-            listed = ", ".join(repr(c.name) for c in mechanism.closures)
-            raise PolybodyError(f"symbolic: this model has loops ({listed}) that its tree alone does not honour")
+        if mechanism.constrained:
+            raise PolybodyError(
+                f"symbolic: {mechanism.name!r} has loops or couplings that its tree alone does not honour; "
+                "model.tree.symbolic answers for the tree"
+            )
         self.mechanism = mechanism
         self._charts = charts(mechanism, joints)
         available = parameters(mechanism)

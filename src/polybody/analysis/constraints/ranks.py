@@ -1,0 +1,54 @@
+"""Ranks of constraint Jacobians, decided once for all of the folder.
+
+A state on the constraints is only so to some 1e-10, and a redundant direction then shows a singular value of that size:
+what is below `RANK_TOLERANCE` of the largest counts as zero. Between that and `NEAR` a configuration is called nearly
+singular.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+Array = np.ndarray
+
+RANK_TOLERANCE = 1e-8
+NEAR = 1e-4
+
+
+def ranked_svd(J: Array, tolerance: float = RANK_TOLERANCE) -> tuple[Array, Array, Array, Array]:
+    """(U, s, Vt, kept) of matrices (..., m, n), full Vt; `kept` marks the singular values that are not zero."""
+    m, n = J.shape[-2:]
+    if m == 0 or n == 0:
+        lead = J.shape[:-2]
+        U = np.broadcast_to(np.eye(m), (*lead, m, m))
+        Vt = np.broadcast_to(np.eye(n), (*lead, n, n))
+        return U, np.zeros((*lead, 0)), Vt, np.zeros((*lead, 0), dtype=bool)
+    U, s, Vt = np.linalg.svd(J)
+    return U, s, Vt, s > tolerance * np.maximum(s[..., :1], 1e-300)
+
+
+def inverse_values(s: Array, kept: Array) -> Array:
+    return np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
+
+
+def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
+    """J⁺ with the folder's notion of rank."""
+    U, s, Vt, kept = ranked_svd(J, tolerance)
+    k = s.shape[-1]
+    return np.swapaxes(Vt[..., :k, :], -1, -2) @ (inverse_values(s, kept)[..., :, None] * np.swapaxes(U[..., :, :k], -1, -2))
+
+
+def null_space(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
+    """Orthonormal columns of the motions that one J (m, n) lets pass."""
+    _, _, Vt, kept = ranked_svd(J, tolerance)
+    return Vt[int(kept.sum()) :].T
+
+
+def motion_projector(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
+    """1 − J⁺J, (..., n, n)."""
+    _, s, Vt, kept = ranked_svd(J, tolerance)
+    Y = Vt[..., : s.shape[-1], :] * kept[..., :, None]
+    return np.eye(J.shape[-1]) - np.swapaxes(Y, -1, -2) @ Y
+
+
+__all__ = ["NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space", "pseudo_inverse", "ranked_svd"]

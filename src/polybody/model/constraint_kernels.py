@@ -1,0 +1,106 @@
+"""Constraint functions of a model over batches: compiled where their text can be traced, else state by state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.analysis.constraints.system import Constraints, constraints_of
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.batches import batch_shape
+from polybody.model.derivatives import tangent_map
+from polybody.model.tracing import argument_size, compiled, graph_domain
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+
+
+class ConstraintKernels:
+    """φ, J, γ and their like of one mechanism, (..., n) arrays in, (..., rows) arrays out."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.constraints: Constraints = constraints_of(mechanism)
+        self._kernels: dict[str, Kernel] = {}
+
+    def residual(self, q: Array) -> Array:
+        """φ(q), (..., rows)."""
+        return self._answer("residual", (q,), ((self.rows,),), self.constraints.residual)[0]
+
+    def jacobian(self, q: Array) -> Array:
+        """J(q), (..., rows, nv)."""
+        return self._answer("jacobian", (q,), ((self.rows, self.mechanism.nv),), self.constraints.jacobian)[0]
+
+    def velocity(self, q: Array, v: Array) -> Array:
+        """J v, (..., rows)."""
+        return self._answer("velocity", (q, v), ((self.rows,),), self.constraints.velocity)[0]
+
+    def bias(self, q: Array, v: Array) -> Array:
+        """γ = J̇ v, (..., rows)."""
+        return self._answer("bias", (q, v), ((self.rows,),), self.constraints.bias)[0]
+
+    def jacobian_rate(self, q: Array, v: Array) -> Array:
+        """J̇ along v, (..., rows, nv)."""
+        shape = ((self.rows, self.mechanism.nv),)
+        return self._answer("jacobian rate", (q, v), shape, self.constraints.jacobian_rate)[0]
+
+    def far(self, q: Array) -> tuple[Array, Array]:
+        """The far residual and its derivative, for assembly."""
+        shapes = ((self.rows,), (self.rows, self.mechanism.nv))
+        if not self.constraints.compiled:
+            def both(q: Array) -> tuple[Array, Array]:
+                return self.constraints.residual(q, far=True), self.constraints.jacobian(q)
+
+            phi, J = self._each((q,), shapes, both)
+        else:
+            phi, J = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
+        return phi, J
+
+    @property
+    def rows(self) -> int:
+        return len(self.constraints)
+
+    def _answer(
+        self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Array]
+    ) -> tuple[Array, ...]:
+        if not self.constraints.compiled:
+            return self._each(arrays, shapes, lambda *s: (text(*s),))
+        found = self._kernel(name, ("q", "v")[: len(arrays)], shapes, text, None)(*arrays)
+        return (found,)
+
+    def _each(self, arrays: tuple[Array, ...], shapes: Any, function: Callable[..., tuple[Array, ...]]) -> Any:
+        lead = batch_shape(arrays)
+        wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
+        results = tuple(np.empty((*lead, *shape)) for shape in shapes)
+        for index in np.ndindex(lead):
+            for result, value in zip(results, function(*(a[index] for a in wide)), strict=True):
+                result[index] = value
+        return results
+
+    def _kernel(self, name: str, arguments: tuple[str, ...], shapes: Any, text: Any, function: Any) -> Kernel:
+        if name not in self._kernels:
+            outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
+            self._kernels[name] = compiled(
+                self.mechanism, f"constraint {name}", arguments, outputs, text or _untraced, function=function
+            )
+        return self._kernels[name]
+
+    def _far_function(self) -> Any:
+        import casadi
+
+        graph = graph_domain()
+        column, q = graph.variables("q", argument_size(self.mechanism, "q"))
+        phi = graph.column(self.constraints.residual(q, domain=graph, far=True))
+        J = casadi.jacobian(phi, column) @ tangent_map(self.mechanism, q)
+        return casadi.Function("far", [column], [phi, casadi.densify(casadi.vec(J.T))])
+
+
+def _untraced(*_: Any, **__: Any) -> Any:
+    raise AssertionError("this kernel is made from its own function")
+
+
+__all__ = ["ConstraintKernels"]

@@ -1,0 +1,366 @@
+"""Dynamics of models with loops. Every answer honours them; a state that breaks them is refused.
+
+Accelerations and joint forces have the tree's nv numbers, whether joints are independent or not; matrices and forces of
+`mass_matrix` and its like are those of independent coordinates u (`model.independent`, or named), v = G u̇:
+
+    M* ü + C* u̇ + g* = Gᵀ (tau + passive + Σ Jᵀ w),     M* = Gᵀ M G
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.analysis.answering import actuated, velocity_names
+from polybody.analysis.constraints.actuation import actuator_loads, internal_load_basis
+from polybody.analysis.constraints.minimal import Transfer, second_order, solve_minimal, transfer_to
+from polybody.analysis.constraints.multipliers import Solved, solve_multipliers
+from polybody.analysis.constraints.points import GuideConstraint, RodConstraint
+from polybody.analysis.constraints.system import Place
+from polybody.analysis.coordinates.arrays import combine, sandwich
+from polybody.analysis.coordinates.conditioning import direction_text
+from polybody.errors import InputError, PolybodyError
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.arguments import state_array
+from polybody.model.assembly import AssemblyAnswers
+from polybody.model.batches import batch_shape, each_state
+from polybody.model.dynamics import DynamicAnswers, Wrenches, _into
+
+Array = np.ndarray
+ROUTES = ("multipliers", "minimal", "network")
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedDynamics:
+    """I* ü + u̇ᵀP*u̇ − load = Gᵀtau at one configuration; v = G u̇, a = G ü + u̇ᵀHu̇."""
+
+    names: tuple[str, ...]
+    G: Array  # (nv, m)
+    H: Array  # (nv, m, m)
+    I: Array  # (m, m), the paper's name
+    P: Array  # (m, m, m)
+    load: Array  # (m,): −gravity + springs at rest
+
+
+class LoopDynamics(DynamicAnswers, AssemblyAnswers):
+    """Dynamics with the loops honoured."""
+
+    @cached_property
+    def tree(self) -> Any:
+        """The model of the tree alone, as if every loop were cut and every coupling loosened."""
+        return type(self)(_cut(self.mechanism))  # type: ignore[call-arg]
+
+    def loop_solution(
+        self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, route: str = "multipliers",
+        formulation: str | None = None,
+    ) -> Solved:
+        """Accelerations (..., nv), multipliers (..., rows) and the rank of the constraints, under joint forces tau.
+
+        Multipliers are loads on the mechanism in the order of `constraint_names`; where constraints are redundant they
+        are the least. `route` "multipliers" or "minimal" (transfer to independent coordinates); both give the same.
+        """
+        if route not in ROUTES[:2]:
+            raise InputError(f"route is {route!r}, wanted 'multipliers' or 'minimal'")
+        q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
+        self.require_closed(q, v)
+        M, force = self._tree_terms(q, v, tau, wrenches, formulation)
+        J, gamma = self.constraint_kernels.jacobian(q), self.constraint_kernels.bias(q, v)
+        solved = solve_multipliers(M, J, gamma, force)
+        if route == "minimal":
+            transfer = self._transfer(J, gamma, self._independent)
+            a = solve_minimal(M, transfer, force)
+            net = (M @ a[..., None])[..., 0] - force
+            from polybody.analysis.constraints.ranks import pseudo_inverse
+
+            multipliers = (pseudo_inverse(np.swapaxes(J, -1, -2)) @ net[..., None])[..., 0]
+            solved = Solved(a, multipliers, solved.rank, solved.singular_values)
+        if not np.isfinite(solved.a).all() and np.isfinite(force).all():
+            raise PolybodyError(
+                f"{self.mechanism.name!r}: a motion that the loops let pass moves no mass, so no force determines its "
+                "acceleration; give its bodies mass or its joints armature"
+            )
+        return solved
+
+    def closure_loads(
+        self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, route: str = "multipliers"
+    ) -> dict[str, Array]:
+        """{constraint: loads} of the motion under tau.
+
+        A loop's is the wrench (..., 6) [moment; force] of its cut joint on body b at b's frame origin, world axes; a
+        rod's its force (..., 1), positive where it pushes; a coupling's the joint force (..., 1) on the following joint;
+        the others' their multipliers.
+        """
+        q = state_array("q", q, self.nq)
+        found = self.loop_solution(q, v, tau, wrenches=wrenches, route=route).multipliers
+        return self._loads(q, found)
+
+    def _loads(self, q: Array, multipliers: Array) -> dict[str, Array]:
+        system = self.constraint_kernels.constraints
+        loads = {name: multipliers[..., part] for name, part in system.slices.items()}
+        if system.closures:
+            count = len(system.closures)
+            wrench = each_state(
+                lambda q, m: system.closure_wrenches(q, m), (q, multipliers), (count, 6)
+            )
+            loads |= {loop.name: wrench[..., k, :] for k, loop in enumerate(system.closures)}
+        return loads
+
+    # The public calls of every model, honouring loops.
+
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, formulation: str | None = None,
+        out: Array | None = None, check: bool = False,
+    ) -> Array:
+        """a, (..., nv): the accelerations under the joint forces tau, loops honoured. `wrenches` as in inverse_dynamics.
+
+        `check` refuses non-finite input, which otherwise comes out non-finite.
+        """
+        if not self.mechanism.constrained:
+            return super().forward_dynamics(
+                q, v, tau, wrenches=wrenches, formulation=formulation, out=out, check=check
+            )
+        if formulation == "network":
+            return _into(out, self._by_network(q, v, tau, wrenches))
+        return _into(out, self.loop_solution(q, v, tau, wrenches=wrenches, formulation=formulation).a)
+
+    def inverse_dynamics(
+        self, q: Any, v: Any, a: Any, *, wrenches: Wrenches | None = None, formulation: str | None = None,
+        out: Array | None = None, check: bool = False, weights: Any = None,
+    ) -> Array:
+        """tau, (..., nv): the joint forces for the accelerations a.
+
+        `wrenches` maps a frame's name to a wrench [moment; force] on its body, at the frame's origin, in world axes.
+        `check` refuses non-finite input, which otherwise comes out non-finite. With loops, forces are found at active
+        joints only: where there are more than the mobility, the least ones (`weights`, one for each active coordinate:
+        the least Σ w τ²); where they cannot do it, an error names the motion they do not hold.
+        """
+        if not self.mechanism.constrained:
+            if weights is not None:
+                raise InputError("weights share loads among the actuators of loops; this model has none")
+            return super().inverse_dynamics(q, v, a, wrenches=wrenches, formulation=formulation, out=out, check=check)
+        q, v, a = self._states(("q", q), ("v", v), ("a", a))
+        self.require_closed(q, v)
+        J = self.constraint_kernels.jacobian(q)
+        self._require_acceleration(J, q, v, a)
+        required = self.tree.inverse_dynamics(q, v, a, wrenches=wrenches, formulation=formulation)
+        driven = actuated(self.mechanism)
+        shares = None if weights is None else self._weights(weights, driven)
+        tau, unmet = actuator_loads(J, required, driven, shares)
+        self._refuse_unheld(unmet, required)
+        return _into(out, tau)
+
+    def internal_loads(self, q: Any) -> tuple[list[str], Array]:
+        """(active coordinates, basis (active, k)): actuator loads that move nothing at q, orthonormal."""
+        (q,) = self._states(("q", q))
+        self.require_closed(q)
+        driven = actuated(self.mechanism)
+        names = velocity_names(self.mechanism)
+        return [names[k] for k in driven], internal_load_basis(self.constraint_kernels.jacobian(q), driven)
+
+    def mass_matrix(
+        self, q: Any, *, formulation: str | None = None, independent: Sequence[str] | None = None
+    ) -> Array:
+        """M(q), (..., nv, nv), with armature and reflected rotors; with loops M* of the independent coordinates."""
+        if not self.mechanism.constrained:
+            _refuse_choice(independent)
+            return super().mass_matrix(q, formulation=formulation)
+        (q,) = self._states(("q", q))
+        G = self._motion(q, independent).G
+        return np.swapaxes(G, -1, -2) @ self.tree.mass_matrix(q, formulation=formulation) @ G
+
+    def coriolis_matrix(self, q: Any, v: Any, *, independent: Sequence[str] | None = None) -> Array:
+        """Saha's C(q, v), (..., nv, nv), such that Ṁ − 2C is skew; with loops C* = Gᵀ(C G + M Ġ)."""
+        if not self.mechanism.constrained:
+            _refuse_choice(independent)
+            return super().coriolis_matrix(q, v)
+        q, v = self._states(("q", q), ("v", v))
+        self.require_closed(q, v)
+        transfer = self._motion(q, independent)
+        G, d = transfer.G, list(transfer.dependent)
+        from polybody.analysis.constraints.ranks import pseudo_inverse
+
+        J, J_rate = self.constraint_kernels.jacobian(q), self.constraint_kernels.jacobian_rate(q, v)
+        G_rate = np.zeros(np.broadcast_shapes(G.shape, (*v.shape[:-1], *G.shape[-2:])))
+        G_rate[..., d, :] = -(pseudo_inverse(J[..., d]) @ (J_rate @ G))
+        inner = self.tree.coriolis_matrix(q, v) @ G + self.tree.mass_matrix(q) @ G_rate
+        return np.swapaxes(G, -1, -2) @ inner
+
+    def bias_forces(
+        self, q: Any, v: Any, *, formulation: str | None = None, independent: Sequence[str] | None = None
+    ) -> Array:
+        """C v + gravity_forces, (..., nv); with loops C* u̇ + g* of the independent coordinates."""
+        if not self.mechanism.constrained:
+            _refuse_choice(independent)
+            return super().bias_forces(q, v, formulation=formulation)
+        q, v = self._states(("q", q), ("v", v))
+        self.require_closed(q, v)
+        transfer = self._motion(q, independent, self.constraint_kernels.bias(q, v))
+        whole = self.tree.bias_forces(q, v, formulation=formulation)
+        drift = (self.tree.mass_matrix(q) @ transfer.beta[..., None])[..., 0]
+        return _back(transfer.G, whole + drift)
+
+    def gravity_forces(self, q: Any, *, independent: Sequence[str] | None = None) -> Array:
+        """What the joints must exert to hold the mechanism against gravity, (..., nv); springs not counted.
+
+        With loops: what the independent coordinates must exert.
+        """
+        if not self.mechanism.constrained:
+            _refuse_choice(independent)
+            return super().gravity_forces(q)
+        (q,) = self._states(("q", q))
+        return _back(self._motion(q, independent).G, self.tree.gravity_forces(q))
+
+    def passive_forces(self, q: Any, v: Any, *, independent: Sequence[str] | None = None) -> Array:
+        """What springs and dampers exert, (..., nv); with loops on the independent coordinates."""
+        if not self.mechanism.constrained:
+            _refuse_choice(independent)
+            return super().passive_forces(q, v)
+        q, v = self._states(("q", q), ("v", v))
+        self.require_closed(q, v)
+        return _back(self._motion(q, independent).G, self.tree.passive_forces(q, v))
+
+    def reduced_dynamics(self, q: Any, independent: Sequence[str] | None = None) -> ReducedDynamics:
+        """Freeman's model of one closed configuration in independent coordinates: G, H of all joints, I*, P*, load."""
+        (q,) = self._states(("q", q))
+        if q.ndim != 1:
+            raise InputError(f"reduced_dynamics takes one configuration, got shape {q.shape}")
+        transfer = self._motion(q, independent)
+        J = self.constraint_kernels.jacobian(q)
+        H = second_order(transfer, J, lambda v: self.constraint_kernels.bias(q, v))
+        I_tree, P_tree = self.tree.dynamic_arrays(q)
+        G, back = transfer.G, transfer.G.T
+        rest = np.zeros(self.nv)
+        load = self.tree.passive_forces(q, rest) - self.tree.gravity_forces(q)
+        names = velocity_names(self.mechanism)
+        return ReducedDynamics(
+            tuple(names[k] for k in transfer.independent), G, H, back @ I_tree @ G,
+            combine(back, sandwich(G, P_tree)) + combine(back @ I_tree, H), back @ load,
+        )
+
+    # Inside.
+
+    def _tree_terms(
+        self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None, formulation: str | None
+    ) -> tuple[Array, Array]:
+        """(M, f) of the cut tree, f = tau + passive + Σ Jᵀw − C v − g."""
+        rest = np.zeros(self.nv)
+        needed = self.tree.inverse_dynamics(q, v, rest, wrenches=wrenches, formulation=formulation)
+        return self.tree.mass_matrix(q, formulation=formulation), tau - needed
+
+    def _by_network(self, q: Any, v: Any, tau: Any, wrenches: Wrenches | None) -> Array:
+        if wrenches or self.mechanism.couplings or self.mechanism.rods or self.mechanism.guides or self.mechanism.relations:
+            raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
+        q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
+        self.require_closed(q, v)
+        net = self.network()  # type: ignore[attr-defined]
+
+        def one(q: Array, v: Array, tau: Array) -> Array:
+            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in self.mechanism.joints}
+            answer = net.solve(*({n: p[k] for n, p in parts.items()} for k in range(2)),
+                               forces={n: p[2] for n, p in parts.items()})
+            return np.concatenate([np.atleast_1d(answer.accelerations[j.name]) for j in self.mechanism.joints])
+
+        return each_state(one, (q, v, tau), (self.nv,))
+
+    def _motion(self, q: Array, independent: Sequence[str] | None, gamma: Array | None = None) -> Transfer:
+        self.require_closed(q)
+        chosen = self._independent if independent is None else self.velocity_indices(independent)
+        J = self.constraint_kernels.jacobian(q)
+        return self._transfer(J, np.zeros(J.shape[:-1]) if gamma is None else gamma, chosen)
+
+    def _transfer(self, J: Array, gamma: Array, chosen: tuple[int, ...]) -> Transfer:
+        transfer = transfer_to(J, gamma, chosen)
+        bad = ~(transfer.condition < 1e7)
+        for index in np.argwhere(bad)[:1] if np.any(bad) else ():
+            place = tuple(int(i) for i in index)
+            self._check_independent(J[place], chosen, place)
+        return transfer
+
+    def _require_acceleration(self, J: Array, q: Array, v: Array, a: Array) -> None:
+        gap = (J @ a[..., None])[..., 0] + self.constraint_kernels.bias(q, v)
+        slack = 1e-6 * (1 + np.abs(a).max(axis=-1, keepdims=True, initial=0.0)
+                        + np.square(v).max(axis=-1, keepdims=True, initial=0.0))
+        self._require_small("a breaks", gap, slack, "model.close_acceleration(q, v, a) would mend it")
+
+    def _weights(self, weights: Any, driven: Array) -> Array:
+        W = state_array("weights", weights, len(driven))
+        if W.ndim != 1 or not np.all(W > 0):
+            raise InputError(f"weights must be {len(driven)} positive numbers, one for each active coordinate")
+        return W
+
+    def _refuse_unheld(self, unmet: Array, required: Array) -> None:
+        bad = np.abs(unmet).max(axis=-1, initial=0.0) > 1e-8 * (1e-3 + np.abs(required).max(axis=-1, initial=0.0))
+        if not np.any(bad):
+            return
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        where = f" (state {', '.join(map(str, index))} of the batch)" if index else ""
+        motion = unmet[index] / np.linalg.norm(unmet[index])
+        names = velocity_names(self.mechanism)
+        driven = ", ".join(names[k] for k in actuated(self.mechanism)) or "none"
+        raise PolybodyError(
+            f"the active joints ({driven}) cannot give this motion{where}: no force of theirs acts on "
+            f"{direction_text(motion, names)}, where {np.linalg.norm(unmet[index]):.3g} is wanted; make another joint "
+            "active, or take the motion that forward_dynamics gives"
+        )
+
+    def constraint_wrenches(self, q: Array, multipliers: Array) -> Mapping[str, Array]:
+        """{frame: (..., 6)}: loads of loops, rods and guides as wrenches on links, at their frames, world axes."""
+        lead = batch_shape([q, multipliers])
+        system = self.constraint_kernels.constraints
+        records = self.mechanism.description
+        ends: dict[str, tuple[str, str]] = {
+            r.name: (r.body_a, r.body_b) for r in (*records.loops, *records.rods, *records.guides)
+        }
+        loads: dict[str, Array] = {}
+        wide_q = np.broadcast_to(q, (*lead, self.nq))
+        wide_m = np.broadcast_to(multipliers, (*lead, multipliers.shape[-1]))
+        for index in np.ndindex(lead):
+            place = Place(self.mechanism, wide_q[index], domain=_float())
+            for element in system.elements:
+                if element.name not in ends:
+                    continue
+                wrench, point = _physical(element, place, wide_m[index][system.slices[element.name]])
+                for link, sign in zip(ends[element.name], (-1.0, 1.0), strict=True):
+                    frame = self.mechanism.frames[self.mechanism.frame_index[link]]
+                    lever = point - place.frame(frame)[1]
+                    total = loads.setdefault(link, np.zeros((*lead, 6)))
+                    total[index] += sign * np.concatenate([wrench[:3] + np.cross(lever, wrench[3:]), wrench[3:]])
+        return loads
+
+
+def _physical(element: Any, place: Place, multipliers: Array) -> tuple[Array, Array]:
+    """(wrench on b, world axes; the point where it acts)."""
+    point = place.frame(element.b)[1]
+    if isinstance(element, RodConstraint):
+        d = point - place.frame(element.a)[1]
+        return np.concatenate([np.zeros(3), d / np.linalg.norm(d) * multipliers[0]]), point
+    if isinstance(element, GuideConstraint):
+        Ra, _ = place.frame(element.a)
+        return np.concatenate([np.zeros(3), Ra @ (element.rows.T @ multipliers)]), point
+    return element.wrench_map(place) @ multipliers, point
+
+
+def _float() -> Any:
+    from polybody.algebra.domains import FLOAT
+
+    return FLOAT
+
+
+def _cut(mechanism: Mechanism) -> Mechanism:
+    return mechanism.cut()
+
+
+def _back(G: Array, forces: Array) -> Array:
+    return (np.swapaxes(G, -1, -2) @ forces[..., None])[..., 0]
+
+
+def _refuse_choice(independent: Sequence[str] | None) -> None:
+    if independent is not None:
+        raise InputError("independent coordinates are chosen in models with loops or couplings; this one has neither")
+
+
+__all__ = ["LoopDynamics", "ReducedDynamics"]
