@@ -167,7 +167,7 @@ def test_equalities_become_loops_that_are_violated_as_mujoco_says(tmp_path: Path
     """MuJoCo's own residual of each equality is the distance between our loop's two frames."""
     path = tmp_path / "loops.xml"
     path.write_text(LOOPS)
-    with pytest.warns(PolybodyWarning, match=r"left out.*'equality5'; joint equalities are recorded.*: ja"):
+    with pytest.warns(PolybodyWarning, match=r"left out.*'equality5'"):
         both = MujocoModel(path)
     (coupling,) = both.ours.description.couplings
     assert (coupling.joint, coupling.source_joint, coupling.ratio, coupling.offset) == ("ja", "jc", 2, 0.1)

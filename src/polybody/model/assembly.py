@@ -156,7 +156,7 @@ class AssemblyAnswers(ShapeAnswers):
         """Independent velocities chosen once for the model: driven ones where they serve well at a general place."""
         if not self.mechanism.constrained:
             return tuple(range(self.nv))
-        q = self._general_place(self.close())
+        q = self.general_place(self.close())
         Z = null_space(self.constraint_kernels.jacobian(q))
         return choose_independent(Z, actuated(self.mechanism), Z.shape[1])
 
@@ -288,7 +288,7 @@ class AssemblyAnswers(ShapeAnswers):
                 least = min(least, null_space(self.constraint_kernels.jacobian(there)).shape[1])
         return least
 
-    def _general_place(self, q: Array) -> Array:
+    def general_place(self, q: Array) -> Array:
         """A closed configuration in general position near q: singular ones are left."""
         rng, problem = np.random.default_rng(2), self._assembly((), True)
         best, least = q, null_space(self.constraint_kernels.jacobian(q)).shape[1]

@@ -26,9 +26,10 @@ from polybody.analysis.coordinates.conditioning import direction_text
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import state_array
-from polybody.model.assembly import AssemblyAnswers
+from polybody.model.assembly import STATE_TOLERANCE, AssemblyAnswers
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.dynamics import DynamicAnswers, Wrenches, _into
+from polybody.model.loop_kernels import LoopKernels, doubtful
 
 Array = np.ndarray
 ROUTES = ("multipliers", "minimal", "network")
@@ -125,7 +126,20 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
             )
         if formulation == "network":
             return _into(out, self._by_network(q, v, tau, wrenches))
-        return _into(out, self.loop_solution(q, v, tau, wrenches=wrenches, formulation=formulation).a)
+        if formulation is not None or not self.loop_kernels.available:
+            return _into(out, self.loop_solution(q, v, tau, wrenches=wrenches, formulation=formulation).a)
+        q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
+        loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
+        self._plan_ready(q)
+        a, trust = self.loop_kernels.forward(q, v, tau, loads)
+        self._require_trusted(q, v, trust)
+        again = doubtful(trust)
+        if np.any(again):
+            states = self._picked(again, q, v, tau)
+            picked = None if not wrenches else {k: _rows(np.asarray(w), again) for k, w in wrenches.items()}
+            a = np.array(a)
+            a[again] = self.loop_solution(*states, wrenches=picked).a
+        return _into(out, a)
 
     def inverse_dynamics(
         self, q: Any, v: Any, a: Any, *, wrenches: Wrenches | None = None, formulation: str | None = None,
@@ -143,6 +157,28 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
                 raise InputError("weights share loads among the actuators of loops; this model has none")
             return super().inverse_dynamics(q, v, a, wrenches=wrenches, formulation=formulation, out=out, check=check)
         q, v, a = self._states(("q", q), ("v", v), ("a", a))
+        if formulation is None and weights is None and self.loop_kernels.available:
+            self._plan_ready(q)
+            if self.loop_kernels.can_invert:
+                return _into(out, self._inverse_by_kernel(q, v, a, wrenches))
+        return _into(out, self._inverse_by_ranks(q, v, a, wrenches, formulation, weights))
+
+    def _inverse_by_kernel(self, q: Array, v: Array, a: Array, wrenches: Wrenches | None) -> Array:
+        loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
+        tau, trust = self.loop_kernels.inverse(q, v, a, loads)
+        self._require_trusted(q, v, trust)
+        if np.any(trust[..., 4] > 1e-12):
+            self._require_acceleration(self.constraint_kernels.jacobian(q), q, v, a)
+        again = doubtful(trust)
+        if np.any(again):
+            picked = None if not wrenches else {k: _rows(np.asarray(w), again) for k, w in wrenches.items()}
+            tau = np.array(tau)
+            tau[again] = self._inverse_by_ranks(*self._picked(again, q, v, a), picked, None, None)
+        return tau
+
+    def _inverse_by_ranks(
+        self, q: Array, v: Array, a: Array, wrenches: Wrenches | None, formulation: str | None, weights: Any
+    ) -> Array:
         self.require_closed(q, v)
         J = self.constraint_kernels.jacobian(q)
         self._require_acceleration(J, q, v, a)
@@ -151,7 +187,7 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         shares = None if weights is None else self._weights(weights, driven)
         tau, unmet = actuator_loads(J, required, driven, shares)
         self._refuse_unheld(unmet, required)
-        return _into(out, tau)
+        return tau
 
     def internal_loads(self, q: Any) -> tuple[list[str], Array]:
         """(active coordinates, basis (active, k)): actuator loads that move nothing at q, orthonormal."""
@@ -242,6 +278,25 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         )
 
     # Inside.
+
+    @cached_property
+    def loop_kernels(self) -> LoopKernels:
+        """Compiled forward and inverse dynamics."""
+        return LoopKernels(self)
+
+    def _plan_ready(self, q: Array) -> None:
+        """The plan is made from states that are closed."""
+        if self.loop_kernels.is_planned or not q.size:
+            return
+        self.require_closed(q)
+        self.loop_kernels.plan(q)
+
+    def _require_trusted(self, q: Array, v: Array, trust: Array) -> None:
+        if not np.all((trust[..., 0] < STATE_TOLERANCE**2) & (trust[..., 1] < STATE_TOLERANCE**2)):
+            self.require_closed(q, v)
+
+    def _picked(self, again: Array, *arrays: Array) -> list[Array]:
+        return [_rows(x, again) for x in arrays]
 
     def _tree_terms(
         self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None, formulation: str | None
@@ -342,6 +397,11 @@ def _physical(element: Any, place: Place, multipliers: Array) -> tuple[Array, Ar
         Ra, _ = place.frame(element.a)
         return np.concatenate([np.zeros(3), Ra @ (element.rows.T @ multipliers)]), point
     return element.wrench_map(place) @ multipliers, point
+
+
+def _rows(x: Array, again: Array) -> Array:
+    """The states of x that are marked, x broadcast over the batch."""
+    return np.broadcast_to(x, (*again.shape, x.shape[-1]))[again]
 
 
 def _float() -> Any:
