@@ -162,7 +162,7 @@ class AssemblyAnswers(ShapeAnswers):
 
     @property
     def independent(self) -> list[str]:
-        """The coordinates in which `mass_matrix` and its like answer for a model with loops, unless others are named."""
+        """The coordinates in which `mass_matrix` and its like answer for a model with loops."""
         names = velocity_names(self.mechanism)
         return [names[k] for k in self._independent]
 
@@ -180,7 +180,8 @@ class AssemblyAnswers(ShapeAnswers):
         """Raise where a state breaks the constraints: which, how far, and what to do."""
         if not self.mechanism.constrained:
             return
-        self._require_small("q breaks", self.constraint_kernels.residual(q), STATE_TOLERANCE, "model.close(q) would mend it")
+        phi = self.constraint_kernels.residual(q)
+        self._require_small("q breaks", phi, STATE_TOLERANCE, "model.close(q) would mend it")
         if v is not None:
             gap = self.constraint_kernels.velocity(q, v)
             slack = STATE_TOLERANCE * (1 + np.abs(v).max(axis=-1, keepdims=True, initial=0.0))
@@ -201,7 +202,8 @@ class AssemblyAnswers(ShapeAnswers):
         known = {joint.name: None for joint in self.mechanism.joints}
         for name in held:
             if name not in known:
-                raise InputError(f"hold names {name!r}, which is no joint{nearest(name, known)}; there are {listed(known)}")
+                near = nearest(name, known)
+                raise InputError(f"hold names {name!r}, which is no joint{near}; there are {listed(known)}")
         return held
 
     def _anywhere(self, rng: np.random.Generator) -> Array:
@@ -228,8 +230,8 @@ class AssemblyAnswers(ShapeAnswers):
         held = [j.name for j in self.mechanism.joints if j.v.start not in problem.free]
         hint = f" with {', '.join(map(repr, held))} held" if held else ""
         return AssemblyError(
-            f"the constraints cannot be met{hint}: at the best of {restarts + 1} starts open are {told} (m or rad); give "
-            "another guess, hold less, or look at lengths and limits", best, sizes,
+            f"the constraints cannot be met{hint}: at the best of {restarts + 1} starts open are {told} (m or rad); "
+            "give another guess, hold less, or look at lengths and limits", best, sizes,
         )
 
     def _unwound(self, q: Array, near: Array) -> Array:

@@ -92,8 +92,8 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         """{constraint: loads} of the motion under tau.
 
         A loop's is the wrench (..., 6) [moment; force] of its cut joint on body b at b's frame origin, world axes; a
-        rod's its force (..., 1), positive where it pushes; a coupling's the joint force (..., 1) on the following joint;
-        the others' their multipliers.
+        rod's its force (..., 1), positive where it pushes; a coupling's the joint force (..., 1) on its follower; the
+        others' their multipliers.
         """
         q = state_array("q", q, self.nq)
         found = self.loop_solution(q, v, tau, wrenches=wrenches, route=route).multipliers
@@ -116,7 +116,7 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, formulation: str | None = None,
         out: Array | None = None, check: bool = False,
     ) -> Array:
-        """a, (..., nv): the accelerations under the joint forces tau, loops honoured. `wrenches` as in inverse_dynamics.
+        """a, (..., nv): the accelerations under the joint forces tau. `wrenches` as in `inverse_dynamics`.
 
         `check` refuses non-finite input, which otherwise comes out non-finite.
         """
@@ -135,10 +135,11 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         self._require_trusted(q, v, trust)
         again = doubtful(trust)
         if np.any(again):
-            states = self._picked(again, q, v, tau)
             picked = None if not wrenches else {k: _rows(np.asarray(w), again) for k, w in wrenches.items()}
             a = np.array(a)
-            a[again] = self.loop_solution(*states, wrenches=picked).a
+            a[again] = self.loop_solution(
+                _rows(q, again), _rows(v, again), _rows(tau, again), wrenches=picked
+            ).a
         return _into(out, a)
 
     def inverse_dynamics(
@@ -173,7 +174,9 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         if np.any(again):
             picked = None if not wrenches else {k: _rows(np.asarray(w), again) for k, w in wrenches.items()}
             tau = np.array(tau)
-            tau[again] = self._inverse_by_ranks(*self._picked(again, q, v, a), picked, None, None)
+            tau[again] = self._inverse_by_ranks(
+                _rows(q, again), _rows(v, again), _rows(a, again), picked, None, None
+            )
         return tau
 
     def _inverse_by_ranks(
@@ -295,9 +298,6 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         if not np.all((trust[..., 0] < STATE_TOLERANCE**2) & (trust[..., 1] < STATE_TOLERANCE**2)):
             self.require_closed(q, v)
 
-    def _picked(self, again: Array, *arrays: Array) -> list[Array]:
-        return [_rows(x, again) for x in arrays]
-
     def _tree_terms(
         self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None, formulation: str | None
     ) -> tuple[Array, Array]:
@@ -307,7 +307,8 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         return self.tree.mass_matrix(q, formulation=formulation), tau - needed
 
     def _by_network(self, q: Any, v: Any, tau: Any, wrenches: Wrenches | None) -> Array:
-        if wrenches or self.mechanism.couplings or self.mechanism.rods or self.mechanism.guides or self.mechanism.relations:
+        m = self.mechanism
+        if wrenches or m.couplings or m.rods or m.guides or m.relations:
             raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         self.require_closed(q, v)

@@ -6,8 +6,8 @@ they let pass. Actuators A must bear the rest:
     Z_Aᵀ τ_A = Zᵀ r
 
 exact where A are as many as Z has columns, redundant where more: then the least τ_A (weighted by W: (4-76)-(4-80)) is
-given, and any internal load n with Z_Aᵀ n = 0 may be added (4-81)-(4-90). Where Z_A misses a motion that r works on, the
-mechanism cannot be held: that motion is named. Over batches Z is replaced by the projector P = 1 − J⁺J.
+given, and any internal load n with Z_Aᵀ n = 0 may be added (4-81)-(4-90). Where Z_A misses a motion that r works on,
+the mechanism cannot be held: that motion is named. Over batches Z is replaced by the projector P = 1 − J⁺J.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def actuator_loads(J: Array, required: Array, driven: Array, weights: Array | No
 def internal_load_basis(J: Array, driven: Array) -> Array:
     """(driven, k): loads of the actuators that move nothing, orthonormal, at one state."""
     P = motion_projector(J)
-    _, s, Vt, kept = ranked_svd(P[:, driven])
+    _, _, Vt, kept = ranked_svd(P[:, driven])
     return Vt[int(kept.sum()) :].T
 
 

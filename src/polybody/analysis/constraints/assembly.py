@@ -102,7 +102,7 @@ def _step(problem: Problem, q: Array, phi: Array, J: Array) -> Array | None:
             return None
         step[:] = 0.0
         step[columns] = -pseudo_inverse(J[:, columns], 1e-10) @ phi
-        pressed = [k for k in columns if _presses(problem, q, k, step[k])]
+        pressed = [k for k in columns if _presses(problem, q, k, float(step[k]))]
         if not pressed:
             break
         columns = np.array([k for k in columns if k not in set(pressed)], dtype=int)

@@ -4,9 +4,9 @@
     here         nv − rank J(q): the motions that the constraints let pass at this configuration
     nearby       the least of that over configurations a small motion away: what the mechanism keeps while it moves
 
-Where `here` exceeds `nearby` the configuration is singular: the extra motions exist to first order only, or lead to other
-branches. `redundant` are the rows that repeat others: with N the left null space of J, a row takes part in a redundancy
-where its row of N is not zero; as many as N has columns are chosen to be named, those that N rests on most.
+Where `here` exceeds `nearby` the configuration is singular: the extra motions exist to first order only, or lead to
+other branches. `redundant` are the rows that repeat others: with N the left null space of J, a row takes part in a
+redundancy where its row of N is not zero; as many as N has columns are chosen to be named, those that N rests on most.
 
 With Z the motions (nv×mobility) and A the driven velocities: Z_A of rank below the mobility leaves motions free that no
 actuator holds; its left null space is what the actuators cannot do independently (a dead centre).
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -36,8 +37,9 @@ class Redundancy:
 
     def __str__(self) -> str:
         others = [str(row) for row in self.rows if row is not self.row]
-        return f"{self.row}" + (f" (follows from {', '.join(others[:6])}{' …' if len(others) > 6 else ''})" if others else
-                                " (holds by itself)")
+        if not others:
+            return f"{self.row} (holds by itself)"
+        return f"{self.row} (follows from {', '.join(others[:6])}{' …' if len(others) > 6 else ''})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +116,9 @@ def redundancies(J: Array, rows: Sequence[Row]) -> tuple[Redundancy, ...]:
     N = U[:, int(kept.sum()) :]
     if not N.shape[1]:
         return ()
-    from scipy.linalg import qr
-
     # The last rows are asked first, so that loops named later are those called redundant.
     order = np.arange(len(rows))[::-1]
-    pivots = order[qr(N[order].T, mode="r", pivoting=True)[1][: N.shape[1]]]
+    pivots = order[_pivoted(N[order].T)[1][: N.shape[1]]]
     basis = N @ np.linalg.inv(N[pivots])
     found = []
     for k, row in enumerate(pivots):
@@ -129,12 +129,10 @@ def redundancies(J: Array, rows: Sequence[Row]) -> tuple[Redundancy, ...]:
 
 
 def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, ...]:
-    """Velocities that carry all motions Z: preferred (driven) ones where they serve well, else those that serve best."""
-    from scipy.linalg import qr
+    """Velocities that carry all motions Z: preferred (driven) ones where they serve well, else the best."""
 
     def best(candidates: Array) -> tuple[int, ...]:
-        _, R, order = qr(Z[candidates].T, mode="economic", pivoting=True)
-        pivot = np.abs(np.diag(R))
+        pivot, order = _pivoted(Z[candidates].T)
         if len(pivot) < mobility or (mobility and pivot[mobility - 1] < 1e-9):
             return ()
         return tuple(int(k) for k in sorted(candidates[order[:mobility]]))
@@ -144,6 +142,14 @@ def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, 
     if driven and _quality(Z, driven) > 0.1 * _quality(Z, everyone):
         return driven
     return everyone
+
+
+def _pivoted(A: Array) -> tuple[Array, Array]:
+    """(sizes of the pivots, order of the columns) of a QR decomposition with column pivoting."""
+    from scipy.linalg import qr
+
+    found: Any = qr(A, mode="r", pivoting=True)
+    return np.abs(np.diag(found[0])), found[1]
 
 
 def _quality(Z: Array, chosen: tuple[int, ...]) -> float:

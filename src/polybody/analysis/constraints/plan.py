@@ -78,7 +78,7 @@ def _next(A: Array, rows: list[int], columns: list[int], last: set[int]) -> tupl
     best: tuple[float, float, int, int] | None = None
     for threshold in (GOOD, TOLERABLE, 0.0):
         for a, b in np.argwhere((ratio > threshold) & alive[:, None]):
-            fill = float((in_row[a] - 1) * (in_column[b] - 1)) + penalty[b]
+            fill = float((in_row[a] - 1) * (in_column[b] - 1) + penalty[b])
             key = (fill, -float(ratio[a, b]), int(a), int(b))
             if best is None or key < best:
                 best = key

@@ -35,7 +35,8 @@ def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     """J⁺ with the folder's notion of rank."""
     U, s, Vt, kept = ranked_svd(J, tolerance)
     k = s.shape[-1]
-    return np.swapaxes(Vt[..., :k, :], -1, -2) @ (inverse_values(s, kept)[..., :, None] * np.swapaxes(U[..., :, :k], -1, -2))
+    back = inverse_values(s, kept)[..., :, None] * np.swapaxes(U[..., :, :k], -1, -2)
+    return np.swapaxes(Vt[..., :k, :], -1, -2) @ back
 
 
 def null_space(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
