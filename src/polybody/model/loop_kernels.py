@@ -1,8 +1,8 @@
 """Compiled closed-loop dynamics: a fixed elimination, with every state's trust looked at.
 
 The plan of elimination is chosen from the first states that are asked for, disturbed into general position. States
-where it does badly (coordinates not independent, a rank unlike that of its neighbours) are not believed: the caller solves
-them again, rank-revealing, one by one.
+where it does badly (coordinates not independent, a rank unlike that of its neighbours) are not believed: the caller
+solves them again, rank-revealing, one by one.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def test_batches_close_state_by_state():
 
 
 def test_what_cannot_be_assembled_says_which_loop_and_how_far():
-    with pytest.raises(AssemblyError, match="'d' by 0.9") as caught:
+    with pytest.raises(AssemblyError, match=r"'d' by 0\.9") as caught:
         four_bar(coupler=0.05, rocker=0.05).close()
     assert caught.value.residuals["d"] == pytest.approx(0.9, rel=5e-2)
     with pytest.raises(AssemblyError, match="with 'a', 'c' held"):
@@ -94,7 +94,7 @@ def test_dead_centre_of_the_rocker_is_told_when_it_is_the_actuator():
     (motion,) = told.uncontrolled
     assert abs(motion[2]) < 1e-6 < 0.3 < abs(motion[0])
     assert "not held by the actuators" in str(told)
-    with pytest.raises(pb.PolybodyError, match="c are not independent.*independent here are"):
+    with pytest.raises(pb.PolybodyError, match=r"c are not independent.*independent here are"):
         model.mobility(q, independent=["c"])
 
 
