@@ -28,6 +28,7 @@ COMMANDS: tuple[str, ...] = (
     "simulate",
     "inverse",
     "plot",
+    "view",
     "linearize",
     "network",
     "derive",

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 import time
 import zipfile
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -94,11 +95,26 @@ def _fill(record: Record, folder: Path, source: str | None) -> None:
     header = ",".join(columns)
     table = np.column_stack(list(columns.values()))
     np.savetxt(folder / "trajectory.csv", table, delimiter=",", header=header, comments="", fmt="%.17g")
-    (folder / "model.yaml").write_text(mechanism_text(record.model.description), encoding="utf-8")
+    (folder / "model.yaml").write_text(mechanism_text(_portable(record.model.description)), encoding="utf-8")
     facts = _facts(record, source)
     (folder / "run.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     write_plots(record, folder)
     (folder / "report.html").write_text(report_text(record, folder, facts), encoding="utf-8")
+
+
+def _portable(description: Any) -> Any:
+    """The description with meshes by their full addresses, so that it can be read from another folder."""
+    from polybody.studio.viewer.shapes import find_mesh
+
+    def addressed(visual: Any) -> Any:
+        found = find_mesh(visual.mesh, description.source)
+        return visual if found is None else replace(visual, mesh=Path(found).resolve().as_uri())
+
+    def kept(visual: Any) -> bool:
+        return visual.mesh is None or "://" in visual.mesh
+
+    bodies = [replace(b, visuals=tuple(v for v in map(addressed, b.visuals) if kept(v))) for b in description.bodies]
+    return replace(description, bodies=tuple(bodies))
 
 
 def _arrays(record: Record) -> dict[str, Array]:

@@ -1,0 +1,7 @@
+"""The web page: a mechanism or a run in the browser (viser), served to this machine alone."""
+
+from __future__ import annotations
+
+from polybody.studio.viewer.serve import Viewer, serve
+
+__all__ = ["Viewer", "serve"]
