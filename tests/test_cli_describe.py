@@ -121,3 +121,55 @@ def test_draw_refuses_what_it_cannot_draw(tmp_path: Path) -> None:
     assert "--q must be 6 numbers" in run("draw", "puma560", "-o", str(tmp_path / "p.png"), "--q", "a", code=1).stderr
     assert "a drawing is one of .png" in run("draw", "puma560", "-o", str(tmp_path / "p.txt"), code=1).stderr
     assert list(tmp_path.iterdir()) == []
+
+
+LINK = '<link name="{}"><inertial><mass value="{}"/><inertia ixx="1" iyy="1" izz="{}"/></inertial></link>'
+JOINT = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/></joint>'
+PENDULUM = LINK.format("base", 1, 1), LINK.format("arm", 1, 1), JOINT.format("j", "continuous", "base", "arm")
+
+
+def urdf(folder: Path, *lines: str) -> str:
+    path = folder / "robot.urdf"
+    path.write_text("\n".join(['<robot name="r">', *lines, "</robot>"]), encoding="utf-8")
+    return str(path)
+
+
+def test_check_judges_masses_of_a_urdf_whose_joints_are_wrong_and_sorts_by_line(tmp_path: Path) -> None:
+    """What reading finds and what the numbers are worth comes in one report, in the order of the file."""
+    file = urdf(
+        tmp_path,
+        LINK.format("base", 1, 1),
+        LINK.format("arm", -1, 1),
+        LINK.format("hand", 1, 5),
+        JOINT.format("j", "revolut", "base", "arm"),
+        JOINT.format("k", "revolute", "amr", "hand"),
+    )
+    answer = json.loads(run("check", file, "--json", code=1).stdout)
+    found = [(p["source"].rpartition(":")[2], p["severity"], p["message"]) for p in answer["problems"]]
+    assert [line for line, _, _ in found] == ["3", "4", "5", "6"]
+    assert "mass is -1 kg" in found[0][2]
+    assert found[1][1] == "warning"
+    assert "triangle" in found[1][2]
+    assert "revolut" in found[2][2]
+    assert "no parent link 'amr' (did you mean 'arm'?)" in found[3][2]
+
+
+@pytest.mark.parametrize(("base", "dof"), [("fixed", 1), ("planar", 4), ("floating", 7), ("flying", 7)])
+def test_check_info_count_and_convert_take_every_base(tmp_path: Path, base: str, dof: int) -> None:
+    file = urdf(tmp_path, *PENDULUM)
+    assert "sound" in run("check", file, "--base", base).stdout
+    assert json.loads(run("info", file, "--base", base, "--json").stdout)["nv"] == dof
+    assert json.loads(run("count", file, "--base", base, "--json").stdout)["degrees_of_freedom"] == dof
+    target = str(tmp_path / "robot.yaml")
+    run("convert", file, target, "--base", base)
+    assert json.loads(run("info", target, "--json").stdout)["nv"] == dof
+
+
+def test_check_explains_a_base_that_is_none(tmp_path: Path) -> None:
+    assert "did you mean 'flying'?" in run("check", "two-link", "--base", "flyng", code=1).stdout
+    assert "has no mass to float with" in run("check", "two-link", "--base", "floating", code=1).stdout
+
+
+def test_info_counts_one_body_in_the_singular(tmp_path: Path) -> None:
+    file = urdf(tmp_path, *PENDULUM)
+    assert "1 degree of freedom (nq 1), 1 moving body," in run("info", file).stdout

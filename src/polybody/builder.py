@@ -50,6 +50,8 @@ class Builder:
 
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81)) -> None:
         """`gravity` in m/s², world axes. "world" is the ground."""
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a mechanism needs a name, got {name!r}")
         self.name = name
         self.gravity = shapes.numbers("gravity", gravity, 3)
         if not np.isfinite(self.gravity).all():

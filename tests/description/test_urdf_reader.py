@@ -175,6 +175,10 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("joints", "wanted"),
     [
+        (
+            [("o", "a", "b"), ("p", "b", "c"), ("q", "c", "b")],
+            r"link 'b' is the child of joint 'o' .* cycle: b - c - b, make one of them a loop",
+        ),
         ([("p", "a", "b"), ("q", "b", "a")], r"robot\.urdf:2: joints form a cycle: a - b - a; a URDF is a tree"),
         ([("p", "a", "b")], r"robot\.urdf:4: 2 root links, .*: 'a' \(line 2\), 'c' \(line 4\); one is wanted"),
         ([("p", "a", "b"), ("q", "a", "b")], r"link 'b' is the child of joint 'p' \(line 5\) and of joint 'q'"),

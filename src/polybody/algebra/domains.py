@@ -132,11 +132,12 @@ class FloatDomain(Domain):
     def eye(self, n: int) -> Array:
         return np.eye(n)
 
+    # As machine code does it, infinity comes out as NaN; math.sin would raise.
     def sin(self, x: float) -> float:
-        return math.sin(x)
+        return math.sin(x) if math.isfinite(x) else math.nan
 
     def cos(self, x: float) -> float:
-        return math.cos(x)
+        return math.cos(x) if math.isfinite(x) else math.nan
 
     def sqrt(self, x: float) -> float:
         return math.sqrt(x)

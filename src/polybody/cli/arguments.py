@@ -26,7 +26,7 @@ ModelArgument = Annotated[
     ),
 ]
 BaseOption = Annotated[
-    str | None, typer.Option("--base", help="How a URDF's or MJCF's root is joined: fixed or floating.")
+    str | None, typer.Option("--base", help="How it stands on the ground: fixed, planar, floating or flying.")
 ]
 
 __all__ = ["BaseOption", "ModelArgument"]

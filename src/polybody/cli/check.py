@@ -45,13 +45,13 @@ def register(app: typer.Typer) -> None:
 def all_problems(file: str, base: str | None) -> list[Problem]:
     """Problems of reading, of the description, and of its joints; readers' warnings are among them."""
     from polybody.description.problems import WARNING, Problem
-    from polybody.description.reading import scan_description
     from polybody.errors import PolybodyWarning
+    from polybody.model.load import scan_based
     from polybody.model.soundness import description_problems
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        description, problems = scan_description(file, base=base)
+        description, problems = scan_based(file, base)
     for warning in caught:
         if issubclass(warning.category, PolybodyWarning):
             problems.append(Problem(WARNING, str(warning.message)))
@@ -59,7 +59,13 @@ def all_problems(file: str, base: str | None) -> list[Problem]:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if description is not None:
         problems += description_problems(description)
-    return problems
+    return sorted(problems, key=line_of)
+
+
+def line_of(problem: Problem) -> int:
+    """The line a problem is at, 0 where it is of the whole file."""
+    line = (problem.source or "").rpartition(":")[2]
+    return int(line) if line.isdigit() else 0
 
 
 def show(console: Console, answer: dict[str, Any]) -> None:

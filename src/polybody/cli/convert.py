@@ -22,10 +22,11 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a model as a mechanism file (.yaml) or, where URDF can say it, as URDF."""
         from polybody.description.problems import raise_errors
-        from polybody.description.reading import read_description, write_description
+        from polybody.description.reading import write_description
+        from polybody.model.load import based_description
         from polybody.model.soundness import description_problems, with_unit_axes
 
-        description = read_description(source, base=base)
+        description = based_description(source, base)
         raise_errors(description_problems(description), source)
         write_description(with_unit_axes(description), target, force=force)
         answer = {"from": source, "to": str(target), "name": description.name}

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
 
 
 def register(app: typer.Typer) -> None:
     @app.command("count", help="Count multiplications and additions of each algorithm, in general and for this model.")
     def count(
-        model: Annotated[str, typer.Argument(help="A file, or the name of a shipped model.")],
+        model: ModelArgument,
+        base: BaseOption = None,
         json: JsonOption = False,
     ) -> None:
         from polybody.model.counting import COUNTED, TABLES, traced_counts
         from polybody.model.load import load
 
-        loaded = load(model)
+        loaded = load(model, base=base)
         n = loaded.nv
         actual = {name: traced_counts(loaded.mechanism, loaded.lean_mechanism, name) for name in COUNTED}
         data: dict[str, Any] = {

@@ -75,6 +75,10 @@ def summary(model: Model) -> dict[str, Any]:
     }
 
 
+def counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
+
+
 def span(part: slice) -> str:
     """A slice as people write it: 3, or 3:7."""
     return str(part.start) if part.stop == part.start + 1 else f"{part.start}:{part.stop}"
@@ -88,8 +92,9 @@ def show(console: Console, answer: dict[str, Any], model: Model, frames: bool) -
     console.print(
         Text.assemble(
             (answer["name"], "bold"),
-            f": {answer['nv']} degrees of freedom (nq {answer['nq']}), "
-            f"{len(answer['bodies'])} moving bodies, {answer['mass']:.6g} kg, gravity ({gravity})",
+            f": {counted(answer['nv'], 'degree', 'degrees')} of freedom (nq {answer['nq']}), "
+            f"{counted(len(answer['bodies']), 'moving body', 'moving bodies')}, "
+            f"{answer['mass']:.6g} kg, gravity ({gravity})",
         )
     )
     console.print()

@@ -128,7 +128,8 @@ def _drive(owner: str, link: DHLink) -> dict[str, Any]:
     }
     for key in link.drive:
         if key not in convert:
-            raise InputError(f"{owner}no key {key!r}{nearest(key, convert)}; there are {listed(convert)}")
+            every = (*_ROW, *convert)
+            raise InputError(f"{owner}no key {key!r}{nearest(str(key), every)}; there are {listed(every, len(every))}")
     return {key: convert[key](value, owner + key) for key, value in link.drive.items()}
 
 

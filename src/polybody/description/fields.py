@@ -42,7 +42,7 @@ class Fields:
         if isinstance(node, Mapping):
             self.pairs = node.pairs
         elif not (isinstance(node, Scalar) and node.text in ("", "~", "null")):
-            notes.error(node.line, f"{owner} must be a mapping, got {describe(node)}")
+            notes.error(node.line, f"{owner} must be a mapping of {listed(self.keys, 20)}, got {describe(node)}")
         for key, (line, _) in self.pairs.items():
             if key not in self.keys:
                 notes.error(

@@ -34,6 +34,8 @@ def shipped_models() -> dict[str, Path]:
 
 def find_source(source: str | os.PathLike[str]) -> Path:
     """The file that `source` names: a path, or a shipped model."""
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"wanted a file's path or a shipped model's name, got {type(source).__name__}")
     path = Path(source)
     text = os.fspath(source)
     shipped = shipped_models()

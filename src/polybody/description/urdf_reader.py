@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from polybody.description.problems import Problem, raise_errors
+from polybody.description.record_checks import body_problems
 from polybody.description.records import (
     WORLD,
     Body,
@@ -46,6 +47,7 @@ URDF_KINDS = {"fixed": 0, "revolute": 1, "continuous": 1, "prismatic": 1, "plana
 #: A limit written as the largest float means "none": URDF has no other word for it.
 UNBOUNDED = sys.float_info.max
 _AXIS_SLACK = 1e-3
+LOOP_ADVICE = ", make one of them a loop (in a mechanism file: URDF has none)"
 
 
 def read_urdf(path: str | os.PathLike[str], *, base: str = "fixed") -> Description:
@@ -77,8 +79,8 @@ def scan_urdf(
     records = [_read_joint(joint, fields) for joint in joints]
     mimics = _read_mimics(joints, fields)
     root = _find_root(links, joints, fields)
-    if fields.problems:
-        return None, fields.problems
+    if fields.problems:  # what the links' numbers are worth is said at once too, not only when the rest is mended
+        return None, fields.problems + [problem for body in bodies for problem in body_problems(body)]
     couplings = _known_couplings(mimics, {joint.name for joint in records}, path.name)
     bodies, records = _ground(bodies, records, root, base, path.name)
     description = Description(
@@ -254,13 +256,14 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
                     fields.problem(
                         end,
                         f"link {name!r} is the child of joint {other.get('name')!r} (line {other.sourceline}) and of "
-                        f"joint {joint.get('name')!r}; a URDF is a tree, each link has one parent",
+                        f"joint {joint.get('name')!r}; a URDF is a tree, each link has one parent"
+                        f"{_closing(joints, joint)}",
                     )
                 parent_of.setdefault(name, joint)
     roots = [name for name in by_name if name not in parent_of]
     if not roots:
         path = _cycle(parent_of, links)
-        fields.problem(links[0], f"joints form a cycle: {path}; a URDF is a tree with one root link")
+        fields.problem(links[0], f"joints form a cycle: {path}; a URDF is a tree with one root link{LOOP_ADVICE}")
         return ""
     if len(roots) > 1:
         listed = ", ".join(f"{name!r} (line {by_name[name].sourceline})" for name in roots[:6])
@@ -293,6 +296,29 @@ def _cycle(parent_of: dict[str, Any], links: list[Any]) -> str:
         name = "" if end is None else (end.get("link") or "").strip()
     start = path.index(name) if name in path else 0
     return " - ".join([*path[start:], name])
+
+
+def _closing(joints: list[Any], last: Any) -> str:
+    """What the second joint of a link closes: the cycle's path and what to do, or nothing where it closes none."""
+    import networkx as nx  # only where something is wrong
+
+    graph = nx.Graph()
+    for joint in joints:
+        if joint is last:
+            break
+        graph.add_edge(*_ends(joint))
+    start, end = _ends(last)
+    if start not in graph or end not in graph or not nx.has_path(graph, end, start):
+        return ""
+    path = " - ".join([*nx.shortest_path(graph, end, start), end])
+    return f"; its joints form a cycle: {path}{LOOP_ADVICE}"
+
+
+def _ends(joint: Any) -> tuple[str, str]:
+    """(parent, child) of a joint's element, "" where it says none."""
+    ends = (joint.find(tag) for tag in ("parent", "child"))
+    parent, child = ("" if end is None else (end.get("link") or "").strip() for end in ends)
+    return parent, child
 
 
 def _ground(

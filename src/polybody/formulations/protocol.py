@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism
+from polybody.names import nearest
 
 
 @runtime_checkable
@@ -50,7 +51,7 @@ def formulations() -> tuple[str, ...]:
 def formulation(name: str) -> Formulation:
     """The formulation of that name."""
     if name not in NAMES:
-        raise InputError(f"no formulation {name!r}; there are {', '.join(NAMES)}")
+        raise InputError(f"no formulation {name!r}{nearest(str(name), NAMES)}; there are {', '.join(NAMES)}")
     return import_module(f"polybody.formulations.{name}")  # type: ignore[return-value]
 
 

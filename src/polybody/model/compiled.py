@@ -49,6 +49,10 @@ class CompiledAnswers:
     mechanism: Mechanism
     _kernels: dict[str, Kernel]
 
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._kernels = {}
+
     def kernel(self, quantity: str | Quantity) -> Kernel:
         """The compiled kernel of a quantity."""
         chosen = QUANTITIES[quantity] if isinstance(quantity, str) else quantity
@@ -126,10 +130,11 @@ class CompiledAnswers:
         method = getattr(type(self), name, None)
         if name not in SHORTENED or method is None:
             return
-        owner = weakref.ref(self)
+        owner, kind, mechanism = weakref.ref(self), type(self), self.mechanism
 
         def fallback(*args: Any, **options: Any) -> Any:
-            return method(owner(), *args, **options)
+            # A weak reference, or the model would hold itself; `f = model.name` may outlive its model all the same.
+            return method(owner() or kind(mechanism), *args, **options)
 
         self.__dict__[name] = self._kernels[name].fast(fallback, name, method.__doc__ or "")
 

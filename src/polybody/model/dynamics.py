@@ -14,11 +14,12 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.protocol import formulation as formulation_named
 from polybody.mechanism.mechanism import GROUND
-from polybody.model.arguments import choose, state_array
+from polybody.model.arguments import choose, finite, state_array
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.kinematics import KinematicAnswers
 from polybody.model.quantities import QUANTITIES
 from polybody.model.tracing import compiled
+from polybody.names import listed
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -80,7 +81,10 @@ class DynamicAnswers(KinematicAnswers):
     ) -> Array:
         self.refuse_loops(name)
         arrays = self._states(("q", q), ("v", v), (third, x))
-        loads = None if not wrenches else self.body_wrenches(arrays[0], wrenches)
+        loads = None if wrenches is None else self.body_wrenches(arrays[0], wrenches, check)
+        if check and (formulation is not None or self.is_long):
+            for argument, array in zip(("q", "v", third), arrays, strict=True):
+                finite(argument, array)
         if formulation is not None:
             return _into(out, self._by_formulation(formulation, name, arrays, loads))
         if loads is None:
@@ -204,11 +208,21 @@ class DynamicAnswers(KinematicAnswers):
             self._kernels[name] = compiled(m, name, arguments, shapes, _untraced, function=make)
         return self._kernels[name]
 
-    def body_wrenches(self, q: Array, wrenches: Wrenches) -> Array:
-        """(..., 6·bodies): the wrenches of named frames as wrenches at the bodies' origins, world axes."""
+    def body_wrenches(self, q: Array, wrenches: Wrenches, check: bool = False) -> Array | None:
+        """(..., 6·bodies): wrenches of named frames as wrenches at the bodies' origins, world axes; None if empty."""
         m = self.mechanism
+        if not isinstance(wrenches, Mapping):
+            raise InputError(
+                f"wrenches must map a frame's name to its wrench [moment; force], got {type(wrenches).__name__}; "
+                f"the frames are {listed(m.frame_index)}"
+            )
+        if not wrenches:
+            return None
         given = [(m.frames[choose("frame", n, m.frame_index)], state_array(f"wrenches[{n!r}]", w, 6))
                  for n, w in wrenches.items()]
+        if check:
+            for name, (_, wrench) in zip(wrenches, given, strict=True):
+                finite(f"wrenches[{name!r}]", wrench)
         lead = batch_shape([q, *(w for _, w in given)])
         loads = np.zeros((*lead, len(m.bodies), 6))
         rotations = self.kernel("body_rotations")(q) if any(frame.position.any() for frame, _ in given) else None
@@ -275,8 +289,14 @@ def _untraced(*_: Any, **__: Any) -> Any:
 def _into(out: Array | None, result: Array) -> Array:
     if out is None:
         return result
+    if not isinstance(out, np.ndarray):
+        raise InputError(f"out is of type {type(out).__name__}; wanted an array of shape {result.shape}")
     if out.shape != result.shape:
-        raise InputError(f"out has shape {out.shape}, wanted {result.shape}")
+        raise InputError(f"out has shape {out.shape}; wanted {result.shape}")
+    if not np.issubdtype(out.dtype, np.floating):
+        raise InputError(f"out has dtype {out.dtype}; wanted float64 (or another float) of shape {result.shape}")
+    if not out.flags.writeable:
+        raise InputError(f"out is read-only; wanted a writeable array of shape {result.shape}")
     out[...] = result
     return out
 

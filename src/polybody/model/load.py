@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from polybody.description.bases import Base, as_base, with_base
 from polybody.description.dh import DHLink, dh_description
-from polybody.description.reading import YAML_SUFFIXES, find_source, read_description, shipped_models
+from polybody.description.problems import ERROR, Problem, errors_of
+from polybody.description.reading import (
+    XML_SUFFIXES,
+    YAML_SUFFIXES,
+    find_source,
+    read_description,
+    scan_description,
+    shipped_models,
+)
 from polybody.description.records import Description
+from polybody.errors import InputError
 from polybody.model.model import Model
 from polybody.model.soundness import model_from
 
@@ -39,6 +49,22 @@ def based_description(source: str | os.PathLike[str], base: str | Base | None) -
     return read if made.kind in ("fixed", "floating") and made == plain else with_base(read, made)
 
 
+def scan_based(source: str | os.PathLike[str], base: str | Base | None) -> tuple[Description | None, list[Problem]]:
+    """As `based_description`, but every problem of reading is collected instead of raised."""
+    if base is None:
+        return scan_description(source)
+    try:
+        made = as_base(base)
+        from_xml = Path(source).suffix.lower() in XML_SUFFIXES
+        reading = ("fixed" if made.kind == "fixed" else "floating") if from_xml else None
+        description, problems = scan_description(source, base=reading)
+        if description is None or errors_of(problems) or (from_xml and made == Base(reading or "fixed")):
+            return description, problems
+        return with_base(description, made), problems
+    except InputError as error:
+        return None, [Problem(ERROR, str(error))]
+
+
 def from_dh(
     rows: Iterable[Mapping[str, Any] | DHLink],
     *,
@@ -57,4 +83,4 @@ def from_dh(
     return model_from(description, stacklevel=3)
 
 
-__all__ = ["based_description", "from_dh", "load"]
+__all__ = ["based_description", "from_dh", "load", "scan_based"]

@@ -10,8 +10,8 @@ from polybody.description.records import Description
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import closed_manifold
-from polybody.model.arguments import state_array
-from polybody.model.batches import each_state
+from polybody.model.arguments import float_array, state_array
+from polybody.model.batches import batch_shape, each_state
 from polybody.model.compiled import CompiledAnswers
 
 Array = np.ndarray
@@ -70,8 +70,13 @@ class ShapeAnswers(CompiledAnswers):
 
     def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
         """Configurations drawn within finite joint limits, quaternions uniformly; shape (nq,) or (*size, nq)."""
-        rng = np.random.default_rng(rng)
+        try:
+            rng = np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            raise InputError(f"rng is {rng!r}, wanted a numpy.random.Generator, a whole number or None") from None
         shape = () if size is None else tuple(np.atleast_1d(size))
+        if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
+            raise InputError(f"size is {size!r}, wanted a whole number that is not negative, or several")
         result = np.empty((*shape, self.nq))
         for index in np.ndindex(shape):
             for joint in self.mechanism.joints:
@@ -86,7 +91,9 @@ class ShapeAnswers(CompiledAnswers):
     def integrate(self, q: Any, v: Any, dt: Any = 1.0) -> Array:
         """Move from q with constant velocity v for the time dt, on the manifold: quaternions stay unit."""
         q, v = state_array("q", q, self.nq), state_array("v", v, self.nv)
-        d = v * np.asarray(dt, dtype=float)[..., None]
+        time = float_array("dt", dt)
+        batch_shape([q, v, time[..., None]])
+        d = v * time[..., None]
         return self._on_manifold("integrate", q, d)
 
     def difference(self, q0: Any, q1: Any) -> Array:

@@ -42,7 +42,7 @@ def inertia_matrix(at: Configured) -> Array:
     for body in at.mechanism.bodies:
         index, (G,) = local_coefficients(at, body.index, world_center(at, body.index), 1)
         g, gc, II = G[:3], G[3:], world_inertia(at, body.index)
-        block = np.ix_(index, index)
+        block = index[:, None], index
         result[block] = result[block] + g.T @ (II @ g) + (gc.T @ gc) * domain.const(body.mass)
     return result
 
@@ -57,7 +57,7 @@ def inertia_power(at: Configured) -> Array:
         turning = np.tensordot(II, H[:3], axes=(1, 0)) + cross(g[:, :, None], (II @ g)[:, None, :])
         local = np.tensordot(g, turning, axes=(0, 0))
         local = local + np.tensordot(gc, H[3:], axes=(0, 0)) * domain.const(body.mass)
-        block = np.ix_(index, index, index)
+        block = index[:, None, None], index[:, None], index
         result[block] = result[block] + local
     return result
 

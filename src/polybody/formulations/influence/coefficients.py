@@ -96,7 +96,7 @@ def local_coefficients(at: Configured, body: int, point: Array, order: int) -> t
     G = point_jacobian(at.mechanism, body, point, at.maps, domain=domain)[:, indices]
     found = [G]
     if order > 1:
-        sigma = domain.array(at.sigma[np.ix_(indices, indices)].astype(int))
+        sigma = domain.array(at.sigma[indices[:, None], indices].astype(int))
         found.append(second_order(G, sigma, domain))
         if order > 2:
             found.append(third_order(G, found[1], sigma, domain))
@@ -134,7 +134,8 @@ def third_order(G: Array, H: Array, sigma: Array, domain: Domain) -> Array:
 def spread(local: Array, indices: Array, nv: int, domain: Domain) -> Array:
     """Local coefficients put into arrays over all nv velocities."""
     full = domain.zeros(6, *(nv for _ in range(local.ndim - 1)))
-    full[np.ix_(np.arange(6), *(indices for _ in range(local.ndim - 1)))] = local
+    grid = np.meshgrid(*(indices for _ in range(local.ndim - 1)), indexing="ij", sparse=True)
+    full[(slice(None), *grid)] = local
     return full
 
 

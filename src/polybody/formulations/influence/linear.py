@@ -57,7 +57,7 @@ def configuration_derivative(at: Configured, v: Array, a: Array, wrenches: Array
     result = domain.zeros(n, n)
     for body in at.mechanism.bodies:
         index, found = local_coefficients(at, body.index, world_center(at, body.index), 3)
-        block = np.ix_(index, index)
+        block = index[:, None], index
         result[block] = result[block] + _body_derivative(at, body.index, found, v[index], a[index])
         if wrenches is not None:
             _, (_, H) = local_coefficients(at, body.index, at.poses[body.index][1], 2)
