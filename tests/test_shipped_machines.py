@@ -1,0 +1,200 @@
+"""The shipped machines with loops: they are assembled as they stand, and as mobile as the literature says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from machines import SHIPPED, appendix_e, four_bar_chain
+from polybody.analysis.constraints.system import Constraints, constraints_of
+
+Array = np.ndarray
+PLANAR = ("four-bar", "five-bar", "3-rrr", "walking-machine", "two-fingered-hand")
+
+
+def rank(J: Array) -> int:
+    s = np.linalg.svd(J, compute_uv=False)
+    return int(np.sum(s > 1e-8 * s[0]))
+
+
+def closed_near(model: pb.Model, constraints: Constraints, q: Array) -> Array:
+    """Newton's method with the least step; nothing of the product's own assembly."""
+    for _ in range(30):
+        phi = constraints.residual(q)
+        if np.abs(phi).max() < 1e-13:
+            break
+        q = model.integrate(q, -np.linalg.pinv(constraints.jacobian(q), rcond=1e-7) @ phi, 1.0)
+    return q
+
+
+def moved(model: pb.Model, constraints: Constraints, seed: int = 0, size: float = 0.1) -> Array:
+    """A configuration some way along a random motion that the loops let pass."""
+    q, rng = model.neutral(), np.random.default_rng(seed)
+    v = rng.normal(size=model.nv)
+    for _ in range(5):
+        J = constraints.jacobian(q)
+        along = v - np.linalg.pinv(J, rcond=1e-7) @ (J @ v)
+        step = size / 5 * along / np.linalg.norm(along)
+        q = closed_near(model, constraints, model.integrate(q, step, 1.0))
+    return q
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_machine_is_assembled_at_neutral(name: str) -> None:
+    model = pb.load(name)
+    constraints = constraints_of(model.mechanism)
+    velocities, rows, _, _ = SHIPPED[name]
+    assert (model.nv, len(constraints)) == (velocities, rows)
+    assert np.abs(constraints.residual(model.neutral())).max() < 1e-12
+    assert not constraints.mirrored(model.neutral())
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_rank_of_the_constraints_gives_the_known_mobility_at_neutral_and_after_a_finite_motion(name: str) -> None:
+    model = pb.load(name)
+    constraints = constraints_of(model.mechanism)
+    _, _, mobility, _ = SHIPPED[name]
+    size = 0.02 if name == "two-fingered-hand" else 0.1  # the hand is small
+    for q in (model.neutral(), *(moved(model, constraints, seed, size) for seed in range(3))):
+        assert np.abs(constraints.residual(q)).max() < 1e-12
+        assert model.nv - rank(constraints.jacobian(q)) == mobility
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_drives_hold_every_motion_but_the_idle_spin(name: str) -> None:
+    """With the driven joints locked, nothing moves, but the slider-crank's coupler spins on."""
+    model = pb.load(name)
+    driven = [j.v.start + k for j in model.mechanism.joints for k in range(j.nv) if np.broadcast_to(j.active, j.nv)[k]]
+    assert len(driven) == SHIPPED[name][3]
+    locked = np.vstack([constraints_of(model.mechanism).jacobian(model.neutral()), np.eye(model.nv)[driven]])
+    assert model.nv - rank(locked) == (name == "slider-crank")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_bodies_are_real_or_said_to_be_without_mass(name: str) -> None:
+    for body in pb.load(name).mechanism.bodies:
+        moments = np.linalg.eigvalsh(body.inertia)
+        assert body.mass > 0 or name == "five-bar"
+        assert moments[0] >= 0
+        assert moments[0] + moments[1] >= moments[2] * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("name", PLANAR)
+def test_planar_machines_stay_in_their_plane(name: str) -> None:
+    model = pb.load(name)
+    q = moved(model, constraints_of(model.mechanism), 4, 0.02)
+    for frame in model.frame_names:
+        pose = model.pose(q, frame)
+        np.testing.assert_allclose([*pose[2, :2], pose[2, 3]], 0, atol=1e-14)
+
+
+def test_five_bar_is_where_the_appendix_has_it() -> None:
+    """Table C-1, with ERRATA's y^B = +3.29; inches."""
+    model = pb.load("five-bar")
+    q, inch = model.neutral(), 0.0254
+    np.testing.assert_allclose(model.pose(q, "A")[:2, 3] / inch, [4.10, 11.28], atol=0.01)
+    B = model.pose(q, "link4") @ np.array([12 * inch, 0, 0, 1])
+    np.testing.assert_allclose(B[:2] / inch, [33.9, 3.29], atol=0.01)
+    h = model.pose(q, "link4")[:2, 3]
+    np.testing.assert_allclose(h / inch, [33.90673, -8.70924], atol=1e-5)
+    centre = model.pose(q, "link2") @ np.array([12 * inch, 0, 0, 1])
+    np.testing.assert_allclose(centre[:2] / inch, [13.93, 18.16], atol=0.01)
+
+
+def test_slider_cranks_idle_spin_moves_neither_crank_nor_slider() -> None:
+    model = pb.load("slider-crank")
+    constraints = constraints_of(model.mechanism)
+    spin = np.zeros(model.nv)
+    _, at = model.joint_slices()["crank_ball"]
+    spin[at] = 1, 0, 0  # about the coupler's own axis, in its frame
+    for q in (model.neutral(), moved(model, constraints, 1)):
+        np.testing.assert_allclose(constraints.jacobian(q) @ spin, 0, atol=1e-15)
+
+
+def test_crank_of_the_slider_crank_turns_all_round() -> None:
+    model = pb.load("slider-crank")
+    constraints = constraints_of(model.mechanism)
+    at = model.joint_slices()["crank_joint"][0]
+    q = model.neutral()
+    for angle in np.linspace(0, 2 * np.pi, 25):
+        q = q.copy()
+        q[at] = angle
+        free = [k for k in range(model.nv) if k != model.joint_slices()["crank_joint"][1].start]
+        for _ in range(20):
+            step = np.zeros(model.nv)
+            step[free] = -np.linalg.pinv(constraints.jacobian(q)[:, free]) @ constraints.residual(q)
+            q = model.integrate(q, step, 1.0)
+        assert np.abs(constraints.residual(q)).max() < 1e-13
+        height = model.pose(q, "slider")[2, 3]
+        pin = np.array([0, 0.1 * np.cos(angle), 0.1 * np.sin(angle)])
+        np.testing.assert_allclose(height, pin[2] + np.sqrt(0.44**2 - 0.24**2 - (pin[1] - 0.02) ** 2), atol=1e-12)
+
+
+def test_legs_of_the_stewart_platform_reach_from_foot_to_ball() -> None:
+    """The inverse kinematics of textbooks: leg k is the distance of its ball from its foot."""
+    model = pb.load("stewart")
+    q = moved(model, constraints_of(model.mechanism), 2, 0.3)
+    platform = model.pose(q, "platform")
+    base, top = np.radians([10, 110, 130, 230, 250, 350]), np.radians([50, 70, 170, 190, 290, 310])
+    neutral = np.sqrt(0.6**2 + 0.35**2 - 2 * 0.6 * 0.35 * np.cos(np.radians(40)) + 0.8**2)
+    for k, (a, b) in enumerate(zip(base, top, strict=True), start=1):
+        ball = platform @ np.array([0.35 * np.cos(b), 0.35 * np.sin(b), 0, 1])
+        length = np.linalg.norm(ball[:3] - 0.6 * np.array([np.cos(a), np.sin(a), 0]))
+        np.testing.assert_allclose(q[model.joint_slices()[f"leg{k}"][0]], length - neutral, atol=1e-12)
+
+
+def test_platform_of_the_delta_robot_moves_without_turning_by_its_closed_form() -> None:
+    model = pb.load("delta")
+    q = moved(model, constraints_of(model.mechanism), 3, 0.4)
+    platform = model.pose(q, "platform")
+    assert np.linalg.norm(platform[:3, 3] - [0, 0, -0.4]) > 0.01
+    np.testing.assert_allclose(platform[:3, :3], np.eye(3), atol=1e-12)
+    for k, angle in enumerate(np.radians([0, 120, 240]), start=1):
+        out, down = np.array([np.cos(angle), np.sin(angle), 0]), np.array([0, 0, -1])
+        arm = float(q[model.joint_slices()[f"motor{k}"][0]][0])
+        elbow = (0.15 + 0.2 * np.cos(arm)) * out + 0.2 * np.sin(arm) * down
+        np.testing.assert_allclose(np.linalg.norm(platform[:3, 3] + 0.05 * out - elbow), 0.5, atol=1e-12)
+
+
+def test_shoulder_of_the_hybrid_turns_about_one_point() -> None:
+    model = pb.load("hybrid")
+    q = moved(model, constraints_of(model.mechanism), 5, 0.5)
+    before, after = model.pose(model.neutral(), "shoulder"), model.pose(q, "shoulder")
+    assert np.abs(after - before).max() > 0.05
+    centre = np.linalg.solve(before, [0, 0, 0, 1])
+    np.testing.assert_allclose(after @ centre, [0, 0, 0, 1], atol=1e-13)
+
+
+def test_appendix_e_has_the_printed_coordinates_and_inertias() -> None:
+    """ERRATA 001: h minus joints 1, 2, 3 of each leg, inches; I* = diag(1, 2, 3)."""
+    printed = [
+        [(2.55, 1.475), (2.28, 0), (0.866, 0.5)],
+        [(-2.55, 1.475), (-1.14, 1.975), (-0.866, 0.5)],
+        [(0, -2.95), (-1.14, -1.975), (0, -1)],
+    ]
+    model, inch = appendix_e(), 0.0254
+    q = model.neutral()
+    h = model.pose(q, "hand")[:2, 3]
+    np.testing.assert_allclose(h / inch, [2.55, 1.475], atol=1e-12)
+    for k, leg in enumerate(printed, start=1):
+        loop = next(c for c in model.mechanism.closures if c.name == f"phi3_{k}")
+        last = model.pose(q, "hand") @ np.array([*loop.a.position, 1])
+        points = [model.pose(q, f"base{k}")[:2, 3], model.pose(q, f"middle{k}")[:2, 3], last[:2]]
+        np.testing.assert_allclose((h - np.array(points)) / inch, leg, atol=1e-12)
+        body = next(b for b in model.mechanism.bodies if b.name == f"base{k}")
+        assert body.inertia[2, 2] == k
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_chain_of_four_bars_has_mobility_one_and_one_more_for_every_loop_when_it_lies_down(count: int) -> None:
+    model = four_bar_chain(count)
+    constraints = constraints_of(model.mechanism)
+    down = model.neutral()
+    for k in range(count + 1):
+        down[model.joint_slices()[f"base{k}"][0]] = -np.pi / 2
+    for k in range(1, count + 1):
+        down[model.joint_slices()[f"pin{k}"][0]] = np.pi / 2
+    for q, mobility in ((model.neutral(), 1), (down, count + 1)):
+        assert np.abs(constraints.residual(q)).max() < 1e-12
+        assert model.nv - rank(constraints.jacobian(q)) == mobility
