@@ -244,7 +244,14 @@ def test_redundant_motion_is_the_least_of_all_with_the_same_hand_motion(seven, c
     np.testing.assert_allclose(J @ task.velocity(q, u_dot, null=np.ones(7)), u_dot, atol=1e-10)
 
 
-@pytest.mark.parametrize("criterion", ["energy", "least squares", lambda q: np.diag(1 + np.asarray(q) ** 2)])
+def written_weight(q, domain):
+    return [domain.const(2) + domain.sin(x) for x in q]
+
+
+WEIGHTS = ["energy", "least squares", lambda q: np.diag(1 + np.asarray(q) ** 2), written_weight]
+
+
+@pytest.mark.parametrize("criterion", WEIGHTS)
 def test_both_second_order_choices_move_the_hand_alike_and_only_one_integrates(seven, criterion):
     rng = np.random.default_rng(4)
     q, u_dot, u_ddot = rng.normal(size=7), *rng.normal(size=(2, 6))
@@ -261,6 +268,17 @@ def test_both_second_order_choices_move_the_hand_alike_and_only_one_integrates(s
     null = np.linalg.svd(seven.jacobian(q, "dh_7"))[2][-1]
     difference = integrable - paper
     np.testing.assert_allclose(difference, null * (null @ difference), atol=1e-8 * scale(difference))
+
+
+def test_a_weight_over_domains_is_differentiated_exactly_and_one_of_q_alone_nearly(seven):
+    rng = np.random.default_rng(5)
+    q, v = rng.normal(size=(2, 3, 7))
+    wanted = np.cos(q)[..., None] * v[..., None] * np.eye(7)
+    exact = pb.redundant(seven, pb.Pose("dh_7"), written_weight)
+    np.testing.assert_allclose(exact.weight(q), (2 + np.sin(q))[..., None] * np.eye(7), rtol=1e-15)
+    np.testing.assert_allclose(exact._weight_rate(q, v), wanted, rtol=0, atol=4e-16 * scale(wanted))
+    plain = pb.redundant(seven, pb.Pose("dh_7"), lambda q: (2 + np.sin(q))[..., None] * np.eye(7))
+    np.testing.assert_allclose(plain._weight_rate(q, v), wanted, rtol=0, atol=1e-10 * scale(wanted))
 
 
 def test_redundant_arrays_give_the_loads_of_the_papers_choice(seven):

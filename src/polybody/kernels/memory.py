@@ -14,12 +14,20 @@ import threading
 import numpy as np
 
 SMALL = 1 << 18  # below this malloc keeps its own free lists
-KEPT = 64 << 20
+KEPT = 256 << 20
 
 _buffers: list[np.ndarray] = []
 _lock = threading.Lock()
-#: references to a buffer that only `_buffers`, the loop variable and getrefcount's argument hold
-_IDLE = 3
+
+
+def _references(buffers: list[np.ndarray], index: int) -> int:
+    """References to a buffer of the list, with those that asking makes."""
+    return sys.getrefcount(buffers[index])
+
+
+#: what `_references` says of a buffer that only the list holds: found out here, for interpreters count differently
+#: (from Python 3.14 on a local variable lends its reference), and a wrong number would hand out memory in use
+_IDLE = _references([np.empty(1)], 0)
 
 
 def empty(shape: tuple[int, ...]) -> np.ndarray:
@@ -29,9 +37,9 @@ def empty(shape: tuple[int, ...]) -> np.ndarray:
     if not SMALL <= size <= KEPT // 2:
         return np.empty(shape)
     with _lock:
-        for buffer in _buffers:
-            if sys.getrefcount(buffer) == _IDLE and size <= 8 * buffer.size <= 2 * size:
-                return buffer[:count].reshape(shape)
+        for index in range(len(_buffers)):
+            if _references(_buffers, index) == _IDLE and size <= 8 * _buffers[index].size <= 2 * size:
+                return _buffers[index][:count].reshape(shape)
         buffer = np.empty(count)
         _buffers.append(buffer)
         _shrink()

@@ -17,16 +17,20 @@ Integrating the paper's accelerations does not keep φ̇ = G⁻ᴿ u̇; integrat
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT
+from polybody.algebra.jets import JetDomain
 from polybody.analysis.coordinates.arrays import apply, combine, quadratic, sandwich, transposed
 from polybody.analysis.coordinates.conditioning import CONDITION_LIMIT, SingularTransferError, direction_text
 from polybody.analysis.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.analysis.coordinates.transfer import JointSpace, check_independent
 from polybody.errors import InputError
+from polybody.mechanism import kinematics
 
 Array = np.ndarray
 Weight = Array | Callable[[Array], Array]
@@ -39,30 +43,46 @@ class Redundant:
         self.space, self.model, self.coordinates = space, space.model, coordinates
         self.names = coordinates.names(space.model)
         self.criterion, self.limit = criterion, limit
+        self.written = callable(criterion) and _takes_domain(criterion)
 
     def weight(self, q: Array) -> Array:
         """W of the criterion, (..., nv, nv)."""
         n = self.model.mechanism.nv
         if isinstance(self.criterion, str):
             return self.model.mass_matrix(q) if self.criterion == "energy" else np.eye(n)
-        W = np.asarray(self.criterion(q) if callable(self.criterion) else self.criterion, dtype=float)
-        if W.ndim == 1:
-            W = np.diag(W)
+        if self.written:
+            W = over_states(lambda q: self.criterion(q, FLOAT), q)
+        else:
+            W = np.asarray(self.criterion(q) if callable(self.criterion) else self.criterion, dtype=float)
+        if W.ndim == 1 or (self.written and W.shape == (*q.shape[:-1], n) and W.ndim == q.ndim):
+            W = W[..., None] * np.eye(n)
         if W.shape[-2:] != (n, n):
             raise InputError(f"the weight has shape {W.shape}, wanted {(n, n)} or {n} numbers")
         return W
 
     def _weight_rate(self, q: Array, v: Array) -> Array:
-        """dW/dt along v; the rate of I* is vᵀP* + (vᵀP*)ᵀ, that of a weight function a central difference."""
+        """dW/dt along v: vᵀP* + (vᵀP*)ᵀ for I*, exact by jets for a weight written over domains, else differences."""
         if isinstance(self.criterion, str) and self.criterion == "energy":
             _, P = self.model.dynamic_arrays(q)
             half = np.einsum("...imn,...m->...in", P, v)
             return half + transposed(half)
         if not callable(self.criterion):
             return np.zeros((v.shape[-1],) * 2)
-        h = 1e-5
-        ahead, back = (self.weight(self.model.integrate(q, v, s * h)) for s in (1.0, -1.0))
-        return (ahead - back) / (2 * h)
+        if self.written:
+            return over_states(self._exact_rate, q, v)
+        h = 1e-3  # fourth order: its error h⁴ and the rounding ε/h are both about 1e-12
+        near, far = (
+            self.weight(self.model.integrate(q, v, s * h)) - self.weight(self.model.integrate(q, v, -s * h))
+            for s in (1.0, 2.0)
+        )
+        return (8 * near - far) / (12 * h)
+
+    def _exact_rate(self, q: Array, v: Array) -> Array:
+        jets = JetDomain(FLOAT)
+        moved = jets.lift(q, kinematics.rate(self.model.mechanism, q, v, domain=FLOAT))
+        W = np.asarray(self.criterion(moved, jets), dtype=object)
+        rates = np.asarray(jets.rates(W), dtype=float)
+        return np.diag(rates) if rates.ndim == 1 else rates
 
     def right_inverse(self, q: Any) -> Array:
         """G⁻ᴿ, (..., nv, k), by (4-70)."""
@@ -129,13 +149,32 @@ class Redundant:
         return self.model.inverse_dynamics(q, self.velocity(q, u_dot), self.acceleration(q, u_dot, u_ddot, choice))
 
 
+def _takes_domain(function: Callable[..., Any]) -> bool:
+    """Whether a weight is written over domains: weight(q, domain), both without a default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # builtins that tell no signature
+        return False
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.default is p.empty and p.kind in plain for p in parameters) == 2
+
+
+def over_states(function: Callable[..., Any], *arrays: Array) -> Array:
+    """function(one state of each array) for every state of the broadcast batch."""
+    lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
+    found = [np.asarray(function(*(a[index] for a in wide)), dtype=float) for index in np.ndindex(lead)]
+    return np.array(found).reshape(*lead, *found[0].shape)
+
+
 def redundant(
     model: Any, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT
 ) -> Redundant:
     """Drive the model through fewer coordinates than it has velocities.
 
     `criterion`: "energy" (least kinetic energy), "least squares" (least φ̇ᵀφ̇), or a weight W: nv numbers, nv×nv, or a
-    function of q.
+    function of q. A function `weight(q, domain)` of two arguments, written over a scalar domain as `pb.Function` is, is
+    differentiated exactly; of a function of q alone the integrable acceleration takes differences.
     """
     if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
         raise InputError(f"criterion is {criterion!r}, wanted 'energy', 'least squares' or a weight")

@@ -114,6 +114,8 @@ def _plain(name: str, taken: set[str]) -> str:
 
 def chosen(available: list[Parameter], wanted: str | Iterable[str]) -> list[Parameter]:
     """The parameters named by "all", "none", a category, a symbol, or several of these."""
+    if not isinstance(wanted, Iterable):
+        raise InputError(f"symbols is {wanted!r}, wanted 'all', 'none', or names of parameters or their categories")
     words = [wanted] if isinstance(wanted, str) else list(wanted)
     names = {p.name for p in available}
     kept: set[str] = set()
