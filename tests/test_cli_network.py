@@ -75,3 +75,17 @@ def test_unknown_driven_joint_is_refused(five_bar):
     done = run(five_bar, "--driven", "nobody")
     assert done.exit_code == 1
     assert "nobody" in done.output
+
+
+def test_a_drawing_replaces_a_file_only_when_forced_and_needs_its_folder(five_bar, tmp_path):
+    svg = tmp_path / "graph.svg"
+    svg.write_text("mine", encoding="utf-8")
+    done = run(five_bar, "--svg", svg)
+    assert done.exit_code == 1
+    assert "exists" in done.output
+    assert svg.read_text(encoding="utf-8") == "mine"
+    assert run(five_bar, "--svg", svg, "--force").exit_code == 0
+    assert "<svg" in svg.read_text(encoding="utf-8")
+    done = run(five_bar, "--svg", tmp_path / "nowhere" / "graph.svg")
+    assert done.exit_code == 1
+    assert "does not exist" in done.output

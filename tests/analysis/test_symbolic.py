@@ -179,6 +179,7 @@ def test_floating_base_keeps_six_parameters():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"symbols": 3}, "symbols is 3, wanted"),
         ({"symbols": "weights"}, "no parameter 'weights'.*masses"),
         ({"q": ["a", "b", "lambda"]}, "'lambda' is a keyword of Python"),
         ({"q": ["a", "b", "double"]}, "'double' is a word of C"),

@@ -281,6 +281,17 @@ def test_a_weight_over_domains_is_differentiated_exactly_and_one_of_q_alone_near
     np.testing.assert_allclose(plain._weight_rate(q, v), wanted, rtol=0, atol=1e-10 * scale(wanted))
 
 
+def test_weights_and_motions_that_do_not_fit_are_refused(seven):
+    q, task = np.full(7, 0.3), pb.redundant(seven, pb.Pose("dh_7"))
+    for weight, message in ((np.ones(4), r"\(4, 4\), wanted \(7, 7\) or 7 numbers"), (-np.ones(7), "eigenvalue is -1")):
+        with pytest.raises(pb.InputError, match=message):
+            pb.redundant(seven, pb.Pose("dh_7"), weight).velocity(q, np.ones(6))
+    with pytest.raises(pb.InputError, match=r"u_dot has shape \(5,\), wanted \(6,\)"):
+        task.velocity(q, np.ones(5))
+    with pytest.raises(pb.InputError, match=r"T_u has shape \(3,\), wanted \(2,\)"):
+        pb.share_load(np.eye(3)[:, :2]).loads(np.ones(3))
+
+
 def test_redundant_arrays_give_the_loads_of_the_papers_choice(seven):
     rng = np.random.default_rng(5)
     q, u_dot, u_ddot = rng.normal(size=7), *rng.normal(size=(2, 6))

@@ -9,7 +9,7 @@ from mechanisms import random_pose
 from oracles.planar_linkages import five_bar, four_bar
 from polybody.algebra.domains import domain
 from polybody.description.records import Body, Description, Joint, Loop, frozen_array
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError
 from polybody.formulations.network import Network
 from polybody.mechanism import mechanism_from
 from polybody.model import Model
@@ -97,7 +97,7 @@ def test_five_bar_with_one_motion_and_one_torque_given_is_the_same_motion():
         np.testing.assert_allclose(answer.accelerations[pin], value, rtol=1e-9, atol=1e-9)
 
 
-def as_mechanism(linkage):
+def as_mechanism(linkage, active=None):
     """The four-bar as a description whose last pin but one is a loop's cut joint."""
     def origin(p):
         T = np.eye(4)
@@ -112,7 +112,8 @@ def as_mechanism(linkage):
         if np.any(t):
             loops.append(Loop(f"pin{k}", "revolute", a, f"link{j}", origin(s), origin(t)))
         else:
-            joints.append(Joint(f"pin{k}", "revolute", a, f"link{j}", origin(s)))
+            driven = active is None or k in active
+            joints.append(Joint(f"pin{k}", "revolute", a, f"link{j}", origin(s), active=(driven,)))
     return mechanism_from(Description("linkage", frozen_array((*linkage.gravity, 0.0)), bodies, tuple(joints),
                                       loops=tuple(loops)))
 
@@ -126,14 +127,32 @@ def test_network_of_a_mechanism_solves_its_loops_without_cutting(name):
     assert mechanism.closures
     q, v = (np.array([joint_values(linkage, x)[n] for n in tree]) for x in (angles, speeds[2::3]))
     tau = np.array([torques.get(int(n[3:]), 0.0) for n in tree])
-    with pytest.raises(PolybodyError, match=r"model with loops \('pin2'\).*model.network\(\)"):
-        Model(mechanism).reactions(q, v, v)
     answer = Model(mechanism).network().solve(q, v, forces=tau)
     for k, force in enumerate(pins):
         np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(
             answer.accelerations[f"pin{k}"], joint_values(linkage, accelerations[2::3])[f"pin{k}"], rtol=1e-9, atol=1e-9
         )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reactions_of_a_model_with_loops_are_the_pin_forces_of_lagrange_multipliers(name):
+    linkage, angles, speeds, torques = state(name)
+    accelerations, pins = linkage.solve(angles, speeds, torques)
+    model = Model(as_mechanism(linkage, active=set(torques)))
+    q, v, a = (
+        np.array([joint_values(linkage, x)[n] for n in model.joint_names])
+        for x in (angles, speeds[2::3], accelerations[2::3])
+    )
+    both = model.reactions(np.stack([q, q]), np.stack([v, v]), np.stack([a, a]))
+    turned = model.reactions(q, v, a, axes="joint")
+    network = model.network().solve(q, v, forces={f"pin{k}": [t] for k, t in torques.items()}).reactions
+    assert set(both) == {f"pin{k}" for k in range(len(pins))}
+    for k, force in enumerate(pins):
+        for wrench in both[f"pin{k}"]:
+            np.testing.assert_allclose(wrench[3:5], force, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(wrench, network[f"pin{k}"], rtol=1e-8, atol=1e-8)
+        assert np.linalg.norm(turned[f"pin{k}"]) == pytest.approx(np.linalg.norm(network[f"pin{k}"]), rel=1e-8)
 
 
 def test_state_off_the_loop_is_refused_with_its_distance_and_its_loop():

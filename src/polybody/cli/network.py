@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
             list[str] | None, typer.Option("--driven", help="A joint whose motion is given (repeat for more).")
         ] = None,
         powered: Annotated[bool, typer.Option("--powered", help="Connect motors to voltage sources.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -32,6 +33,8 @@ def register(app: typer.Typer) -> None:
         from polybody.formulations.network.listing import listing
         from polybody.model.load import load
 
+        if svg is not None and svg.exists() and not force:
+            raise InputError(f"{svg}: exists; choose another path, or overwrite with --force")
         loaded = load(model, base=base)
         net = network_of(loaded.mechanism, powered=powered)
         for name in driven or ():
@@ -39,9 +42,10 @@ def register(app: typer.Typer) -> None:
                 raise InputError(f"--driven {name!r} is no joint; there are {', '.join(net.parts.joints)}")
         graph = net.graph(tuple(driven or ()))
         if svg is not None:
+            from polybody.description.atomic import write_text
             from polybody.studio.network_drawing import network_svg
 
-            svg.write_text(network_svg(net, graph), encoding="utf-8")
+            write_text(svg, network_svg(net, graph))
         tree = set(graph.tree)
         answer = {
             "name": net.name,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.control import ControlAnswers
 from polybody.model.free_floating import FreeFloatingAnswers
-from polybody.model.loops import LoopDynamics
 from polybody.model.operators import OperatorAnswers
 from polybody.model.reactions import ReactionAnswers
 from polybody.model.shape import ShapeAnswers
@@ -17,11 +16,10 @@ from polybody.model.symbolic import SymbolicAnswers
 
 
 class Model(
-    LoopDynamics,
+    ReactionAnswers,
     ControlAnswers,
     FreeFloatingAnswers,
     OperatorAnswers,
-    ReactionAnswers,
     SymbolicAnswers,
     ShapeAnswers,
 ):

@@ -28,7 +28,7 @@ from polybody.algebra.jets import JetDomain
 from polybody.analysis.coordinates.arrays import apply, combine, quadratic, sandwich, transposed
 from polybody.analysis.coordinates.conditioning import CONDITION_LIMIT, SingularTransferError, direction_text
 from polybody.analysis.coordinates.sets import CoordinateSet, coordinate_set
-from polybody.analysis.coordinates.transfer import JointSpace, check_independent
+from polybody.analysis.coordinates.transfer import JointSpace, check_independent, sized
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
 
@@ -55,10 +55,17 @@ class Redundant:
         else:
             W = np.asarray(self.criterion(q) if callable(self.criterion) else self.criterion, dtype=float)
         if W.ndim == 1 or (self.written and W.shape == (*q.shape[:-1], n) and W.ndim == q.ndim):
-            W = W[..., None] * np.eye(n)
+            W = W[..., None] * np.eye(W.shape[-1])
         if W.shape[-2:] != (n, n):
             raise InputError(f"the weight has shape {W.shape}, wanted {(n, n)} or {n} numbers")
+        least = np.linalg.eigvalsh((W + transposed(W)) / 2)[..., 0].min()
+        if not least > 0:
+            raise InputError(f"the weight is not positive definite: its least eigenvalue is {least:.3g}")
         return W
+
+    def _u(self, name: str, values: Any) -> Array:
+        """Values of the coordinates, checked for their number."""
+        return sized(name, values, len(self.names))
 
     def _weight_rate(self, q: Array, v: Array) -> Array:
         """dW/dt along v: vᵀP* + (vᵀP*)ᵀ for I*, exact by jets for a weight written over domains, else differences."""
@@ -113,12 +120,14 @@ class Redundant:
 
     def velocity(self, q: Any, u_dot: Any, *, null: Any = None) -> Array:
         """φ̇ by (4-68); `null` adds the part of a joint motion that the coordinates do not see."""
-        found = apply(self.right_inverse(q), np.asarray(u_dot, dtype=float))
-        return found if null is None else found + apply(self.null_projector(q), np.asarray(null, dtype=float))
+        found = apply(self.right_inverse(q), self._u("u_dot", u_dot))
+        if null is None:
+            return found
+        return found + apply(self.null_projector(q), sized("null", null, self.model.mechanism.nv))
 
     def acceleration(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
         """φ̈ for u̇, ü: choice "integrable" differentiates φ̇ = G⁻ᴿ u̇, "paper" is (4-71), (4-72)."""
-        q, u_dot, u_ddot = (np.asarray(x, dtype=float) for x in (q, u_dot, u_ddot))
+        q, u_dot, u_ddot = np.asarray(q, dtype=float), self._u("u_dot", u_dot), self._u("u_ddot", u_ddot)
         G, H = self.coordinates.coefficients(self.model, q, 2)
         W = self.weight(q)
         R, Wi = self._right(G, W)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.coordinates.arrays import Dynamics, combine
+from polybody.analysis.coordinates.arrays import Dynamics, apply, combine
+from polybody.analysis.coordinates.transfer import sized
 from polybody.errors import InputError
 
 Array = np.ndarray
@@ -29,8 +30,10 @@ class LoadSharing:
 
     def loads(self, T_u: Any, internal: Any = None) -> Array:
         """T_q by (4-85), with amounts of internal load added."""
-        T_q = self.share @ np.asarray(T_u, dtype=float)
-        return T_q if internal is None else T_q + self.internal @ np.asarray(internal, dtype=float)
+        T_q = apply(self.share, sized("T_u", T_u, self.share.shape[1]))
+        return T_q if internal is None else T_q + apply(
+            self.internal, sized("internal", internal, self.internal.shape[1])
+        )
 
     def arrays(self, dynamics: Dynamics) -> Dynamics:
         """I*_qu, P*_quu and T_q^L by (4-88)-(4-90)."""

@@ -68,10 +68,10 @@ class Transferred:
         return len(self.names)
 
     def _q(self, q: Any) -> Array:
-        return _sized("q", q, self.model.mechanism.nq)
+        return sized("q", q, self.model.mechanism.nq)
 
     def _u(self, name: str, values: Any) -> Array:
-        return _sized(name, values, self.nv)
+        return sized(name, values, self.nv)
 
     def coefficients(self, q: Any, order: int = 2) -> list[Array]:
         """[G_φ^u, H_φφ^u, …] of these coordinates over the joints' velocities."""
@@ -165,7 +165,8 @@ def _state_change(G: Array, J: Array, shape: tuple[int, ...], zero: bool = False
     return S
 
 
-def _sized(name: str, values: Any, size: int) -> Array:
+def sized(name: str, values: Any, size: int) -> Array:
+    """The values as an array (..., size)."""
     array = np.asarray(values, dtype=float)
     if array.ndim == 0 or array.shape[-1] != size:
         raise InputError(f"{name} has shape {array.shape}, wanted ({size},) or (..., {size})")
@@ -210,4 +211,4 @@ def check_independent(model: Any, chosen: CoordinateSet, names: Sequence[str]) -
         )
 
 
-__all__ = ["JointSpace", "Transferred", "check_independent", "transfer"]
+__all__ = ["JointSpace", "Transferred", "check_independent", "sized", "transfer"]
