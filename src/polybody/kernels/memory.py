@@ -14,7 +14,7 @@ import threading
 import numpy as np
 
 SMALL = 1 << 18  # below this malloc keeps its own free lists
-KEPT = 256 << 20
+KEPT = 96 << 20
 
 _buffers: list[np.ndarray] = []
 _lock = threading.Lock()
