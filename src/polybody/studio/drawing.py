@@ -1,8 +1,10 @@
-"""A picture of a mechanism in one configuration: links, joints by kind, mass centres, frames.
+"""A picture of a mechanism in one configuration: links, joints by kind, cut joints, mass centres, frames.
 
-A body is drawn as a hub: lines run from its joint to the joints, named frames and mass centre that it carries. A joint
-is a marker whose colour and shape tell its kind, with a solid line along each axis it turns about and a dashed one
-along each direction it slides in. A mechanism that lies in a plane is drawn in that plane, any other in perspective.
+A body is drawn as a hub: lines run from its joint to the joints, cut joints, named frames and mass centre that it
+carries, a face where it joins three others or more. A joint is a marker whose colour and shape tell its kind, with a
+solid line along each axis it turns about and a dashed one along each direction it slides in. The cut joint of a loop
+is the same marker, hollow; where the loop is open, a red dotted line runs across the gap. What is fixed to the ground
+is thin. A mechanism that lies in a plane is drawn in that plane, any other in perspective.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from polybody.mechanism.mechanism import GROUND
 from polybody.model.arguments import state_array
 
 if TYPE_CHECKING:
-    from polybody.mechanism.mechanism import TreeJoint
+    from polybody.mechanism.mechanism import Mechanism, TreeJoint
     from polybody.model.model import Model
 
 Array = np.ndarray
@@ -37,6 +39,7 @@ LOOKS = {
     "planar": ("#2c3e50", "^"),
     "floating": ("#7f8c8d", "*"),
     "custom": ("#b7950b", "X"),
+    "fixed": ("#000000", "s"),
 }
 
 
@@ -64,6 +67,9 @@ def draw_on(axes: Any, model: Model, q: Array) -> None:
     scene = _Scene(model, q)
     size = scene.size
     _draw_ground(axes, 0.12 * size)
+    for start, end in scene.ground:
+        axes.plot(*np.column_stack([start, end]), color="#bdc3c7", linewidth=1, linestyle="--", zorder=0)
+    _draw_faces(axes, scene.faces)
     for start, end in scene.links:
         axes.plot(*np.column_stack([start, end]), color="#34495e", linewidth=3.5, alpha=0.75, solid_capstyle="round")
     for start, end in scene.offsets:
@@ -78,13 +84,29 @@ def draw_on(axes: Any, model: Model, q: Array) -> None:
             for direction in directions:
                 ends = np.column_stack([place - 0.07 * size * direction, place + 0.07 * size * direction])
                 axes.plot(*ends, color=color, linewidth=1.6, linestyle=style)
+    for kind, a, b in scene.cuts:
+        color, marker = LOOKS[kind]
+        label = f"{kind}, cut" if f"cut {kind}" not in kinds else None
+        kinds.add(f"cut {kind}")
+        axes.scatter(*b, facecolors="white", edgecolors=color, marker=marker, s=80, linewidths=2, label=label,
+                     depthshade=False)  # fmt: skip
+        if np.linalg.norm(b - a) > 1e-6 * size:
+            axes.plot(*np.column_stack([a, b]), color="red", linewidth=1.5, linestyle=":")
     if len(scene.coms):
         axes.scatter(*np.array(scene.coms).T, color="black", marker="+", s=45, label="mass centre", depthshade=False)
     for R, p in scene.frames:
         _draw_triad(axes, R, p, 0.06 * size)
     _frame_view(axes, scene.points)
-    axes.set_title(f"{model.name}: {model.nv} degrees of freedom")
+    axes.set_title(_title(model))
     axes.legend(loc="upper left", fontsize=8, framealpha=0.6)
+
+
+def _title(model: Model) -> str:
+    m = model.mechanism
+    if not m.constrained:
+        return f"{model.name}: {model.nv} degrees of freedom"
+    loops = f", {len(m.closures)} loop{'s' * (len(m.closures) > 1)}" if m.closures else ""
+    return f"{model.name}: {model.nv} joint velocities{loops}"
 
 
 class _Scene:
@@ -94,6 +116,7 @@ class _Scene:
         m = model.mechanism
         poses = kinematics.body_poses(m, q)
         self.links: list[tuple[Array, Array]] = []
+        self.ground: list[tuple[Array, Array]] = []
         self.offsets: list[tuple[Array, Array]] = []
         self.joints: list[tuple[Array, list[Array], list[Array]]] = []
         self.coms: list[Array] = []
@@ -101,8 +124,9 @@ class _Scene:
             R, p = (np.eye(3), np.zeros(3)) if joint.parent == GROUND else poses[joint.parent]
             place = R @ joint.position + p
             moved = poses[joint.index][1]
-            if joint.kind != "floating":  # nothing holds a free body
-                self.links += [(p, place), (place, moved)]  # the second is what a sliding joint extends
+            if joint.kind not in ("floating", "planar"):  # nothing holds a free body
+                (self.ground if joint.parent == GROUND else self.links).append((p, place))
+                self.links.append((place, moved))  # what a sliding joint extends
             self.joints.append((place, *_axes(joint, q[joint.q], poses[joint.index][0])))
             body = m.bodies[joint.index]
             if body.mass > 0:
@@ -117,17 +141,56 @@ class _Scene:
                 self.frames.append((R, p))
                 if frame.body != GROUND:
                     self.links.append((poses[frame.body][1], p))
+        kinds = {loop.name: loop.kind for loop in m.description.loops}
+        self.cuts: list[tuple[str, Array, Array]] = []
+        for closure in m.closures:
+            ends = [(frame.body, kinematics.frame_pose(frame, poses)[1]) for frame in (closure.a, closure.b)]
+            kind = kinds[closure.name]
+            self.cuts.append((kind if kind in LOOKS else "custom", ends[0][1], ends[1][1]))
+            for body, p in ends:
+                (self.ground if body == GROUND else self.links).append((poses[body][1] if body != GROUND else 0 * p, p))
+        self.faces = _faces(m, poses)
         self.links = [(a, b) for a, b in self.links if np.linalg.norm(b - a) > 1e-9]
-        ends = [end for line in (*self.links, *self.offsets) for end in line]
+        ends = [end for line in (*self.links, *self.ground, *self.offsets) for end in line]
         self.points = np.array([np.zeros(3), *ends, *(place for place, _, _ in self.joints), *(p for _, p in poses)])
         self.size = float(max(np.ptp(self.points, axis=0).max(), 1e-3))
+
+
+def _faces(m: Mechanism, poses: list[Any]) -> list[Array]:
+    """Corners of each body that joins at least three others, in order around it."""
+    corners: dict[int, list[Array]] = {joint.index: [] for joint in m.joints}
+    for joint in m.joints:
+        if joint.parent != GROUND:
+            R, p = poses[joint.parent]
+            corners[joint.parent].append(R @ joint.position + p)
+        if joint.kind not in ("floating", "planar"):
+            corners[joint.index].append(poses[joint.index][1])
+    for closure in m.closures:
+        for frame in (closure.a, closure.b):
+            if frame.body != GROUND:
+                corners[frame.body].append(kinematics.frame_pose(frame, poses)[1])
+    looped = {frame.body for closure in m.closures for frame in (closure.a, closure.b)}
+    faces = []
+    for body, points in corners.items():
+        if body in looped and len(points) >= 3:
+            around = np.array(points) - np.mean(points, axis=0)
+            _, _, plane = np.linalg.svd(around)
+            faces.append(np.array(points)[np.argsort(np.arctan2(around @ plane[1], around @ plane[0]))])
+    return faces
+
+
+def _draw_faces(axes: Any, faces: list[Array]) -> None:
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    if faces:
+        axes.add_collection3d(Poly3DCollection(faces, facecolor="#5dade2", edgecolor="#34495e", alpha=0.25))
 
 
 def _axes(joint: TreeJoint, q: Array, R: Array) -> tuple[list[Array], list[Array]]:
     """Unit directions a joint turns about and slides along; balls and free bodies have all, and none is drawn."""
     turns: list[Array] = []
     slides: list[Array] = []
-    if joint.kind in ("spherical", "floating"):
+    if joint.kind in ("spherical", "floating", "planar"):
         return turns, slides
     H = joint.model.velocity_map(q)
     for column in H.T:
