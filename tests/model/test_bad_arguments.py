@@ -71,6 +71,7 @@ def test_what_is_not_finite_comes_out_not_finite_and_spoils_no_other_state(
         (lambda m: m.random_configuration(0, size=-1), "size is -1, wanted a whole number that is not negative"),
         (lambda m: m.random_configuration("dice"), "rng is 'dice', wanted a numpy.random.Generator"),
         (lambda m: m.mass_matrix(Z, formulation="denok"), "no formulation 'denok' (did you mean 'denoc'?)"),
+        (lambda m: m.inverse_dynamics_derivatives(Z, Z, Z, wrenches=np.zeros(6)), "wrenches must map a frame's name"),
         (lambda m: pb.load(3), "wanted a file's path or a shipped model's name, got int"),
         (lambda m: pb.Builder(3), "a mechanism needs a name, got 3"),
     ],

@@ -81,7 +81,8 @@ class DynamicAnswers(KinematicAnswers):
     ) -> Array:
         self.refuse_loops(name)
         arrays = self._states(("q", q), ("v", v), (third, x))
-        loads = None if wrenches is None else self.body_wrenches(arrays[0], wrenches, check)
+        given = {} if wrenches is None else self._by_frame(wrenches)
+        loads = self.body_wrenches(arrays[0], given, check) if given else None
         if check and (formulation is not None or self.is_long):
             for argument, array in zip(("q", "v", third), arrays, strict=True):
                 finite(argument, array)
@@ -158,6 +159,7 @@ class DynamicAnswers(KinematicAnswers):
         """(dtau_dq, dtau_dv, dtau_da), each (..., nv, nv), q in tangent space; wrenches constant in world axes."""
         self.refuse_loops("inverse_dynamics_derivatives")
         arrays = self._states(("q", q), ("v", v), ("a", a))
+        wrenches = None if wrenches is None else self._by_frame(wrenches)
         if not wrenches and self.is_rolled:
             return self._rolled_derivatives(*arrays)
         if not wrenches:
@@ -208,16 +210,9 @@ class DynamicAnswers(KinematicAnswers):
             self._kernels[name] = compiled(m, name, arguments, shapes, _untraced, function=make)
         return self._kernels[name]
 
-    def body_wrenches(self, q: Array, wrenches: Wrenches, check: bool = False) -> Array | None:
-        """(..., 6·bodies): wrenches of named frames as wrenches at the bodies' origins, world axes; None if empty."""
-        m = self.mechanism
-        if not isinstance(wrenches, Mapping):
-            raise InputError(
-                f"wrenches must map a frame's name to its wrench [moment; force], got {type(wrenches).__name__}; "
-                f"the frames are {listed(m.frame_index)}"
-            )
-        if not wrenches:
-            return None
+    def body_wrenches(self, q: Array, wrenches: Wrenches, check: bool = False) -> Array:
+        """(..., 6·bodies): the wrenches of named frames as wrenches at the bodies' origins, world axes."""
+        m, wrenches = self.mechanism, self._by_frame(wrenches)
         given = [(m.frames[choose("frame", n, m.frame_index)], state_array(f"wrenches[{n!r}]", w, 6))
                  for n, w in wrenches.items()]
         if check:
@@ -234,6 +229,14 @@ class DynamicAnswers(KinematicAnswers):
                 lever = rotations[..., frame.body, :, :] @ frame.position
                 loads[..., frame.body, :3] += np.cross(lever, wrench[..., 3:])
         return loads.reshape(*lead, -1)
+
+    def _by_frame(self, wrenches: Wrenches) -> Wrenches:
+        if not isinstance(wrenches, Mapping):
+            raise InputError(
+                f"wrenches must map a frame's name to its wrench [moment; force], got {type(wrenches).__name__}; "
+                f"the frames are {listed(self.mechanism.frame_index)}"
+            )
+        return wrenches
 
     def _wrench_shifts(self, q: Array, wrenches: Wrenches) -> Array:
         """What dtau/dq misses when a wrench given at a frame is taken to the body's origin: its lever turns with q.
