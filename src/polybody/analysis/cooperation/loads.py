@@ -80,7 +80,7 @@ def demand(
     k = len(free)
     E = np.zeros((A.shape[0] + len(held), k + A.shape[0]))
     E[: A.shape[0], :k] = A[:, free]
-    E[A.shape[0] :, :k] = M[np.ix_(held, free)]
+    E[A.shape[0] :, :k] = M[held[:, None], free]
     E[A.shape[0] :, k:] = A[:, held].T
     known = np.where(fixed, a, 0.0)
     right = np.concatenate([gamma - A @ known, tau[held] - bias[held] - M[held] @ known])

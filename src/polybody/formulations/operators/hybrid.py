@@ -163,10 +163,10 @@ def _dense_hybrid(
     known, free = np.flatnonzero(given), np.flatnonzero(~given)
     right = tau[free] - bias[free]
     if known.size:
-        right = right - M[np.ix_(free, known)] @ a[known]
+        right = right - M[free[:, None], known] @ a[known]
     full = domain.zeros(mechanism.nv)
     full[known] = a[known]
-    full[free] = domain.solve(M[np.ix_(free, free)], right)
+    full[free] = domain.solve(M[free[:, None], free], right)
     needed = M @ full + bias
     return full, np.array([needed[k] if given[k] else tau[k] for k in range(mechanism.nv)], dtype=needed.dtype)
 
