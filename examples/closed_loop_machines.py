@@ -2,7 +2,7 @@
 
     python examples/closed_loop_machines.py [FOLDER]      writes closed-loop-machines.png
 
-Each machine is moved from its neutral configuration (most by their drives, the last two by trunk and object), with its
+Each machine is moved from its neutral configuration (most by their drives, the last three by trunk and object), its
 loops kept closed on the way, and drawn where it arrives with the path of one of its points.
 """
 
@@ -33,6 +33,7 @@ MACHINES: dict[str, tuple[dict[str, Any], str]] = {
     "hybrid": ({"phi1_1": 0.4, "phi1_2": -0.2, "phi4": -0.4, "phi5": 0.5}, "tool"),
     "walking-machine": ({"trunk_joint": (-0.12, 0.12, -0.04)}, "trunk"),
     "two-fingered-hand": ({"object_joint": (0.25, 0.012, 0.008)}, "object"),
+    "two-arms": ({"object_joint": (-0.3, 0.15, -0.1)}, "object"),
 }
 
 
@@ -49,13 +50,13 @@ def drive(model: pb.Model, goal: dict[str, Any], steps: int = 24) -> np.ndarray:
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    figure = plt.figure(figsize=(15, 6.6), dpi=90)
+    figure = plt.figure(figsize=(17, 6.6), dpi=90)
     for k, (name, (goal, follow)) in enumerate(MACHINES.items(), start=1):
         model = pb.load(name)
         mobility = model.mobility()
         print(f"{name}\n  " + str(mobility).replace("\n", "\n  "))
         path = drive(model, goal)
-        axes = figure.add_subplot(2, 5, k, projection="3d", proj_type="ortho")
+        axes = figure.add_subplot(2, 6, k, projection="3d", proj_type="ortho")
         draw_on(axes, model, path[-1])
         axes.plot(*model.pose(path, follow)[:, :3, 3].T, color="#e67e22", linewidth=1.6)
         axes.get_legend().remove()

@@ -21,6 +21,7 @@ SHIPPED = {
     "hybrid": (10, 10, 6, 6),
     "walking-machine": (7, 10, 3, 4),
     "two-fingered-hand": (7, 10, 3, 4),
+    "two-arms": (9, 12, 3, 6),
 }
 
 

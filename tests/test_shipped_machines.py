@@ -11,7 +11,7 @@ from polybody.analysis.constraints.system import Constraints, constraints_of
 from polybody.mechanism import kinematics
 
 Array = np.ndarray
-PLANAR = ("four-bar", "five-bar", "3-rrr", "walking-machine", "two-fingered-hand")
+PLANAR = ("four-bar", "five-bar", "3-rrr", "walking-machine", "two-fingered-hand", "two-arms")
 
 
 def rank(J: Array) -> int:

@@ -38,7 +38,7 @@ def test_all_models_load_without_warnings() -> None:
         sizes = {name: pb.load(name).nv for name in shipped_models()}
     assert sizes == {
         "four-bar": 3, "five-bar": 4, "slider-crank": 5, "bricard": 5, "3-rrr": 9, "stewart": 24, "delta": 21,
-        "hybrid": 10, "walking-machine": 7, "two-fingered-hand": 7,
+        "hybrid": 10, "walking-machine": 7, "two-fingered-hand": 7, "two-arms": 9,
         "double-pendulum": 2, "humanoid": 29, "planar-3r": 3, "puma560": 6, "six-dof-arm": 6, "stanford-arm": 6,
         "three-link": 3, "two-link": 2,
     }  # fmt: skip
