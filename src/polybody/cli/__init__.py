@@ -30,6 +30,7 @@ COMMANDS: tuple[str, ...] = (
     "plot",
     "view",
     "linearize",
+    "loops",
     "network",
     "derive",
     "export_c",

@@ -14,7 +14,7 @@ import numpy as np
 
 from polybody.analysis.answering import actuated
 from polybody.analysis.constraints import elimination
-from polybody.analysis.constraints.plan import Plan, plan_elimination
+from polybody.analysis.constraints.plan import Plan, growth, plan_elimination
 from polybody.model.tracing import compiled
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ Array = np.ndarray
 GROWTH = 1e10
 #: a redundant row that is not, squared
 LEFTOVER = 1e-14
+#: growth for each pivot above which simulation looks for better coordinates
+SWITCH = 100.0
+MOST_PLANS = 8
 #: above this many velocities straight-line code takes too long to compile
 COMPILED_UP_TO = 130
 
@@ -40,11 +43,31 @@ class LoopKernels:
         self._plan: Plan | None = None
         self._shares: Plan | None = None
         self._kernels: dict[str, Kernel] = {}
+        self._others: list[tuple[Plan, Plan | None, dict[str, Kernel]]] = []
 
     @property
     def available(self) -> bool:
         m = self.model.mechanism
         return self.model.constraint_kernels.constraints.compiled and 0 < m.nv <= COMPILED_UP_TO
+
+    def switch(self, q: Array, rank: int) -> None:
+        """Take the plan that does best at q: one of those known, or a new one made for it."""
+        J = self.model.constraint_kernels.jacobian(q)
+        assert self._plan is not None
+        known = [plan for plan, _, _ in self._others] + [self._plan]
+        best = min(known, key=lambda plan: growth(J, plan))
+        if growth(J, best) > SWITCH * len(best.pivots) and len(known) < MOST_PLANS:
+            fresh = plan_elimination(J[None], rank=rank)
+            best = fresh if growth(J, fresh) < 0.1 * growth(J, best) else best
+        if best is self._plan:
+            return
+        self._others.append((self._plan, self._shares, self._kernels))
+        found = next((entry for entry in self._others if entry[0] is best), None)
+        if found is None:
+            self._plan, self._shares, self._kernels = best, None, {}
+        else:
+            self._others.remove(found)
+            self._plan, self._shares, self._kernels = found
 
     @property
     def is_planned(self) -> bool:
@@ -55,9 +78,12 @@ class LoopKernels:
         if self._plan is None:
             samples = self._samples(q)
             self._plan = plan_elimination(samples)
-            GA = self._driven_motions(samples, self._plan)
-            self._shares = plan_elimination(np.swapaxes(GA, -1, -2)) if GA.shape[1] == GA.shape[2] else None
+            self._shares = self._share_plan(samples, self._plan)
         return self._plan
+
+    def _share_plan(self, samples: Array, plan: Plan) -> Plan | None:
+        GA = self._driven_motions(samples, plan)
+        return plan_elimination(np.swapaxes(GA, -1, -2)) if GA.shape[1] == GA.shape[2] else None
 
     def _samples(self, q: Array) -> Array:
         """J at up to four of the states, and near them in general position."""
@@ -91,6 +117,9 @@ class LoopKernels:
         """True where the driven velocities can hold every motion."""
         if self._plan is None:
             return False
+        if self._shares is None and len(self.driven) == len(self._plan.independent):
+            q = self.model.general_place(self.model.close())
+            self._shares = self._share_plan(self.model.constraint_kernels.jacobian(q)[None], self._plan)
         if len(self.driven) == len(self._plan.independent):
             return self._shares is not None and len(self._shares.pivots) == len(self.driven)
         return len(self.driven) > len(self._plan.independent)
@@ -111,6 +140,21 @@ class LoopKernels:
         shapes = [("tau", (self.model.nv,)), ("trust", (5,))]
         kernel = self._kernel("loop inverse", "a", loads is not None, shapes, text, f"{plan}|{shares}")
         return kernel(q, v, a) if loads is None else kernel(q, v, a, loads)
+
+    def way_back(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """(step of q, change of v, [‖φ‖², growth]): the dependent coordinates' way back to the loops."""
+        plan = self.plan(q)
+        if "way back" not in self._kernels:
+            def text(q: Array, v: Array, *, domain: Any) -> Any:
+                return elimination.way_back(self.model.constraint_kernels.constraints, plan, q, v, domain=domain)
+
+            n = self.model.nv
+            label = hashlib.sha256(str(plan).encode()).hexdigest()[:16]
+            shapes = [("step", (n,)), ("speed", (n,)), ("trust", (2,))]
+            self._kernels["way back"] = compiled(
+                self.model.mechanism, f"loop way back {label}", ["q", "v"], shapes, text
+            )
+        return self._kernels["way back"](q, v)
 
     def _kernel(self, name: str, third: str, loaded: bool, shapes: Any, text: Any, plan: str) -> Kernel:
         key = f"{name}{' wrenches' if loaded else ''}"

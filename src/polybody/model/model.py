@@ -9,6 +9,7 @@ from __future__ import annotations
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.control import ControlAnswers
 from polybody.model.free_floating import FreeFloatingAnswers
+from polybody.model.loop_motion import LoopMotion
 from polybody.model.operators import OperatorAnswers
 from polybody.model.reactions import ReactionAnswers
 from polybody.model.shape import ShapeAnswers
@@ -16,6 +17,7 @@ from polybody.model.symbolic import SymbolicAnswers
 
 
 class Model(
+    LoopMotion,
     ReactionAnswers,
     ControlAnswers,
     FreeFloatingAnswers,

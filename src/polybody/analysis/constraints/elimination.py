@@ -155,6 +155,18 @@ def forward(
     return carried_out(found.G, u, found.beta, domain), trust(system, q, v, found, domain)
 
 
+def way_back(
+    system: Constraints, plan: Plan, q: Array, v: Array, *, domain: Domain
+) -> tuple[Array, Array, Array]:
+    """(step, speed, [‖φ‖², growth]): so that φ + J step = 0, J (v + speed) = 0."""
+    J = system.jacobian(q, domain=domain)
+    phi = system.residual(q, domain=domain)
+    position = eliminate(J, phi, plan, domain)
+    speed = eliminate(J, system.velocity(q, v, domain=domain), plan, domain)
+    measures = np.array([_squares(phi, domain.const(0)), position.growth], dtype=domain.dtype)
+    return position.beta, speed.beta, measures
+
+
 def inverse(
     tree: Mechanism, system: Constraints, plan: Plan, shares: Plan, driven: tuple[int, ...],
     q: Array, v: Array, a: Array, wrenches: Array | None, *, domain: Domain,
@@ -180,4 +192,4 @@ def inverse(
     return tau, np.array([*measures, _squares(gap, domain.const(0))], dtype=domain.dtype)
 
 
-__all__ = ["Followed", "carried_back", "carried_out", "eliminate", "forward", "inverse", "sandwiched", "trust"]
+__all__ = ["Followed", "eliminate", "forward", "inverse", "sandwiched", "trust", "way_back"]

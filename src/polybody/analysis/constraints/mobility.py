@@ -131,17 +131,15 @@ def redundancies(J: Array, rows: Sequence[Row]) -> tuple[Redundancy, ...]:
 def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, ...]:
     """Velocities that carry all motions Z: preferred (driven) ones where they serve well, else the best."""
 
-    def best(candidates: Array) -> tuple[int, ...]:
-        pivot, order = _pivoted(Z[candidates].T)
-        if len(pivot) < mobility or (mobility and pivot[mobility - 1] < 1e-9):
-            return ()
-        return tuple(int(k) for k in sorted(candidates[order[:mobility]]))
+    def best(weights: Array) -> tuple[int, ...]:
+        _, order = _pivoted((Z * weights[:, None]).T)
+        return tuple(int(k) for k in sorted(order[:mobility]))
 
-    everyone = best(np.arange(len(Z)))
-    driven = best(preferred) if len(preferred) >= mobility else ()
-    if driven and _quality(Z, driven) > 0.1 * _quality(Z, everyone):
-        return driven
-    return everyone
+    alike = np.ones(len(Z))
+    favoured = alike.copy()
+    favoured[preferred] = 1e3
+    everyone, driven = best(alike), best(favoured)
+    return driven if _quality(Z, driven) > 0.05 * _quality(Z, everyone) else everyone
 
 
 def _pivoted(A: Array) -> tuple[Array, Array]:

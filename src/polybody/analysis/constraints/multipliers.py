@@ -36,13 +36,13 @@ class Solved:
 
 
 def solve_multipliers(
-    M: Array, J: Array, gamma: Array, force: Array, tolerance: float = RANK_TOLERANCE
+    M: Array, J: Array, gamma: Array, force: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None
 ) -> Solved:
-    """a and λ over leading dimensions."""
+    """a and λ over leading dimensions; `most` bounds the rank."""
     lead = np.broadcast_shapes(M.shape[:-2], J.shape[:-2], gamma.shape[:-1], force.shape[:-1])
     M, J = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (M, J))
     gamma, force = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (gamma, force))
-    U, s, Vt, kept = ranked_svd(J, tolerance)
+    U, s, Vt, kept = ranked_svd(J, tolerance, most)
     k = s.shape[-1]
     Y = np.swapaxes(Vt[..., :k, :] * kept[..., :, None], -1, -2)
     back = inverse_values(s, kept)

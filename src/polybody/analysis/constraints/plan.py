@@ -38,8 +38,11 @@ class Plan:
         return ";".join(f"{r},{c}" for r, c in self.pivots)
 
 
-def plan_elimination(samples: Array, wanted: Iterable[int] = ()) -> Plan:
-    """The plan for J samples (k, m, n); `wanted` columns become dependent only where nothing else can."""
+def plan_elimination(samples: Array, wanted: Iterable[int] = (), rank: int | None = None) -> Plan:
+    """The plan for J samples (k, m, n); `wanted` columns become dependent only where nothing else can.
+
+    `rank` bounds the number of pivots: what is left then is redundant, up to rounding.
+    """
     A = np.array(samples, dtype=float)
     _, m, n = A.shape
     scale = np.abs(A).max(axis=(1, 2), keepdims=True) if A.size else np.ones((len(A), 1, 1))
@@ -47,7 +50,7 @@ def plan_elimination(samples: Array, wanted: Iterable[int] = ()) -> Plan:
     last = set(wanted)
     rows, columns = list(range(m)), list(range(n))
     pivots: list[tuple[int, int]] = []
-    while rows and columns:
+    while rows and columns and (rank is None or len(pivots) < rank):
         found = _next(A, rows, columns, last)
         if found is None:
             break
@@ -87,4 +90,18 @@ def _next(A: Array, rows: list[int], columns: list[int], last: set[int]) -> tupl
     return None
 
 
-__all__ = ["Plan", "plan_elimination"]
+def growth(J: Array, plan: Plan) -> float:
+    """The sum of (row/pivot)² over the plan's pivots, at one J."""
+    A, total = np.array(J, dtype=float), 0.0
+    for i, j in plan.pivots:
+        if A[i, j] == 0:
+            return np.inf
+        total += float(A[i] @ A[i]) / float(A[i, j]) ** 2
+        others = np.flatnonzero(A[:, j])
+        others = others[others != i]
+        A[others] -= np.outer(A[others, j] / A[i, j], A[i])
+        A[i] = 0.0
+    return total
+
+
+__all__ = ["Plan", "growth", "plan_elimination"]

@@ -15,8 +15,13 @@ RANK_TOLERANCE = 1e-8
 NEAR = 1e-4
 
 
-def ranked_svd(J: Array, tolerance: float = RANK_TOLERANCE) -> tuple[Array, Array, Array, Array]:
-    """(U, s, Vt, kept) of matrices (..., m, n), full Vt; `kept` marks the singular values that are not zero."""
+def ranked_svd(
+    J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """(U, s, Vt, kept) of matrices (..., m, n), full Vt; `kept` marks the singular values that are not zero.
+
+    `most` bounds the rank: off the constraints, rows that repeat others there seem to be independent.
+    """
     m, n = J.shape[-2:]
     if m == 0 or n == 0:
         lead = J.shape[:-2]
@@ -24,16 +29,17 @@ def ranked_svd(J: Array, tolerance: float = RANK_TOLERANCE) -> tuple[Array, Arra
         Vt = np.broadcast_to(np.eye(n), (*lead, n, n))
         return U, np.zeros((*lead, 0)), Vt, np.zeros((*lead, 0), dtype=bool)
     U, s, Vt = np.linalg.svd(J)
-    return U, s, Vt, s > tolerance * np.maximum(s[..., :1], 1e-300)
+    kept = s > tolerance * np.maximum(s[..., :1], 1e-300)
+    return U, s, Vt, kept if most is None else kept & (np.arange(s.shape[-1]) < most)
 
 
 def inverse_values(s: Array, kept: Array) -> Array:
     return np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
 
 
-def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
+def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None) -> Array:
     """J⁺ with the folder's notion of rank."""
-    U, s, Vt, kept = ranked_svd(J, tolerance)
+    U, s, Vt, kept = ranked_svd(J, tolerance, most)
     k = s.shape[-1]
     back = inverse_values(s, kept)[..., :, None] * np.swapaxes(U[..., :, :k], -1, -2)
     return np.swapaxes(Vt[..., :k, :], -1, -2) @ back

@@ -38,6 +38,9 @@ class Audit:
     quaternion_error: float | None
     seconds: float
     trusted: bool = True
+    loop_error: float | None = None  # the largest residual of loops among the states kept, m or rad
+    loop_drift: float | None = None  # and before a step was mended
+    singular_evaluations: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -61,6 +64,8 @@ def momentum_applies(model: Any, acted: bool) -> str:
         GROUND in (s.body_a, s.body_b) for s in m.springs
     ):
         return "the ground acts on the mechanism, so its momentum changes"
+    if m.constrained and any(GROUND in (c.a.body, c.b.body) for c in m.closures):
+        return "loops hold the mechanism to the ground, so its momentum changes"
     if acted:
         return "external wrenches or forces on the base act, so momentum changes"
     if m.armature.any():

@@ -51,6 +51,11 @@ class Problem:
         self._dissipates = _has_dampers(model.mechanism)
         self._no_torque = np.zeros(self.nv)
         self._at_rest = np.zeros(self.nv)
+        #: with loops: the largest residual that a step left before it was mended, and evaluations near singular states
+        self.loops = bool(model.mechanism.constrained)
+        self.off_loops = 0.0
+        self.singular = 0
+        self._tree = model.tree if self.loops else model
 
     @property
     def autonomous(self) -> bool:
@@ -114,6 +119,10 @@ class Problem:
     def free_acceleration(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         """v̇ as if there were no stops."""
         self.evaluations += 1
+        if self.loops:
+            a, singular = self.model.loop_acceleration(q, v, tau, loads)
+            self.singular += singular
+            return a
         if loads:
             return self.model.forward_dynamics(q, v, tau, wrenches=loads)
         return self.model.forward_dynamics(q, v, tau)
@@ -128,7 +137,7 @@ class Problem:
         """Stops do no work while they hold."""
         power = float(v @ tau)
         if self._dissipates:
-            passive = self.model.passive_forces
+            passive = self._tree.passive_forces
             power += float(v @ (passive(q, v) - passive(q, self._at_rest)))
         for name, wrench in (loads or {}).items():
             power += float(wrench @ (self.model.jacobian(q, name) @ v))
@@ -169,11 +178,16 @@ class Problem:
                 y[k : k + 4] /= np.linalg.norm(y[k : k + 4])
         if self.stops is not None and self.stops.held:
             y = self.stops.pinned(y)
+        if self.loops:
+            y = y.copy()
+            q, v, off = self.model.loop_projection(*self.split(y))
+            y[: self.nq], y[self.nq : self.nq + self.nv] = q, v
+            self.off_loops = max(self.off_loops, off)
         return y
 
     def moves(self) -> bool:
         """True when `project` may change a state."""
-        return self.curved or (self.stops is not None and bool(self.stops.held))
+        return self.curved or self.loops or (self.stops is not None and bool(self.stops.held))
 
 
 def wrench_functions(model: Any, wrenches: Mapping[str, Any] | None) -> dict[str, Callable[[float], Any]]:

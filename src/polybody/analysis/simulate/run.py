@@ -32,6 +32,8 @@ from polybody.errors import InputError, PolybodyWarning
 
 Array = np.ndarray
 LIMITS = ("stop", "halt", "report", "ignore")
+#: methods that write the dynamics themselves, without loops
+OWN_DYNAMICS = ("midpoint", "cvodes")
 
 
 def simulate(
@@ -91,6 +93,9 @@ def simulate(
         first_step=None if first_step is None else positive("first_step", first_step),
         times=() if kept is None else tuple(kept),
     )
+    if model.mechanism.constrained and method in OWN_DYNAMICS:
+        raise InputError(f"method {method!r} is for models without loops; with loops take dop853, radau, rk4 or "
+                         "semi-implicit")
     problem = Problem(model, controller, wrenches, voltages)
     model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
     said = {
@@ -270,7 +275,15 @@ class _Run:
             quaternion_error=self.off_manifold if problem.curved else None,
             seconds=seconds,
             trusted=relative <= max(allowed, 1e-12),
+            loop_error=float(np.abs(model.constraint_residual(q)).max(initial=0.0)) if problem.loops else None,
+            loop_drift=problem.off_loops if problem.loops else None,
+            singular_evaluations=problem.singular,
         )
+        if problem.singular:
+            warnings.warn(
+                f"the motion went near singular configurations of its loops ({problem.singular} evaluations): the "
+                "branch it took there is one of several, and loads are large", PolybodyWarning, stacklevel=4,
+            )
         happenings = list(self.switches.happenings)
         currents = np.array(self.currents) if self.currents else None
         return Trajectory(model, t, q, v, tau, work, audit, said, happenings, stopped, self.pieces, currents)

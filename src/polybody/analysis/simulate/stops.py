@@ -50,6 +50,8 @@ class Stops:
         self.held: dict[int, Stop] = {}  # by index of v
 
     def _inverse(self, q: Array) -> Array:
+        if self.model.mechanism.constrained:
+            return self.model.motion_inertia(q)
         return np.linalg.inv(self.model.mass_matrix(q))
 
     def reaction(self, q: Array, a: Array) -> tuple[Array, Array]:

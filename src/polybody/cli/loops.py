@@ -1,0 +1,60 @@
+"""`polybody loops MODEL`: what a mechanism with loops is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("loops")
+    def loops(
+        model: ModelArgument,
+        base: BaseOption = None,
+        at: Annotated[str, typer.Option(help="A guess of the configuration, as for linearize.")] = "",
+        hold: Annotated[list[str] | None, typer.Option(help="A joint that keeps its value while closing.")] = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Close a model's loops, and tell its mobility, redundant constraints, singularities and coordinates."""
+        from polybody.cli.linearize import numbers
+        from polybody.errors import InputError
+        from polybody.model.load import load
+
+        loaded = load(model, base=base)
+        if not loaded.mechanism.constrained:
+            raise InputError(f"{loaded.name!r} has neither loops nor couplings")
+        q = loaded.close(numbers("--at", at, loaded, "q") if at else None, hold=hold or ())
+        told = loaded.mobility(q)
+        answer: dict[str, Any] = {
+            "name": loaded.name,
+            "q": q,
+            "constraints": loaded.constraint_names,
+            "gruebler": told.gruebler,
+            "mobility": told.true,
+            "mobility_here": told.here,
+            "singular": told.singular,
+            "redundant": [str(redundancy) for redundancy in told.redundant],
+            "independent": list(told.independent),
+            "actuators": list(told.actuators),
+            "actuation": told.actuation,
+            "uncontrolled": [told.text(motion) for motion in told.uncontrolled],
+        }
+
+        def draw(console: Console) -> None:
+            count = len(answer["constraints"])
+            console.print(f"{loaded.name}: {len(loaded.mechanism.closures)} loops, {count} constraints")
+            console.print(str(told), soft_wrap=True, markup=False)
+            shown = ", ".join(f"{x:.6g}" for x in q)
+            console.print(f"closed at q = ({shown})", soft_wrap=True)
+
+        emit(answer, as_json, draw)
+
+
+__all__ = ["register"]

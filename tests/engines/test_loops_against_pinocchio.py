@@ -1,0 +1,135 @@
+"""Closed loops against Pinocchio's constraintDynamics, on random consistent states, by every route."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from polybody.analysis.constraints.ranks import null_space
+from polybody.description.records import frozen_array
+from polybody.model.soundness import model_from
+
+pin = pytest.importorskip("pinocchio")
+
+
+def massive(name):
+    """A shipped machine whose bodies all have mass, as Pinocchio needs."""
+    rng = np.random.default_rng(7)
+    d = pb.load(name).description
+    bodies = []
+    for body in d.bodies:
+        I = np.diag(rng.uniform(0.02, 0.03, size=3)) + 0.002 * rng.normal(size=(3, 3))
+        bodies.append(replace(body, mass=float(rng.uniform(0.5, 1.5)), com=frozen_array(0.1 * rng.normal(size=3)),
+                              inertia=frozen_array((I + I.T) / 2)))
+    joints = tuple(replace(j, armature=None) for j in d.joints)
+    return model_from(replace(d, bodies=tuple(bodies), joints=joints), warn=False)
+
+
+class Twin:
+    """The same tree and point constraints in Pinocchio."""
+
+    def __init__(self, model) -> None:
+        self.ours, m = model, model.mechanism
+        self.model = pin.Model()
+        self.model.gravity = pin.Motion(np.concatenate([m.gravity, np.zeros(3)]))
+        ids, columns = [], []
+        for joint, body in zip(m.joints, m.bodies, strict=True):
+            kind, order = self._joint(joint)
+            parent = 0 if joint.parent < 0 else ids[joint.parent]
+            index = self.model.addJoint(parent, kind, pin.SE3(joint.rotation, joint.position), joint.name)
+            self.model.appendBodyToJoint(index, pin.Inertia(body.mass, body.com, body.inertia), pin.SE3.Identity())
+            ids.append(index)
+            columns.append((index, order))
+        self.P = np.zeros((self.model.nv, m.nv))
+        for joint, (index, order) in zip(m.joints, columns, strict=True):
+            start = self.model.joints[index].idx_v
+            for k, other in enumerate(order):
+                self.P[start + k, joint.v.start + other] = 1
+        self.data = self.model.createData()
+        self.contacts, self.contact_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+        for closure in m.closures:
+            ends = [(0 if f.body < 0 else ids[f.body], pin.SE3(f.rotation, f.position)) for f in (closure.a, closure.b)]
+            self.contacts.append(pin.RigidConstraintModel(
+                pin.ContactType.CONTACT_3D, self.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL))
+        for contact in self.contacts:
+            self.contact_data.append(contact.createData())
+        pin.initConstraintDynamics(self.model, self.data, self.contacts, self.contact_data)
+
+    @staticmethod
+    def _joint(joint):
+        if joint.kind == "universal":
+            both = pin.JointModelComposite(pin.JointModelRZ())
+            both.addJoint(pin.JointModelRY())
+            return both, (1, 0)
+        if joint.kind == "floating":
+            return pin.JointModelFreeFlyer(), (3, 4, 5, 0, 1, 2)
+        if joint.kind == "planar":
+            return pin.JointModelPlanar(), (1, 2, 0)
+        H = np.asarray(joint.model.constant_map)[:, 0]
+        if joint.kind == "prismatic":
+            return pin.JointModelPrismaticUnaligned(*H[3:]), (0,)
+        return pin.JointModelRevoluteUnaligned(*H[:3]), (0,)
+
+    def q(self, q):
+        parts = {}
+        for joint in self.ours.mechanism.joints:
+            part = q[joint.q]
+            if joint.kind == "planar":
+                part = np.array([part[1], part[2], np.cos(part[0]), np.sin(part[0])])
+            parts[joint.name] = part[::-1] if joint.kind == "universal" else part
+        return np.concatenate([parts[name] for name in self.model.names[1:]])
+
+    def accelerations(self, q, v, tau):
+        settings = pin.ProximalSettings(1e-13, 1e-10, 50)
+        a = pin.constraintDynamics(self.model, self.data, self.q(q), self.P @ v, self.P @ tau, self.contacts,
+                                   self.contact_data, settings)
+        return self.P.T @ a
+
+
+def states(model, count=4, reach=0.15):
+    rng = np.random.default_rng(3)
+    q0 = model.close()
+    Z = null_space(model.constraint_jacobian(q0))
+    moved = [model.integrate(q0, Z @ rng.normal(size=Z.shape[1]) * reach) for _ in range(count)]
+    q = model.close(np.array(moved))
+    v = model.close_velocity(q, rng.normal(size=(count, model.nv)))
+    return q, v, rng.normal(size=(count, model.nv)) * 3
+
+
+@pytest.mark.parametrize("name", ["four-bar", "five-bar", "3-rrr", "stewart"])
+def test_accelerations_and_loads_equal_pinocchios_by_every_route(name):
+    model = massive(name)
+    q, v, tau = states(model)
+    twin = Twin(model)
+    a = model.forward_dynamics(q, v, tau)
+    scale = np.abs(a).max()
+    for k in range(len(q)):
+        np.testing.assert_allclose(a[k], twin.accelerations(q[k], v[k], tau[k]), atol=1e-9 * scale)
+    for route in ("multipliers", "minimal"):
+        np.testing.assert_allclose(model.loop_solution(q, v, tau, route=route).a, a, atol=1e-9 * scale)
+    by_network = model.forward_dynamics(q[0], v[0], tau[0], formulation="network")
+    np.testing.assert_allclose(by_network, a[0], atol=1e-9 * scale)
+    # what the loops bear: Pinocchio's contact forces act on the tree as ours do
+    loads = model.loop_solution(q, v, tau).multipliers
+    J = model.constraint_jacobian(q)
+    borne = np.einsum("kij,ki->kj", J, loads)
+    needed = model.tree.inverse_dynamics(q, v, a) - tau
+    np.testing.assert_allclose(borne, needed, atol=1e-9 * np.abs(needed).max())
+
+
+@pytest.mark.parametrize("name", ["four-bar", "five-bar", "3-rrr", "stewart"])
+def test_actuator_efforts_give_the_motion_back(name):
+    model = massive(name)
+    q, v, tau = states(model)
+    from polybody.analysis.answering import actuated
+
+    driven = np.zeros(model.nv, dtype=bool)
+    driven[actuated(model.mechanism)] = True
+    tau = np.where(driven, tau, 0.0)
+    a = model.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(model.inverse_dynamics(q, v, a), tau, atol=1e-8 * np.abs(tau).max())
+    by_ranks = model.inverse_dynamics(q, v, a, weights=np.ones(driven.sum()))
+    np.testing.assert_allclose(by_ranks, tau, atol=1e-8 * np.abs(tau).max())
