@@ -31,6 +31,7 @@ from polybody.description.records import (
     Joint,
     Limits,
     frozen_array,
+    joint_size,
 )
 from polybody.description.urdf_poses import read_origin
 from polybody.description.urdf_visuals import Color, read_materials, read_visuals
@@ -81,7 +82,7 @@ def scan_urdf(
     root = _find_root(links, joints, fields)
     if fields.problems:  # what the links' numbers are worth is said at once too, not only when the rest is mended
         return None, fields.problems + [problem for body in bodies for problem in body_problems(body)]
-    couplings = _known_couplings(mimics, {joint.name for joint in records}, path.name)
+    couplings = _known_couplings(mimics, {joint.name for joint in records if joint_size(joint) == (1, 1)}, path.name)
     bodies, records = _ground(bodies, records, root, base, path.name)
     description = Description(
         name=(robot.get("name") or "").strip() or path.stem,
@@ -222,14 +223,15 @@ def _read_mimics(joints: list[Any], fields: Fields) -> list[Coupling]:
 
 
 def _known_couplings(mimics: list[Coupling], names: set[str], file_name: str) -> list[Coupling]:
-    """The couplings between joints that exist.
+    """The couplings between joints that exist and move.
 
-    A mimic of a joint that is not there is only warned of: real files have it, and the joint can move all the same.
+    A mimic of or by a joint that is not there or is fixed is only warned of: real files have it, and the other joint
+    can move all the same.
     """
-    known = [c for c in mimics if c.source_joint in names]
-    lost = [c for c in mimics if c.source_joint not in names]
+    known = [c for c in mimics if c.source_joint in names and c.joint in names]
+    lost = [c for c in mimics if c not in known]
     if lost:
-        told = f"these mimic joints that do not exist, which is passed over: {_mimic_list(lost)}"
+        told = f"mimic between joints that do not exist or do not move is passed over: {_mimic_list(lost)}"
         warnings.warn(f"{file_name}: {told}", PolybodyWarning, stacklevel=4)
     return known
 
