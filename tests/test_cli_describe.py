@@ -27,6 +27,8 @@ def test_models_lists_every_shipped_model() -> None:
     assert [row["name"] for row in answer] == list(shipped_models())
     assert all(row["name"] in text for row in answer)
     assert all(row["about"] for row in answer)
+    shown = {row["name"]: (row["nv"], row["loops"], row["mobility"]) for row in answer}
+    assert (shown["puma560"], shown["stewart"], shown["bricard"]) == ((6, 0, 6), (24, 6, 6), (5, 1, 1))
 
 
 def test_info_shows_tree_slices_and_masses() -> None:

@@ -11,12 +11,16 @@ def register(app: typer.Typer) -> None:
     @app.command("models")
     def models(as_json: JsonOption = False) -> None:
         """List the models that ship with polybody; each can be loaded by its name."""
+        from polybody.analysis.constraints.ranks import null_space
+        from polybody.analysis.constraints.system import constraints_of
         from polybody.description.reading import shipped_models
         from polybody.model.load import load
 
         answer = []
         for name, path in shipped_models().items():
             model = load(name)
+            # Shipped models are assembled at neutral, so that the rank there is their mobility; nothing is compiled.
+            motions = null_space(constraints_of(model.mechanism).jacobian(model.neutral()))
             answer.append(
                 {
                     "name": name,
@@ -24,6 +28,8 @@ def register(app: typer.Typer) -> None:
                     "bodies": len(model.body_names),
                     "nq": model.nq,
                     "nv": model.nv,
+                    "loops": len(model.mechanism.closures),
+                    "mobility": motions.shape[1],
                     "file": str(path),
                 }
             )
@@ -33,9 +39,10 @@ def register(app: typer.Typer) -> None:
             from rich.table import Table
 
             assert isinstance(console, Console)
-            table = Table("name", "bodies", "degrees of freedom", "about", box=None, header_style="bold")
+            table = Table("name", "bodies", "loops", "mobility", "about", box=None, header_style="bold")
             for row in answer:
-                table.add_row(row["name"], str(row["bodies"]), str(row["nv"]), row["about"])
+                numbers = (str(row[key]) for key in ("bodies", "loops", "mobility"))
+                table.add_row(row["name"], *numbers, row["about"])
             console.print(table)
 
         emit(answer, as_json, draw)
