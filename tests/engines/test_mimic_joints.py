@@ -31,6 +31,10 @@ def test_positions_follow_torques_map_back_and_couplings_do_no_work(path):
         np.testing.assert_allclose(v[k], c.ratio * v[m], atol=1e-10)
     tau = rng.normal(size=model.nv)
     M, force = model._tree_terms(q, v, tau, None, "denoc")
+    if path.stem == "romeo":  # its fingers have no mass at all
+        with pytest.raises(pb.PolybodyError, match="moves no mass"):
+            model.loop_solution(q, v, tau, formulation="denoc")
+        return
     solved = model.loop_solution(q, v, tau, formulation="denoc")
     for c in model.mechanism.couplings:
         k, m = slices[c.joint][1], slices[c.source_joint][1]

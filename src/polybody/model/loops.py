@@ -79,7 +79,10 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
 
             multipliers = (pseudo_inverse(np.swapaxes(J, -1, -2)) @ net[..., None])[..., 0]
             solved = Solved(a, multipliers, solved.rank, solved.singular_values)
-        if not np.isfinite(solved.a).all() and np.isfinite(force).all():
+        borne = (np.swapaxes(J, -1, -2) @ solved.multipliers[..., None])[..., 0]
+        gap = (M @ solved.a[..., None])[..., 0] - force - borne
+        size = np.abs(force).max(initial=0.0) + np.abs(borne).max(initial=0.0)
+        if not np.abs(gap).max(initial=0.0) <= 1e-6 * (1e-3 + size) and np.isfinite(force).all():
             raise PolybodyError(
                 f"{self.mechanism.name!r}: a motion that the loops let pass moves no mass, so no force determines its "
                 "acceleration; give its bodies mass or its joints armature"
