@@ -57,7 +57,7 @@ def robot(name: str) -> tuple[Any, Any]:
         path = sorted(folder.rglob("*.urdf"))[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours = pb.load(path, base="floating" if floating else "fixed")
+        ours = pb.load(path, base="floating" if floating else "fixed").tree
     args = (pin.JointModelFreeFlyer(),) if floating else ()
     return ours, pin.buildModelFromUrdf(str(path), *args)
 

@@ -24,7 +24,8 @@ def load(which: str):
     if which == "floating ur5":
         return pb.load(robot_file("ur5_robot.urdf"), base="floating"), "wrist_3_link"
     name = {"ur5": "ur5_robot.urdf", "panda": "panda.urdf"}[which]
-    return pb.load(robot_file(name)), "wrist_3_link" if which == "ur5" else "panda_hand"
+    model = pb.load(robot_file(name)).tree  # the Panda's fingers are coupled: C code is of trees
+    return model, "wrist_3_link" if which == "ur5" else "panda_hand"
 
 
 WARNINGS = "-std=c99 -Wall -Wextra -Werror -pedantic"
