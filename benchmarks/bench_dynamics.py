@@ -168,8 +168,9 @@ def record(
     results: list[dict[str, Any]], model: str, quantity: str, rival: str, mine: float, their: float, **more: Any
 ) -> None:
     ratio = their / mine
-    results.append({"model": model, "quantity": quantity, "rival": rival, "ours_ns": mine * 1e9,
-                    "rival_ns": their * 1e9, "ratio": ratio, **more})
+    row = {"model": model, "quantity": quantity, "rival": rival, "ours_ns": mine * 1e9, "rival_ns": their * 1e9,
+           "ratio": ratio, **more}
+    results.append({key: None if value != value else value for key, value in row.items()})  # JSON has no NaN
     print(f"{model:14s} {quantity:32s} {mine * 1e9:10.1f} ns   {rival:24s} {their * 1e9:12.1f} ns   ratio {ratio:7.1f}")
 
 
@@ -184,7 +185,8 @@ def plot(results: list[dict[str, Any]], path: Path) -> None:
         rows = [r for r in results if r["model"].startswith("chain") and r["quantity"] == quantity]
         n = [int(r["model"].split()[-1]) for r in rows]
         axes.loglog(n, [r["ours_ns"] / 1e3 for r in rows], f"{mark}-", label=f"polybody, {quantity}")
-        axes.loglog(n, [r["rival_ns"] / 1e3 for r in rows], f"{mark}--", label=f"Pinocchio, {quantity}", alpha=0.7)
+        theirs = [(r["rival_ns"] or float("nan")) / 1e3 for r in rows]
+        axes.loglog(n, theirs, f"{mark}--", label=f"Pinocchio, {quantity}", alpha=0.7)
     axes.set(xlabel="links", ylabel="microseconds a state, one thread", title="Serial chains")
     axes.grid(alpha=0.3, which="both")
     axes.legend()
