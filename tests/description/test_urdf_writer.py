@@ -80,7 +80,7 @@ def test_random_mechanisms_survive_the_round_trip(tmp_path: Path, description: D
     assert as_data(description.couplings) == as_data(back.couplings)
     assert [f.name for f in description.frames] == [b.name for b in back.bodies[len(description.bodies) :]]
     first, second = mechanism_from(description), mechanism_from(back)
-    q = Model(first).random_configuration(1)
+    q = Model(first).tree.random_configuration(1)
     before, after = places(first, q), places(second, q)
     assert list(before) == list(after)
     for frame, (R, p) in before.items():
@@ -94,7 +94,7 @@ def test_a_read_robot_is_written_so_that_pinocchio_reads_the_same(tmp_path: Path
     path = tmp_path / "robot.urdf"
     write_urdf(description, path)
     both, ours = PinModel(path), mechanism_from(description)
-    q = Model(ours).random_configuration(2)
+    q = Model(ours).tree.random_configuration(2)
     for name, pose in both.frame_poses(q).items():
         R, p = places(ours, q)[name]
         np.testing.assert_allclose(R, pose[:3, :3], atol=1e-13)
