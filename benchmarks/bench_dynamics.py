@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio_chain
 from rivals import best, chain, machine, pinocchio_states, robot
 
 import polybody as pb
@@ -100,31 +101,29 @@ def against_mujoco(states: int, results: list[dict[str, Any]]) -> None:
 
 
 def against_chains(lengths: list[int], results: list[dict[str, Any]]) -> None:
-    """Cost against the number of links. Pinocchio's Data holds tensors of nv³ numbers: 32 GB at 1000 links."""
+    """Cost against the number of links; Pinocchio's Python calls, whose overhead a chain's length makes small."""
     for n in lengths:
-        for quantity in ("inverse_dynamics", "forward_dynamics"):
-            with pb.threads(1):
-                one_chain(n, quantity, results)
+        with pb.threads(1):
+            one_chain(n, results)
 
 
-def one_chain(n: int, quantity: str, results: list[dict[str, Any]]) -> None:
-    import pinocchio as pin
-
-    ours, theirs = chain(n)
+def one_chain(n: int, results: list[dict[str, Any]]) -> None:
+    ours, _ = chain(n)
     count = max(64, 98304 // n // 8 * 8)
-    rng = np.random.default_rng(0)
-    states = states_of(ours, count, rng)
-    call, other = getattr(ours, quantity), pin.rnea if quantity == "inverse_dynamics" else pin.aba
-    begun = time.perf_counter()
-    call(*(x[0] for x in states))
-    compiling = time.perf_counter() - begun
-    mine, their = best(lambda: call(*states)) / count, float("nan")
-    if n <= 400:
-        data = theirs.createData()
-        rows = [np.ascontiguousarray(x.T) for x in pinocchio_states(theirs, 16, rng)[:3]]
-        their = best(lambda: [other(theirs, data, *s) for s in zip(*rows, strict=True)]) / 16
-    name = quantity.replace("_", " ")
-    record(results, f"chain of {n}", name, "Pinocchio, calls", mine, their, compile_seconds=compiling)
+    states = states_of(ours, count, np.random.default_rng(0))
+    few = tuple(np.ascontiguousarray(x[:16]) for x in states)
+    theirs = pinocchio_chain.times(n, few)
+    for quantity in pinocchio_chain.CALLS:
+        call = getattr(ours, quantity)
+        begun = time.perf_counter()
+        found = call(*few)
+        compiling, their, apart = time.perf_counter() - begun, float("nan"), float("nan")
+        if theirs is not None:
+            their, expected = theirs[quantity]["seconds"], np.array(theirs[quantity]["result"])
+            apart = float(np.abs(found - expected).max() / np.abs(expected).max())
+        mine, name = best(lambda call=call: call(*states)) / count, quantity.replace("_", " ")
+        record(results, f"chain of {n}", name, "Pinocchio, calls", mine, their, compile_seconds=compiling,
+               difference=apart)
 
 
 def two_threads(states: int, results: list[dict[str, Any]]) -> None:
