@@ -20,9 +20,9 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import machine, tape
-from polybody.kernels.emit import LIBM, Code, emit_nodes, support_text
+from polybody.kernels.emit import LIBM, Code, emit_nodes
 from polybody.kernels.kernel import Kernel, Made, digest, program
-from polybody.kernels.rows import RowPorts
+from polybody.kernels.rows import RowPorts, module_text
 from polybody.kernels.target import Target, host
 
 
@@ -126,24 +126,7 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
         last = RowPorts(widths, [nx], target.lanes)
         for element in range(nx):
             last.write(code, 0, element, code.load(kept[0], element))
-    width = 64 * target.lanes
-    attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
-    return "\n".join(
-        [
-            f'target triple = "{target.triple}"',
-            f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {attributes} {{",
-            "entry:",
-            *code.allocas,
-            *code.lines,
-            "  ret void",
-            "}",
-            support_text(target),
-            "!1 = !{}",
-            '!2 = distinct !{!2, !"rows"}',
-            '!4 = distinct !{!4, !2, !"inputs"}',
-            "!3 = !{!4}",
-        ]
-    )
+    return module_text(code, target)
 
 
 __all__ = ["body_text", "build"]

@@ -127,6 +127,11 @@ def body_text(tape: Tape, target: Target) -> str:
     code = Code(target)
     ports = RowPorts(tape.input_sizes, [len(nodes) for nodes in tape.outputs], target.lanes)
     emit_nodes(code, tape, ports)
+    return module_text(code, target)
+
+
+def module_text(code: Code, target: Target) -> str:
+    """The module whose function `body` holds the code written so far, between rows and scratch."""
     width = 64 * target.lanes
     attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
     return "\n".join(
