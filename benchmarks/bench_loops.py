@@ -17,7 +17,8 @@ import numpy as np
 import polybody as pb
 from polybody.analysis.constraints.ranks import null_space
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "engines"))
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "engines")]
 
 
 def best(call, repeat: int = 5) -> float:

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-import polybody as pb
-from polybody.analysis.constraints.ranks import null_space
-from polybody.description.records import frozen_array
-from polybody.model.soundness import model_from
+from loop_states import massive, states
 
 pin = pytest.importorskip("pinocchio")
 
 
-def massive(name):
-    """A shipped machine whose bodies all have mass, as Pinocchio needs."""
-    rng = np.random.default_rng(7)
-    d = pb.load(name).description
-    bodies = []
-    for body in d.bodies:
-        I = np.diag(rng.uniform(0.02, 0.03, size=3)) + 0.002 * rng.normal(size=(3, 3))
-        bodies.append(replace(body, mass=float(rng.uniform(0.5, 1.5)), com=frozen_array(0.1 * rng.normal(size=3)),
-                              inertia=frozen_array((I + I.T) / 2)))
-    joints = tuple(replace(j, armature=None) for j in d.joints)
-    return model_from(replace(d, bodies=tuple(bodies), joints=joints), warn=False)
-
-
 class Twin:
-    """The same tree and point constraints in Pinocchio."""
+    """The same tree in Pinocchio, with welds as its 6-D constraints and all other loops as points, its 3-D ones."""
 
     def __init__(self, model) -> None:
         self.ours, m = model, model.mechanism
@@ -52,8 +34,9 @@ class Twin:
         self.contacts, self.contact_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
         for closure in m.closures:
             ends = [(0 if f.body < 0 else ids[f.body], pin.SE3(f.rotation, f.position)) for f in (closure.a, closure.b)]
+            kind = pin.ContactType.CONTACT_6D if closure.model is None else pin.ContactType.CONTACT_3D
             self.contacts.append(pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_3D, self.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL))
+                kind, self.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL))
         for contact in self.contacts:
             self.contact_data.append(contact.createData())
         pin.initConstraintDynamics(self.model, self.data, self.contacts, self.contact_data)
@@ -88,19 +71,20 @@ class Twin:
                                    self.contact_data, settings)
         return self.P.T @ a
 
-
-def states(model, count=4, reach=0.15):
-    rng = np.random.default_rng(3)
-    q0 = model.close()
-    Z = null_space(model.constraint_jacobian(q0))
-    moved = [model.integrate(q0, Z @ rng.normal(size=Z.shape[1]) * reach) for _ in range(count)]
-    q = model.close(np.array(moved))
-    v = model.close_velocity(q, rng.normal(size=(count, model.nv)))
-    return q, v, rng.normal(size=(count, model.nv)) * 3
+    def loads(self):
+        """{loop: [moment; force] of the constraint on b, world axes}, after `accelerations`."""
+        result = {}
+        for closure, contact in zip(self.ours.mechanism.closures, self.contact_data, strict=True):
+            R = closure.a.rotation
+            if closure.a.body >= 0:
+                R = self.data.oMi[self.model.getJointId(self.ours.mechanism.joints[closure.a.body].name)].rotation @ R
+            force = contact.contact_force  # on a, in a's axes
+            result[closure.name] = -np.concatenate([R @ force.angular, R @ force.linear])
+        return result
 
 
 @pytest.mark.parametrize("name", ["four-bar", "five-bar", "3-rrr", "stewart"])
-def test_accelerations_and_loads_equal_pinocchios_by_every_route(name):
+def test_accelerations_equal_pinocchios_by_every_route(name):
     model = massive(name)
     q, v, tau = states(model)
     twin = Twin(model)
@@ -112,12 +96,19 @@ def test_accelerations_and_loads_equal_pinocchios_by_every_route(name):
         np.testing.assert_allclose(model.loop_solution(q, v, tau, route=route).a, a, atol=1e-9 * scale)
     by_network = model.forward_dynamics(q[0], v[0], tau[0], formulation="network")
     np.testing.assert_allclose(by_network, a[0], atol=1e-9 * scale)
-    # what the loops bear: Pinocchio's contact forces act on the tree as ours do
-    loads = model.loop_solution(q, v, tau).multipliers
-    J = model.constraint_jacobian(q)
-    borne = np.einsum("kij,ki->kj", J, loads)
-    needed = model.tree.inverse_dynamics(q, v, a) - tau
-    np.testing.assert_allclose(borne, needed, atol=1e-9 * np.abs(needed).max())
+
+
+@pytest.mark.parametrize("name", ["four-bar", "five-bar", "3-rrr", "stewart", "two-arms"])
+def test_closure_loads_equal_pinocchios_contact_forces(name):
+    """3-D for pins in the plane and for balls, 6-D for the welds of two arms that hold one object."""
+    model = massive(name)
+    q, v, tau = states(model)
+    twin, loads = Twin(model), model.closure_loads(q, v, tau)
+    for k in range(len(q)):
+        twin.accelerations(q[k], v[k], tau[k])
+        size = max(np.abs(load[k]).max() for load in loads.values())
+        for loop, wrench in twin.loads().items():
+            np.testing.assert_allclose(loads[loop][k], wrench, atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("name", ["four-bar", "five-bar", "3-rrr", "stewart"])

@@ -20,6 +20,7 @@ complement of H(ε), and
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,9 @@ class ClosureConstraint(Constraint):
         self.a: BodyFrame = closure.a
         self.b: BodyFrame = closure.b
 
+    @abstractmethod
     def directions(self, R: Array, p: Array, domain: Domain) -> Array:
         """size×6: rows n of n·V = 0 in a's axes."""
-        raise NotImplementedError
 
     def jacobian(self, place: Place) -> Array:
         R, p = place.relative_pose(self.a, self.b)
