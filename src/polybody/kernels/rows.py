@@ -67,7 +67,9 @@ class RowPorts:
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         port = self.first_output + output
         width, starts = self.groups[port]
-        for start in starts:
+        last = len(starts) - 1
+        for k in {min(element // width, last), last}:  # the last group may overlap the one before it
+            start = starts[k]
             if start <= element < start + width:
                 group = self.waiting.setdefault((port, start), {})
                 group[element - start] = value

@@ -33,7 +33,9 @@ class ConstraintKernels:
 
     def jacobian(self, q: Array) -> Array:
         """J(q), (..., rows, nv)."""
-        return self._answer("jacobian", (q,), ((self.rows, self.mechanism.nv),), self.constraints.jacobian)[0]
+        return self.constraints.spread(
+            self._answer("entries", (q,), ((self.entries,),), self.constraints.entries)[0]
+        )
 
     def velocity(self, q: Array, v: Array) -> Array:
         """J v, (..., rows)."""
@@ -45,24 +47,30 @@ class ConstraintKernels:
 
     def jacobian_rate(self, q: Array, v: Array) -> Array:
         """J̇ along v, (..., rows, nv)."""
-        shape = ((self.rows, self.mechanism.nv),)
-        return self._answer("jacobian rate", (q, v), shape, self.constraints.jacobian_rate)[0]
+        shape = ((self.entries,),)
+        return self.constraints.spread(
+            self._answer("entry rates", (q, v), shape, self.constraints.entry_rates)[0]
+        )
 
     def far(self, q: Array) -> tuple[Array, Array]:
         """The far residual and its derivative, for assembly."""
-        shapes = ((self.rows,), (self.rows, self.mechanism.nv))
+        shapes = ((self.rows,), (self.entries,))
         if not self.constraints.compiled:
             def both(q: Array) -> tuple[Array, Array]:
-                return self.constraints.residual(q, far=True), self.constraints.jacobian(q)
+                return self.constraints.residual(q, far=True), self.constraints.entries(q)
 
-            phi, J = self._each((q,), shapes, both)
+            phi, entries = self._each((q,), shapes, both)
         else:
-            phi, J = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
-        return phi, J
+            phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
+        return phi, self.constraints.spread(entries)
 
     @property
     def rows(self) -> int:
         return len(self.constraints)
+
+    @property
+    def entries(self) -> int:
+        return len(self.constraints.filled[0])
 
     def _answer(
         self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Array]
@@ -96,7 +104,9 @@ class ConstraintKernels:
         column, q = graph.variables("q", argument_size(self.mechanism, "q"))
         phi = graph.column(self.constraints.residual(q, domain=graph, far=True))
         J = casadi.jacobian(phi, column) @ tangent_map(self.mechanism, q)
-        return casadi.Function("far", [column], [phi, casadi.densify(casadi.vec(J.T))])
+        places = zip(*(index.tolist() for index in self.constraints.filled), strict=True)
+        entries = casadi.densify(casadi.vertcat(*(J[i, j] for i, j in places)))
+        return casadi.Function("far", [column], [phi, entries])
 
 
 def _untraced(*_: Any, **__: Any) -> Any:

@@ -30,11 +30,11 @@ from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
 from polybody.algebra.spatial import twist_log
 from polybody.analysis.constraints.constraint import Constraint
-from polybody.analysis.constraints.place import Place
+from polybody.analysis.constraints.place import Place, velocities_between
 from polybody.errors import PolybodyError
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinds import plane_axes
-from polybody.mechanism.mechanism import BodyFrame, Closure
+from polybody.mechanism.mechanism import BodyFrame, Closure, Mechanism
 
 #: kind: (angular part, linear part)
 PARTS = {
@@ -63,7 +63,10 @@ class ClosureConstraint(Constraint):
     def directions(self, R: Array, p: Array, domain: Domain) -> Array:
         """size×6: rows n of n·V = 0 in a's axes."""
 
-    def jacobian(self, place: Place) -> Array:
+    def support(self, mechanism: Mechanism) -> list[int]:
+        return velocities_between(mechanism, self.a.body, self.b.body)
+
+    def columns(self, place: Place) -> Array:
         R, p = place.relative_pose(self.a, self.b)
         return self.directions(R, p, place.domain) @ place.relative_jacobian(self.a, self.b)
 

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from polybody.algebra.domains import Array
 from polybody.algebra.jets import JetDomain
 from polybody.analysis.constraints.place import Place
+from polybody.mechanism.mechanism import Mechanism
 
 
 class Constraint(ABC):
@@ -37,8 +38,18 @@ class Constraint(ABC):
         """φ(q)."""
 
     @abstractmethod
+    def support(self, mechanism: Mechanism) -> list[int]:
+        """The velocities that J has columns for, in order; all others are zero wherever the mechanism is."""
+
+    @abstractmethod
+    def columns(self, place: Place) -> Array:
+        """J(q) over its support."""
+
     def jacobian(self, place: Place) -> Array:
         """J(q), size×nv."""
+        J = place.domain.zeros(self.size, place.mechanism.nv)
+        J[:, self.support(place.mechanism)] = self.columns(place)
+        return J
 
     @abstractmethod
     def velocity(self, place: Place) -> Array:

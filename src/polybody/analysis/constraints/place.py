@@ -13,7 +13,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
-from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, point_jacobian, world_maps
+from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, world_maps
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 
@@ -41,10 +41,6 @@ class Place:
     def frame(self, frame: BodyFrame) -> Pose:
         return frame_pose(frame, self.poses, domain=self.domain)
 
-    def jacobian(self, body: int, point: Array) -> Array:
-        """6×nv of the body's point that is at `point`."""
-        return point_jacobian(self.mechanism, body, point, self.columns, domain=self.domain)
-
     def twist(self, body: int, point: Array) -> Array:
         """Twist of the body's point that is at `point`, world axes."""
         if body == GROUND:
@@ -59,10 +55,15 @@ class Place:
         return Ra.T @ Rb, Ra.T @ (pb - pa)
 
     def relative_jacobian(self, a: BodyFrame, b: BodyFrame) -> Array:
-        """6×nv: both bodies' twists at b's origin subtract, for a's axes turn and move with it."""
+        """6×k over the columns `velocities_between`: both bodies' twists at b's origin subtract, in a's axes."""
         (Ra, _), (_, pb) = self.frame(a), self.frame(b)
-        J = self.jacobian(b.body, pb) - self.jacobian(a.body, pb)
-        return np.concatenate([Ra.T @ J[:3], Ra.T @ J[3:]])
+        blocks = []
+        for i, sign in joints_between(self.mechanism, a.body, b.body):
+            w, u = self.columns[i][:3], self.columns[i][3:]
+            moved = np.array([u[:, k] + cross(w[:, k], pb) for k in range(w.shape[1])], dtype=self.domain.dtype).T
+            block = np.concatenate([Ra.T @ w, Ra.T @ moved])
+            blocks.append(block if sign > 0 else -block)
+        return np.concatenate(blocks, axis=1) if blocks else self.domain.zeros(6, 0)
 
     def relative_twist(self, a: BodyFrame, b: BodyFrame) -> Array:
         (Ra, _), (_, pb) = self.frame(a), self.frame(b)
@@ -74,4 +75,17 @@ class Place:
         return self.q[index]
 
 
-__all__ = ["Place"]
+def joints_between(mechanism: Mechanism, a: int, b: int) -> list[tuple[int, int]]:
+    """(joint, ±1) of the joints that move body b against body a: those below b alone, and, reversed, below a alone."""
+    below_a, below_b = (() if body == GROUND else mechanism.supports[body] for body in (a, b))
+    signs = {i: 1 for i in below_b if i not in below_a} | {i: -1 for i in below_a if i not in below_b}
+    return sorted(signs.items())
+
+
+def velocities_between(mechanism: Mechanism, a: int, b: int) -> list[int]:
+    """The velocities of `joints_between`, in order."""
+    slices = [mechanism.joints[i].v for i, _ in joints_between(mechanism, a, b)]
+    return [k for part in slices for k in range(part.start, part.stop)]
+
+
+__all__ = ["Place", "joints_between", "velocities_between"]

@@ -8,6 +8,7 @@ redundant there. So legs are eliminated one by one, and chains from their ends, 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,48 +47,97 @@ def plan_elimination(samples: Array, wanted: Iterable[int] = (), rank: int | Non
     A = np.array(samples, dtype=float)
     _, m, n = A.shape
     scale = np.abs(A).max(axis=(1, 2), keepdims=True) if A.size else np.ones((len(A), 1, 1))
-    A = A / np.where(scale == 0, 1, scale)
-    last = set(wanted)
-    rows, columns = list(range(m)), list(range(n))
+    table = _Table(A / np.where(scale == 0, 1, scale), frozenset(wanted))
     pivots: list[tuple[int, int]] = []
-    while rows and columns and (rank is None or len(pivots) < rank):
-        found = _next(A, rows, columns, last)
+    while rank is None or len(pivots) < rank:
+        found = table.best()
         if found is None:
             break
-        i, j = found
+        table.eliminate(*found)
         pivots.append(found)
-        rows.remove(i)
-        columns.remove(j)
-        for r in rows:
-            factor = A[:, r, j] / A[:, i, j]
-            if np.any(factor):
-                A[:, r] -= factor[:, None] * A[:, i]
-                A[:, r, j] = 0.0
-                A[:, r][np.abs(A[:, r]) < ZERO] = 0.0
-    return Plan(tuple(pivots), tuple(columns), tuple(rows))
+    taken_rows, taken = {i for i, _ in pivots}, {j for _, j in pivots}
+    independent, redundant = (k for k in range(n) if k not in taken), (i for i in range(m) if i not in taken_rows)
+    return Plan(tuple(pivots), tuple(independent), tuple(redundant))
 
 
-def _next(A: Array, rows: list[int], columns: list[int], last: set[int]) -> tuple[int, int] | None:
-    """The pivot that fills in least among the good ones; failing these, the best of all."""
-    part = np.abs(A[np.ix_(range(len(A)), rows, columns)])
-    largest = part.max(axis=2)
-    alive = largest.max(axis=0) > ZERO
-    if not alive.any():
+class _Table:
+    """The rows that are left, by their entries: {column: numbers of all samples}. Only what a pivot touches is redone,
+    so that the plan of a long chain costs in proportion to its length."""
+
+    def __init__(self, A: Array, last: frozenset[int]) -> None:
+        self.last = last
+        self.rows: list[dict[int, Array]] = [
+            {int(j): A[:, i, j] for j in np.flatnonzero(np.abs(A[:, i]).max(axis=0) > ZERO)} for i in range(A.shape[1])
+        ]
+        self.having: dict[int, set[int]] = {}
+        for i, row in enumerate(self.rows):
+            for j in row:
+                self.having.setdefault(j, set()).add(i)
+        self.queue: list[tuple[int, float, float, int, int]] = []
+        self.current: dict[int, tuple[int, float, float, int, int]] = {}
+        self._ask(range(len(self.rows)))
+
+    def best(self) -> tuple[int, int] | None:
+        """The pivot that fills in least among the good ones; failing these, the best of all."""
+        while self.queue:
+            key = heapq.heappop(self.queue)
+            if self.current.get(key[3]) is key:
+                return key[3], key[4]
         return None
-    ratio = np.where(largest[:, :, None] > 0, part / np.where(largest == 0, 1, largest)[:, :, None], 0.0).min(axis=0)
-    filled = part.max(axis=0) > ZERO
-    in_row, in_column = filled.sum(axis=1), filled.sum(axis=0)
-    penalty = np.array([1e6 if c in last else 0.0 for c in columns])
-    best: tuple[float, float, int, int] | None = None
-    for threshold in (GOOD, TOLERABLE, 0.0):
-        for a, b in np.argwhere((ratio > threshold) & alive[:, None]):
-            fill = float((in_row[a] - 1) * (in_column[b] - 1) + penalty[b])
-            key = (fill, -float(ratio[a, b]), int(a), int(b))
-            if best is None or key < best:
-                best = key
-        if best is not None:
-            return rows[best[2]], columns[best[3]]
-    return None
+
+    def eliminate(self, i: int, j: int) -> None:
+        pivot = self.rows[i]
+        self.current.pop(i, None)
+        for c in pivot:
+            self.having[c].discard(i)
+        changed = set().union(*(self.having[c] for c in pivot))
+        for r in self.having.pop(j):
+            self._subtract(self.rows[r], r, pivot, j)
+        self._ask(changed | set().union(*(self.having.get(c, set()) for c in pivot)))
+
+    def _subtract(self, row: dict[int, Array], r: int, pivot: dict[int, Array], j: int) -> None:
+        factor = row.pop(j) / pivot[j]
+        for c, value in pivot.items():
+            if c == j:
+                continue
+            new = row.get(c, 0.0) - factor * value
+            new = np.where(np.abs(new) < ZERO, 0.0, new)
+            if new.any():
+                row[c] = new
+                self.having[c].add(r)
+            elif c in row:
+                del row[c]
+                self.having[c].discard(r)
+
+    def _ask(self, rows: Iterable[int]) -> None:
+        """Each row's own best pivot, put in the queue: (class of its size, fill, −size, row, column)."""
+        for i in rows:
+            key = self._of_row(i)
+            if key is None:
+                self.current.pop(i, None)
+            elif self.current.get(i) != key:
+                self.current[i] = key
+                heapq.heappush(self.queue, key)
+
+    def _of_row(self, i: int) -> tuple[int, float, float, int, int] | None:
+        row = self.rows[i]
+        if not row:
+            return None
+        columns = list(row)
+        part = np.abs(np.array([row[c] for c in columns]))
+        largest = part.max(axis=0)
+        if largest.max() <= ZERO:
+            return None
+        ratio = np.where(largest > 0, part / np.where(largest == 0, 1, largest), 0.0).min(axis=1)
+        width = int((part.max(axis=1) > ZERO).sum())
+        keys = []
+        for c, size in zip(columns, ratio.tolist(), strict=True):
+            if size <= 0:
+                continue
+            level = 0 if size > GOOD else 1 if size > TOLERABLE else 2
+            fill = (width - 1) * (len(self.having[c]) - 1) + (1e6 if c in self.last else 0.0)
+            keys.append((level, float(fill), -size, i, c))
+        return min(keys, default=None)
 
 
 def growth(J: Array, plan: Plan) -> float:

@@ -11,9 +11,9 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.analysis.constraints.constraint import Constraint
-from polybody.analysis.constraints.place import Place
+from polybody.analysis.constraints.place import Place, velocities_between
 from polybody.mechanism.kinds import plane_axes
-from polybody.mechanism.mechanism import BodyFrame
+from polybody.mechanism.mechanism import BodyFrame, Mechanism
 
 
 class RodConstraint(Constraint):
@@ -34,11 +34,14 @@ class RodConstraint(Constraint):
         _, length = self._direction(place)
         return np.array([length - place.domain.const(self.length)], dtype=place.domain.dtype)
 
-    def jacobian(self, place: Place) -> Array:
+    def support(self, mechanism: Mechanism) -> list[int]:
+        return velocities_between(mechanism, self.a.body, self.b.body)
+
+    def columns(self, place: Place) -> Array:
+        # u·(ω_a × d) = 0: the point of a may be taken at b's.
         u, _ = self._direction(place)
-        (_, pa), (_, pb) = place.frame(self.a), place.frame(self.b)
-        J = place.jacobian(self.b.body, pb)[3:] - place.jacobian(self.a.body, pa)[3:]
-        return (u @ J).reshape(1, -1)
+        Ra, _ = place.frame(self.a)
+        return ((Ra.T @ u) @ place.relative_jacobian(self.a, self.b)[3:]).reshape(1, -1)
 
     def velocity(self, place: Place) -> Array:
         u, _ = self._direction(place)
@@ -63,7 +66,10 @@ class GuideConstraint(Constraint):
     def residual(self, place: Place, far: bool = False) -> Array:
         return self._rows(place.domain) @ place.relative_pose(self.a, self.b)[1]
 
-    def jacobian(self, place: Place) -> Array:
+    def support(self, mechanism: Mechanism) -> list[int]:
+        return velocities_between(mechanism, self.a.body, self.b.body)
+
+    def columns(self, place: Place) -> Array:
         return self._rows(place.domain) @ place.relative_jacobian(self.a, self.b)[3:]
 
     def velocity(self, place: Place) -> Array:

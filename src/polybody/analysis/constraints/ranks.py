@@ -47,13 +47,18 @@ def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE, most: int | None
 
 def null_space(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     """Orthonormal columns of the motions that one J (m, n) lets pass."""
-    _, _, Vt, kept = ranked_svd(J, tolerance)
+    _, _, Vt, kept = ranked_svd(_square(J), tolerance)
     return Vt[int(kept.sum()) :].T
+
+
+def _square(J: Array) -> Array:
+    """R of J = Q R where J is tall: of the same singular values and right vectors, without the left ones' cost."""
+    return np.asarray(np.linalg.qr(J, mode="r")) if J.shape[-2] > J.shape[-1] > 0 else J
 
 
 def motion_projector(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     """1 − J⁺J, (..., n, n)."""
-    _, s, Vt, kept = ranked_svd(J, tolerance)
+    _, s, Vt, kept = ranked_svd(_square(J), tolerance)
     Y = Vt[..., : s.shape[-1], :] * kept[..., :, None]
     return np.eye(J.shape[-1]) - np.swapaxes(Y, -1, -2) @ Y
 

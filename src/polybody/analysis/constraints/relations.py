@@ -33,11 +33,11 @@ class CouplingConstraint(Constraint):
         gap = q[self.follower.q.start] - q[self.leader.q.start] * c(self.ratio) - c(self.offset)
         return np.array([gap], dtype=place.domain.dtype)
 
-    def jacobian(self, place: Place) -> Array:
-        J = place.domain.zeros(1, place.mechanism.nv)
-        J[0, self.follower.v.start] = place.domain.const(1)
-        J[0, self.leader.v.start] = place.domain.const(-self.ratio)
-        return J
+    def support(self, mechanism: Mechanism) -> list[int]:
+        return [self.follower.v.start, self.leader.v.start]
+
+    def columns(self, place: Place) -> Array:
+        return place.domain.array([[1.0, -self.ratio]])
 
     def velocity(self, place: Place) -> Array:
         assert place.v is not None
@@ -73,14 +73,17 @@ class RelationConstraint(Constraint):
         value = jets.array([self._value(moving, jets)])
         return jets.rates(value)[0]
 
-    def jacobian(self, place: Place) -> Array:
-        domain, n = place.domain, place.mechanism.nv
-        J = domain.zeros(1, n)
-        for joint in self.joints:
-            for k in range(joint.nv):
-                unit = domain.zeros(n)
-                unit[joint.v.start + k] = domain.const(1)
-                J[0, joint.v.start + k] = self._along(place.q, unit, domain)
+    def support(self, mechanism: Mechanism) -> list[int]:
+        return [k for joint in self.joints for k in range(joint.v.start, joint.v.stop)]
+
+    def columns(self, place: Place) -> Array:
+        domain = place.domain
+        support = self.support(place.mechanism)
+        J = domain.zeros(1, len(support))
+        for column, k in enumerate(support):
+            unit = domain.zeros(place.mechanism.nv)
+            unit[k] = domain.const(1)
+            J[0, column] = self._along(place.q, unit, domain)
         return J
 
     def velocity(self, place: Place) -> Array:

@@ -65,6 +65,29 @@ class Constraints:
         blocks = [e.jacobian(place) for e in self.elements]
         return np.concatenate(blocks) if blocks else domain.zeros(0, self.mechanism.nv)
 
+    @cached_property
+    def filled(self) -> tuple[Array, Array]:
+        """(rows, columns) of the entries of J that are not zero everywhere, in the order of `entries`."""
+        rows, columns = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+        for e in self.elements:
+            part, support = self.slices[e.name], e.support(self.mechanism)
+            rows.append(np.repeat(np.arange(part.start, part.stop), len(support)))
+            columns.append(np.tile(np.array(support, dtype=int), e.size))
+        return np.concatenate(rows), np.concatenate(columns)
+
+    def entries(self, q: Array, *, domain: Domain = FLOAT) -> Array:
+        """J(q) at its `filled` places: what compiled code writes, for J of a long chain is nearly empty."""
+        return self._filled_of(Place(self.mechanism, q, domain=domain), domain)
+
+    def _filled_of(self, place: Place, domain: Domain) -> Array:
+        return self._stacked([e.columns(place).ravel() for e in self.elements], domain)
+
+    def spread(self, entries: Array) -> Array:
+        """J (..., rows, nv) from its entries."""
+        J = np.zeros((*entries.shape[:-1], len(self), self.mechanism.nv))
+        J[..., self.filled[0], self.filled[1]] = entries
+        return J
+
     def velocity(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
         """J v."""
         place = Place(self.mechanism, q, v, domain=domain)
@@ -78,13 +101,11 @@ class Constraints:
         along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
         return self._stacked([e.bias(place, along) for e in self.elements], domain)
 
-    def jacobian_rate(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
-        """J̇ along v, rows×nv."""
+    def entry_rates(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """J̇ along v at the `filled` places."""
         jets = JetDomain(domain)
         moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
-        along = Place(self.mechanism, moving, domain=jets)
-        blocks = [e.jacobian(along) for e in self.elements]
-        return jets.rates(np.concatenate(blocks)) if blocks else domain.zeros(0, self.mechanism.nv)
+        return jets.rates(self._filled_of(Place(self.mechanism, moving, domain=jets), jets))
 
     def closure_wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> Array:
         """(loops, 6): the wrench of each loop's cut joint on body b, at b's origin, world axes."""
