@@ -51,7 +51,8 @@ def motor_inputs(model: Answering, q: Array, v: Array, a: Array, jerk: Array | N
     rate: Any = 0.0
     if jerk is not None:
         dq, dv, da = model.inverse_dynamics_derivatives(q, v, a)
-        tau_dot = _times(dq, v) + _times(dv, a) + _times(da, jerk)
+        u = list(model.independent_columns)  # with loops, the coordinates that the others follow
+        tau_dot = _times(dq, v[..., u]) + _times(dv, a[..., u]) + _times(da, jerk[..., u])
         rate = np.linalg.solve(T, tau_dot[..., motors.driven, None])[..., 0]
     voltages = motors.inductance * rate + motors.resistance * currents + v @ motors.voltages.T
     unmet = tau.copy()

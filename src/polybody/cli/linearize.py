@@ -27,9 +27,13 @@ def linearize(
     torque: Annotated[str, typer.Option(help="Joint forces, as --at; default those that give no acceleration.")] = "",
     inputs: Annotated[str, typer.Option(help="'torque' or 'voltage' (of the model's motors).")] = "torque",
     output: Annotated[list[str] | None, typer.Option(help="A frame to measure; default: every state.")] = None,
+    independent: Annotated[str, typer.Option(help="With loops: the coordinates 'joint,…' that the others follow.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Print A, B, C, D and the poles of the model linearised about a state. Angles may be written 90deg."""
+    """Print A, B, C, D and the poles of the model linearised about a state. Angles may be written 90deg.
+
+    With loops, joints given as joint=value are held and the others follow; all of q must close the loops by itself.
+    """
     import numpy as np
 
     from polybody.model.load import load
@@ -37,8 +41,14 @@ def linearize(
     loaded = load(model)
     q = loaded.neutral() if at == "neutral" else numbers("--at", at, loaded, "q")
     v = numbers("--velocity", velocity, loaded, "v") if velocity else np.zeros(loaded.nv)
+    if loaded.mechanism.constrained:
+        if at == "neutral" or "=" in at:
+            q = loaded.close(q, hold=named(at))
+        if "=" in velocity:
+            v = loaded.close_velocity(q, v, hold=named(velocity))
     tau = numbers("--torque", torque, loaded, "v") if torque else None
-    system = loaded.linearize(q, v, tau, inputs=inputs, outputs=output or None)
+    chosen = [part.strip() for part in independent.split(",")] if independent else None
+    system = loaded.linearize(q, v, tau, inputs=inputs, outputs=output or None, independent=chosen)
     poles = system.poles()
     answer = {
         "states": system.states,
@@ -48,6 +58,11 @@ def linearize(
         "poles": [[pole.real, pole.imag] for pole in np.sort_complex(poles)],
     }
     emit(answer, as_json, lambda console: draw(console, answer))
+
+
+def named(text: str) -> list[str]:
+    """The joints of 'joint=value,…'."""
+    return [part.partition("=")[0].strip() for part in text.split(",") if "=" in part]
 
 
 def numbers(option: str, text: str, model: Model, which: str) -> Any:

@@ -64,6 +64,33 @@ class ConstraintKernels:
             phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
         return phi, self.constraints.spread(entries)
 
+    def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
+        """The change of γ, (..., rows), with q moving along d and v along w."""
+        arguments = (q, v, d, w)
+        text, shapes = self.constraints.bias_change, ((self.rows,),)
+        if not self.constraints.compiled:
+            return self._each(arguments, shapes, lambda *s: (text(*s),))[0]
+        names = ("q", "v", ("d", self.mechanism.nv), ("w", self.mechanism.nv))
+        return self._kernel("bias change", names, shapes, text, None)(*arguments)
+
+    def jacobian_seconds(self, q: Array, X: Array, Y: Array) -> Array:
+        """d²J along each pair of columns of X and Y (..., nv, k): (..., k, rows, nv)."""
+        arguments = (q[..., None, :], np.swapaxes(X, -1, -2), np.swapaxes(Y, -1, -2))
+        n, text = self.mechanism.nv, self.constraints.jacobian_second
+        shapes = ((self.rows, n),)
+        if not self.constraints.compiled:
+            return self._each(arguments, shapes, lambda *s: (text(*s),))[0]
+        return self._kernel("jacobian second", ("q", ("x", n), ("y", n)), shapes, text, None)(*arguments)
+
+    def jacobian_changes(self, q: Array, G: Array) -> Array:
+        """dJ along each column of G (..., nv, m): (..., m, rows, nv)."""
+        return self.jacobian_rate(q[..., None, :], np.swapaxes(G, -1, -2))
+
+    def bias_changes(self, q: Array, v: Array, D: Array, W: Array) -> Array:
+        """The change of γ along each pair of columns of D and W (..., nv, m): (..., rows, m)."""
+        D, W = np.swapaxes(D, -1, -2), np.swapaxes(W, -1, -2)
+        return np.swapaxes(self.bias_change(q[..., None, :], v[..., None, :], D, W), -1, -2)
+
     @property
     def rows(self) -> int:
         return len(self.constraints)
@@ -89,7 +116,7 @@ class ConstraintKernels:
                 result[index] = value
         return results
 
-    def _kernel(self, name: str, arguments: tuple[str, ...], shapes: Any, text: Any, function: Any) -> Kernel:
+    def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, function: Any) -> Kernel:
         if name not in self._kernels:
             outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
             self._kernels[name] = compiled(

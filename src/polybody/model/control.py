@@ -95,7 +95,6 @@ class ControlAnswers(DynamicAnswers):
 
     def dynamic_arrays(self, q: Any) -> tuple[Array, Array]:
         """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., nv, nv) and (..., nv, nv, nv); P*[i] belongs to tau_i."""
-        self.refuse_loops("dynamic_arrays")
         (q,) = self._states(("q", q))
         n, lead = self.mechanism.nv, q.shape[:-1]
         shapes = (("I", (n, n)), ("P", (n, n, n)))
@@ -116,7 +115,6 @@ class ControlAnswers(DynamicAnswers):
         "voltage": one for each motor, then torques of active coordinates without a motor. `outputs` names frames whose
         displacement [rotation; translation] in world axes is measured; None measures every state.
         """
-        self.refuse_loops("linearize")
         q, v = self._states(("q", q), ("v", v))
         tau = None if tau is None else state_array("tau", tau, v.shape[-1])
         return linearization.linearize(self, q, v, tau, inputs=inputs, outputs=outputs)

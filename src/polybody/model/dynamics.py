@@ -157,7 +157,6 @@ class DynamicAnswers(KinematicAnswers):
         self, q: Any, v: Any, a: Any, *, wrenches: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
         """(dtau_dq, dtau_dv, dtau_da), each (..., nv, nv), q in tangent space; wrenches constant in world axes."""
-        self.refuse_loops("inverse_dynamics_derivatives")
         arrays = self._states(("q", q), ("v", v), ("a", a))
         wrenches = None if wrenches is None else self._by_frame(wrenches)
         if not wrenches and self.is_rolled:
@@ -184,7 +183,6 @@ class DynamicAnswers(KinematicAnswers):
 
     def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
         """(da_dq, da_dv, da_dtau), each (..., nv, nv), q in tangent space."""
-        self.refuse_loops("forward_dynamics_derivatives")
         self._refuse_singular()
         arrays = self._states(("q", q), ("v", v), ("tau", tau))
         if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:

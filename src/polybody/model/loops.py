@@ -9,7 +9,6 @@ Accelerations and joint forces have the tree's nv numbers, whether joints are in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +16,10 @@ import numpy as np
 
 from polybody.analysis.answering import actuated, velocity_names
 from polybody.analysis.constraints.actuation import actuator_loads, internal_load_basis
-from polybody.analysis.constraints.minimal import Transfer, second_order, solve_minimal, transfer_to
+from polybody.analysis.constraints.minimal import Transfer, solve_minimal, transfer_to
 from polybody.analysis.constraints.multipliers import Solved, solve_multipliers
 from polybody.analysis.constraints.points import GuideConstraint, RodConstraint
 from polybody.analysis.constraints.system import Place
-from polybody.analysis.coordinates.arrays import combine, sandwich
 from polybody.analysis.coordinates.conditioning import direction_text
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
@@ -33,18 +31,6 @@ from polybody.model.loop_kernels import LoopKernels, doubtful
 
 Array = np.ndarray
 ROUTES = ("multipliers", "minimal", "network")
-
-
-@dataclass(frozen=True, eq=False)
-class ReducedDynamics:
-    """I* ü + u̇ᵀP*u̇ − load = Gᵀtau at one configuration; v = G u̇, a = G ü + u̇ᵀHu̇."""
-
-    names: tuple[str, ...]
-    G: Array  # (nv, m)
-    H: Array  # (nv, m, m)
-    I: Array  # (m, m), the paper's name
-    P: Array  # (m, m, m)
-    load: Array  # (m,): −gravity + springs at rest
 
 
 class LoopDynamics(DynamicAnswers, AssemblyAnswers):
@@ -265,24 +251,6 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         self.require_closed(q, v)
         return _back(self._motion(q, independent).G, self.tree.passive_forces(q, v))
 
-    def reduced_dynamics(self, q: Any, independent: Sequence[str] | None = None) -> ReducedDynamics:
-        """Freeman's model of one closed configuration in independent coordinates: G, H of all joints, I*, P*, load."""
-        (q,) = self._states(("q", q))
-        if q.ndim != 1:
-            raise InputError(f"reduced_dynamics takes one configuration, got shape {q.shape}")
-        transfer = self._motion(q, independent)
-        J = self.constraint_kernels.jacobian(q)
-        H = second_order(transfer, J, lambda v: self.constraint_kernels.bias(q, v))
-        I_tree, P_tree = self.tree.dynamic_arrays(q)
-        G, back = transfer.G, transfer.G.T
-        rest = np.zeros(self.nv)
-        load = self.tree.passive_forces(q, rest) - self.tree.gravity_forces(q)
-        names = velocity_names(self.mechanism)
-        return ReducedDynamics(
-            tuple(names[k] for k in transfer.independent), G, H, back @ I_tree @ G,
-            combine(back, sandwich(G, P_tree)) + combine(back @ I_tree, H), back @ load,
-        )
-
     # Inside.
 
     @cached_property
@@ -427,4 +395,4 @@ def _refuse_choice(independent: Sequence[str] | None) -> None:
         raise InputError("independent coordinates are chosen in models with loops or couplings; this one has neither")
 
 
-__all__ = ["LoopDynamics", "ReducedDynamics"]
+__all__ = ["LoopDynamics"]

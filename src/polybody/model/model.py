@@ -9,7 +9,10 @@ from __future__ import annotations
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.control import ControlAnswers
 from polybody.model.free_floating import FreeFloatingAnswers
+from polybody.model.loop_arrays import LoopArrays
+from polybody.model.loop_derivatives import LoopDerivatives
 from polybody.model.loop_motion import LoopMotion
+from polybody.model.loop_operators import LoopOperators
 from polybody.model.operators import OperatorAnswers
 from polybody.model.reactions import ReactionAnswers
 from polybody.model.shape import ShapeAnswers
@@ -17,6 +20,9 @@ from polybody.model.symbolic import SymbolicAnswers
 
 
 class Model(
+    LoopArrays,
+    LoopDerivatives,
+    LoopOperators,
     LoopMotion,
     ReactionAnswers,
     ControlAnswers,

@@ -155,7 +155,6 @@ class OperatorAnswers(DynamicAnswers):
         `frames` are the end effectors (default: the outermost links), `active` the driven columns (default: the
         model's own). tau (default 0) enters T_a, T_p and T_hat only.
         """
-        self.refuse_loops("operators")
         q, v, tau = self._states(("q", q), ("v", v), ("tau", np.zeros(self.mechanism.nv) if tau is None else tau))
         tips = None if frames is None else tuple(self.frame(name) for name in frames)
         return Operators(self, q, v, tau, formulation.split(self.mechanism, self.active_mask(active), tips))
@@ -169,7 +168,6 @@ class OperatorAnswers(DynamicAnswers):
         likewise with the passive columns. The result holds all columns: the active forces that the motion takes, and
         the passive accelerations that follow. `active` chooses other columns than the model's own.
         """
-        self.refuse_loops("hybrid_dynamics")
         mask = self.active_mask(active)
         q, v = self._states(("q", q), ("v", v))
         a = self._scattered("a", a, mask)

@@ -5,7 +5,7 @@ u are some of the velocities φ, as many as the mechanism is mobile, d the other
     φ̇ = G u̇,        [G_u^φ]: rows u the identity, rows d −J_d⁺ J_u                                (4-19), (4-33)
     φ̈ = G ü + β,    β: rows u zero, rows d −J_d⁺ γ;     β = u̇ᵀ[H_uu^φ]u̇                           (4-20), (4-34)
 
-γ is quadratic in the velocities, so H follows from γ along pairs of columns of G (polarisation). Dynamics:
+H comes from derivatives of J along columns of G (`variations`, `coefficients`). Dynamics:
 
     I*_uu = Gᵀ I* G,    P*_uuu = Gᵀ•(Gᵀ P* G) + (Gᵀ I*)•H,    T_u = Gᵀ T_φ                         (4-26)-(4-32)
 
@@ -15,7 +15,7 @@ are independent, and for redundant ones the inverse on what they agree on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,21 +58,6 @@ def transfer_to(J: Array, gamma: Array, independent: Sequence[int], tolerance: f
     return Transfer(tuple(u), tuple(d), G, beta, condition)
 
 
-def second_order(transfer: Transfer, J: Array, gamma_of: Callable[[Array], Array]) -> Array:
-    """[H_uu^φ], (nv, m, m), at one state; `gamma_of(v)` is γ along the velocities v."""
-    G, m = transfer.G, transfer.G.shape[-1]
-    n, d = G.shape[0], list(transfer.dependent)
-    inverse = pseudo_inverse(J[:, d])
-    H = np.zeros((n, m, m))
-    alone = [gamma_of(G[:, k]) for k in range(m)]
-    for i in range(m):
-        H[d, i, i] = -(inverse @ alone[i])
-        for j in range(i):
-            pair = (gamma_of(G[:, i] + G[:, j]) - alone[i] - alone[j]) / 2
-            H[d, i, j] = H[d, j, i] = -(inverse @ pair)
-    return H
-
-
 def solve_minimal(M: Array, transfer: Transfer, force: Array) -> Array:
     """a: ü from I*_uu ü = Gᵀ(f − I*β), then φ̈ = G ü + β."""
     G = transfer.G
@@ -82,4 +67,4 @@ def solve_minimal(M: Array, transfer: Transfer, force: Array) -> Array:
     return (G @ u_ddot)[..., 0] + transfer.beta
 
 
-__all__ = ["Transfer", "second_order", "solve_minimal", "transfer_to"]
+__all__ = ["Transfer", "solve_minimal", "transfer_to"]
