@@ -27,7 +27,7 @@ def linearize(
     torque: Annotated[str, typer.Option(help="Joint forces, as --at; default those that give no acceleration.")] = "",
     inputs: Annotated[str, typer.Option(help="'torque' or 'voltage' (of the model's motors).")] = "torque",
     output: Annotated[list[str] | None, typer.Option(help="A frame to measure; default: every state.")] = None,
-    independent: Annotated[str, typer.Option(help="With loops: the coordinates 'joint,…' that the others follow.")] = "",
+    independent: Annotated[str, typer.Option(help="With loops: coordinates 'joint,…' that the others follow.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Print A, B, C, D and the poles of the model linearised about a state. Angles may be written 90deg.

@@ -166,11 +166,6 @@ class AssemblyAnswers(ShapeAnswers):
         names = velocity_names(self.mechanism)
         return [names[k] for k in self._independent]
 
-    @property
-    def independent_columns(self) -> tuple[int, ...]:
-        """Indices in v of the independent coordinates; all of them where there are no loops."""
-        return self._independent
-
     def velocity_indices(self, names: Sequence[str]) -> tuple[int, ...]:
         """Indices of velocities by name: "joint", or "joint_k" of a joint with several."""
         table = {name: k for k, name in enumerate(velocity_names(self.mechanism))}

@@ -34,6 +34,11 @@ FUSED_DERIVATIVES_UP_TO = 16
 class DynamicAnswers(KinematicAnswers):
     """Inverse and forward dynamics, their terms and their derivatives."""
 
+    @property
+    def independent_columns(self) -> tuple[int, ...]:
+        """Indices in v of the independent coordinates: all of them where there are no loops."""
+        return tuple(range(self.mechanism.nv))
+
     def inverse_dynamics(
         self,
         q: Any,

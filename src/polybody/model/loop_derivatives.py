@@ -1,8 +1,8 @@
 """Derivatives and linearisation of models with loops, along closed states.
 
 Neighbouring states are those that the loops let pass: displacements and velocities of independent coordinates u change,
-the other joints follow, and v = G u̇ stays consistent. So derivatives have nv rows (all joints) and m columns (`independent`
-coordinates); models without loops have m = nv. The theory is in `analysis.constraints.variations`.
+the other joints follow, and v = G u̇ stays consistent. So derivatives have nv rows (all joints) and m columns (the
+independent coordinates); models without loops have m = nv. The theory is in `analysis.constraints.variations`.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class LoopDerivatives(LoopDynamics, ControlAnswers):
 
     def _require_held(self, GA: Array, follow: Following) -> None:
         """Every independent motion must move an actuator, or no derivative of their forces exists."""
-        U, s, Vt = np.linalg.svd(GA)
+        _, s, Vt = np.linalg.svd(GA)
         least = s[..., -1] if s.shape[-1] == GA.shape[-1] else np.zeros(s.shape[:-1])
         bad = ~(least > 1e-9 * s[..., 0]) if s.shape[-1] else np.ones(GA.shape[:-2], dtype=bool)
         for index in np.argwhere(bad)[:1] if np.any(bad) else ():

@@ -1,12 +1,12 @@
 """Active and passive columns of models with loops: given motions here, given forces there.
 
-Columns A follow given accelerations, the others given forces. The motion is that of the mechanism with rows a_A added to
-its constraints,
+Columns A follow given accelerations, the others given forces. The motion is that of the mechanism with rows a_A added
+to its constraints,
 
     [J; S_A] a = [−γ; a_A],     M a = f + Jᵀλ + S_Aᵀτ_A
 
-solved rank-revealing; then τ_A are the least forces of those columns that make it (Z_Aᵀτ_A = Zᵀ(ID − tau), as in inverse
-dynamics).
+solved rank-revealing; then τ_A are the least forces of those columns that make it, Z_Aᵀτ_A = Zᵀ(ID − tau), as in
+inverse dynamics.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LoopOperators(LoopDynamics, OperatorAnswers):
         """The spatial operators and the coefficients of the unified model at (q, v), by the paper's names.
 
         `frames` are the end effectors (default: the outermost links), `active` the driven columns (default: the
-        model's own). tau (default 0) enters T_a, T_p and T_hat only. They are those of a tree: models with loops refuse.
+        model's own). tau (default 0) enters T_a, T_p and T_hat only. Models with loops refuse: these are a tree's.
         """
         if self.mechanism.constrained:
             raise PolybodyError(

@@ -41,6 +41,11 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         """The model of the tree alone, as if every loop were cut and every coupling loosened."""
         return type(self)(_cut(self.mechanism))  # type: ignore[call-arg]
 
+    @property
+    def independent_columns(self) -> tuple[int, ...]:
+        """Indices in v of the independent coordinates: all of them where there are no loops."""
+        return self._independent
+
     def loop_solution(
         self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, route: str = "multipliers",
         formulation: str | None = None,

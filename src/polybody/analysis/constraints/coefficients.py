@@ -5,7 +5,7 @@ L_k is the derivative along u_k, T_k = L_k J, E as in `variations`. From L_m (J 
     H_mn  = L_m G_n  = E T_m G_n
     D_lmn = L_l H_mn = E (T_l H_mn + (L_l T_m) G_n + T_m H_ln),    L_l T_m = d²J[G_l, G_m] + dJ[H_lm]
 
-with d²J[x, y] the derivative along x of the one along y. A parameter p with coefficients G^p, H^p, D^p over the joints has
+with d²J[x, y] the derivative along x of the one along y. A parameter p with G^p, H^p, D^p over the joints has
 
     G_n = G^p G_n,    H_mn = H^p[G_m, G_n] + G^p H_mn                                                   (4-9), (4-14)
     D_lmn = D^p[G_l, G_m, G_n] + H^p[H_lm, G_n] + H^p[G_m, H_ln] + H^p[G_l, H_mn] + G^p D_lmn

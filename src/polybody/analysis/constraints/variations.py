@@ -1,16 +1,16 @@
 """Small changes of a closed motion: derivatives along the constraints, in independent coordinates.
 
 A neighbouring state is reached by the displacement δu and the change δu̇ of independent coordinates; the others follow.
-With T_k = dJ/du_k, the derivative of J along the k-th column of G in tangent space, E the nv×rows matrix whose rows u are
-zero and rows d −J_d⁺, and G = [1; E J_u]:
+With T_k = dJ/du_k, the derivative of J along the k-th column of G in tangent space, E the nv×rows matrix whose rows u
+are zero and rows d −J_d⁺, and G = [1; E J_u]:
 
     δφ = G δu
     δv = G δu̇ + V δu                     V_k    = E T_k v                          since J v = 0 stays
     δa = G δü + W_q δu + W_v δu̇          W_q,k  = E (T_k a + dγ[G_k, V_k])         since J a + γ = 0 stays
                                          W_v,k  = E dγ[0, G_k] = E (T_k v + Σ_l u̇_l T_l G_k)
 
-dγ[d, w] is the change of γ with φ along d and v along w. In the same words the second-order influence coefficients of all
-joints are H[:, k, n] = dG_n/du_k = E T_k G_n. The motion ID(q, v, a) = tau + Jᵀλ changes by
+dγ[d, w] is the change of γ with φ along d and v along w. In the same words the second-order influence coefficients of
+all joints are H[:, k, n] = dG_n/du_k = E T_k G_n. The motion ID(q, v, a) = tau + Jᵀλ changes by
 
     ∂ID/∂φ δφ + ∂ID/∂v δv + M δa = δtau + Σ T_kᵀλ δu_k + Jᵀδλ
 
