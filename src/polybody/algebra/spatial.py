@@ -78,11 +78,25 @@ def twist_log(rotation: Array, position: Array) -> Array:
 def body_inertia(mass: Any, com: Array, inertia: Array, *, domain: Domain = FLOAT) -> Array:
     """The 6×6 spatial inertia about the frame's origin of a body with `inertia` about its mass centre `com`."""
     c = skew(com, domain=domain)
+    return origin_inertia(mass, com * mass, inertia - mass * (c @ c), domain=domain)
+
+
+def origin_inertia(mass: Any, moment: Array, inertia: Array, *, domain: Domain = FLOAT) -> Array:
+    """The 6×6 spatial inertia from the first moment m c and the inertia about the frame's origin."""
+    h = skew(moment, domain=domain)
     result = domain.zeros(6, 6)
-    result[:3, :3] = inertia - mass * (c @ c)
-    result[:3, 3:] = mass * c
-    result[3:, :3] = -(mass * c)
+    result[:3, :3], result[:3, 3:], result[3:, :3] = inertia, h, -h
     result[3:, 3:] = mass * domain.eye(3)
+    return result
+
+
+def symmetric_product(R: Array, A: Array) -> Array:
+    """R A Rᵀ for symmetric A, with the lower triangle mirrored instead of computed."""
+    half = R @ A
+    result = np.empty((len(R), len(R)), dtype=half.dtype)
+    for i in range(len(R)):
+        for j in range(i, len(R)):
+            result[i, j] = result[j, i] = half[i] @ R[j]
     return result
 
 
@@ -105,7 +119,9 @@ __all__ = [
     "bracket_matrix",
     "inverse_pose",
     "joined_inertia",
+    "origin_inertia",
     "pose",
+    "symmetric_product",
     "twist_exp",
     "twist_log",
 ]

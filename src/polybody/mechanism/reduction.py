@@ -10,11 +10,13 @@ First the frames of bodies that turn or slide about an oblique axis are turned s
 body i then has no mass, no moment along the axis, and one principal entry less: fewer operations, the same M, C v + g
 and tau to the last digits. The sets moved to the ground vanish. Besides, the origin of a turning body may be any point
 of its axis; it is slid so that the joint's position loses a component along a coordinate axis. The result stands for
-the same q and v, but not for the same frames, reactions, momentum or point springs.
+the same q and v, but not for the same reactions, momentum or point springs; `reduced_frames` tells where frames fixed to
+bodies are in it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +25,7 @@ from polybody.algebra.rotations import skew
 from polybody.mechanism.joints import MapJoint
 from polybody.mechanism.kinds import plane_axes
 from polybody.mechanism.maps import JointMap
-from polybody.mechanism.mechanism import GROUND, Inertial, Mechanism, TreeJoint, tidy_rotation
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Inertial, Mechanism, TreeJoint, tidy_rotation
 
 Array = np.ndarray
 
@@ -42,6 +44,20 @@ def reduced(mechanism: Mechanism) -> Mechanism:
         if joint.parent != GROUND and moved is not None:
             sets[joint.parent] = _sum(sets[joint.parent], _carried(moved, joint.rotation, joint.position))
     return replace(mechanism, joints=tuple(shifted), inertials=tuple(sets))
+
+
+def reduced_frames(mechanism: Mechanism, frames: Iterable[BodyFrame]) -> tuple[BodyFrame, ...]:
+    """Frames fixed to bodies of the mechanism, where they are in the bodies of `reduced(mechanism)`."""
+    aligned, turns = _aligned_axes(mechanism)
+    _, offsets = _slid_origins(aligned)
+
+    def moved(frame: BodyFrame) -> BodyFrame:
+        if frame.body == GROUND:
+            return frame
+        turn, offset = turns[frame.body].T, offsets[frame.body]
+        return replace(frame, rotation=turn @ frame.rotation, position=turn @ frame.position - offset)
+
+    return tuple(moved(frame) for frame in frames)
 
 
 def _about(mass: float, com: Array, inertia: Array) -> Inertial:
@@ -142,4 +158,4 @@ def _split(joint: TreeJoint, own: Inertial) -> tuple[Inertial, Inertial | None]:
     return Inertial(0.0, moment, inertia), Inertial(own.mass, own.moment[k] * e, around)
 
 
-__all__ = ["reduced"]
+__all__ = ["reduced", "reduced_frames"]

@@ -6,6 +6,7 @@ Loads f_e act on the object, in the axes of each end effector, at its origin.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,12 @@ class Grasp:
         self.model, self.held = model, held
         places = tips_key(tuple(frame for grip in held.grips for frame in (grip.tip, grip.hold)))
         self._key = f"{held.object} {places}"
+
+    @cached_property
+    def lean(self) -> Holding:
+        """The grasp that kernels without wrenches are traced from."""
+        lean = self.model.lean_mechanism
+        return self.held if lean is self.model.mechanism else cooperation.lean_holding(self.held, lean)
 
     @property
     def object(self) -> str:
@@ -352,7 +359,8 @@ class Grasp:
     def _kernel_forward(self, loaded: bool) -> Any:
         def text(_: Mechanism, q: Array, v: Array, tau: Array, *more: Array, domain: Domain) -> Any:
             wrenches = more[0].reshape(-1, 6) if more else None
-            a, f_e, apart = cooperation.closed_forward_dynamics(held, q, v, tau, wrenches, domain=domain)
+            traced = self.lean if wrenches is None else held
+            a, f_e, apart = cooperation.closed_forward_dynamics(traced, q, v, tau, wrenches, domain=domain)
             return a, f_e, apart, cooperation.object_acceleration(held, q, v, a, domain=domain)
 
         held = self.held

@@ -3,7 +3,7 @@
 from polybody.analysis.cooperation.capture import captured
 from polybody.analysis.cooperation.closed import closed_forward_dynamics, object_acceleration
 from polybody.analysis.cooperation.consistency import closed_configuration, misalignment, openings
-from polybody.analysis.cooperation.grips import Grip, Holding, closure_matrix, plan_holding
+from polybody.analysis.cooperation.grips import Grip, Holding, closure_matrix, lean_holding, plan_holding
 from polybody.analysis.cooperation.loads import equal_shares, internal_basis, internal_names, internal_part
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "internal_basis",
     "internal_names",
     "internal_part",
+    "lean_holding",
     "misalignment",
     "object_acceleration",
     "openings",

@@ -17,7 +17,9 @@ Passing joint i inwards (D = ΦᵀPΦ + A, G = PΦD⁻¹, l = ΦᵀL, e = ΦᵀE
     S⁺ = S + eᵀD⁻¹e       c⁺ = c + Eᵀζ + eᵀD⁻¹ε    W⁺ = W + eᵀD⁻¹l
     Q⁺ = Q − lᵀD⁻¹l       u⁺ = u + Lᵀζ + lᵀD⁻¹ε
 
-S is H of that arm on a held base. Where an arm's own joints end its load goes, y = S⁻¹(EᵀV̇ + c − Wν):
+(W_j = 1 at first: rows are taken where each arm carries the object's own frame, see `grips`.) Where Φ is a coordinate
+direction without armature, ΦᵀP⁺, ΦᵀL⁺ and ΦᵀE⁺ vanish; they are set to zero rather than computed. S is H of that arm on
+a held base. Where an arm's own joints end its load goes, y = S⁻¹(EᵀV̇ + c − Wν):
 
     P += E S⁻¹Eᵀ    z += E S⁻¹c    L −= E S⁻¹W    Q += WᵀS⁻¹W    u −= WᵀS⁻¹c
 
@@ -33,7 +35,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.analysis.cooperation.dense import dense_forward_dynamics
-from polybody.analysis.cooperation.grips import Holding, hold_matrix
+from polybody.analysis.cooperation.grips import Holding
 from polybody.formulations.operators.hybrid import check_inertia
 from polybody.formulations.operators.named import frame_crossing
 from polybody.formulations.operators.sweeps import State, state
@@ -78,8 +80,53 @@ class Release:
 
 
 def _inverse(A: Array, domain: Domain) -> Array:
-    n = A.shape[0]
-    return np.array([[domain.const(1) / A[0, 0]]], dtype=A.dtype) if n == 1 else domain.solve(A, domain.eye(n))
+    """A⁻¹ of a symmetric positive definite A = L D Lᵀ: L⁻ᵀ D⁻¹ L⁻¹, above the diagonal only."""
+    if domain is FLOAT:
+        values = np.linalg.eigvalsh(A)
+        if not values[0] > 1e-14 * values[-1]:
+            raise np.linalg.LinAlgError("singular")
+        return np.linalg.inv(A)
+    n, one = A.shape[0], domain.const(1)
+    rest, below, D = A.copy(), domain.eye(n), []
+    for k in range(n):
+        D.append(one / rest[k, k])
+        factors = [rest[i, k] * D[k] for i in range(k + 1, n)]
+        for i, factor in enumerate(factors, k + 1):
+            for j in range(i, n):
+                rest[j, i] = rest[j, i] - rest[j, k] * factor
+            below[i, : k + 1] = below[i, : k + 1] - factor * below[k, : k + 1]
+    result = np.empty_like(A)
+    for i in range(n):
+        for j in range(i, n):
+            result[i, j] = result[j, i] = sum((below[k, i] * D[k] * below[k, j] for k in range(j, n)), domain.const(0))
+    return result
+
+
+def _plus(A: Array, X: Array, Y: Array) -> Array:
+    """A + X Yᵀ where the sum is symmetric: above the diagonal only."""
+    result = np.empty_like(A)
+    for i in range(len(A)):
+        for j in range(i, len(A)):
+            result[i, j] = result[j, i] = A[i, j] + X[i] @ Y[j]
+    return result
+
+
+def _annihilated(Phi: Array, armature: Array, domain: Domain) -> list[int]:
+    """The coordinate directions in which a joint without armature moves freely."""
+    if armature.any():
+        return []
+    filled = [[i for i in range(6) if not domain.is_zero(column[i])] for column in Phi.T]
+    return [rows[0] for rows in filled if len(rows) == 1]
+
+
+def _cleared(A: Array, rows: list[int], domain: Domain, both: bool = False) -> Array:
+    """A with these rows (and columns) set to the zeros that they are."""
+    A = A.copy()
+    for k in rows:
+        A[k] = domain.const(0)
+        if both:
+            A[:, k] = domain.const(0)
+    return A
 
 
 class _Elimination:
@@ -102,9 +149,8 @@ class _Elimination:
         for k, rows in enumerate(grasp.rows):
             grip = grasp.grips[rows.grip]
             K = d.array(rows.K)
-            E = frame_crossing(grip.tip, domain=d).pull_columns(K.T)
-            W = K @ hold_matrix(grip, domain=d)
-            self._join(self.fronts[grip.tip.body], E, d.zeros(len(K), len(K)), d.zeros(len(K)), W, [k])
+            E = frame_crossing(grip.carried, domain=d).pull_columns(K.T)
+            self._join(self.fronts[grip.tip.body], E, d.zeros(len(K), len(K)), d.zeros(len(K)), K, [k])
 
     def _join(self, front: Front, E: Array, S: Array, c: Array, W: Array, rows: list[int]) -> None:
         """Stack more rows of loads on a body's front."""
@@ -139,8 +185,8 @@ class _Elimination:
             E, c, W = front.E[:, own], front.c[own], front.W[own]
             self.releases.setdefault(body, []).append(Release(S_inverse, E, c, W, [k]))
             ES, WS = E @ S_inverse, W.T @ S_inverse
-            front.P, front.z, front.L = front.P + ES @ E.T, front.z + ES @ c, front.L - ES @ W
-            self.Q, self.u = self.Q + WS @ W, self.u - WS @ c
+            front.P, front.z, front.L = _plus(front.P, ES, E), front.z + ES @ c, front.L - ES @ W
+            self.Q, self.u = _plus(self.Q, WS, W.T), self.u - WS @ c
             front.E, front.c, front.W = front.E[:, rest], front.c[rest], front.W[rest]
             front.S = front.S[np.ix_(rest, rest)]
             front.rows = [r for r in front.rows if r != k]
@@ -158,8 +204,9 @@ class _Elimination:
         moved = front.P @ zeta
         rest = D_inverse @ (self.tau[joint.v] - Phi.T @ (moved + front.z))
         on_path = self._on_arm(i)
+        dead = _annihilated(Phi, at.mechanism.armature[joint.v, joint.v], d)
         z = front.z + moved + U @ rest
-        P = front.P - G @ U.T
+        P = _cleared(_plus(front.P, -G, U), dead, d, both=True)
         parent = self.ground if joint.parent == GROUND else self.fronts[joint.parent]
         if not on_path:
             self.passages[i] = Passage(G, rest, d.zeros(joint.nv, 6), d.zeros(joint.nv, 0), [])
@@ -167,11 +214,12 @@ class _Elimination:
             loose, e = Phi.T @ front.L, Phi.T @ front.E
             Y_l, Y_e = D_inverse @ loose, D_inverse @ e
             self.passages[i] = Passage(G, rest, Y_l, Y_e, front.rows)
-            self.Q = self.Q - loose.T @ Y_l
+            self.Q = _plus(self.Q, -loose.T, Y_l.T)
             self.u = self.u + front.L.T @ zeta + loose.T @ rest
-            parent.L = parent.L + step.pull_columns(front.L - U @ Y_l)
+            parent.L = parent.L + step.pull_columns(_cleared(front.L - U @ Y_l, dead, d))
             if front.rows:
-                E, S = step.pull_columns(front.E - U @ Y_e), front.S + e.T @ Y_e
+                E = step.pull_columns(_cleared(front.E - U @ Y_e, dead, d))
+                S = _plus(front.S, e.T, Y_e.T)
                 c, W = front.c + front.E.T @ zeta + e.T @ rest, front.W + e.T @ Y_l
                 self._join(parent, E, S, c, W, front.rows)
         if joint.parent != GROUND:
@@ -240,7 +288,8 @@ class _Elimination:
         f = d.zeros(6 * m)
         for k, rows in enumerate(self.grasp.rows):
             own = slice(6 * rows.grip, 6 * rows.grip + 6)
-            f[own] = f[own] + d.array(rows.K).T @ self.loads[k]
+            hold = frame_crossing(self.grasp.grips[rows.grip].hold, domain=d)
+            f[own] = f[own] + hold.push(d.array(rows.K).T @ self.loads[k])
         if self.grasp.workless.size:
             N = d.array(self.grasp.workless)
             f = f - N @ (N.T @ f)

@@ -11,16 +11,18 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.analysis.cooperation.consistency import closure_terms
-from polybody.analysis.cooperation.grips import Holding
+from polybody.analysis.cooperation.grips import Holding, hold_matrix
 from polybody.formulations.operators.sweeps import composite_mass_matrix, inverse, state
 
 
 def row_matrix(grasp: Holding) -> Array:
-    """K of all rows, r×6m."""
+    """K of all rows, r×6m, in the axes of the grips."""
     K = np.zeros((sum(len(rows.K) for rows in grasp.rows), 6 * grasp.m))
     position = 0
     for rows in grasp.rows:
-        K[position : position + len(rows.K), 6 * rows.grip : 6 * rows.grip + 6] = rows.K
+        K[position : position + len(rows.K), 6 * rows.grip : 6 * rows.grip + 6] = rows.K @ np.linalg.inv(
+            hold_matrix(grasp.grips[rows.grip])
+        )
         position += len(rows.K)
     return K
 

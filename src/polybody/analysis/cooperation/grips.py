@@ -5,8 +5,11 @@ of an arm that coincides with a frame g_j of the object. With twists of grips in
 
     V^e = W V^o,     W_j = X(g_j, object), 6×6,  W is 6m×6        (29), (30) corrected for [η; f], (34)
 
-A rigid grasp seen from the body frames has Ẇ = 0. The paper takes H for nonsingular; planar arms never make it so.
-Which rows count is found once, from configurations drawn at random, and kept:
+A rigid grasp seen from the body frames has Ẇ = 0. Inside, every grip is looked at where it would carry the object's own
+frame, at `Grip.carried`: there W_j = 1, and a load y_j is a wrench at the object's origin, f_j = W_j⁻ᵀ y_j.
+
+The paper takes H for nonsingular; planar arms never make it so. Which rows count is found once, from configurations
+drawn at random, and kept:
 
 - the rows U_j in which arm j alone, from the body it shares with other arms outwards, can move its end effector (all
   six for a spatial arm of six joints, three for a planar arm); where those joints reach all of U_j at once, the
@@ -18,7 +21,7 @@ Which rows count is found once, from configurations drawn at random, and kept:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +29,8 @@ from polybody.algebra.domains import FLOAT, Domain
 from polybody.errors import InputError
 from polybody.formulations.operators.links import crossings
 from polybody.formulations.operators.named import frame_crossing, tip_jacobian
-from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism, tidy_rotation
+from polybody.mechanism.reduction import reduced_frames
 
 Array = np.ndarray
 
@@ -42,10 +46,19 @@ class Grip:
     tip: BodyFrame
     hold: BodyFrame
 
+    @property
+    def carried(self) -> BodyFrame:
+        """The object's own frame as the arm carries it: fixed to the arm's last body."""
+        R = tidy_rotation(self.tip.rotation @ self.hold.rotation.T)
+        return BodyFrame(f"object at {self.tip.name}", self.tip.body, R, self.tip.position - R @ self.hold.position)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of grip j that are closed together: K (r×6), eliminated at body `at`, or at the end where `at` is None."""
+    """Rows of grip j that are closed together: K (r×6), eliminated at body `at`, or at the end where `at` is None.
+
+    K is in the object's axes, at its origin: K (V^c − V^o) = 0 with V^c the twist of `Grip.carried`.
+    """
 
     grip: int
     K: Array
@@ -89,6 +102,12 @@ def closure_matrix(
     return A
 
 
+def carried_grips(grips: tuple[Grip, ...], body: int) -> tuple[Grip, ...]:
+    """The same grips at the object's origin, where W_j = 1."""
+    own = BodyFrame("object", body, np.eye(3), np.zeros(3))
+    return tuple(Grip(grip.carried, own) for grip in grips)
+
+
 def plan_holding(mechanism: Mechanism, body: int, grips: tuple[Grip, ...]) -> Holding:
     """The grasp with its independent rows, from random configurations of the arms."""
     _check(mechanism, body, grips)
@@ -96,11 +115,23 @@ def plan_holding(mechanism: Mechanism, body: int, grips: tuple[Grip, ...]) -> Ho
     samples = []
     for _ in range(SAMPLES):
         q = np.concatenate([joint.model.random(rng) for joint in mechanism.joints])
-        samples.append(closure_matrix(mechanism, q, grips, body))
+        samples.append(closure_matrix(mechanism, q, carried_grips(grips, body), body))
     rows, spare = _arm_rows(mechanism, grips, samples)
     wide = np.hstack(samples)
     rows += _independent(rows, spare, wide)
-    return Holding(mechanism, body, grips, tuple(rows), _left_null(wide))
+    at_grips = np.vstack([hold_matrix(grip) @ wide[6 * j : 6 * j + 6] for j, grip in enumerate(grips)])
+    return Holding(mechanism, body, grips, tuple(rows), _left_null(at_grips))
+
+
+def lean_holding(grasp: Holding, lean: Mechanism) -> Holding:
+    """The same grasp of the mechanism's reduced twin: the same a and f_e from fewer numbers."""
+    frames = reduced_frames(grasp.mechanism, (frame for grip in grasp.grips for frame in (grip.tip, grip.hold)))
+    grips = tuple(Grip(tip, hold) for tip, hold in zip(frames[::2], frames[1::2], strict=True))
+    back = np.linalg.solve(hold_matrix(grasp.grips[0]), hold_matrix(grips[0]))  # the object's old frame from its new one
+    rows = grasp.rows
+    if not np.allclose(back, np.eye(6), rtol=0, atol=1e-13):
+        rows = tuple(replace(own, K=own.K @ back) for own in rows)
+    return replace(grasp, mechanism=lean, grips=grips, rows=rows)
 
 
 def _check(mechanism: Mechanism, body: int, grips: tuple[Grip, ...]) -> None:
@@ -202,4 +233,14 @@ def _left_null(wide: Array) -> Array:
     return U[:, rank:]
 
 
-__all__ = ["Grip", "Holding", "Rows", "closure_matrix", "hold_matrix", "own_joints", "plan_holding"]
+__all__ = [
+    "Grip",
+    "Holding",
+    "Rows",
+    "carried_grips",
+    "closure_matrix",
+    "hold_matrix",
+    "lean_holding",
+    "own_joints",
+    "plan_holding",
+]

@@ -21,6 +21,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
+from polybody.algebra.spatial import symmetric_product
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 
@@ -121,16 +122,6 @@ def crossings(mechanism: Mechanism, chain: list[Link], q: Array, *, domain: Doma
     return [crossing(one, q[joint.q], domain=domain) for one, joint in zip(chain, mechanism.joints, strict=True)]
 
 
-def symmetric_product(R: Array, A: Array) -> Array:
-    """R A Rᵀ for symmetric A, with the lower triangle mirrored instead of computed."""
-    half = R @ A
-    result = np.empty((3, 3), dtype=half.dtype)
-    for i in range(3):
-        for j in range(i, 3):
-            result[i, j] = result[j, i] = half[i] @ R[j]
-    return result
-
-
 def world_rotations(chain: list[Link], across: list[Crossing]) -> list[Array]:
     """Rotation of every body in the world; needed only where world-axes wrenches act."""
     result: list[Array] = []
@@ -140,4 +131,4 @@ def world_rotations(chain: list[Link], across: list[Crossing]) -> list[Array]:
     return result
 
 
-__all__ = ["Crossing", "Link", "crossing", "crossings", "links", "symmetric_product", "world_rotations"]
+__all__ = ["Crossing", "Link", "crossing", "crossings", "links", "world_rotations"]

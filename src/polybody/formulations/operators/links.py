@@ -20,7 +20,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
-from polybody.algebra.spatial import body_inertia
+from polybody.algebra.spatial import body_inertia, origin_inertia, symmetric_product
 from polybody.mechanism.kinematics import relative_pose
 from polybody.mechanism.mechanism import Mechanism
 
@@ -43,6 +43,10 @@ class Crossing:
         force = self.R @ f[3:]
         return np.concatenate([self.R @ f[:3] + cross(self.p, force), force])
 
+    def push(self, f: Array) -> Array:
+        """X⁻ᵀ f."""
+        return np.concatenate([self.R.T @ (f[:3] - cross(self.p, f[3:])), self.R.T @ f[3:]])
+
     def pull_columns(self, F: Array) -> Array:
         """Xᵀ applied to every column."""
         force = self.R @ F[3:]
@@ -51,10 +55,13 @@ class Crossing:
     def pull_inertia(self, P: Array) -> Array:
         """Xᵀ P X of a symmetric P: turn its blocks, then move them."""
         R, p = self.R, skew(self.p, domain=self.domain)
-        A, B, C = R @ P[:3, :3] @ R.T, R @ P[:3, 3:] @ R.T, R @ P[3:, 3:] @ R.T
+        A, B, C = symmetric_product(R, P[:3, :3]), R @ P[:3, 3:] @ R.T, symmetric_product(R, P[3:, 3:])
         top = B + p @ C
+        moved = p @ B.T - top @ p
         result = np.empty((6, 6), dtype=P.dtype)
-        result[:3, :3] = A + p @ B.T - top @ p
+        for i in range(3):
+            for j in range(i, 3):
+                result[i, j] = result[j, i] = A[i, j] + moved[i, j]
         result[:3, 3:], result[3:, :3], result[3:, 3:] = top, top.T, C
         return result
 
@@ -77,6 +84,11 @@ def crossings(mechanism: Mechanism, q: Array, *, domain: Domain) -> list[Crossin
 
 def link_inertias(mechanism: Mechanism, *, domain: Domain) -> list[Array]:
     """M_i of every link, the diagonal blocks of M_q."""
+    if mechanism.inertials is not None:
+        return [
+            origin_inertia(domain.const(i.mass), domain.array(i.moment), domain.array(i.inertia), domain=domain)
+            for i in mechanism.inertials
+        ]
     return [
         body_inertia(domain.const(b.mass), domain.array(b.com), domain.array(b.inertia), domain=domain)
         for b in mechanism.bodies
