@@ -7,11 +7,17 @@ import dataclasses
 import numpy as np
 import pytest
 
+import polybody as pb
 from cooperation import FOUR, MIXED, SIX, THREE, held_system, kkt
-from polybody.algebra.domains import domain
-from polybody.analysis.cooperation import closed_forward_dynamics
+from mechanisms import random_pose
+from polybody.algebra.domains import FLOAT, domain
+from polybody.algebra.spatial import pose
+from polybody.analysis.cooperation import closed_configuration, closed_forward_dynamics
+from polybody.analysis.cooperation.inverse import asked, closed_inverse, plan_inverse, ranked_inverse
+from polybody.analysis.cooperation.nearest import independent_rows, nearest, nearest_fixed
 from polybody.description.records import Body
 from polybody.errors import InputError
+from polybody.mechanism.kinematics import body_poses
 from polybody.model import Model
 from polybody.model.grasp_making import grasp
 from polybody.model.grasping import Grasp
@@ -160,9 +166,102 @@ def test_projection_closes_an_open_grasp():
         held.forward_dynamics(q, rng.normal(size=held.model.nv), 0 * v)
 
 
-def test_singular_arms_are_refused_with_rank_and_direction():
-    import polybody as pb
+def wandering(held, q, count, seed=0, reach=0.2):
+    """Closed states around one: q (count, nq) and v (count, nv)."""
+    moved, v = np.random.default_rng(seed).normal(size=(2, count, held.model.nv))
+    return held.project(held.model.integrate(q, reach * moved), v)
 
+
+def test_projection_of_many_states_is_that_of_each_and_names_the_one_that_fails():
+    held, q, *_ = held_system(5, (SIX, MIXED), base="revolute")
+    rng = np.random.default_rng(1)
+    off = held.model.integrate(q, 0.1 * rng.normal(size=(2, 3, held.model.nv)))
+    closed = held.project(off)
+    held.check(closed, tolerance=1e-10)
+    for index in np.ndindex(2, 3):
+        near(closed[index], closed_configuration(held.held, off[index])[0], 1e-8)
+    away = off.copy()
+    away[1, 2, -7:-4] += 50.0  # the object out of reach of every arm
+    with pytest.raises(InputError, match=r"no configuration near q in state \(1, 2\) closes the grasp of 'load'"):
+        held.project(away)
+    away[0, 1, 0] = np.nan
+    with pytest.raises(InputError, match=r"q\[0, 1, 0\] is nan"):
+        held.project(away)
+
+
+@pytest.mark.parametrize("base", ["floating", "revolute"])
+def test_batched_inverse_problem_equals_rank_revealing_solutions_of_each_state(base):
+    held, q, *_ = held_system(1, (SIX, MIXED), base=base, gravity=(0, 0, -3.0), passive=True)
+    q, v = wandering(held, q, 4)
+    rng = np.random.default_rng(2)
+    wanted, internal, tau = rng.normal(size=(4, 6)), rng.normal(size=(4, 6)), rng.normal(size=(4, held.model.nv))
+    many = held.inverse_dynamics(q, v, wanted, internal=internal, tau=tau)
+    assert not many.deficient.any()
+    wants = asked(held.held, False, held.model.active)
+    for i in range(4):
+        a = np.concatenate([np.zeros(held.model.nv - 6), wanted[i]])
+        one = ranked_inverse(held.held, wants, q[i], v[i], a, internal[i], tau[i])
+        assert one.failed is None
+        near(many.tau[i], one.tau, 1e-9)
+        near(many.a[i], one.a, 1e-9)
+        near(many.f_e[i], one.f_e, 1e-9)
+    np.testing.assert_array_equal(many.tau[:, ~held.model.active], tau[:, ~held.model.active])
+    motion = held.forward_dynamics(q, v, many.tau)
+    near(motion.a, many.a, 1e-8)
+    near(motion.f_e, many.f_e, 1e-8)
+    empty = held.inverse_dynamics(q[:0], v[:0], wanted[:0])
+    assert empty.tau.shape == (0, held.model.nv)
+
+
+def test_nearest_solution_by_rows_equals_that_by_pseudo_inverses_whatever_is_asked():
+    """Equations with two rows that repeat others: the fixed rows and the levels give the same nearest point."""
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=(8, 9))
+    E[3], E[6] = E[0] - 2 * E[2], E[4] + E[1]
+    right, start = E @ rng.normal(size=9), rng.normal(size=9)
+    rows = independent_rows(E)
+    assert rows == [0, 1, 2, 4, 5, 7]
+    x, growth = nearest_fixed(E, right, start, rows, FLOAT)
+    wanted = start + np.linalg.pinv(E) @ (right - E @ start)
+    near(x, wanted, 1e-12)
+    assert growth < 1e3
+    level_by_level, rank = nearest(E, right, start, [range(4), range(4, 8)])
+    near(level_by_level, wanted, 1e-12)
+    assert rank == 6
+
+
+def test_an_object_on_an_oblique_hinge_is_held_as_well():
+    """A door: its joint's axis is oblique, so that the reduced mechanism turns the object's own frame."""
+    rng = np.random.default_rng(3)
+    build = pb.Builder("door", gravity=(0.5, -1, -9.81))
+    near_body = "world"
+    for k in range(6):
+        build.body(f"link{k}", 1.0, com=rng.normal(size=3) * 0.1, inertia=(0.02, 0.03, 0.04))
+        build.joint(f"joint{k}", "revolute", near_body, f"link{k}", random_pose(rng, 0.4), axis=unit(rng))
+        near_body = f"link{k}"
+    build.frame("hand", near_body, random_pose(rng, 0.2))
+    build.body("door", 8.0, com=(0.4, 0.1, 0), inertia=(0.3, 0.4, 0.5))
+    build.joint("hinge", "revolute", "world", "door", random_pose(rng, 0.5), axis=unit(rng), active=False, damping=0.3)
+    model = build.model()
+    q = model.random_configuration(rng)
+    held = pb.grasp(model, "door", ["hand"], q)
+    v = held.capture(q, rng.normal(size=model.nv)).v
+    tau = rng.normal(size=model.nv)
+    motion = held.forward_dynamics(q, v, tau)
+    a, f_e = kkt(held, q, v, tau)
+    near(motion.a, a, 1e-9)
+    near(motion.f_e, f_e, 1e-9)
+    pushed = held.inverse_dynamics(q, v, [2.0])
+    near(held.forward_dynamics(q, v, pushed.tau).a[-1], 2.0, 1e-8)
+
+
+def unit(rng) -> np.ndarray:
+    axis = rng.normal(size=3)
+    return axis / np.linalg.norm(axis)
+
+
+def stretched_arm():
+    """A planar 3R arm that holds a planar load: (model, the load last, at the hand)."""
     build = pb.Builder("stretched", gravity=(0, 0, 0))
     near_body, T = "world", np.eye(4)
     for k in range(3):
@@ -173,7 +272,38 @@ def test_singular_arms_are_refused_with_rank_and_direction():
     build.frame("hand", "link2", T)
     build.body("load", 1.0, inertia=(0.1, 0.1, 0.1))
     build.joint("load_joint", "planar", "world", "load", active=False)
-    model = build.model()
+    return build.model()
+
+
+def with_load(model, q):
+    """q of the arm, and the load where the hand is."""
+    q = np.concatenate([q, np.zeros(3)])
+    q[3:] = q[:3].sum(), *model.pose(q, "hand")[:2, 3]
+    return q
+
+
+def test_states_that_lose_rank_are_marked_one_by_one_and_the_impossible_named():
+    model = stretched_arm()
+    bent, straight = with_load(model, [0.3, 0.4, 0.5]), with_load(model, [0.3, 0.0, 0.0])
+    held = pb.grasp(model, "load", {"hand": "load"})
+    q, v = np.array([bent, straight, bent]), np.zeros((3, 6))
+    # Across the stretched arm the load can still be moved, and turned; along it it cannot.
+    across = np.array([0.7, 0.0, 1.5])
+    found = held.inverse_dynamics(q, v, across)
+    np.testing.assert_array_equal(found.deficient, [False, True, False])
+    A = held.closure_matrix(q)
+    near((A @ found.a[..., None])[..., 0], np.zeros((3, 6)), 1e-12)
+    one = held.inverse_dynamics(bent, v[0], across)
+    near(found.tau[0], one.tau, 1e-12)
+    assert not one.deficient
+    least = np.linalg.lstsq(A[1][:, :3], -A[1][:, 3:] @ across, rcond=1e-9)[0]
+    near(found.a[1, :3], least, 1e-9)  # of all arm motions that do it, the least
+    with pytest.raises(InputError, match=r"the wanted motion in state \(1,\) tears grip 'hand' apart: linear x"):
+        held.inverse_dynamics(q, v, [0.0, 1.0, 0.0])
+
+
+def test_singular_arms_are_refused_with_rank_and_direction():
+    model = stretched_arm()
     q = np.array([0.3, 0.0, 0.0, 0.3, 3 * np.cos(0.3), 3 * np.sin(0.3)])
     held = pb.grasp(model, "load", ["hand"], q)
     for compiled in (True, False):
@@ -182,6 +312,8 @@ def test_singular_arms_are_refused_with_rank_and_direction():
     bent = np.array([0.3, 0.4, 0.5, 0, 0, 0])
     bent[3:] = 1.2, *model.pose(bent, "hand")[:2, 3]
     held.forward_dynamics(bent, np.zeros(6), np.ones(6))
+    with pytest.raises(InputError, match=r"H is singular in state \(1,\)"):
+        held.forward_dynamics(np.array([bent, q]), np.zeros(6), np.ones(6))
 
 
 def test_what_is_no_grasp_is_refused():
@@ -210,21 +342,53 @@ def operations(function) -> int:
     return function.n_instructions() - function.nnz_in() - function.nnz_out()
 
 
-def counted(m: int, n: int) -> int:
-    """Operations of Table I for m arms of n joints on a free base, traced and counted."""
+def traced_operations(text, *arrays) -> int:
+    """Operations of text(*arrays, domain=…) over the expression graph."""
     import casadi
 
-    held, q, v, tau = held_system(m * 10 + n, (("revolute",) * n,) * m)
     graph = domain("casadi")
-    columns, arrays = zip(*(graph.variables(x, len(y)) for x, y in (("q", q), ("v", v), ("t", tau))), strict=True)
-    outputs = [graph.column(x) for x in closed_forward_dynamics(held.held, *arrays, domain=graph)]
+    columns, nodes = zip(*(graph.variables(f"x{k}", len(x)) for k, x in enumerate(arrays)), strict=True)
+    outputs = [graph.column(x) for x in text(*nodes, domain=graph)]
     return operations(casadi.Function("f", list(columns), outputs))
+
+
+def counted(m: int, n: int) -> int:
+    """Operations of Table I for m arms of n joints on a free base, traced and counted."""
+    held, q, v, tau = held_system(m * 10 + n, (("revolute",) * n,) * m)
+    return traced_operations(lambda *x, domain: closed_forward_dynamics(held.held, *x, domain=domain), q, v, tau)
+
+
+def counted_inverse(m: int) -> int:
+    """Operations of the inverse problem for m arms of six joints, each on the ground."""
+    rng, build = np.random.default_rng(m), pb.Builder("arms")
+    for j in range(m):
+        near_body = "world"
+        for k in range(6):
+            build.body(f"arm{j}_{k}", 1.0, com=rng.normal(size=3) * 0.1, inertia=(0.02, 0.03, 0.04))
+            build.joint(f"j{j}_{k}", "revolute", near_body, f"arm{j}_{k}", random_pose(rng, 0.4), axis=unit(rng))
+            near_body = f"arm{j}_{k}"
+    build.body("load", 2.0, inertia=(0.1, 0.2, 0.2))
+    build.joint("load_joint", "floating", "world", "load")
+    model = build.model()
+    q = model.random_configuration(rng)
+    poses = [pose(*x) for x in body_poses(model.mechanism, q)]  # without a kernel for every hand
+    places = {f"arm{j}_5": np.linalg.inv(poses[-1]) @ poses[6 * j + 5] for j in range(m)}
+    held = pb.grasp(model, "load", places).held
+    wants = asked(held, False, model.active)
+    rows = plan_inverse(held, wants, q)
+    v, a, tau = rng.normal(size=(3, model.nv))
+
+    def text(q, v, a, tau, internal, *, domain):
+        return closed_inverse(held, held, wants, rows, q, v, a, internal, tau, domain=domain)
+
+    return traced_operations(text, q, v, a, tau, np.zeros(6 * (m - 1)))
 
 
 def test_cost_grows_linearly_with_arms_and_with_joints():
     """Each further arm costs the same, and each further joint of an arm too: no 6m×6m system anywhere."""
     by_arms = [counted(m, 6) for m in (2, 3, 4)]
     by_joints = [counted(1, n) for n in (7, 9, 11)]
-    for counts in (by_arms, by_joints):
+    inverse = [counted_inverse(m) for m in (1, 2, 3)]
+    for counts in (by_arms, by_joints, inverse):
         first, second = np.diff(counts)
         assert second == pytest.approx(first, rel=0.03)

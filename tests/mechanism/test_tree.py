@@ -12,6 +12,7 @@ from mechanisms import descriptions, random_body, random_pose, random_tree
 from polybody.description.records import Body, Description, Frame, Joint, Loop, frozen_array
 from polybody.errors import InputError
 from polybody.mechanism import GROUND, Mechanism, kinematics, mechanism_from
+from polybody.mechanism.reduction import reduced, reduced_frames
 from polybody.model import Model
 
 Array = np.ndarray
@@ -181,3 +182,16 @@ def test_the_digest_depends_on_motion_and_not_on_sources() -> None:
     elsewhere = replace(d, joints=(replace(d.joints[0], source="x.urdf:3"),))
     heavier = replace(d, bodies=(replace(d.bodies[0], mass=d.bodies[0].mass + 1e-12),))
     assert mechanism_from(d).digest == mechanism_from(elsewhere).digest != mechanism_from(heavier).digest
+
+
+def test_frames_of_the_reduced_mechanism_are_where_they_were():
+    rng = np.random.default_rng(4)
+    mechanism = mechanism_from(random_tree(rng, 7, ("revolute", "prismatic", "spherical", "screw"), springs=0))
+    lean = reduced(mechanism)
+    q = np.concatenate([joint.model.random(rng) for joint in mechanism.joints])
+    whole, less = kinematics.body_poses(mechanism, q), kinematics.body_poses(lean, q)
+    moved = reduced_frames(mechanism, mechanism.frames)
+    assert any(not np.allclose(R, S) for (R, _), (S, _) in zip(whole, less, strict=True))
+    for frame, there in zip(mechanism.frames, moved, strict=True):
+        for wanted, found in zip(kinematics.frame_pose(frame, whole), kinematics.frame_pose(there, less), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-12)

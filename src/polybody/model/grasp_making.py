@@ -48,7 +48,8 @@ def grasp(
     else:
         places = _places_at(model, object, frames, q)
     grips = [Grip(model.frame(tip), _hold(model, held_link, tip, place)) for tip, place in places.items()]
-    return Grasp(model, cooperation.plan_holding(model.mechanism, body, tuple(grips)))
+    near = None if q is None or isinstance(frames, Mapping) else state_array("q", q, model.nq)
+    return Grasp(model, cooperation.plan_holding(model.mechanism, body, tuple(grips), near))
 
 
 def _with_object(description: Description, body: Body) -> Description:

@@ -6,25 +6,21 @@ Loads f_e act on the object, in the axes of each end effector, at its origin.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from polybody.algebra.domains import Domain
 from polybody.analysis import cooperation
 from polybody.analysis.cooperation import Holding
-from polybody.analysis.cooperation.consistency import closure_terms
 from polybody.analysis.cooperation.dense import row_matrix
-from polybody.analysis.cooperation.loads import demand, nearest
+from polybody.analysis.cooperation.inverse import asked
 from polybody.errors import InputError
-from polybody.mechanism.mechanism import Mechanism
-from polybody.model.arguments import state_array
+from polybody.model.arguments import finite, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dynamics import Wrenches
+from polybody.model.grasp_kernels import GraspKernels
 from polybody.model.model import Model
-from polybody.model.operators import Operators, tips_key
-from polybody.model.quantities import Quantity
+from polybody.model.operators import Operators
 
 Array = np.ndarray
 
@@ -40,12 +36,17 @@ class GraspMotion:
 
 @dataclass(frozen=True, eq=False)
 class GraspForces:
-    """Joint forces tau (..., nv) of a held motion, its accelerations a, loads f_e (..., m, 6), internal loads λ."""
+    """Joint forces tau (..., nv) of a held motion, its accelerations a, loads f_e (..., m, 6), internal loads λ.
+
+    `deficient` (...) marks states in which closure and balance lose rank (an arm stretched out, say) and the motion can
+    be made all the same: of all answers there the nearest to what was wanted is given.
+    """
 
     tau: Array
     a: Array
     f_e: Array
     internal: Array
+    deficient: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +63,7 @@ class Grasp:
 
     def __init__(self, model: Model, held: Holding) -> None:
         self.model, self.held = model, held
-        places = tips_key(tuple(frame for grip in held.grips for frame in (grip.tip, grip.hold)))
-        self._key = f"{held.object} {places}"
-
-    @cached_property
-    def lean(self) -> Holding:
-        """The grasp that kernels without wrenches are traced from."""
-        lean = self.model.lean_mechanism
-        return self.held if lean is self.model.mechanism else cooperation.lean_holding(self.held, lean)
+        self._kernels = GraspKernels(model, held)
 
     @property
     def object(self) -> str:
@@ -104,7 +98,7 @@ class Grasp:
 
     def openings(self, q: Any) -> tuple[Array, Array]:
         """(angles, distances), each (..., m): how far every end effector is from its place on the object."""
-        gap, versine = self._kernel_gaps()(state_array("q", q, self.model.nq))
+        gap, versine = self._kernels.gaps(state_array("q", q, self.model.nq))
         angles = np.arctan2(np.linalg.norm(gap[..., :3], axis=-1), 1 - versine / 2)
         return angles, np.linalg.norm(gap[..., 3:], axis=-1)
 
@@ -125,28 +119,37 @@ class Grasp:
         q, v = state_array("q", q, self.model.nq), state_array("v", v, self.model.nv)
         apart = (self.closure_matrix(q) @ v[..., None])[..., 0]
         speed = np.abs(apart.reshape(*apart.shape[:-1], self.held.m, 6)).max(axis=-1)
-        if not np.all(speed <= tolerance * (1 + np.abs(v).max(initial=0))):
+        if not np.all(speed <= tolerance * (1 + np.abs(v).max(axis=-1, keepdims=True))):
             at = np.unravel_index(int(np.nanargmax(np.nan_to_num(speed, nan=np.inf))), speed.shape)
             raise InputError(
                 f"end effector {self.frames[at[-1]]!r} moves against the object {self.object!r}{_of_batch(at[:-1])} at "
                 f"{speed[at]:.6g} (m/s or rad/s); use project(), or capture() if it is just taking hold"
             )
 
+    def _check_strains(self, q: Array, v: Array, strains: Array, tolerance: float) -> None:
+        """The same from what a kernel found on its way; what seems wrong is looked at by `check`, which says it."""
+        turned, shifted, speed = np.moveaxis(strains[..., :3], -1, 0)
+        fast = tolerance * (1.0 + np.abs(v).max(axis=-1, keepdims=True))
+        open_by = (2 * np.sin(min(tolerance, np.pi) / 2)) ** 2
+        if not (np.all(turned <= open_by) and np.all(shifted <= tolerance**2) and np.all(speed <= fast**2)):
+            self.check(q, v, tolerance=tolerance)
+
     def closure_matrix(self, q: Any) -> Array:
         """A = [J −WΦ_o], (..., 6m, nv): A v is how fast the grips come apart."""
-        return self._kernel_closure()(state_array("q", q, self.model.nq), np.zeros(self.model.nv))[0]
+        return self._kernels.closure(state_array("q", q, self.model.nq), np.zeros(self.model.nv))[0]
 
     def project(self, q: Any, v: Any = None, *, tolerance: float = 1e-10) -> Any:
         """The nearest state that honours the grasp: q, or (q, v). The velocity is nearest in kinetic energy."""
-        q = state_array("q", q, self.model.nq)
-        closed = np.empty_like(q)
-        for index in np.ndindex(q.shape[:-1]):
-            closed[index], left = cooperation.closed_configuration(self.held, q[index])
-            if left > tolerance:
-                raise InputError(
-                    f"no configuration near q{_of_batch(index)} closes the grasp of {self.object!r}: {left:.3g} stays "
-                    "open; start nearer, or check that the arms reach their grips"
-                )
+        q = finite("q", state_array("q", q, self.model.nq))
+        closed, left = self._kernels.close(q.reshape(-1, self.model.nq))
+        if not np.all(left <= tolerance):
+            worst = int(np.argmax(left))
+            index = np.unravel_index(worst, q.shape[:-1])
+            raise InputError(
+                f"no configuration near q{_of_batch(index)} closes the grasp of {self.object!r}: {left[worst]:.3g} "
+                "stays open; start nearer, or check that the arms reach their grips"
+            )
+        closed = closed.reshape(q.shape)
         self.check(closed)
         if v is None:
             return closed
@@ -167,16 +170,15 @@ class Grasp:
         """Table I: accelerations, end-effector loads and the object's acceleration under the joint forces tau.
 
         The state must honour the grasp to `tolerance` (see `project`). tau covers all columns, the base's and the
-        object's too: what acts on them from outside. The first call compiles a kernel, which takes seconds for many
-        arms; `compiled=False` answers without one, state by state.
+        object's too: what acts on them from outside. The first call compiles a kernel, in a second or two for arms in
+        general position; `compiled=False` answers without one, state by state.
         """
-        self.check(q, v, tolerance=tolerance)
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         loads = () if not wrenches else (self.model.body_wrenches(q, wrenches),)
-        answer = self._kernel_forward(bool(loads)) if compiled else self._read_forward
-        a, f_e, apart, moved = answer(q, v, tau, *loads)
-        size = 1.0 + np.abs(a).max(axis=-1, initial=0.0)
-        off = np.abs(apart).max(axis=(-1, -2))
+        answer = self._kernels.forward if compiled else self._kernels.read_forward
+        a, f_e, moved, strains = answer(q, v, tau, *loads)
+        self._check_strains(q, v, strains, tolerance)
+        size, off = 1.0 + np.abs(a).max(axis=-1, initial=0.0), np.sqrt(strains[..., 3].max(axis=-1))
         if not np.all(off <= 1e-6 * size):
             index = np.unravel_index(int(np.argmax(np.nan_to_num(off / size, nan=np.inf))), off.shape)
             raise InputError(self._singular(np.broadcast_to(q, (*off.shape, self.model.nq))[index], index))
@@ -224,7 +226,6 @@ class Grasp:
         base's) and the object's get by with the given tau (default 0). Arms with more joints than the motion needs take
         the accelerations nearest to those of `a` (default 0).
         """
-        self.check(q, v, tolerance=tolerance)
         m, columns = self.model.mechanism, self.model.mechanism.joints[self.held.object].v
         if (object_acceleration is None) == (a is None):
             raise InputError("give either object_acceleration or a, the accelerations of all columns")
@@ -236,60 +237,35 @@ class Grasp:
             else state_array("object_acceleration", object_acceleration, columns.stop - columns.start)
         )
         extra = 6 * (self.held.m - 1)
-        arrays = [
-            *self._states(("q", q), ("v", v)),
-            wanted,
-            moved,
-            np.zeros(extra) if internal is None else state_array("internal", internal, extra),
-            *self._states(("tau", np.zeros(m.nv) if tau is None else tau)),
-        ]
-        lead = batch_shape(arrays)
-        wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
-        found = [np.empty((*lead, m.nv)), np.empty((*lead, m.nv)), np.empty((*lead, self.held.m, 6))]
-        passive = np.flatnonzero(~self.model.active_mask(active))
-        for index in np.ndindex(lead):
-            q, v, a, moved, internal, tau = (x[index] for x in wide)
-            parts = self._inverse(q, v, a, moved, internal, tau, passive, whole, index)
-            for store, part in zip(found, parts, strict=True):
-                store[index] = part
-        return GraspForces(found[0], found[1], found[2], cooperation.internal_part(self.held, found[2]))
+        internal = np.zeros(extra) if internal is None else state_array("internal", internal, extra)
+        full = np.zeros((*batch_shape([wanted, moved]), m.nv))
+        full[...] = wanted
+        full[..., columns] = moved
+        wants = asked(self.held, whole, self.model.active_mask(active))
+        q, v, tau = self._states(("q", q), ("v", v), ("tau", np.zeros(m.nv) if tau is None else tau))
+        states = (q, v, full, internal, tau)
+        if not self._kernels.is_planned(wants):
+            self.check(q, v, tolerance=tolerance)
+            if not q.size:
+                return self._no_forces(batch_shape(states))
+        forces, followed, f_e, strains, doubtful = self._kernels.inverse(wants, states)
+        self._check_strains(q, v, strains, tolerance)
+        deficient = np.zeros(doubtful.shape, dtype=bool)
+        wide = [np.broadcast_to(x, (*doubtful.shape, x.shape[-1])) for x in states]
+        for at in zip(*np.nonzero(doubtful), strict=True) if doubtful.ndim else [()] * int(doubtful):
+            found = self._kernels.ranked_inverse(wants, tuple(x[at] for x in wide))
+            if found.failed is not None:
+                raise InputError(self._cannot(*found.failed, at))
+            forces[at], followed[at], f_e[at] = found.tau, found.a, found.f_e
+            deficient[at] = self._kernels.loses_rank(wants, found)
+        return GraspForces(forces, followed, f_e, cooperation.internal_part(self.held, f_e), deficient)
 
-    def _inverse(
-        self, q: Array, v: Array, a: Array, moved: Array, internal: Array, tau: Array, passive: Array, whole: bool,
-        index: tuple[int, ...],
-    ) -> tuple[Array, Array, Array]:  # fmt: skip
-        model, held = self.model, self.held
-        columns = model.mechanism.joints[held.object].v
-        of_object = np.arange(columns.start, columns.stop)
-        a = a.copy()
-        a[columns] = moved
-        fixed = np.full(model.nv, whole)
-        fixed[columns] = True
-        A, gamma = self._kernel_closure()(q, v)
-        M = model.mass_matrix(q)
-        bias = model.bias_forces(q, v) - model.passive_forces(q, v)
-        # The object's own columns say what it needs; W⁻ᵀ of equal shares supplies it, whatever joint it moves by.
-        needed = M[columns] @ a + bias[columns] - tau[columns]
-        wrench = np.linalg.pinv(model.mechanism.joints[held.object].model.velocity_map(q[self._object_q]).T) @ needed
-        f = cooperation.equal_shares(held) @ wrench + self.internal_basis @ internal
-        equations = demand(A, M, bias, gamma, a, fixed, tau, passive, f, of_object)
-        x, residual = nearest(equations)
-        size = 1.0 + np.abs(equations.right).max() + np.abs(equations.E).max() * np.abs(x).max()
-        worst = int(np.argmax(np.abs(residual)))
-        if abs(residual[worst]) > 1e-8 * size:
-            raise InputError(self._cannot(equations.rows[worst], residual[worst], index))
-        a[~fixed] = x[: int((~fixed).sum())]
-        f = x[int((~fixed).sum()) :]
-        result = M @ a + bias + A.T @ f
-        result[passive], result[columns] = tau[passive], tau[columns]
-        return result, a, f.reshape(-1, 6)
+    def _no_forces(self, lead: tuple[int, ...]) -> GraspForces:
+        m, vectors = self.held.m, np.empty((*lead, self.model.nv))
+        loads, internal = np.empty((*lead, m, 6)), np.empty((*lead, 6 * (m - 1)))
+        return GraspForces(vectors, vectors.copy(), loads, internal, np.zeros(lead, dtype=bool))
 
-    @property
-    def _object_q(self) -> slice:
-        return self.model.mechanism.joints[self.held.object].q
-
-    def _cannot(self, row: tuple[str, int], residual: float, index: tuple[int, ...]) -> str:
-        kind, k = row
+    def _cannot(self, kind: str, k: int, residual: float, index: tuple[int, ...]) -> str:
         if kind == "closure":
             axis = ("angular x", "angular y", "angular z", "linear x", "linear y", "linear z")[k % 6]
             return (
@@ -309,65 +285,8 @@ class Grasp:
         after, impulses, lost = cooperation.captured(self.model.mass_matrix(q), self.closure_matrix(q), v)
         return Capture(after, impulses.reshape(*impulses.shape[:-1], self.held.m, 6), lost)
 
-    # Kernels
-
     def _states(self, *named: tuple[str, Any]) -> list[Array]:
         return [state_array(n, x, self.model.nq if n == "q" else self.model.nv) for n, x in named]
-
-    def _read_forward(self, *arrays: Array) -> tuple[Array, ...]:
-        """What the kernel of `forward_dynamics` gives, by the text itself."""
-        lead, m, nv = batch_shape(arrays), self.held.m, self.model.nv
-        wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
-        found = np.empty((*lead, nv)), np.empty((*lead, m, 6)), np.empty((*lead, m, 6)), np.empty((*lead, 6))
-        for index in np.ndindex(lead):
-            q, v, tau, *more = (x[index] for x in wide)
-            wrenches = more[0].reshape(-1, 6) if more else None
-            for store, part in zip(found, self._one_forward(q, v, tau, wrenches), strict=True):
-                store[index] = part
-        return found
-
-    def _one_forward(self, q: Array, v: Array, tau: Array, wrenches: Array | None) -> tuple[Array, ...]:
-        try:
-            a, f_e, apart = cooperation.closed_forward_dynamics(self.held, q, v, tau, wrenches)
-        except np.linalg.LinAlgError:
-            raise InputError(self._singular(q, ())) from None
-        return a, f_e, apart, cooperation.object_acceleration(self.held, q, v, a)
-
-    def _kernel_gaps(self) -> Any:
-        def text(_: Mechanism, q: Array, *, domain: Domain) -> Any:
-            return cooperation.openings(held, q, domain=domain), cooperation.misalignment(held, q, domain=domain)
-
-        held = self.held
-        return self.model.kernel(
-            Quantity(f"grasp gaps {self._key}", ("q",), lambda _: (("gap", (held.m, 6)), ("versine", (held.m,))), text)
-        )
-
-    def _kernel_closure(self) -> Any:
-        def text(_: Mechanism, q: Array, v: Array, *, domain: Domain) -> Any:
-            return closure_terms(held, q, v, domain=domain)
-
-        held = self.held
-        return self.model.kernel(
-            Quantity(
-                f"grasp closure {self._key}",
-                ("q", "v"),
-                lambda m: (("A", (6 * held.m, m.nv)), ("gamma", (6 * held.m,))),
-                text,
-            )
-        )
-
-    def _kernel_forward(self, loaded: bool) -> Any:
-        def text(_: Mechanism, q: Array, v: Array, tau: Array, *more: Array, domain: Domain) -> Any:
-            wrenches = more[0].reshape(-1, 6) if more else None
-            traced = self.lean if wrenches is None else held
-            a, f_e, apart = cooperation.closed_forward_dynamics(traced, q, v, tau, wrenches, domain=domain)
-            return a, f_e, apart, cooperation.object_acceleration(held, q, v, a, domain=domain)
-
-        held = self.held
-        name = f"grasp forward{' wrenches' if loaded else ''} {self._key}"
-        arguments = ("q", "v", "tau", "wrenches") if loaded else ("q", "v", "tau")
-        shapes = lambda m: (("a", (m.nv,)), ("f_e", (held.m, 6)), ("apart", (held.m, 6)), ("moved", (6,)))  # noqa: E731
-        return self.model.kernel(Quantity(name, arguments, shapes, text))
 
     def __repr__(self) -> str:
         return f"<Grasp of {self.object!r} by {', '.join(self.frames)}>"

@@ -2,14 +2,16 @@
 
 from polybody.analysis.cooperation.capture import captured
 from polybody.analysis.cooperation.closed import closed_forward_dynamics, object_acceleration
-from polybody.analysis.cooperation.consistency import closed_configuration, misalignment, openings
-from polybody.analysis.cooperation.grips import Grip, Holding, closure_matrix, lean_holding, plan_holding
+from polybody.analysis.cooperation.consistency import close, closed_configuration, misalignment, openings
+from polybody.analysis.cooperation.grips import Grip, Holding, closure_matrix, lean_holding
 from polybody.analysis.cooperation.loads import equal_shares, internal_basis, internal_names, internal_part
+from polybody.analysis.cooperation.planning import plan_holding
 
 __all__ = [
     "Grip",
     "Holding",
     "captured",
+    "close",
     "closed_configuration",
     "closed_forward_dynamics",
     "closure_matrix",

@@ -7,10 +7,13 @@ exact at the root, which is all that projecting needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.analysis.cooperation.grips import Holding, closure_matrix
+from polybody.analysis.cooperation.nearest import nearest_fixed
 from polybody.formulations.operators.named import frame_crossing
 from polybody.formulations.operators.sweeps import causal, state
 from polybody.mechanism.kinematics import body_poses, frame_pose, integrate
@@ -52,18 +55,78 @@ def closure_terms(grasp: Holding, q: Array, v: Array, *, domain: Domain = FLOAT)
     return closure_matrix(m, q, grasp.grips, grasp.object, domain=domain), gamma
 
 
-def closed_configuration(grasp: Holding, q: Array, tolerance: float = 1e-13, steps: int = 50) -> tuple[Array, float]:
-    """(nearest configuration by Gauss-Newton in which the grips meet, what is left open)."""
-    left = np.inf
+def strains(grasp: Holding, q: Array, v: Array, apart: Array, *, domain: Domain = FLOAT) -> Array:
+    """m×4: squares of how far each grip is open (2 sin(angle/2), distance), of how fast it opens, of `apart` (m×6)."""
+    gap, versine = openings(grasp, q, domain=domain), misalignment(grasp, q, domain=domain)
+    at = state(grasp.mechanism, q, v, domain=domain, springs=False)
+    result, quarter = domain.zeros(grasp.m, 4), domain.const(1) / domain.const(4)
+    for j, grip in enumerate(grasp.grips):
+        tip = frame_crossing(grip.tip, domain=domain).carry(at.V[grip.tip.body])
+        speed = tip - frame_crossing(grip.hold, domain=domain).carry(at.V[grasp.object])
+        turn = gap[j, :3] @ gap[j, :3] + versine[j] * versine[j] * quarter  # sin² + (1 − cos)² = 4 sin²(angle/2)
+        result[j] = turn, gap[j, 3:] @ gap[j, 3:], speed @ speed, apart[j] @ apart[j]
+    return result
+
+
+def way_back(grasp: Holding, q: Array, *, domain: Domain) -> tuple[Array, Array]:
+    """(the least step that closes the grips to first order, [Σ gap², growth]), by the rows `grasp.closing`."""
+    gap = openings(grasp, q, domain=domain).ravel()
+    A = closure_matrix(grasp.mechanism, q, grasp.grips, grasp.object, domain=domain)
+    step, growth = nearest_fixed(A, gap, domain.zeros(grasp.mechanism.nv), grasp.closing, domain)
+    return step, np.array([gap @ gap, growth], dtype=domain.dtype)
+
+
+def least_step(A: Array, gap: Array) -> Array:
+    """The same step by pseudo-inverses, (..., nv), whatever the rank of A (..., 6m, nv)."""
+    return (np.linalg.pinv(A, rcond=1e-9) @ gap[..., None])[..., 0]
+
+
+def close(
+    q: Array,
+    look: Callable[[Array], tuple[Array, Array]],
+    move: Callable[[Array, Array], Array],
+    tolerance: float = 1e-13,
+    steps: int = 50,
+) -> tuple[Array, Array]:
+    """(configurations (k, nq) near q in which the grips meet, what is left open (k,)), by Gauss and Newton.
+
+    `look(q)` gives what is open and the step that closes it, `move(q, step)` goes along the manifold. All states go
+    together; those that are closed rest.
+    """
+    q, left, going = q.copy(), np.full(len(q), np.inf), np.arange(len(q))
     for _ in range(steps):
-        gap = openings(grasp, q).ravel()
-        left = float(np.abs(gap).max())
-        if left < tolerance:
+        size, step = look(q[going])
+        rounding = (size < 1e-11) & (size > 0.3 * left[going])
+        left[going] = size
+        ahead = ~((size < tolerance) | rounding)
+        going, step = going[ahead], step[ahead]
+        if not len(going):
             break
-        A = closure_matrix(grasp.mechanism, q, grasp.grips, grasp.object)
-        move = np.linalg.pinv(A, rcond=1e-9) @ gap
-        q = integrate(grasp.mechanism, q, move * min(1.0, 1.0 / max(np.abs(move).max(), 1e-300)))
+        longest = np.abs(step).max(axis=-1, keepdims=True)
+        q[going] = move(q[going], step / np.maximum(longest, 1.0))
     return q, left
 
 
-__all__ = ["closed_configuration", "closure_terms", "misalignment", "openings"]
+def closed_configuration(grasp: Holding, q: Array) -> tuple[Array, float]:
+    """(one configuration near q in which the grips meet, what is left open)."""
+    m = grasp.mechanism
+
+    def look(q: Array) -> tuple[Array, Array]:
+        gap = openings(grasp, q[0]).ravel()
+        A = closure_matrix(m, q[0], grasp.grips, grasp.object)
+        return np.array([np.linalg.norm(gap)]), least_step(A, gap)[None]
+
+    closed, left = close(q[None], look, lambda q, d: integrate(m, q[0], d[0])[None])
+    return closed[0], float(left[0])
+
+
+__all__ = [
+    "close",
+    "closed_configuration",
+    "closure_terms",
+    "least_step",
+    "misalignment",
+    "openings",
+    "strains",
+    "way_back",
+]

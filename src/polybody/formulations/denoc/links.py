@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
 from polybody.algebra.spatial import symmetric_product
