@@ -8,7 +8,7 @@ import pytest
 import polybody as pb
 from mechanisms import random_tree
 from polybody.analysis.coordinates.arrays import dependent_coefficients, quadratic, reversed_coefficients
-from polybody.analysis.coordinates.transfer import JointSpace
+from polybody.analysis.coordinates.spaces import JointSpace
 from polybody.mechanism import mechanism_from
 
 PUMA_DH = [

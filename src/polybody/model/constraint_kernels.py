@@ -76,11 +76,13 @@ class ConstraintKernels:
     def jacobian_seconds(self, q: Array, X: Array, Y: Array) -> Array:
         """d²J along each pair of columns of X and Y (..., nv, k): (..., k, rows, nv)."""
         arguments = (q[..., None, :], np.swapaxes(X, -1, -2), np.swapaxes(Y, -1, -2))
-        n, text = self.mechanism.nv, self.constraints.jacobian_second
-        shapes = ((self.rows, n),)
+        n, text = self.mechanism.nv, self.constraints.entry_seconds
+        shapes = ((self.entries,),)
         if not self.constraints.compiled:
-            return self._each(arguments, shapes, lambda *s: (text(*s),))[0]
-        return self._kernel("jacobian second", ("q", ("x", n), ("y", n)), shapes, text, None)(*arguments)
+            found = self._each(arguments, shapes, lambda *s: (text(*s),))[0]
+        else:
+            found = self._kernel("jacobian second", ("q", ("x", n), ("y", n)), shapes, text, None)(*arguments)
+        return self.constraints.spread(found)
 
     def jacobian_changes(self, q: Array, G: Array) -> Array:
         """dJ along each column of G (..., nv, m): (..., m, rows, nv)."""

@@ -113,11 +113,11 @@ class Constraints:
         moving = jets.lift(q, rate(self.mechanism, q, d, domain=domain))
         return jets.rates(self.bias(moving, jets.lift(v, w), domain=jets))
 
-    def jacobian_second(self, q: Array, x: Array, y: Array, *, domain: Domain = FLOAT) -> Array:
-        """d²J[x, y], rows×nv: the derivative along x of the derivative of J along y."""
+    def entry_seconds(self, q: Array, x: Array, y: Array, *, domain: Domain = FLOAT) -> Array:
+        """d²J[x, y] at the `filled` places: the derivative along x of the derivative of J along y."""
         jets = JetDomain(domain)
         moving = jets.lift(q, rate(self.mechanism, q, x, domain=domain))
-        return jets.rates(self.jacobian_rate(moving, jets.lift(y), domain=jets))
+        return jets.rates(self.entry_rates(moving, jets.lift(y), domain=jets))
 
     def closure_wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> Array:
         """(loops, 6): the wrench of each loop's cut joint on body b, at b's origin, world axes."""

@@ -28,7 +28,8 @@ from polybody.algebra.jets import JetDomain
 from polybody.analysis.coordinates.arrays import apply, combine, quadratic, sandwich, transposed
 from polybody.analysis.coordinates.conditioning import CONDITION_LIMIT, SingularTransferError, direction_text
 from polybody.analysis.coordinates.sets import CoordinateSet, coordinate_set
-from polybody.analysis.coordinates.transfer import JointSpace, check_independent, sized
+from polybody.analysis.coordinates.spaces import JointSpace, space_of
+from polybody.analysis.coordinates.transfer import check_independent, sized
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
 
@@ -47,9 +48,9 @@ class Redundant:
 
     def weight(self, q: Array) -> Array:
         """W of the criterion, (..., nv, nv)."""
-        n = self.model.mechanism.nv
+        n = len(self.space.names)
         if isinstance(self.criterion, str):
-            return self.model.mass_matrix(q) if self.criterion == "energy" else np.eye(n)
+            return self.space.mass_matrix(q) if self.criterion == "energy" else np.eye(n)
         if self.written:
             W = over_states(lambda q: self.criterion(q, FLOAT), q)
         else:
@@ -70,11 +71,12 @@ class Redundant:
     def _weight_rate(self, q: Array, v: Array) -> Array:
         """dW/dt along v: vᵀP* + (vᵀP*)ᵀ for I*, exact by jets for a weight written over domains, else differences."""
         if isinstance(self.criterion, str) and self.criterion == "energy":
-            _, P = self.model.dynamic_arrays(q)
+            _, P = self.space.arrays(q)
             half = np.einsum("...imn,...m->...in", P, v)
             return half + transposed(half)
         if not callable(self.criterion):
             return np.zeros((v.shape[-1],) * 2)
+        v = self.space.velocity(q, v)
         if self.written:
             return over_states(self._exact_rate, q, v)
         h = 1e-3  # fourth order: its error h⁴ and the rounding ε/h are both about 1e-12
@@ -94,7 +96,7 @@ class Redundant:
     def right_inverse(self, q: Any) -> Array:
         """G⁻ᴿ, (..., nv, k), by (4-70)."""
         q = np.asarray(q, dtype=float)
-        (G,) = self.coordinates.coefficients(self.model, q, 1)
+        (G,) = self.space.coefficients(q, self.coordinates, 1)
         return self._right(G, self.weight(q))[0]
 
     def _right(self, G: Array, W: Array) -> tuple[Array, Array]:
@@ -115,20 +117,29 @@ class Redundant:
     def null_projector(self, q: Any) -> Array:
         """1 − G⁻ᴿG: joint motions that the coordinates do not see, (..., nv, nv)."""
         q = np.asarray(q, dtype=float)
-        (G,) = self.coordinates.coefficients(self.model, q, 1)
+        (G,) = self.space.coefficients(q, self.coordinates, 1)
         return np.eye(G.shape[-1]) - self._right(G, self.weight(q))[0] @ G
 
     def velocity(self, q: Any, u_dot: Any, *, null: Any = None) -> Array:
         """φ̇ by (4-68); `null` adds the part of a joint motion that the coordinates do not see."""
+        return self.space.velocity(np.asarray(q, dtype=float), self._own_velocity(q, u_dot, null))
+
+    def _own_velocity(self, q: Any, u_dot: Any, null: Any = None) -> Array:
         found = apply(self.right_inverse(q), self._u("u_dot", u_dot))
         if null is None:
             return found
-        return found + apply(self.null_projector(q), sized("null", null, self.model.mechanism.nv))
+        return found + apply(self.null_projector(q), sized("null", null, len(self.space.names)))
 
     def acceleration(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
         """φ̈ for u̇, ü: choice "integrable" differentiates φ̇ = G⁻ᴿ u̇, "paper" is (4-71), (4-72)."""
+        q = np.asarray(q, dtype=float)
+        return self.space.acceleration(
+            q, self._own_velocity(q, u_dot), self._own_acceleration(q, u_dot, u_ddot, choice)
+        )
+
+    def _own_acceleration(self, q: Array, u_dot: Any, u_ddot: Any, choice: str) -> Array:
         q, u_dot, u_ddot = np.asarray(q, dtype=float), self._u("u_dot", u_dot), self._u("u_ddot", u_ddot)
-        G, H = self.coordinates.coefficients(self.model, q, 2)
+        G, H = self.space.coefficients(q, self.coordinates, 2)
         W = self.weight(q)
         R, Wi = self._right(G, W)
         v = apply(R, u_dot)
@@ -146,14 +157,14 @@ class Redundant:
     def arrays(self, q: Any) -> tuple[Array, Array]:
         """(I*_φu, P*_φuu) by (4-74), (4-75), which go with the paper's choice of accelerations."""
         q = np.asarray(q, dtype=float)
-        G, H = self.coordinates.coefficients(self.model, q, 2)
+        G, H = self.space.coefficients(q, self.coordinates, 2)
         R, _ = self._right(G, self.weight(q))
-        I, P = self.model.dynamic_arrays(q)
+        I, P = self.space.arrays(q)
         IR = I @ R
         return IR, sandwich(R, P - combine(IR, H))
 
     def loads(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
-        """Joint forces that give the coordinates their motion, by inverse dynamics (4-73)."""
+        """Joint forces that give the coordinates their motion, (4-73); with loops those of active joints."""
         q = np.asarray(q, dtype=float)
         return self.model.inverse_dynamics(q, self.velocity(q, u_dot), self.acceleration(q, u_dot, u_ddot, choice))
 
@@ -188,11 +199,12 @@ def redundant(
     if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
         raise InputError(f"criterion is {criterion!r}, wanted 'energy', 'least squares' or a weight")
     chosen = coordinate_set(coordinates)
-    names, n = chosen.names(model), model.mechanism.nv
+    space = space_of(model)
+    names, n = chosen.names(model), len(space.names)
     if len(names) > n:
         raise InputError(f"{len(names)} coordinates for {n} velocities: {len(names) - n} are too many")
-    check_independent(model, chosen, names)
-    return Redundant(JointSpace(model), chosen, criterion, condition_limit)
+    check_independent(space, chosen, names)
+    return Redundant(space, chosen, criterion, condition_limit)
 
 
 __all__ = ["Redundant", "redundant"]

@@ -10,7 +10,8 @@ The linearised model (3-52): with δu = G δφ and J = ∂u̇/∂φ, the states 
 
     S = [G 0 0; J G 0; 0 0 1],     Â = (Ṡ + S A) S⁻¹,     B̂ = S B
 
-which is (3-49)-(3-53) as the errata correct them where velocity directions commute, and holds where they do not.
+which is (3-49)-(3-53) as the errata correct them where velocity directions commute, and holds where they do not. With
+loops φ stands for the model's independent coordinates (`spaces`), and answers about joints are of all of them.
 """
 
 from __future__ import annotations
@@ -20,33 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.answering import velocity_names
 from polybody.analysis.coordinates.arrays import Dynamics, apply, dependent_coefficients, quadratic, transposed
 from polybody.analysis.coordinates.conditioning import CONDITION_LIMIT, direction_text, inverse
 from polybody.analysis.coordinates.sets import CoordinateSet, coordinate_set
-from polybody.analysis.linearize import StateSpace, linearize
+from polybody.analysis.coordinates.spaces import JointSpace, space_of
+from polybody.analysis.linearize import StateSpace
 from polybody.errors import InputError
 
 Array = np.ndarray
-
-
-class JointSpace:
-    """The model's own coordinates, with the answers a transfer starts from."""
-
-    def __init__(self, model: Any) -> None:
-        self.model: Any = model
-        self.names = velocity_names(model.mechanism)
-
-    def parameter(self, q: Array, coordinates: CoordinateSet) -> tuple[Array, Array]:
-        """G and H of dependent parameters in these coordinates."""
-        G, H = coordinates.coefficients(self.model, q, 2)
-        return G, H
-
-    def dynamics(self, q: Array, v: Array, wrenches: Any = None) -> Dynamics:
-        """I*, P* and the loads at joint velocities v."""
-        I, P = self.model.dynamic_arrays(q)
-        needed = self.model.inverse_dynamics(q, v, np.zeros(v.shape[-1]), wrenches=wrenches)
-        return Dynamics(I, P, quadratic(v, P, v) - needed)
 
 
 class Transferred:
@@ -56,11 +38,12 @@ class Transferred:
         self, below: JointSpace | Transferred, coordinates: CoordinateSet, damping: float | None, limit: float
     ) -> None:
         self.below = below
+        self.space: JointSpace = below if isinstance(below, JointSpace) else below.space
         self.model: Any = below.model
         self.coordinates = coordinates
         self.names = coordinates.names(self.model)
         self.damping, self.limit = damping, limit
-        self._joints = velocity_names(self.model.mechanism)
+        self._joints = self.space.names
 
     @property
     def nv(self) -> int:
@@ -74,20 +57,24 @@ class Transferred:
         return sized(name, values, self.nv)
 
     def coefficients(self, q: Any, order: int = 2) -> list[Array]:
-        """[G_φ^u, H_φφ^u, …] of these coordinates over the joints' velocities."""
-        return self.coordinates.coefficients(self.model, self._q(q), order)
+        """[G_φ^u, H_φφ^u, …] of these coordinates over the joints' velocities, with loops the independent ones."""
+        return self.space.coefficients(self._q(q), self.coordinates, order)
 
     def _inverse(self, G: Array, old: Sequence[str]) -> Array:
         return inverse(G, self.names, old, damping=self.damping, limit=self.limit)
 
     def velocity(self, q: Any, u_dot: Any) -> Array:
         """Joint velocities φ̇ for u̇, (3-12)."""
+        return self.space.velocity(self._q(q), self._own_velocity(q, u_dot))
+
+    def _own_velocity(self, q: Any, u_dot: Any) -> Array:
         (G,) = self.coefficients(q, 1)
         return apply(self._inverse(G, self._joints), self._u("u_dot", u_dot))
 
     def acceleration(self, q: Any, u_dot: Any, u_ddot: Any) -> Array:
         """Joint accelerations φ̈ for u̇ and ü, (3-16)."""
-        return self._motion(q, u_dot, u_ddot)[1]
+        v, a, _ = self._motion(q, u_dot, u_ddot)
+        return self.space.acceleration(self._q(q), v, a)
 
     def jerk(self, q: Any, u_dot: Any, u_ddot: Any, u_dddot: Any) -> Array:
         """Joint jerk dφ̈/dt, (3-46)."""
@@ -97,7 +84,7 @@ class Transferred:
         a = apply(Gi, self._u("u_ddot", u_ddot) - quadratic(v, H, v))
         mixed = quadratic(a, H, v) + 2 * quadratic(v, H, a)
         cubic = quadratic(v, np.einsum("...plmn,...n->...plm", D, v), v)
-        return apply(Gi, self._u("u_dddot", u_dddot) - mixed - cubic)
+        return self.space.jerk(self._q(q), v, a, apply(Gi, self._u("u_dddot", u_dddot) - mixed - cubic))
 
     def _motion(self, q: Any, u_dot: Any, u_ddot: Any) -> tuple[Array, Array, Array]:
         G, H = self.coefficients(q, 2)
@@ -127,14 +114,13 @@ class Transferred:
     def inverse_dynamics(self, q: Any, u_dot: Any, u_ddot: Any, *, wrenches: Any = None) -> Array:
         """The generalised forces T_u at the coordinates, (3-33)."""
         v, a, Gi = self._motion(q, u_dot, u_ddot)
-        return apply(transposed(Gi), self.model.inverse_dynamics(self._q(q), v, a, wrenches=wrenches))
+        return apply(transposed(Gi), self.space.effort(self._q(q), v, a, wrenches))
 
     def forward_dynamics(self, q: Any, u_dot: Any, T_u: Any, *, wrenches: Any = None) -> Array:
         """ü under the generalised forces T_u."""
         G, H = self.coefficients(q, 2)
         v = apply(self._inverse(G, self._joints), self._u("u_dot", u_dot))
-        tau = apply(transposed(G), self._u("T_u", T_u))
-        a = self.model.forward_dynamics(self._q(q), v, tau, wrenches=wrenches)
+        a = self.space.motion(self._q(q), v, apply(transposed(G), self._u("T_u", T_u)), wrenches)
         return apply(G, a) + quadratic(v, H, v)
 
     def linearize(self, q: Any, u_dot: Any, tau: Any = None, *, inputs: str = "torque") -> StateSpace:
@@ -143,9 +129,7 @@ class Transferred:
         G, H, D = self.coefficients(q, 3)
         Gi = self._inverse(G, self._joints)
         v = apply(Gi, self._u("u_dot", u_dot))
-        joint_tau = self.model.inverse_dynamics(q, v, np.zeros(G.shape[-1])) if tau is None else np.asarray(tau, float)
-        plain = linearize(self.model, q, v, joint_tau, inputs=inputs)
-        a = self.model.forward_dynamics(q, v, joint_tau)
+        plain, a = self.space.linearize(q, v, None if tau is None else np.asarray(tau, float), inputs)
         J = np.einsum("...iln,...n->...il", H, v)
         G_dot = np.einsum("...iln,...l->...in", H, v)
         J_dot = np.einsum("...ikln,...k,...n->...il", D, v, v) + np.einsum("...iln,...n->...il", H, a)
@@ -174,15 +158,17 @@ def sized(name: str, values: Any, size: int) -> Array:
 
 
 def transfer(
-    model: Any, coordinates: Any, *, damping: float | None = None, condition_limit: float = CONDITION_LIMIT
+    model: Any, coordinates: Any, *, damping: float | None = None, condition_limit: float = CONDITION_LIMIT,
+    independent: Sequence[str] | None = None,
 ) -> Transferred:
-    """The model in other generalised coordinates: as many as it has velocities.
+    """The model in other generalised coordinates: as many as it has velocities, with loops as it is mobile.
 
     `coordinates` is a `Position`, `Orientation`, `Pose`, `Joints`, `Function` or a joint's name, or a sequence of them.
     Where they are singular, answers raise `SingularTransferError`, which names the lost direction; with `damping` λ
-    they use Gᵀ(GGᵀ + λ²)⁻¹ instead of G⁻¹. A transferred model can be transferred again.
+    they use Gᵀ(GGᵀ + λ²)⁻¹ instead of G⁻¹. A transferred model can be transferred again. `independent` names the joints
+    between which and the coordinates the transfer of a model with loops goes; the model's own where it is not given.
     """
-    below = model if isinstance(model, Transferred) else JointSpace(model)
+    below = model if isinstance(model, Transferred) else space_of(model, independent)
     chosen = coordinate_set(coordinates)
     names, wanted = chosen.names(below.model), len(below.names)
     if len(names) != wanted:
@@ -190,15 +176,15 @@ def transfer(
         short = f"{gap} are missing" if gap > 0 else f"{-gap} are too many"
         more = "; redundant() takes fewer coordinates than velocities" if gap > 0 else ""
         raise InputError(f"{len(names)} coordinates ({', '.join(names)}) for {wanted} velocities: {short}{more}")
-    check_independent(below.model, chosen, names)
+    check_independent(below if isinstance(below, JointSpace) else below.space, chosen, names)
     return Transferred(below, chosen, damping, condition_limit)
 
 
-def check_independent(model: Any, chosen: CoordinateSet, names: Sequence[str]) -> None:
+def check_independent(space: JointSpace, chosen: CoordinateSet, names: Sequence[str]) -> None:
     """Refuse coordinates that depend on each other at every configuration, naming them."""
     rng = np.random.default_rng(0)
-    q = model.random_configuration(rng, 5)
-    (G,) = chosen.coefficients(model, q, 1)
+    q = space.model.random_configuration(rng, 5)
+    (G,) = space.coefficients(q, chosen, 1)
     U, s, _ = np.linalg.svd(G)
     small = s[..., len(names) - 1] <= 1e-10 * np.maximum(s[..., 0], 1e-300)
     if np.all(small):
