@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from mechanisms import random_tree
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
-from polybody.formulations import denoc
+from polybody.formulations import denoc, operators
 from polybody.mechanism import kinematics, mechanism_from
 from polybody.mechanism.energy import momentum
 from polybody.model import Model
@@ -121,12 +123,21 @@ def test_hybrid_dynamics_with_mixed_columns_of_one_joint_in_batches():
 
 
 def test_batched_operators_equal_those_of_each_state():
-    model, _, _, _, rng = free_floating(4)
+    """Every operator by name: stacked over the batch from one kernel, against the text state by state."""
+    model, _, _, _, rng = free_floating(4, gravity=(1.0, -2.0, 3.0))
     q, (v, tau) = model.random_configuration(rng, size=(2, 3)), rng.normal(size=(2, 2, 3, model.nv))
     many = model.operators(q, v, tau)
-    one = model.operators(q[1, 2], v[1, 2], tau[1, 2])
-    for name in ("X", "Phi", "b", "M", "J", "H", "T_hat", "C_p"):
-        near(getattr(many, name)[1, 2], getattr(one, name), 1e-14)
+    chosen = operators.split(model.mechanism)
+    for index in ((0, 1), (1, 2)):
+        one = operators.structure(model.mechanism, q[index], v[index], chosen)
+        parts = operators.coefficients(model.mechanism, q[index], v[index], tau[index], chosen)
+        for found in (one, parts):
+            for field in fields(found):
+                near(getattr(many, field.name)[index], getattr(found, field.name), 1e-11)
+    shared = model.operators(q, v[0, 0])  # one velocity for all configurations
+    assert shared.X.shape[:2] == (2, 3)
+    near(shared.b[1, 1], operators.structure(model.mechanism, q[1, 1], v[0, 0], chosen).b, 1e-11)
+    assert model.operators(q[:0], v[:0]).X.shape[0] == 0
 
 
 def test_fixed_base_has_no_passive_columns_and_its_jacobian_is_the_arm_s():

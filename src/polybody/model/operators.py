@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from polybody.formulations.operators.named import reduced, whole
 from polybody.formulations.operators.split import Split
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import choose, state_array
-from polybody.model.batches import each_state
 from polybody.model.dynamics import DynamicAnswers, Wrenches
 from polybody.model.quantities import Quantity
 
@@ -69,7 +69,7 @@ class Operators:
         if name in _COEFFICIENTS:
             self._known.update(self._coefficients())
         elif name in _STRUCTURE:
-            self._known[name] = self._structure(name)
+            self._known[name] = getattr(self._stack, name)
         else:
             raise AttributeError(f"no operator {name!r}; there are {', '.join((*_STRUCTURE, *_COEFFICIENTS))}")
         self.__dict__.update(self._known)
@@ -79,18 +79,27 @@ class Operators:
         return [*super().__dir__(), *_STRUCTURE, *_COEFFICIENTS]
 
     def _coefficients(self) -> dict[str, Array]:
-        M, bias, T, J = self._model.kernel(whole_quantity(self._split.tips))(self._q, self._v, self._tau)
+        M, bias, T, J = self._model.answer(whole_quantity(self._split.tips), self._q, self._v, self._tau)
         found = reduced(M, bias, T, J, self._split)
         return {name: getattr(found, name) for name in _COEFFICIENTS}
 
-    def _structure(self, name: str) -> Array:
-        m, chosen = self._model.mechanism, self._split
+    @cached_property
+    def _stack(self) -> formulation.Stack:
+        given = formulation.Pieces(*self._model.answer(PIECES, self._q, self._v))
+        return formulation.Stack(self._model.mechanism, self._split, given)
 
-        def one(q: Array, v: Array) -> Array:
-            return getattr(formulation.structure(m, q, v, chosen), name)
 
-        shape = one(self._q.reshape(-1, m.nq)[0], self._v.reshape(-1, m.nv)[0]).shape
-        return each_state(one, (self._q, self._v), shape)
+def _pieces(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Array, ...]:
+    return tuple(formulation.pieces(m, q, v, domain=domain))
+
+
+def _piece_shapes(m: Mechanism) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    n = len(m.bodies)
+    return ("X", (n, 6, 6)), ("Phi", (6, m.nv)), ("V", (n, 6)), ("zeta", (n, 6)), ("b", (n, 6))
+
+
+#: What the structure matrices are stacked from.
+PIECES = Quantity("operator pieces", ("q", "v"), _piece_shapes, _pieces)
 
 
 def whole_quantity(tips: tuple[BodyFrame, ...]) -> Quantity:

@@ -10,12 +10,15 @@ from polybody.formulations.operators.hybrid import (
     inverse_dynamics,
     mass_matrix,
 )
-from polybody.formulations.operators.named import Coefficients, Structure, coefficients, structure
+from polybody.formulations.operators.named import Coefficients, coefficients
 from polybody.formulations.operators.split import Split, active_mask, split
+from polybody.formulations.operators.structure import Pieces, Stack, Structure, pieces, structure
 
 __all__ = [
     "Coefficients",
+    "Pieces",
     "Split",
+    "Stack",
     "Structure",
     "active_mask",
     "bias_forces",
@@ -24,6 +27,7 @@ __all__ = [
     "hybrid_dynamics",
     "inverse_dynamics",
     "mass_matrix",
+    "pieces",
     "split",
     "structure",
 ]

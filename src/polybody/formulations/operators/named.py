@@ -1,12 +1,5 @@
-"""The paper's operators by name, for reading: X, X_b, Φ, B, D, and the coefficients of (28), (37)-(48).
+"""The coefficients of the unified model by name: (28), (37)-(48). The operators they stand for: `structure`.
 
-Links beyond the base are stacked in the order of the mechanism; twists and wrenches are in link axes at the link's
-origin, those of end effectors in the end effector's own axes at its own origin.
-
-    V  = X Φ v_q + X_b V_b,      V_b = Φ_b v_b,     V^e = B V = J_a v_a + J_p v_p       (11), (14), (A4)
-    V̇  = X Φ v̇_q + X_b V̇_b + c,  c = ẊΦ v_q + Ẋ_b V_b (+ XΦ̇ v_q where a joint map varies)     (15)
-    b  = V* M_q V − M_q [0; Rᵀg]       the wrench for V̇ = 0, the weight included         (16), corrected
-    C_a, C_p = rows of Φᵀ Xᵀ (b + M_q c) (+ b_b on the base)                             ERRATA
     [M_p M_ap; M_apᵀ M_a]              the mass matrix by passive and active columns      (A2)
     J_D = M_p⁻¹ M_ap                   disturbance Jacobian, v̇_p = −J_D v̇_a + …          (37), corrected, (38)
     M  = M_a − M_apᵀ J_D               generalised inertia                                (28)
@@ -36,27 +29,7 @@ from polybody.formulations.operators.sweeps import (
     state,
 )
 from polybody.mechanism.forces import joint_passive_forces
-from polybody.mechanism.kinematics import body_poses
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
-
-
-@dataclass(frozen=True, eq=False)
-class Structure:
-    """The operators as matrices; n links beyond the base, m end effectors, d columns that move the links."""
-
-    X: Array  # 6n×6n
-    X_b: Array  # 6n×6
-    Phi: Array  # 6n×d
-    Phi_b: Array  # 6×(columns of the base), 6×0 for a fixed base
-    B: Array  # 6m×6n
-    D: Array  # 6n×6m
-    M_q: Array  # 6n×6n
-    M_b: Array  # 6×6; zeros for a fixed base, whose inertia plays no part
-    V: Array  # 6n
-    V_b: Array  # 6
-    c: Array  # 6n, ẊΦv + Ẋ_b V_b
-    b: Array  # 6n
-    b_b: Array  # 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,64 +58,9 @@ def frame_crossing(frame: BodyFrame, *, domain: Domain = FLOAT) -> Crossing:
     return Crossing(domain.array(frame.rotation), domain.array(frame.position), domain.zeros(6, 0), domain)
 
 
-def _rows(k: int) -> slice:
+def stack_rows(k: int) -> slice:
+    """The six rows of link or end effector k in a stack."""
     return slice(6 * k, 6 * k + 6)
-
-
-def structure(mechanism: Mechanism, q: Array, v: Array, chosen: Split, *, domain: Domain = FLOAT) -> Structure:
-    """All operators of (11)-(19) as matrices."""
-    links, columns = chosen.links(mechanism), chosen.link_columns(mechanism)
-    row, n, m = {i: k for k, i in enumerate(links)}, len(links), len(chosen.tips)
-    at = state(mechanism, q, v, domain=domain, springs=False)
-    X, X_b = domain.eye(6 * n), domain.zeros(6 * n, 6)
-    Phi, B, M_q = domain.zeros(6 * n, len(columns)), domain.zeros(6 * m, 6 * n), domain.zeros(6 * n, 6 * n)
-    c = domain.zeros(6 * n)
-    for i in links:
-        joint, k = mechanism.joints[i], row[i]
-        step = at.across[i].matrix()
-        if joint.parent in row:
-            above = row[joint.parent]
-            X[_rows(k), : 6 * k] = step @ X[_rows(above), : 6 * k]
-            X_b[_rows(k)] = step @ X_b[_rows(above)]
-            c[_rows(k)] = at.zeta[i] + step @ c[_rows(above)]
-        else:
-            c[_rows(k)] = at.zeta[i]
-            if joint.parent == chosen.base:  # a link that stands on the ground beside the base does not follow it
-                X_b[_rows(k)] = step
-        first = columns.index(joint.v.start) if joint.nv else 0
-        Phi[_rows(k), first : first + joint.nv] = at.across[i].Phi
-        M_q[_rows(k), _rows(k)] = at.M[i]
-    if chosen.base != GROUND:
-        c = c + X_b @ at.zeta[chosen.base]
-    for j, frame in enumerate(chosen.tips):
-        B[_rows(j), _rows(row[frame.body])] = frame_crossing(frame, domain=domain).matrix()
-    weighed = _with_weight(mechanism, q, at.b, at.M, domain)
-    fixed = chosen.base == GROUND
-    return Structure(
-        X=X,
-        X_b=X_b,
-        Phi=Phi,
-        Phi_b=domain.zeros(6, 0) if fixed else at.across[chosen.base].Phi,
-        B=B,
-        D=B.T,
-        M_q=M_q,
-        M_b=domain.zeros(6, 6) if fixed else at.M[chosen.base],
-        V=_stacked([at.V[i] for i in links], domain),
-        V_b=domain.zeros(6) if fixed else at.V[chosen.base],
-        c=c,
-        b=_stacked([weighed[i] for i in links], domain),
-        b_b=domain.zeros(6) if fixed else weighed[chosen.base],
-    )
-
-
-def _stacked(parts: list[Array], domain: Domain) -> Array:
-    return np.concatenate(parts) if parts else domain.zeros(0)
-
-
-def _with_weight(mechanism: Mechanism, q: Array, b: list[Array], M: list[Array], domain: Domain) -> list[Array]:
-    g = domain.array(mechanism.gravity)
-    poses = body_poses(mechanism, q, domain=domain)
-    return [own - inertia[:, 3:] @ (R.T @ g) for own, inertia, (R, _) in zip(b, M, poses, strict=True)]
 
 
 def tip_jacobian(mechanism: Mechanism, across: list[Crossing], tips: tuple[BodyFrame, ...], *, domain: Domain) -> Array:
@@ -153,7 +71,7 @@ def tip_jacobian(mechanism: Mechanism, across: list[Crossing], tips: tuple[BodyF
         rows = frame_crossing(frame, domain=domain).pull_columns(domain.eye(6))
         i = frame.body
         while i != GROUND:
-            J[_rows(k), mechanism.joints[i].v] = (across[i].Phi.T @ rows).T
+            J[stack_rows(k), mechanism.joints[i].v] = (across[i].Phi.T @ rows).T
             rows = across[i].pull_columns(rows)
             i = mechanism.joints[i].parent
     return J
@@ -205,11 +123,10 @@ def reduced(M: Array, bias: Array, T: Array, J: Array, chosen: Split, *, domain:
 
 __all__ = [
     "Coefficients",
-    "Structure",
     "coefficients",
     "frame_crossing",
     "reduced",
-    "structure",
+    "stack_rows",
     "tip_jacobian",
     "whole",
 ]
