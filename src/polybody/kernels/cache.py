@@ -40,6 +40,8 @@ ABANDONED = 3600.0  # seconds after which a temporary file belongs to a process 
 
 _warned = False
 _lock = threading.Lock()
+#: bytes stored in a folder by this process since it was last looked through
+_stored: dict[Path, int] = {}
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def store(digest: str, facts: dict[str, Any], code: bytes) -> None:
         _check_folder(where)
         content = _seal(facts, code, digest, _key(where))
         _write_atomically(where, where / (digest + SUFFIX), content)
-        _prune(where)
+        _prune_now_and_then(where, len(content))
     except (OSError, RuntimeError) as reason:
         _warn(where, reason)
 
@@ -128,10 +130,11 @@ def _files(where: Path) -> Iterator[Path]:
 
 def _name(path: Path) -> str:
     try:
-        content = path.read_bytes()
         start = len(MAGIC) + 32
-        length = int.from_bytes(content[start : start + 4], "little")
-        return str(json.loads(content[start + 4 : start + 4 + length])["name"])
+        with open(path, "rb") as file:
+            file.seek(start)
+            length = int.from_bytes(file.read(4), "little")
+            return str(json.loads(file.read(min(length, 2**20)))["name"])
     except (OSError, ValueError, KeyError, TypeError):
         return "(damaged)"
 
@@ -210,19 +213,33 @@ def _write_atomically(where: Path, path: Path, content: bytes) -> None:
         raise
 
 
+def _prune_now_and_then(where: Path, stored: int) -> None:
+    """A folder of thousands of entries takes time to look through: at a process' first entry, then each LIMIT/16."""
+    with _lock:
+        since = _stored.get(where)
+        due = since is None or since + stored > LIMIT / 16
+        _stored[where] = 0 if due else (since or 0) + stored
+    if due:
+        _prune(where)
+
+
 def _prune(where: Path) -> None:
     """Keep the folder within its limit, and free of what dead processes left."""
-    for path in where.glob("*.part"):
-        with contextlib.suppress(FileNotFoundError):
-            if time.time() - path.stat().st_mtime > ABANDONED:
-                path.unlink()
-    kept = entries()
-    total = sum(e.size for e in kept)
-    for entry in reversed(kept):
+    kept, now = [], time.time()
+    with os.scandir(where) as files:
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                status = file.stat(follow_symlinks=False)
+                if file.name.endswith(SUFFIX):
+                    kept.append((status.st_mtime, status.st_size, file.path))
+                elif file.name.endswith(".part") and now - status.st_mtime > ABANDONED:
+                    os.unlink(file.path)
+    total = sum(size for _, size, _ in kept)
+    for _, size, path in sorted(kept):
         if total <= LIMIT:
             break
-        entry.path.unlink(missing_ok=True)
-        total -= entry.size
+        Path(path).unlink(missing_ok=True)
+        total -= size
 
 
 def _warn(where: Path, reason: Exception) -> None:

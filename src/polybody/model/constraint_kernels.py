@@ -1,4 +1,8 @@
-"""Constraint functions of a model over batches: compiled where their text can be traced, else state by state."""
+"""Constraint functions of a model over batches, compiled.
+
+Text that iterates (a loop by map matrix) may fail in compiled code, which takes a fixed number of steps: it says so by
+NaN, or by a residual that is not small. Such states are then answered by the text on numbers, one by one.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT, Domain
 from polybody.analysis.constraints.system import Constraints, constraints_of
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.batches import batch_shape
@@ -17,6 +22,9 @@ if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 Array = np.ndarray
+
+#: a loop by map matrix that is open by less was settled
+SETTLED = 1e-6
 
 
 class ConstraintKernels:
@@ -52,16 +60,20 @@ class ConstraintKernels:
             self._answer("entry rates", (q, v), shape, self.constraints.entry_rates)[0]
         )
 
+    def wrenches(self, q: Array, multipliers: Array) -> tuple[Array, Array]:
+        """What `constraints.pairs` bear, (..., pairs, 6), and all do to `loaded_links`, (..., links, 6)."""
+        shapes = ((len(self.constraints.pairs), 6), (len(self.constraints.loaded_links), 6))
+        return self._answer("wrenches", (q, multipliers), shapes, self.constraints.wrenches)
+
     def far(self, q: Array) -> tuple[Array, Array]:
         """The far residual and its derivative, for assembly."""
-        shapes = ((self.rows,), (self.entries,))
-        if not self.constraints.compiled:
-            def both(q: Array) -> tuple[Array, Array]:
-                return self.constraints.residual(q, far=True), self.constraints.entries(q)
+        if self.constraints.iterates:  # the derivative of all steps would be long; where the gap closes it is J
+            def text(q: Array, domain: Domain = FLOAT) -> Array:
+                return self.constraints.residual(q, domain=domain, far=True)
 
-            phi, entries = self._each((q,), shapes, both)
-        else:
-            phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
+            return self._answer("far residual", (q,), ((self.rows,),), text)[0], self.jacobian(q)
+        shapes = ((self.rows,), (self.entries,))
+        phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
         return phi, self.constraints.spread(entries)
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
@@ -102,21 +114,33 @@ class ConstraintKernels:
         return len(self.constraints.filled[0])
 
     def _answer(
-        self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Array]
+        self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Any]
     ) -> tuple[Array, ...]:
-        if not self.constraints.compiled:
-            return self._each(arrays, shapes, lambda *s: (text(*s),))
-        found = self._kernel(name, ("q", "v")[: len(arrays)], shapes, text, None)(*arrays)
-        return (found,)
+        second = ("multipliers", self.rows) if name == "wrenches" else "v"
+        found = self._kernel(name, ("q", second)[: len(arrays)], shapes, text, None)(*arrays)
+        found = found if isinstance(found, tuple) else (found,)
+        return self._mended(name, arrays, found, text) if self.constraints.iterates else found
 
-    def _each(self, arrays: tuple[Array, ...], shapes: Any, function: Callable[..., tuple[Array, ...]]) -> Any:
+    def _mended(
+        self, name: str, arrays: tuple[Array, ...], found: tuple[Array, ...], text: Callable[..., Any]
+    ) -> tuple[Array, ...]:
+        """Answers with those of failed iterations replaced."""
         lead = batch_shape(arrays)
+        flat = [x.reshape(*lead, -1) for x in found]
+        bad = ~np.all([np.isfinite(x).all(axis=-1) for x in flat], axis=0)
+        if "residual" in name:
+            for part in (self.constraints.slices[e.name] for e in self.constraints.elements if e.iterates):
+                bad = bad | np.any(np.abs(flat[0][..., part]) > SETTLED, axis=-1)
         wide = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
-        results = tuple(np.empty((*lead, *shape)) for shape in shapes)
-        for index in np.ndindex(lead):
-            for result, value in zip(results, function(*(a[index] for a in wide)), strict=True):
+        bad &= np.all([np.isfinite(a).all(axis=-1) for a in wide], axis=0)
+        if not np.any(bad):
+            return found
+        found = tuple(np.array(x) for x in found)
+        for index in map(tuple, np.argwhere(bad)):
+            values = text(*(a[index] for a in wide))
+            for result, value in zip(found, values if isinstance(values, tuple) else (values,), strict=True):
                 result[index] = value
-        return results
+        return found
 
     def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, function: Any) -> Kernel:
         if name not in self._kernels:

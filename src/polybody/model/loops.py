@@ -18,14 +18,12 @@ from polybody.analysis.answering import actuated, velocity_names
 from polybody.analysis.constraints.actuation import actuator_loads, internal_load_basis
 from polybody.analysis.constraints.minimal import Transfer, solve_minimal, transfer_to
 from polybody.analysis.constraints.multipliers import Solved, solve_multipliers
-from polybody.analysis.constraints.points import GuideConstraint, RodConstraint
-from polybody.analysis.constraints.system import Place
 from polybody.analysis.coordinates.conditioning import direction_text
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import state_array
 from polybody.model.assembly import STATE_TOLERANCE, AssemblyAnswers
-from polybody.model.batches import batch_shape, each_state
+from polybody.model.batches import each_state
 from polybody.model.dynamics import DynamicAnswers, Wrenches, _into
 from polybody.model.loop_kernels import LoopKernels, doubtful
 
@@ -96,12 +94,10 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
     def _loads(self, q: Array, multipliers: Array) -> dict[str, Array]:
         system = self.constraint_kernels.constraints
         loads = {name: multipliers[..., part] for name, part in system.slices.items()}
-        if system.closures:
-            count = len(system.closures)
-            wrench = each_state(
-                lambda q, m: system.closure_wrenches(q, m), (q, multipliers), (count, 6)
-            )
-            loads |= {loop.name: wrench[..., k, :] for k, loop in enumerate(system.closures)}
+        if system.pairs:
+            borne, _ = self.constraint_kernels.wrenches(q, multipliers)
+            loops = {closure.name for closure in self.mechanism.closures}
+            loads |= {pair.name: borne[..., k, :] for k, pair in enumerate(system.pairs) if pair.name in loops}
         return loads
 
     # The public calls of every model, honouring loops.
@@ -340,51 +336,17 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         )
 
     def constraint_wrenches(self, q: Array, multipliers: Array) -> Mapping[str, Array]:
-        """{frame: (..., 6)}: loads of loops, rods and guides as wrenches on links, at their frames, world axes."""
-        lead = batch_shape([q, multipliers])
+        """{link: (..., 6)}: loads of loops, rods and guides as wrenches on links, at their frames, world axes."""
         system = self.constraint_kernels.constraints
-        records = self.mechanism.description
-        ends: dict[str, tuple[str, str]] = {
-            r.name: (r.body_a, r.body_b) for r in (*records.loops, *records.rods, *records.guides)
-        }
-        loads: dict[str, Array] = {}
-        wide_q = np.broadcast_to(q, (*lead, self.nq))
-        wide_m = np.broadcast_to(multipliers, (*lead, multipliers.shape[-1]))
-        for index in np.ndindex(lead):
-            place = Place(self.mechanism, wide_q[index], domain=_float())
-            for element in system.elements:
-                if element.name not in ends:
-                    continue
-                wrench, point = _physical(element, place, wide_m[index][system.slices[element.name]])
-                for link, sign in zip(ends[element.name], (-1.0, 1.0), strict=True):
-                    frame = self.mechanism.frames[self.mechanism.frame_index[link]]
-                    lever = point - place.frame(frame)[1]
-                    total = loads.setdefault(link, np.zeros((*lead, 6)))
-                    total[index] += sign * np.concatenate([wrench[:3] + np.cross(lever, wrench[3:]), wrench[3:]])
-        return loads
-
-
-def _physical(element: Any, place: Place, multipliers: Array) -> tuple[Array, Array]:
-    """(wrench on b, world axes; the point where it acts)."""
-    point = place.frame(element.b)[1]
-    if isinstance(element, RodConstraint):
-        d = point - place.frame(element.a)[1]
-        return np.concatenate([np.zeros(3), d / np.linalg.norm(d) * multipliers[0]]), point
-    if isinstance(element, GuideConstraint):
-        Ra, _ = place.frame(element.a)
-        return np.concatenate([np.zeros(3), Ra @ (element.rows.T @ multipliers)]), point
-    return element.wrench_map(place) @ multipliers, point
+        if not system.pairs:
+            return {}
+        _, totals = self.constraint_kernels.wrenches(q, multipliers)
+        return {link: totals[..., k, :] for k, link in enumerate(system.loaded_links)}
 
 
 def _rows(x: Array, again: Array) -> Array:
     """The states of x that are marked, x broadcast over the batch."""
     return np.broadcast_to(x, (*again.shape, x.shape[-1]))[again]
-
-
-def _float() -> Any:
-    from polybody.algebra.domains import FLOAT
-
-    return FLOAT
 
 
 def _cut(mechanism: Mechanism) -> Mechanism:

@@ -11,30 +11,21 @@ of b relative to a, in a's axes at b's origin. Directions are rows n of n·V = 0
     thread       h sin(p_z/h − θ) = 0                      row  [−h z; z]               screw of pitch h, θ the turn
 
 Where they hold these rows are the derivatives of the residuals. Far from assembly sin θ becomes 2 tan(θ/2), which does
-not vanish for an axis that points backwards. A joint given by any map matrix H(ε) is eliminated instead: ε is the
-joint's configuration nearest to (R, p), ξ = log(X(ε)⁻¹ (R, p)) what is left over in b's axes, N the orthogonal
-complement of H(ε), and
-
-    φ = Nᵀ ξ,     φ̇ = Nᵀ V_b,     φ̈ = Nᵀ (V̇_b − Ḣ β),    β = H⁺ V_b
+not vanish for an axis that points backwards. A joint given by any map matrix is eliminated instead (`map_closure`).
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 
-from polybody.algebra.domains import FLOAT, Array, Domain
-from polybody.algebra.jets import JetDomain
+from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
-from polybody.algebra.spatial import twist_log
-from polybody.analysis.constraints.constraint import Constraint
-from polybody.analysis.constraints.place import Place, velocities_between
-from polybody.errors import PolybodyError
-from polybody.mechanism.joints import JointModel
+from polybody.analysis.constraints.constraint import PairConstraint
+from polybody.analysis.constraints.place import Place
 from polybody.mechanism.kinds import plane_axes
-from polybody.mechanism.mechanism import BodyFrame, Closure, Mechanism
+from polybody.mechanism.mechanism import Closure
 
 #: kind: (angular part, linear part)
 PARTS = {
@@ -51,20 +42,16 @@ PARTS = {
 _SIZE = {"tilt": 2, "turn": 3, "crossing": 1, "point": 3, "line": 2, "plane": 1, "thread": 3, None: 0}
 
 
-class ClosureConstraint(Constraint):
+class ClosureConstraint(PairConstraint):
     """A constraint between two frames; its loads are wrenches on b at b's origin."""
 
     def __init__(self, closure: Closure) -> None:
         self.name, self.closure = closure.name, closure
-        self.a: BodyFrame = closure.a
-        self.b: BodyFrame = closure.b
+        self.a, self.b = closure.a, closure.b
 
     @abstractmethod
     def directions(self, R: Array, p: Array, domain: Domain) -> Array:
         """size×6: rows n of n·V = 0 in a's axes."""
-
-    def support(self, mechanism: Mechanism) -> list[int]:
-        return velocities_between(mechanism, self.a.body, self.b.body)
 
     def columns(self, place: Place) -> Array:
         R, p = place.relative_pose(self.a, self.b)
@@ -75,7 +62,6 @@ class ClosureConstraint(Constraint):
         return self.directions(R, p, place.domain) @ place.relative_twist(self.a, self.b)
 
     def wrench_map(self, place: Place) -> Array:
-        """6×size: the wrench on b at b's origin, world axes, of unit multipliers."""
         R, p = place.relative_pose(self.a, self.b)
         N = self.directions(R, p, place.domain)
         Ra, _ = place.frame(self.a)
@@ -168,103 +154,4 @@ class NamedClosure(ClosureConstraint):
         return False
 
 
-class MapClosure(ClosureConstraint):
-    """A cut joint given by its map matrix; its own configuration is eliminated (numbers only, unless it is simple)."""
-
-    kind = "custom"
-    compiled = False
-
-    def __init__(self, closure: Closure) -> None:
-        super().__init__(closure)
-        assert closure.model is not None
-        self.model: JointModel = closure.model
-        self.labels = tuple(f"direction {k + 1}" for k in range(6 - closure.model.nv))
-        self.units = ("",) * self.size
-        H = self.model.constant_map
-        self.constant_complement = None if H is None else complement(np.asarray(H, dtype=float))
-
-    def nearest(self, R: Array, p: Array) -> tuple[Array, Array]:
-        """(ε, ξ): the joint's configuration nearest to (R, p), and what is left over in b's axes."""
-        best: tuple[float, Array, Array] | None = None
-        starts = [self.model.neutral(), *(self.model.random(np.random.default_rng(k)) for k in range(12))]
-        for start in starts:
-            epsilon = np.asarray(start, dtype=float)
-            xi, last = self._left_over(epsilon, R, p), np.inf
-            for _ in range(60):
-                step = np.linalg.pinv(self.model.velocity_map(epsilon)) @ xi
-                size = float(np.abs(step).max())
-                if size < 1e-15 or (size < 1e-9 and size >= last):
-                    break
-                last = size
-                epsilon = self.model.integrate(epsilon, step * min(1.0, 1.0 / size))
-                xi = self._left_over(epsilon, R, p)
-            gap = float(np.linalg.norm(xi))
-            if best is None or gap < best[0] - 1e-12:
-                best = (gap, epsilon, xi)
-            if best[0] < 1e-6:
-                break
-        assert best is not None
-        return best[1], best[2]
-
-    def _left_over(self, epsilon: Array, R: Array, p: Array) -> Array:
-        X, x = self.model.configuration(epsilon)
-        return twist_log(X.T @ R, X.T @ (p - x))
-
-    def residual(self, place: Place, far: bool = False) -> Array:
-        self._only_numbers(place.domain)
-        R, p = place.relative_pose(self.a, self.b)
-        epsilon, xi = self.nearest(R, p)
-        return complement(self.model.velocity_map(epsilon)).T @ xi
-
-    def directions(self, R: Array, p: Array, domain: Domain) -> Array:
-        """Nᵀ V_b with V_b = [Rᵀω; Rᵀu]."""
-        if self.constant_complement is not None:
-            N = domain.array(self.constant_complement)
-        else:
-            self._only_numbers(domain)
-            N = complement(self.model.velocity_map(self.nearest(R, p)[0]))
-        return np.concatenate([N[:3].T @ R.T, N[3:].T @ R.T], axis=1)
-
-    def bias(self, place: Place, moving: Place) -> Array:
-        if self.constant_complement is not None:
-            return super().bias(place, moving)
-        self._only_numbers(place.domain)
-        assert isinstance(moving.domain, JetDomain)
-        R, p = place.relative_pose(self.a, self.b)
-        epsilon, _ = self.nearest(R, p)
-        H = self.model.velocity_map(epsilon)
-        Rj, _ = moving.relative_pose(self.a, self.b)
-        V = moving.relative_twist(self.a, self.b)
-        V_b = np.concatenate([Rj.T @ V[:3], Rj.T @ V[3:]])
-        beta = np.linalg.pinv(H) @ moving.domain.values(V_b)
-        return complement(H).T @ (moving.domain.rates(V_b) - self.model.velocity_map_rate(epsilon, beta) @ beta)
-
-    def _only_numbers(self, domain: Domain) -> None:
-        if domain is not FLOAT:
-            raise PolybodyError(
-                f"loop {self.name!r}: the configuration of a joint given by a map is found by iteration, which has no "
-                f"expression over {domain.name}"
-            )
-
-
-def complement(H: Array) -> Array:
-    """Orthonormal columns of what H does not reach, the same for the same H."""
-    U, s, _ = np.linalg.svd(np.asarray(H, dtype=float))
-    rank = int(np.sum(s > 1e-12 * s[0])) if len(s) else 0
-    return U[:, rank:]
-
-
-def closure_constraint(closure: Closure, record: Any) -> ClosureConstraint | None:
-    """The constraint of a loop; None for a floating joint, which holds nothing."""
-    kind = "fixed" if closure.model is None else closure.model.kind
-    if kind == "floating" or (closure.model is not None and closure.model.nv == 6):
-        return None
-    if kind == "custom":
-        return MapClosure(closure)
-    if kind == "screw" and not record.pitch:  # a screw without pitch is a hinge
-        kind = "revolute"
-    axis = np.array([0.0, 0.0, 1.0]) if kind in ("universal", "spherical", "fixed") else record.axis
-    return NamedClosure(closure, kind, np.asarray(axis, dtype=float), record.pitch)
-
-
-__all__ = ["PARTS", "ClosureConstraint", "MapClosure", "NamedClosure", "closure_constraint", "complement"]
+__all__ = ["PARTS", "ClosureConstraint", "NamedClosure"]

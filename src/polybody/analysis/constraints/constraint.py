@@ -15,8 +15,8 @@ from abc import ABC, abstractmethod
 
 from polybody.algebra.domains import Array
 from polybody.algebra.jets import JetDomain
-from polybody.analysis.constraints.place import Place
-from polybody.mechanism.mechanism import Mechanism
+from polybody.analysis.constraints.place import Place, velocities_between
+from polybody.mechanism.mechanism import BodyFrame, Mechanism
 
 
 class Constraint(ABC):
@@ -26,8 +26,8 @@ class Constraint(ABC):
     kind: str
     labels: tuple[str, ...]
     units: tuple[str, ...]
-    #: False where the residual iterates and cannot be traced
-    compiled: bool = True
+    #: True where straight-line code takes a fixed number of steps of an iteration, which may fail: see `Constraints`
+    iterates: bool = False
 
     @property
     def size(self) -> int:
@@ -65,4 +65,18 @@ class Constraint(ABC):
         return False
 
 
-__all__ = ["Constraint"]
+class PairConstraint(Constraint):
+    """A constraint between two frames, whose loads are wrenches on b, and their opposites on a."""
+
+    a: BodyFrame
+    b: BodyFrame
+
+    def support(self, mechanism: Mechanism) -> list[int]:
+        return velocities_between(mechanism, self.a.body, self.b.body)
+
+    @abstractmethod
+    def wrench_map(self, place: Place) -> Array:
+        """6×size: the wrench on b at b's origin, world axes, of unit multipliers."""
+
+
+__all__ = ["Constraint", "PairConstraint"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
-from polybody.analysis.constraints.constraint import Constraint
-from polybody.analysis.constraints.place import Place, velocities_between
+from polybody.analysis.constraints.constraint import PairConstraint
+from polybody.analysis.constraints.place import Place
 from polybody.mechanism.kinds import plane_axes
-from polybody.mechanism.mechanism import BodyFrame, Mechanism
+from polybody.mechanism.mechanism import BodyFrame
 
 
-class RodConstraint(Constraint):
+class RodConstraint(PairConstraint):
     """A massless rod of fixed length between two points; its load is positive where it pushes."""
 
     kind = "rod"
@@ -34,9 +34,6 @@ class RodConstraint(Constraint):
         _, length = self._direction(place)
         return np.array([length - place.domain.const(self.length)], dtype=place.domain.dtype)
 
-    def support(self, mechanism: Mechanism) -> list[int]:
-        return velocities_between(mechanism, self.a.body, self.b.body)
-
     def columns(self, place: Place) -> Array:
         # u·(ω_a × d) = 0: the point of a may be taken at b's.
         u, _ = self._direction(place)
@@ -49,8 +46,12 @@ class RodConstraint(Constraint):
         apart = place.twist(self.b.body, pb)[3:] - place.twist(self.a.body, pa)[3:]
         return np.array([u @ apart], dtype=place.domain.dtype)
 
+    def wrench_map(self, place: Place) -> Array:
+        u, _ = self._direction(place)
+        return np.concatenate([place.domain.zeros(3), u]).reshape(6, 1)
 
-class GuideConstraint(Constraint):
+
+class GuideConstraint(PairConstraint):
     """A point of b that stays on a line, or in a plane, of a."""
 
     def __init__(self, name: str, kind: str, a: BodyFrame, b: BodyFrame, axis: Array) -> None:
@@ -66,14 +67,15 @@ class GuideConstraint(Constraint):
     def residual(self, place: Place, far: bool = False) -> Array:
         return self._rows(place.domain) @ place.relative_pose(self.a, self.b)[1]
 
-    def support(self, mechanism: Mechanism) -> list[int]:
-        return velocities_between(mechanism, self.a.body, self.b.body)
-
     def columns(self, place: Place) -> Array:
         return self._rows(place.domain) @ place.relative_jacobian(self.a, self.b)[3:]
 
     def velocity(self, place: Place) -> Array:
         return self._rows(place.domain) @ place.relative_twist(self.a, self.b)[3:]
+
+    def wrench_map(self, place: Place) -> Array:
+        Ra, _ = place.frame(self.a)
+        return np.concatenate([place.domain.zeros(3, self.size), Ra @ self._rows(place.domain).T])
 
 
 __all__ = ["GuideConstraint", "RodConstraint"]

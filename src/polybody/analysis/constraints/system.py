@@ -13,8 +13,9 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
-from polybody.analysis.constraints.closure import ClosureConstraint, closure_constraint
-from polybody.analysis.constraints.constraint import Constraint
+from polybody.algebra.rotations import cross
+from polybody.analysis.constraints.constraint import Constraint, PairConstraint
+from polybody.analysis.constraints.map_closure import closure_constraint
 from polybody.analysis.constraints.place import Place
 from polybody.analysis.constraints.points import GuideConstraint, RodConstraint
 from polybody.analysis.constraints.relations import CouplingConstraint, RelationConstraint
@@ -50,9 +51,9 @@ class Constraints:
         return len(self.rows)
 
     @cached_property
-    def compiled(self) -> bool:
-        """True where every function can be traced."""
-        return all(e.compiled for e in self.elements)
+    def iterates(self) -> bool:
+        """True where a traced function may fail: J and γ are then not numbers, and the text on numbers knows better."""
+        return any(e.iterates for e in self.elements)
 
     def residual(self, q: Array, *, domain: Domain = FLOAT, far: bool = False) -> Array:
         """φ(q)."""
@@ -119,18 +120,37 @@ class Constraints:
         moving = jets.lift(q, rate(self.mechanism, q, x, domain=domain))
         return jets.rates(self.entry_rates(moving, jets.lift(y), domain=jets))
 
-    def closure_wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> Array:
-        """(loops, 6): the wrench of each loop's cut joint on body b, at b's origin, world axes."""
-        place = Place(self.mechanism, q, domain=domain)
-        loops = self.closures
-        result = domain.zeros(len(loops), 6)
-        for k, loop in enumerate(loops):
-            result[k] = loop.wrench_map(place) @ multipliers[self.slices[loop.name]]
-        return result
+    @cached_property
+    def pairs(self) -> tuple[PairConstraint, ...]:
+        """Loops, rods and guides: what bears wrenches."""
+        return tuple(e for e in self.elements if isinstance(e, PairConstraint))
 
     @cached_property
-    def closures(self) -> tuple[ClosureConstraint, ...]:
-        return tuple(e for e in self.elements if isinstance(e, ClosureConstraint))
+    def loaded_links(self) -> tuple[str, ...]:
+        """The links between which `pairs` are, each once."""
+        return tuple(dict.fromkeys(link for pair in self.pairs for link in self._ends[pair.name]))
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, str]]:
+        d = self.mechanism.description
+        return {r.name: (r.body_a, r.body_b) for r in (*d.loops, *d.rods, *d.guides)}
+
+    def wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
+        """([moment; force] of each of `pairs` on b at b's origin, what all do to each of `loaded_links` at its frame).
+
+        World axes, (pairs, 6) and (links, 6).
+        """
+        place = Place(self.mechanism, q, domain=domain)
+        index = {link: k for k, link in enumerate(self.loaded_links)}
+        borne, totals = domain.zeros(len(self.pairs), 6), domain.zeros(len(index), 6)
+        for k, pair in enumerate(self.pairs):
+            borne[k] = pair.wrench_map(place) @ multipliers[self.slices[pair.name]]
+            _, point = place.frame(pair.b)
+            for link, sign in zip(self._ends[pair.name], (domain.const(-1), domain.const(1)), strict=True):
+                _, origin = place.frame(self.mechanism.frames[self.mechanism.frame_index[link]])
+                moment = borne[k, :3] + cross(point - origin, borne[k, 3:])
+                totals[index[link]] = totals[index[link]] + np.concatenate([moment, borne[k, 3:]]) * sign
+        return borne, totals
 
     def mirrored(self, q: Array) -> list[str]:
         """Loops whose residual vanishes for a pose that is not theirs: an axis that points backwards."""
