@@ -63,7 +63,8 @@ class ConstraintKernels:
     def wrenches(self, q: Array, multipliers: Array) -> tuple[Array, Array]:
         """What `constraints.pairs` bear, (..., pairs, 6), and all do to `loaded_links`, (..., links, 6)."""
         shapes = ((len(self.constraints.pairs), 6), (len(self.constraints.loaded_links), 6))
-        return self._answer("wrenches", (q, multipliers), shapes, self.constraints.wrenches)
+        borne, totals = self._answer("wrenches", (q, multipliers), shapes, self.constraints.wrenches)
+        return borne, totals
 
     def far(self, q: Array) -> tuple[Array, Array]:
         """The far residual and its derivative, for assembly."""
