@@ -79,23 +79,13 @@ class ConstraintKernels:
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
         """The change of γ, (..., rows), with q moving along d and v along w."""
-        arguments = (q, v, d, w)
-        text, shapes = self.constraints.bias_change, ((self.rows,),)
-        if not self.constraints.compiled:
-            return self._each(arguments, shapes, lambda *s: (text(*s),))[0]
-        names = ("q", "v", ("d", self.mechanism.nv), ("w", self.mechanism.nv))
-        return self._kernel("bias change", names, shapes, text, None)(*arguments)
+        return self._answer("bias change", (q, v, d, w), ((self.rows,),), self.constraints.bias_change)[0]
 
     def jacobian_seconds(self, q: Array, X: Array, Y: Array) -> Array:
         """d²J along each pair of columns of X and Y (..., nv, k): (..., k, rows, nv)."""
         arguments = (q[..., None, :], np.swapaxes(X, -1, -2), np.swapaxes(Y, -1, -2))
-        n, text = self.mechanism.nv, self.constraints.entry_seconds
-        shapes = ((self.entries,),)
-        if not self.constraints.compiled:
-            found = self._each(arguments, shapes, lambda *s: (text(*s),))[0]
-        else:
-            found = self._kernel("jacobian second", ("q", ("x", n), ("y", n)), shapes, text, None)(*arguments)
-        return self.constraints.spread(found)
+        text, shape = self.constraints.entry_seconds, ((self.entries,),)
+        return self.constraints.spread(self._answer("entry seconds", arguments, shape, text)[0])
 
     def jacobian_changes(self, q: Array, G: Array) -> Array:
         """dJ along each column of G (..., nv, m): (..., m, rows, nv)."""
@@ -117,8 +107,8 @@ class ConstraintKernels:
     def _answer(
         self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Any]
     ) -> tuple[Array, ...]:
-        second = ("multipliers", self.rows) if name == "wrenches" else "v"
-        found = self._kernel(name, ("q", second)[: len(arrays)], shapes, text, None)(*arrays)
+        others = (("multipliers", self.rows),) if name == "wrenches" else ("v", "d", "w")
+        found = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)(*arrays)
         found = found if isinstance(found, tuple) else (found,)
         return self._mended(name, arrays, found, text) if self.constraints.iterates else found
 

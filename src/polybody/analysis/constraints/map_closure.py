@@ -139,7 +139,7 @@ class MapClosure(ClosureConstraint):
     def _found(self, epsilon: Array, R: Array, p: Array, domain: Domain, most: float) -> Any:
         """1 where ε has settled and ‖ξ‖² is below `most`, else not a number; on plain numbers always 1."""
         c = domain.const
-        if domain is FLOAT or (isinstance(domain, JetDomain) and domain.base is FLOAT):
+        if _scalars(domain) is FLOAT:
             return c(1)
         xi = self.left_over(epsilon, R, p, domain)
         along = self.model.velocity_map(epsilon, domain=domain).T @ xi
@@ -166,6 +166,11 @@ class MapClosure(ClosureConstraint):
     def mirrored(self, place: Place) -> bool:
         R, p = place.relative_pose(self.a, self.b)
         return bool(np.linalg.norm(self.left_over(self.nearest(R, p), R, p, FLOAT)) > 1e-6)
+
+
+def _scalars(domain: Domain) -> Domain:
+    """The domain under all jets."""
+    return _scalars(domain.base) if isinstance(domain, JetDomain) else domain
 
 
 def complement(H: Array, domain: Domain) -> Array:
