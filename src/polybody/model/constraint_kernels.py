@@ -66,6 +66,10 @@ class ConstraintKernels:
         borne, totals = self._answer("wrenches", (q, multipliers), shapes, self.constraints.wrenches)
         return borne, totals
 
+    def next_rate(self, q: Array, v: Array, a: Array) -> Array:
+        """d/dt (J a + γ) with a held, (..., rows)."""
+        return self._answer("next rate", (q, v, a), ((self.rows,),), self.constraints.next_rate)[0]
+
     def far(self, q: Array) -> tuple[Array, Array]:
         """The far residual and its derivative, for assembly."""
         if self.constraints.iterates:  # the derivative of all steps would be long; where the gap closes it is J

@@ -14,7 +14,7 @@ import numpy as np
 
 from polybody.analysis.answering import actuated
 from polybody.analysis.constraints import elimination
-from polybody.analysis.constraints.plan import Plan, growth, plan_elimination
+from polybody.analysis.constraints.plan import Plan, growth, plan_elimination, resized
 from polybody.model.tracing import compiled
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class LoopKernels:
         known = [plan for plan, _, _ in self._others] + [self._plan]
         best = min(known, key=lambda plan: growth(J, plan))
         if growth(J, best) > SWITCH * len(best.pivots) and len(known) < MOST_PLANS:
-            fresh = plan_elimination(J[None], rank=rank)
+            fresh = resized(plan_elimination(J[None], rank=rank), self._plan)
             best = fresh if growth(J, fresh) < 0.1 * growth(J, best) else best
         if best is self._plan:
             return
@@ -99,7 +99,7 @@ class LoopKernels:
         return transfer_to(samples, zero, plan.independent).G[:, list(self.driven)]
 
     def forward(self, q: Array, v: Array, tau: Array, loads: Array | None) -> tuple[Array, Array]:
-        """(a, trust) of states; trust is ‖φ‖², ‖J v‖², growth, leftover."""
+        """(a, trust) of states; trust is ‖φ‖², ‖J v‖², growth, leftover, narrow."""
         plan, tree = self.plan(q), self.model.tree
 
         def text(q: Array, v: Array, tau: Array, *w: Array, domain: Any) -> Any:
@@ -108,7 +108,7 @@ class LoopKernels:
             system = self.model.constraint_kernels.constraints
             return elimination.forward(mechanism, system, plan, q, v, tau, wrenches, domain=domain)
 
-        shapes = [("a", (self.model.nv,)), ("trust", (4,))]
+        shapes = [("a", (self.model.nv,)), ("trust", (5,))]
         kernel = self._kernel("loop forward", "tau", loads is not None, shapes, text, str(plan))
         return kernel(q, v, tau) if loads is None else kernel(q, v, tau, loads)
 
@@ -127,7 +127,7 @@ class LoopKernels:
     def inverse(self, q: Array, v: Array, a: Array, loads: Array | None) -> tuple[Array, Array]:
         """(tau, trust) of states; trust has ‖J a + γ‖² as its last number."""
         plan, tree = self.plan(q), self.model.tree
-        shares = self._shares or Plan((), (), ())
+        shares = self._shares or Plan((), (), (), ())
 
         def text(q: Array, v: Array, a: Array, *w: Array, domain: Any) -> Any:
             mechanism = tree.mechanism if w else tree.lean_mechanism
@@ -137,12 +137,12 @@ class LoopKernels:
                 mechanism, system, plan, shares, self.driven, q, v, a, wrenches, domain=domain
             )
 
-        shapes = [("tau", (self.model.nv,)), ("trust", (5,))]
+        shapes = [("tau", (self.model.nv,)), ("trust", (6,))]
         kernel = self._kernel("loop inverse", "a", loads is not None, shapes, text, f"{plan}|{shares}")
         return kernel(q, v, a) if loads is None else kernel(q, v, a, loads)
 
-    def way_back(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """(step of q, change of v, [‖φ‖², growth]): the dependent coordinates' way back to the loops."""
+    def way_back(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
+        """(step of q, change of v, [‖φ‖², growth, narrow], pivots): how dependent coordinates go back to the loops."""
         plan = self.plan(q)
         if "way back" not in self._kernels:
             def text(q: Array, v: Array, *, domain: Any) -> Any:
@@ -150,7 +150,7 @@ class LoopKernels:
 
             n = self.model.nv
             label = hashlib.sha256(str(plan).encode()).hexdigest()[:16]
-            shapes = [("step", (n,)), ("speed", (n,)), ("trust", (2,))]
+            shapes = [("step", (n,)), ("speed", (n,)), ("trust", (3,)), ("pivots", (len(plan.pivots),))]
             self._kernels["way back"] = compiled(
                 self.model.mechanism, f"loop way back {label}", ["q", "v"], shapes, text
             )
@@ -167,7 +167,7 @@ class LoopKernels:
 
 def doubtful(trust: Array) -> Array:
     """States whose elimination is not to be believed."""
-    return ~((trust[..., 2] < GROWTH) & (trust[..., 3] < LEFTOVER))
+    return ~((trust[..., 2] < GROWTH) & (trust[..., 4] < GROWTH) & (trust[..., 3] < LEFTOVER))
 
 
 __all__ = ["LoopKernels", "doubtful"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.constraints.multipliers import solve_multipliers
+from polybody.analysis.constraints.crossing import crossing_acceleration
 from polybody.analysis.constraints.ranks import motion_projector, pseudo_inverse
 from polybody.model.dynamics import Wrenches
 from polybody.model.loop_kernels import GROWTH, SWITCH
@@ -17,15 +17,24 @@ Array = np.ndarray
 
 #: residuals (m, rad) that projection aims at
 KEPT = 1e-13
-#: singular values below this part of the largest are not divided by when projecting
-SOFT_RANK = 1e-5
+#: (row/pivot)² for each pivot from which a configuration is near a singular one: its states are put on the loops before
+#: they are believed, since what they are off is divided by the pivot, and its square
+NEAR = 1e4
+#: and from which rounding alone would do harm: there the lost rows are taken one derivative later
+LOST = 1e8
+#: singular values below this part of the largest are not divided by
+SOFT_RANK = 1e-4
+#: a pivot that changed its sign while its row had larger parts than this of it belongs to coordinates, not to the loops
+CLEAR = 0.1
 
 
 class LoopMotion(LoopDynamics):
     """Steps of a motion with loops; one state at a time, and never refused for being slightly off."""
 
     def loop_acceleration(self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None = None) -> tuple[Array, bool]:
-        """(a, singular) at a state that may be off the loops by a little; rank-revealing near singular ones."""
+        """(a, singular) at a state that may be off the loops by a little, near singular configurations too."""
+        if not np.isfinite(q).all():
+            return np.full(self.nv, np.nan), False
         if self.loop_kernels.available:
             loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
             self._plan_ready(q)
@@ -33,12 +42,25 @@ class LoopMotion(LoopDynamics):
             if trust[2] > SWITCH * self._rank and np.isfinite(trust[2]):
                 self.loop_kernels.switch(q, self._rank)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
+            near = not trust[4] < NEAR * self._rank
+            if near and trust[4] < LOST * self._rank:
+                q, v, _ = self.loop_projection(q, v)
+                a, trust = self.loop_kernels.forward(q, v, tau, loads)
             # Off the loops by a little, redundant rows seem not to be so: what elimination leaves of them is no matter.
-            if trust[2] < GROWTH or not np.isfinite(q).all():
-                return a, False
+            if trust[2] < GROWTH and trust[4] < LOST * self._rank:
+                return a, near
         M, force = self._tree_terms(q, v, tau, wrenches, None)
-        J, gamma = self.constraint_kernels.jacobian(q), self.constraint_kernels.bias(q, v)
-        return solve_multipliers(M, J, gamma, force, SOFT_RANK, self._rank).a, True
+        kernels = self.constraint_kernels
+        J, gamma, speed = kernels.jacobian(q), kernels.bias(q, v), float(np.abs(v).max(initial=0.0))
+        a = crossing_acceleration(
+            M, J, gamma, force, speed, lambda a: kernels.next_rate(q, v, a), SOFT_RANK, self._rank
+        )
+        return a, self._is_near(J)
+
+    def _is_near(self, J: Array) -> bool:
+        """True where J of one state has nearly lost rank."""
+        s = np.linalg.svd(J, compute_uv=False)
+        return bool(self._rank and s[self._rank - 1] * np.sqrt(NEAR) < s[0])
 
     @cached_property
     def _rank(self) -> int:
@@ -67,12 +89,27 @@ class LoopMotion(LoopDynamics):
     def _way_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
         """(step of q, change of v, ‖φ‖)."""
         if not all_rows and self.loop_kernels.available and self.loop_kernels.is_planned:
-            step, speed, trust = self.loop_kernels.way_back(q, v)
-            if trust[1] < SWITCH**2 * max(self._rank, 1):
+            step, speed, trust, _ = self.loop_kernels.way_back(q, v)
+            if trust[1] < SWITCH**2 * max(self._rank, 1) and trust[2] < LOST * max(self._rank, 1):
                 return step, speed, float(np.sqrt(trust[0]))
         phi, J = self.constraint_kernels.residual(q), self.constraint_kernels.jacobian(q)
         back = pseudo_inverse(J, SOFT_RANK, self._rank)
         return -(back @ phi), -(back @ (J @ v)), float(np.linalg.norm(phi))
+
+    def loop_signs(self, q: Array, before: Any = None) -> tuple[Any, bool]:
+        """(signs, passed): whether the motion has passed a singular configuration since `before` was told.
+
+        There elimination leaves nothing of a row, and beyond it the whole row has turned over; where coordinates alone
+        fail, a pivot changes its sign within its row.
+        """
+        if not (self.loop_kernels.available and self.loop_kernels.is_planned):
+            return None, False
+        pivots = self.loop_kernels.way_back(q, np.zeros(self.nv))[3]
+        now = (str(self.loop_kernels.plan(q)), pivots)
+        if before is None or before[0] != now[0]:
+            return now, False
+        clear = np.minimum(np.abs(pivots), np.abs(before[1])) > CLEAR
+        return now, bool(np.any(clear & (pivots * before[1] < 0)))
 
     def motion_inertia(self, q: Any) -> Array:
         """The inverse mass matrix on the motions that the loops let pass: accelerations of unit joint forces, nv×nv."""

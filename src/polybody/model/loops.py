@@ -158,7 +158,7 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
         tau, trust = self.loop_kernels.inverse(q, v, a, loads)
         self._require_trusted(q, v, trust)
-        if np.any(trust[..., 4] > 1e-12):
+        if np.any(trust[..., -1] > 1e-12):
             self._require_acceleration(self.constraint_kernels.jacobian(q), q, v, a)
         again = doubtful(trust)
         if np.any(again):

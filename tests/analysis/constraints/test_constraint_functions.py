@@ -193,3 +193,34 @@ def test_bad_constraints_say_what_is_wrong():
     build.relation("bad", "crnk - 1")
     with pytest.raises(pb.InputError, match="'crnk', which is no joint"):
         build.model()
+
+
+@pytest.mark.parametrize("kind", ["revolute", "universal", "screw", "planar"])
+def test_next_rate_is_the_derivative_of_constraint_accelerations_along_the_motion(kind):
+    mechanism, q, rng = closed_pair(kind, 5)
+    loops = constraints_of(mechanism)
+    v, a = rng.normal(size=(2, mechanism.nv))
+
+    def pushed(t):
+        there = integrate(mechanism, q, v * t)  # to first order along q̇ = Γ v
+        return loops.jacobian(there) @ a + loops.bias(there, v + a * t)
+
+    h = 1e-3
+    rate = (8 * (pushed(h) - pushed(-h)) - (pushed(2 * h) - pushed(-2 * h))) / (12 * h)
+    np.testing.assert_allclose(loops.next_rate(q, v, a), rate, atol=1e-8 * (1 + np.abs(rate).max()))
+
+
+def test_joints_below_both_bodies_of_a_loop_have_no_columns():
+    build = pb.Builder("carried four-bar")
+    for name in ("cart", "crank", "bar", "rocker"):
+        build.body(name, 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01))
+    build.joint("move", "floating", "world", "cart")
+    build.joint("a", "revolute", "cart", "crank")
+    build.joint("b", "revolute", "crank", "bar", (1, 0, 0))
+    build.joint("c", "revolute", "cart", "rocker", (1, 0, 0))
+    build.loop("d", "revolute", "bar", "rocker", (1, 0, 0), (1, 0, 0))
+    loops = constraints_of(build.model().mechanism)
+    assert set(loops.filled[1].tolist()) == {6, 7, 8}
+    q = np.random.default_rng(0).normal(size=10)
+    q[3:7] /= np.linalg.norm(q[3:7])
+    np.testing.assert_allclose(loops.jacobian(q), loops.spread(loops.entries(q)), atol=0)

@@ -7,9 +7,10 @@ Gauss' elimination of [J | γ] along the plan's pivots gives, from the last pivo
     M* = Gᵀ M G,    M* ü = Gᵀ (tau − ID(q, v, β)),    a = G ü + β
 
 ID(q, v, β) = M β + C v + g − passive − Σ Jᵀw is one pass of inverse dynamics. Known zeros are skipped, so that the cost
-follows the mechanism's structure: legs, branches, chains of loops. Beside the answer two numbers tell whether it may be
-believed: `growth`, the sum of (row/pivot)² over the pivots, which is large where the chosen coordinates are not
-independent, and `leftover`, the square of what elimination leaves of rows that are redundant elsewhere.
+follows the mechanism's structure: legs, branches, chains of loops. Beside the answer three numbers tell whether it may
+be believed: `growth`, the sum of (row/pivot)² over the pivots, which is large where the chosen coordinates are not
+independent; `narrow`, the same with the rows' sizes in general position, which is large near singular configurations,
+where nearly nothing is left of a row; and `leftover`, the square of what is left of rows that are redundant elsewhere.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from polybody.mechanism.mechanism import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """v = G u̇ and a = G ü + β, with the two measures of trust."""
+    """v = G u̇ and a = G ü + β, with the measures of trust."""
 
     G: Array  # nv × m
     beta: Array  # nv
     growth: Any
     leftover: Any
+    narrow: Any
+    pivots: Array  # over the size of their rows: their signs change together where a singular position is passed
 
 
 def eliminate(J: Array, gamma: Array | None, plan: Plan, domain: Domain) -> Followed:
@@ -44,12 +47,16 @@ def eliminate(J: Array, gamma: Array | None, plan: Plan, domain: Domain) -> Foll
         {j: J[i, j] for j in range(n) if not domain.is_zero(J[i, j])} for i in range(m)
     ]
     right: list[Any] = [zero] * m if gamma is None else [gamma[i] for i in range(m)]
-    growth = zero
+    growth = narrow = zero
+    ratios = domain.zeros(len(plan.pivots))
     open_rows = set(range(m))
-    for i, j in plan.pivots:
+    for k, (i, j) in enumerate(plan.pivots):
         open_rows.discard(i)
         pivot = rows[i][j]
-        growth = growth + _squares(rows[i].values(), zero) / (pivot * pivot)
+        size = _squares(rows[i].values(), zero)
+        growth = growth + size / (pivot * pivot)
+        narrow = narrow + domain.const(plan.sizes[k] ** 2) / (pivot * pivot)
+        ratios[k] = pivot / domain.sqrt(size)
         inverse = domain.const(1) / pivot
         for r in open_rows:
             if j not in rows[r]:
@@ -82,7 +89,7 @@ def eliminate(J: Array, gamma: Array | None, plan: Plan, domain: Domain) -> Foll
             if not domain.is_zero(total[k]):
                 G[j, k] = total[k] * scale
         beta[j] = drift * scale
-    return Followed(G, beta, growth, leftover)
+    return Followed(G, beta, growth, leftover, narrow, ratios)
 
 
 def _squares(values: Any, zero: Any) -> Any:
@@ -135,10 +142,11 @@ def carried_out(G: Array, u: Array, start: Array, domain: Domain) -> Array:
 
 
 def trust(system: Constraints, q: Array, v: Array, found: Followed, domain: Domain) -> Array:
-    """[‖φ‖², ‖J v‖², growth, leftover]: what the façade looks at before it believes a state."""
+    """[‖φ‖², ‖J v‖², growth, leftover, narrow]: what the façade looks at before it believes a state."""
     phi, gap = system.residual(q, domain=domain), system.velocity(q, v, domain=domain)
     zero = domain.const(0)
-    return np.array([_squares(phi, zero), _squares(gap, zero), found.growth, found.leftover], dtype=domain.dtype)
+    measures = [_squares(phi, zero), _squares(gap, zero), found.growth, found.leftover, found.narrow]
+    return np.array(measures, dtype=domain.dtype)
 
 
 def forward(
@@ -157,14 +165,14 @@ def forward(
 
 def way_back(
     system: Constraints, plan: Plan, q: Array, v: Array, *, domain: Domain
-) -> tuple[Array, Array, Array]:
-    """(step, speed, [‖φ‖², growth]): so that φ + J step = 0, J (v + speed) = 0."""
+) -> tuple[Array, Array, Array, Array]:
+    """(step, speed, [‖φ‖², growth, narrow], pivots): so that φ + J step = 0, J (v + speed) = 0."""
     J = system.jacobian(q, domain=domain)
     phi = system.residual(q, domain=domain)
     position = eliminate(J, phi, plan, domain)
     speed = eliminate(J, system.velocity(q, v, domain=domain), plan, domain)
-    measures = np.array([_squares(phi, domain.const(0)), position.growth], dtype=domain.dtype)
-    return position.beta, speed.beta, measures
+    measures = np.array([_squares(phi, domain.const(0)), position.growth, position.narrow], dtype=domain.dtype)
+    return position.beta, speed.beta, measures, position.pivots
 
 
 def inverse(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,18 +25,22 @@ ZERO = 1e-9
 
 @dataclass(frozen=True)
 class Plan:
-    """Pivots (row, column) in order; independent columns; rows that repeat others."""
+    """Pivots (row, column) in order; independent columns; rows that repeat others; the size of each pivot's row.
+
+    Sizes are those of the samples, to a power of two: near singular configurations whole rows vanish.
+    """
 
     pivots: tuple[tuple[int, int], ...]
     independent: tuple[int, ...]
     redundant: tuple[int, ...]
+    sizes: tuple[float, ...]
 
     @property
     def dependent(self) -> tuple[int, ...]:
         return tuple(column for _, column in self.pivots)
 
     def __str__(self) -> str:
-        return ";".join(f"{r},{c}" for r, c in self.pivots)
+        return ";".join(f"{r},{c},{size:g}" for (r, c), size in zip(self.pivots, self.sizes, strict=True))
 
 
 def plan_elimination(samples: Array, wanted: Iterable[int] = (), rank: int | None = None) -> Plan:
@@ -57,7 +61,9 @@ def plan_elimination(samples: Array, wanted: Iterable[int] = (), rank: int | Non
         pivots.append(found)
     taken_rows, taken = {i for i, _ in pivots}, {j for _, j in pivots}
     independent, redundant = (k for k in range(n) if k not in taken), (i for i in range(m) if i not in taken_rows)
-    return Plan(tuple(pivots), tuple(independent), tuple(redundant))
+    norms = np.sqrt((np.asarray(samples) ** 2).sum(axis=2)).max(axis=0, initial=0.0)
+    sizes = tuple(float(2.0 ** np.round(np.log2(norms[i]))) for i, _ in pivots)
+    return Plan(tuple(pivots), tuple(independent), tuple(redundant), sizes)
 
 
 class _Table:
@@ -140,6 +146,13 @@ class _Table:
         return min(keys, default=None)
 
 
+def resized(plan: Plan, like: Plan) -> Plan:
+    """The plan with the rows' sizes of another: for one that was made near a singular configuration."""
+    known = {i: size for (i, _), size in zip(like.pivots, like.sizes, strict=True)}
+    sizes = (max(known.get(i, 0.0), size) for (i, _), size in zip(plan.pivots, plan.sizes, strict=True))
+    return replace(plan, sizes=tuple(sizes))
+
+
 def growth(J: Array, plan: Plan) -> float:
     """The sum of (row/pivot)² over the plan's pivots, at one J."""
     A, total = np.array(J, dtype=float), 0.0
@@ -154,4 +167,4 @@ def growth(J: Array, plan: Plan) -> float:
     return total
 
 
-__all__ = ["Plan", "growth", "plan_elimination"]
+__all__ = ["Plan", "growth", "plan_elimination", "resized"]

@@ -120,6 +120,13 @@ class Constraints:
         moving = jets.lift(q, rate(self.mechanism, q, x, domain=domain))
         return jets.rates(self.entry_rates(moving, jets.lift(y), domain=jets))
 
+    def next_rate(self, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
+        """d/dt (J a + γ) along v and a, a held."""
+        jets = JetDomain(domain)
+        place = Place(self.mechanism, jets.lift(q, rate(self.mechanism, q, v, domain=domain)), domain=jets)
+        pushed = [e.columns(place) @ jets.lift(a[e.support(self.mechanism)]) for e in self.elements]
+        return jets.rates(self._stacked(pushed, jets)) + self.bias_change(q, v, v, a, domain=domain)
+
     @cached_property
     def pairs(self) -> tuple[PairConstraint, ...]:
         """Loops, rods and guides: what bears wrenches."""

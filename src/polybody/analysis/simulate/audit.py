@@ -40,7 +40,8 @@ class Audit:
     trusted: bool = True
     loop_error: float | None = None  # the largest residual of loops among the states kept, m or rad
     loop_drift: float | None = None  # and before a step was mended
-    singular_evaluations: int = 0
+    singular_evaluations: int = 0  # near singular configurations of loops
+    singular_passages: int = 0  # steps that passed one
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -51,10 +51,13 @@ class Problem:
         self._dissipates = _has_dampers(model.mechanism)
         self._no_torque = np.zeros(self.nv)
         self._at_rest = np.zeros(self.nv)
-        #: with loops: the largest residual that a step left before it was mended, and evaluations near singular states
+        #: with loops: the largest residual that a step left before it was mended, evaluations near singular states, and
+        #: how often one was passed
         self.loops = bool(model.mechanism.constrained)
         self.off_loops = 0.0
         self.singular = 0
+        self.passed = 0
+        self._signs: Any = None
         self._tree = model.tree if self.loops else model
 
     @property
@@ -184,6 +187,12 @@ class Problem:
             y[: self.nq], y[self.nq : self.nq + self.nv] = q, v
             self.off_loops = max(self.off_loops, off)
         return y
+
+    def watch(self, y: Array) -> None:
+        """Look whether the step that ended at y has passed a singular configuration of the loops."""
+        if self.loops:
+            self._signs, passed = self.model.loop_signs(self.split(y)[0], self._signs)
+            self.passed += passed
 
     def moves(self) -> bool:
         """True when `project` may change a state."""

@@ -204,6 +204,7 @@ class _Run:
                 self._keep(until, self.problem.project(step.dense()(until)))
         else:
             self._keep_inside(step, until, self.kept)
+        self.problem.watch(step.y1)
         self.reached, self.last = until, step.y1
         if self.progress is not None:
             self.progress(until)
@@ -278,11 +279,13 @@ class _Run:
             loop_error=float(np.abs(model.constraint_residual(q)).max(initial=0.0)) if problem.loops else None,
             loop_drift=problem.off_loops if problem.loops else None,
             singular_evaluations=problem.singular,
+            singular_passages=problem.passed,
         )
-        if problem.singular:
+        if problem.singular or problem.passed:
             warnings.warn(
-                f"the motion went near singular configurations of its loops ({problem.singular} evaluations): the "
-                "branch it took there is one of several, and loads are large", PolybodyWarning, stacklevel=4,
+                f"the motion went near singular configurations of its loops ({problem.singular} evaluations, "
+                f"{problem.passed} passed): the branch it took there is one of several, and loads are large",
+                PolybodyWarning, stacklevel=4,
             )
         happenings = list(self.switches.happenings)
         currents = np.array(self.currents) if self.currents else None
