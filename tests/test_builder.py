@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import polybody as pb
-from mechanisms import random_tree
+from mechanisms import random_pose, random_tree
 from polybody.description.checks import check_description
 from polybody.description.records import Body, Description, Frame, Joint, Limits, Loop, frozen_array, same_description
+from polybody.mechanism import mechanism_from
 from polybody.model.soundness import description_problems
 
 
@@ -267,3 +268,39 @@ def test_loop_inside_one_rigid_body_is_refused() -> None:
     build.loop("l", "revolute", "bob", "flange")
     with pytest.raises(pb.InputError, match="which are one rigid body"):
         build.model()
+
+
+def test_a_model_added_as_a_part_moves_as_it_did_alone_under_the_gravity_it_feels() -> None:
+    rng = np.random.default_rng(8)
+    alone = pb.Model(mechanism_from(random_tree(rng, 5, ("revolute", "prismatic", "spherical"), springs=2, motors=0.5)))
+    T = random_pose(rng, 1.0)
+    build = pb.Builder("pair", gravity=T[:3, :3] @ alone.gravity)
+    build.add(alone, "a_", origin=T)
+    build.body("cart", 4.0, inertia=(1, 1, 1))
+    build.joint("rail", "prismatic", "world", "cart")
+    build.add(alone, "b_", "cart", (0.3, 0, 0))
+    both = build.model()
+    n, (q, v, a) = alone.nv, (alone.random_configuration(rng), *rng.normal(size=(2, alone.nv)))
+    slices = both.joint_slices()
+    Q, V, A = both.neutral(), np.zeros(both.nv), np.zeros(both.nv)
+    for name, (at_q, at_v) in alone.joint_slices().items():
+        Q[slices[f"a_{name}"][0]], V[slices[f"a_{name}"][1]], A[slices[f"a_{name}"][1]] = q[at_q], v[at_v], a[at_v]
+    tau = both.inverse_dynamics(Q, V, A)
+    found = np.concatenate([tau[slices[f"a_{name}"][1]] for name in alone.joint_names])
+    wanted = alone.inverse_dynamics(q, v, a)
+    np.testing.assert_allclose(found, wanted, atol=1e-9 * (1 + np.abs(wanted).max()))
+    assert both.nv == 2 * n + 1
+    np.testing.assert_allclose(both.pose(Q, "a_" + alone.body_names[-1]), T @ alone.pose(q, alone.body_names[-1]))
+
+
+def test_parts_under_taken_names_and_without_prefix_are_refused() -> None:
+    build, part = pendulum(), pendulum().model()
+    build.add(part, "other_")
+    with pytest.raises(pb.InputError, match="'other_origin': there is a body of that name already"):
+        build.add(part, "other_")
+    with pytest.raises(pb.InputError, match="needs a prefix"):
+        build.add(part, "")
+    bound = pendulum()
+    bound.relation("stop", "hinge - 1")
+    with pytest.raises(pb.InputError, match=r"has relations \(stop\)"):
+        build.add(bound.model(), "bound_")

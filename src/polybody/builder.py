@@ -21,6 +21,7 @@ from polybody.description import record_checks, shapes
 from polybody.description.bases import Base, with_base
 from polybody.description.expressions import parse
 from polybody.description.flexible import flexible_link_records
+from polybody.description.joining import placed
 from polybody.description.problems import Problem, errors_of
 from polybody.description.records import (
     KINDS,
@@ -305,16 +306,30 @@ class Builder:
             name, length, mass_per_length, EI, GJ, damping=damping, segments=segments, axis=axis,
             polar_inertia=polar_inertia,
         )  # fmt: skip
-        for body in bodies:
-            self._fresh("body", body.name, self._bodies, self._frames)
-            self._bodies[body.name] = body
-        for joint in joints:
-            self._fresh("joint", joint.name, *self._connections())
-            self._joints[joint.name] = joint
-        for frame in frames:
-            self._fresh("frame", frame.name, self._bodies, self._frames)
-            self._frames[frame.name] = frame
+        for group, records in (("bodies", bodies), ("joints", joints), ("frames", frames)):
+            self._take(group, records)
         return bodies[-1].name
+
+    def add(self, model: Model, prefix: str, parent: str = WORLD, origin: Any = None) -> None:
+        """A whole model as a part: its names get the prefix, its ground stands on `parent` at `origin` (4×4, or shift).
+
+        Gravity is this builder's own. Two arms of a file are one model after `add(arm, "left_")`, `add(arm, "right_")`.
+        """
+        if not isinstance(prefix, str) or not prefix:
+            raise InputError(f"a part needs a prefix for its names, got {prefix!r}")
+        part = placed(model.description, prefix, parent, _origin(f"part {prefix!r}: origin", origin))
+        for group in ("bodies", "joints", "frames", "loops", "springs", "motors", "transmissions", "rods", "guides"):
+            self._take(group, getattr(part, group))
+        self._couplings.update({coupling.joint: coupling for coupling in part.couplings})
+
+    def _take(self, group: str, records: Iterable[Any]) -> None:
+        """Records made elsewhere, under names that are still free."""
+        mine = getattr(self, f"_{group}")
+        taken = (self._bodies, self._frames) if group in ("bodies", "frames") else self._connections()
+        for record in records:
+            own = (mine,) if group in ("motors", "transmissions") else taken
+            self._fresh(type(record).__name__.lower(), record.name, *own)
+            mine[record.name] = record
 
     def description(self) -> Description:
         """What was said so far, as records."""

@@ -11,9 +11,12 @@ pin = pytest.importorskip("pinocchio")
 
 
 class Twin:
-    """The same tree in Pinocchio, with welds as its 6-D constraints and all other loops as points, its 3-D ones."""
+    """The same tree in Pinocchio, with welds as its 6-D constraints and all other loops as points, its 3-D ones.
 
-    def __init__(self, model) -> None:
+    `held` are more welds: pairs of frames.
+    """
+
+    def __init__(self, model, held=()) -> None:
         self.ours, m = model, model.mechanism
         self.model = pin.Model()
         self.model.gravity = pin.Motion(np.concatenate([m.gravity, np.zeros(3)]))
@@ -32,9 +35,9 @@ class Twin:
                 self.P[start + k, joint.v.start + other] = 1
         self.data = self.model.createData()
         self.contacts, self.contact_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-        for closure in m.closures:
-            ends = [(0 if f.body < 0 else ids[f.body], pin.SE3(f.rotation, f.position)) for f in (closure.a, closure.b)]
-            kind = pin.ContactType.CONTACT_6D if closure.model is None else pin.ContactType.CONTACT_3D
+        for a, b, weld in [(c.a, c.b, c.model is None) for c in m.closures] + [(*pair, True) for pair in held]:
+            ends = [(0 if f.body < 0 else ids[f.body], pin.SE3(f.rotation, f.position)) for f in (a, b)]
+            kind = pin.ContactType.CONTACT_6D if weld else pin.ContactType.CONTACT_3D
             self.contacts.append(pin.RigidConstraintModel(
                 kind, self.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL))
         for contact in self.contacts:
