@@ -160,6 +160,11 @@ def test_a_motion_that_a_passive_coordinate_cannot_make_is_refused_by_name():
     a[2] += 10.0
     with pytest.raises(InputError, match=r"joint 'root_joint', column \d of 6.*passive"):
         model.active_forces(q, v, a)
+    # In a batch each state is judged by its own size, and named.
+    heavy = model.forward_dynamics(q, v, 1e12 * tau)
+    slightly = model.forward_dynamics(q, v, tau) + np.eye(model.nv)[4] * 1e-3
+    with pytest.raises(InputError, match=r"'root_joint', column \d of 6\) is passive: this motion in state \(1,\)"):
+        model.active_forces(q, v, np.array([heavy, slightly]))
 
 
 def test_active_columns_are_joint_names_or_booleans():

@@ -31,6 +31,7 @@ COMMANDS: tuple[str, ...] = (
     "view",
     "linearize",
     "loops",
+    "grasp",
     "network",
     "derive",
     "export_c",

@@ -209,16 +209,18 @@ class OperatorAnswers(DynamicAnswers):
         given = np.zeros(self.mechanism.nv) if tau is None else self._scattered("tau", tau, ~mask)
         needed = self.inverse_dynamics(q, v, a)
         lacking = np.where(mask, 0.0, np.abs(needed - given))
-        if np.any(lacking > tolerance * (1.0 + np.abs(needed).max())):
-            state = np.unravel_index(int(np.argmax(lacking)), lacking.shape)
+        share = lacking / (1.0 + np.abs(needed).max(axis=-1, keepdims=True, initial=0.0))
+        if np.any(share > tolerance):
+            at = np.unravel_index(int(np.argmax(np.nan_to_num(share))), share.shape)
             given = np.broadcast_to(given, needed.shape)
-            raise InputError(self._impossible(int(state[-1]), needed[state], given[state]))
+            raise InputError(self._impossible(at, needed[at], given[at]))
         return np.where(mask, needed, given)
 
-    def _impossible(self, column: int, needed: float, given: float) -> str:
+    def _impossible(self, at: tuple[Any, ...], needed: float, given: float) -> str:
+        state = f" in state {tuple(int(i) for i in at[:-1])}" if len(at) > 1 else ""
         return (
-            f"{self.column_name(column)} is passive: this motion needs the force {needed:.6g} there, and {given:.6g} "
-            "is given; take the passive accelerations from hybrid_dynamics, or make that coordinate active"
+            f"{self.column_name(int(at[-1]))} is passive: this motion{state} needs the force {needed:.6g} there, and "
+            f"{given:.6g} is given; take the passive accelerations from hybrid_dynamics, or make that coordinate active"
         )
 
     def column_name(self, column: int) -> str:

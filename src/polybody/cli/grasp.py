@@ -1,0 +1,101 @@
+"""`polybody grasp MODEL --object BODY --hand FRAME …`: whether arms hold an object, and what it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from polybody.model.grasping import Grasp
+    from polybody.model.model import Model
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("grasp")
+    def grasp(
+        model: ModelArgument,
+        held: Annotated[str, typer.Option("--object", help="The body that is held; its joint is on the ground.")],
+        hand: Annotated[list[str], typer.Option(help="An end effector's frame, or frame=its place on the object.")],
+        at: Annotated[str, typer.Option(help="The configuration, as for linearize; default neutral.")] = "",
+        base: BaseOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        """Let hands hold a body: how far they are off, what can still move, and the joint forces that hold it still."""
+        from polybody.cli.linearize import numbers
+        from polybody.model.load import load
+
+        loaded = load(model, base=base).tree
+        q = numbers("--at", at, loaded, "q") if at else loaded.neutral()
+        answer = summary(make(loaded, held, hand, q), q)
+        emit(answer, as_json, lambda console: show(console, answer))
+
+
+def make(model: Model, held: str, hands: list[str], q: Any) -> Grasp:
+    """The grasp, its hands held where they are at q or at the places that were named."""
+    from polybody.errors import InputError
+    from polybody.model.grasp_making import grasp
+
+    pairs = [text.partition("=")[::2] for text in hands]
+    placed = {frame.strip(): place.strip() for frame, place in pairs if place}
+    if placed and len(placed) != len(hands):
+        raise InputError("--hand: give a place on the object for every hand, or for none")
+    return grasp(model, held, placed or [frame.strip() for frame, _ in pairs], None if placed else q)
+
+
+def summary(grasp: Grasp, q: Any) -> dict[str, Any]:
+    """A grasp's facts as plain data."""
+    import numpy as np
+
+    from polybody.errors import InputError
+
+    model = grasp.model
+    angles, distances = grasp.openings(q)
+    answer: dict[str, Any] = {
+        "object": grasp.object,
+        "hands": grasp.frames,
+        "off_angle": angles,
+        "off_distance": distances,
+        "rows": 6 * grasp.held.m,
+        "independent_rows": len(grasp.held.closing),
+        "freedom": model.nv - len(grasp.held.closing),
+        "internal_loads": grasp.internal_names,
+    }
+    answer["q"] = q = grasp.project(q)
+    still, columns = np.zeros(model.nv), model.mechanism.joints[grasp.held.object].v
+    try:
+        forces = grasp.inverse_dynamics(q, still, still[columns])
+    except InputError as error:
+        return answer | {"tau": None, "loads": None, "deficient": None, "cannot": str(error)}
+    return answer | {"tau": forces.tau, "loads": forces.f_e, "deficient": bool(forces.deficient), "cannot": None}
+
+
+def show(console: Console, answer: dict[str, Any]) -> None:
+    console.print(f"{answer['object']} held by {', '.join(answer['hands'])}", markup=False)
+    for hand, angle, distance in zip(answer["hands"], answer["off_angle"], answer["off_distance"], strict=True):
+        console.print(f"  {hand}: {distance:.6g} m and {angle:.6g} rad off its grip", markup=False)
+    console.print(
+        f"{answer['independent_rows']} of {answer['rows']} closure rows are independent; freedom {answer['freedom']}, "
+        f"{len(answer['internal_loads'])} internal loads"
+    )
+    console.print(f"closed at q = ({_listed(answer['q'])})", soft_wrap=True, markup=False)
+    if answer["cannot"]:
+        console.print(f"it cannot be held still: {answer['cannot']}", soft_wrap=True, markup=False)
+        return
+    console.print(f"held still by tau = ({_listed(answer['tau'])})", soft_wrap=True, markup=False)
+    for hand, load in zip(answer["hands"], answer["loads"], strict=True):
+        console.print(f"  {hand} exerts [moment; force] = ({_listed(load)}), in its axes", soft_wrap=True, markup=False)
+    if answer["deficient"]:
+        console.print("the arms lose rank here: of all answers the nearest to equal shares is given")
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(f"{x:.6g}" for x in values)
+
+
+__all__ = ["register", "summary"]
