@@ -20,7 +20,7 @@ def check(a, b, kernel=None):
 
 @pytest.mark.parametrize("states", [0, 1, 2, 3, 5, 7, 8, 9, 1000])
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8])
-@pytest.mark.parametrize("sizes", [(1, 2), (3, 4), (5, 9), (8, 1)])
+@pytest.mark.parametrize("sizes", [(1, 2), (3, 4), (5, 9), (8, 1), (1, 67), (33, 18)])
 def test_every_remainder_is_right_and_writes_nothing_else(states, lanes, sizes):
     n, m = sizes
     a, b = ca.SX.sym("a", n), ca.SX.sym("b", m)
@@ -53,6 +53,21 @@ def test_every_remainder_is_right_and_writes_nothing_else(states, lanes, sizes):
 def test_leading_dimensions_broadcast(left, right):
     rng = np.random.default_rng(1)
     check(rng.normal(size=(*left, 5)), rng.normal(size=(*right, 3)))
+    check(rng.normal(size=(*left, 9)), rng.normal(size=(*right, 8)), product_kernel(9, 8))
+
+
+@pytest.mark.parametrize("size", [(5, 3), (9, 8)])
+def test_results_go_into_arrays_with_gaps_and_leave_the_gaps_alone(size):
+    n, m = size
+    rng = np.random.default_rng(8)
+    a, b = rng.normal(size=(13, n)), rng.normal(size=(13, m))
+    wide = np.full((26, n, m), 7.0), np.full((13, 2 * n), 7.0)
+    product_kernel(n, m)(a, b, out=(wide[0][::2], wide[1][:, :n]))
+    wanted = product_oracle(a, b)
+    np.testing.assert_allclose(wide[0][::2], wanted[0], rtol=1e-14)
+    np.testing.assert_allclose(wide[1][:, :n], wanted[1], rtol=1e-14)
+    assert (wide[0][1::2] == 7).all()
+    assert (wide[1][:, n:] == 7).all()
 
 
 DTYPES = [np.float32, np.float64, np.float16, np.int64, np.int8, np.uint16, bool, ">f8", np.longdouble]

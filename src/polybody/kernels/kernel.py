@@ -29,7 +29,7 @@ from polybody.kernels.target import Target, host
 NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to decide how many threads are worth it
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
-SMALL_BODY = 560  # operations; measured on Zen 3, where twice the lanes pay below and spill above
+SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; on Zen 3 twice the lanes pay below and spill above
 
 Ports = Sequence[tuple[str, int]]
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
@@ -57,10 +57,14 @@ class Kernel:
         *,
         nodes: int,
         scratch: int = 0,
+        dense: bool = False,
         context: np.ndarray | None = None,
         alive: object = None,
     ) -> None:
-        """`nodes`: operations a state; `scratch`: bytes a block needs; `context`: libm's table and what follows it."""
+        """`nodes`: operations a state; `scratch`: bytes a block needs; `context`: libm's table and what follows it.
+
+        `dense`: the body puts the results of a block behind each other (`rows.DenseRows`), not at given addresses.
+        """
         self.name = name
         self.inputs = tuple((str(n), int(s)) for n, s in inputs)
         self.outputs = tuple((str(n), tuple(int(k) for k in shape)) for n, shape in outputs)
@@ -69,7 +73,10 @@ class Kernel:
         self.lanes = target.lanes
         self.nodes = nodes
         self._program = program
-        self._scratch_bytes = scratch
+        self._dense = dense
+        self._addressed = len(self.inputs) + (0 if dense else len(self.outputs))
+        self._row_bytes = [*(8 * size for size in self._sizes), *(steps[0] for steps in self._result_steps)]
+        self._scratch_bytes = scratch + (target.lanes * sum(s[0] for s in self._result_steps) if dense else 0)
         self._context = machine.libm_table() if context is None else context
         self._alive = (program, self._context, alive)
         self._runtime = _runtime(target)
@@ -102,6 +109,7 @@ class Kernel:
             doc=doc,
             context=self._context,
             alive=(self._alive, self._runtime),
+            dense=self._dense,
             limit=max(1, int(2 * WORTH_A_THREAD / (NANOSECONDS_A_NODE * max(1, self.nodes)))),
         )
 
@@ -168,7 +176,8 @@ class Kernel:
         leading = len(batch)
         convert = [not arrays.plain(a, a.ndim - 1) for a in given]
         shared = arrays.overlap(results, given)
-        stage = [s or not arrays.plain(r, leading) for r, s in zip(results, shared, strict=True)]
+        inner = 0 if self._dense else leading  # dense results leave no gaps between states either
+        stage = [s or not arrays.plain(r, inner) for r, s in zip(results, shared, strict=True)]
         if any(shared) and any(convert + stage):
             # Pieces written early could be read late: take the arguments aside first.
             given = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in given]
@@ -205,18 +214,20 @@ class Kernel:
         workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
         numbers = [0, *extents, *(step for steps in kept for step in steps)]
         numbers += [self._address(a) for a in ports]
+        numbers += self._row_bytes
         table = np.array(numbers, dtype=np.int64)
         counter = self._address(table)
         shape = counter + 8
         strides = shape + 8 * dims
         base = strides + 8 * dims * len(kept)
+        row_bytes = base + 8 * len(kept)
         context = self._address(self._context)
         piece = pool.piece(states, self.lanes, workers)
 
         def work() -> None:
             self._run(
-                counter, piece, states, self._program.body, context, self._scratch(), len(kept), dims,
-                shape, base, strides,
+                counter, piece, states, self._program.body, context, self._scratch(), self._addressed,
+                len(kept), dims, shape, base, strides, row_bytes,
             )  # fmt: skip
 
         pool.together(workers, work)
@@ -314,19 +325,21 @@ def build(
         _check_function(name, function, [s for _, s in inputs], [math.prod(s) for _, s in outputs])
         traced = tape.from_function(function)
         nodes = sum(op >= 0 for op, _, _ in traced.nodes)
-        width = chosen.lanes if lanes else _best_lanes(chosen, nodes)
+        width = chosen.lanes if lanes else _best_lanes(chosen, nodes, sum(map(len, traced.outputs)))
         final = chosen.with_lanes(width)
         return machine.assemble(rows.body_text(traced, final), final), {"nodes": nodes, "lanes": width}
 
     title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
     loaded = program(title, name, make)
     final = chosen.with_lanes(loaded.facts["lanes"])
-    return Kernel(name, inputs, outputs, loaded, final, nodes=loaded.facts["nodes"])
+    dense = rows.is_dense([math.prod(shape) for _, shape in outputs])
+    return Kernel(name, inputs, outputs, loaded, final, nodes=loaded.facts["nodes"], dense=dense)
 
 
-def _best_lanes(target: Target, nodes: int) -> int:
+def _best_lanes(target: Target, nodes: int, results: int) -> int:
     """Small bodies wait for results more than they need registers: on AVX, two registers a value are 10 % faster."""
-    return 8 if target.lanes == 4 and nodes <= SMALL_BODY else target.lanes
+    small = nodes <= SMALL_BODY and results <= FEW_RESULTS
+    return 8 if target.lanes == 4 and small else target.lanes
 
 
 def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:

@@ -2,19 +2,38 @@
 
 A fresh array of some megabytes comes from the operating system page by page, each page zeroed on first touch: for a
 kernel that writes much, that costs more than computing. `empty` therefore hands out parts of buffers it keeps, and
-hands a buffer out again when the last array that lived in it is gone. At most `KEPT` bytes stay behind.
+hands a buffer out again when the last array that lived in it is gone. At most `KEPT` bytes stay behind, a sixteenth of
+the machine's memory or a gigabyte; `release` gives them back.
+
+Buffers from a megabyte on ask for huge pages where the system has them (Linux): measured on Zen 3, results of some
+megabytes are then written twice as fast into memory used before, and five times as fast into fresh memory.
 """
 
 from __future__ import annotations
 
 import math
+import mmap
+import os
 import sys
 import threading
 
 import numpy as np
 
 SMALL = 1 << 18  # below this malloc keeps its own free lists
-KEPT = 96 << 20
+LARGE = 1 << 20  # from here on in huge pages
+HUGE_PAGE = 2 << 20
+
+
+def _kept() -> int:
+    """How much idle memory may stay: a sixteenth of what the machine has, between 96 MB and 1 GB."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a POSIX system, or one that does not say
+        physical = 0
+    return min(max(physical // 16, 96 << 20), 1 << 30)
+
+
+KEPT = _kept()
 
 _buffers: list[np.ndarray] = []
 _lock = threading.Lock()
@@ -40,10 +59,28 @@ def empty(shape: tuple[int, ...]) -> np.ndarray:
         for index in range(len(_buffers)):
             if _references(_buffers, index) == _IDLE and size <= 8 * _buffers[index].size <= 2 * size:
                 return _buffers[index][:count].reshape(shape)
-        buffer = np.empty(count)
+        buffer = _fresh(count)
         _buffers.append(buffer)
         _shrink()
         return buffer[:count].reshape(shape)
+
+
+def _fresh(count: int) -> np.ndarray:
+    """So many numbers from the system, in huge pages if they are many and the system has such."""
+    if 8 * count < LARGE or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.empty(count)
+    # Only whole, aligned huge pages count; what is asked for beyond the array is never touched, so it costs nothing.
+    pages = -(-8 * count // HUGE_PAGE) + 1
+    area = mmap.mmap(-1, pages * HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    area.madvise(mmap.MADV_HUGEPAGE)
+    start = -np.frombuffer(area, dtype=np.uint8).ctypes.data % HUGE_PAGE
+    return np.frombuffer(area, dtype=np.float64, count=count, offset=start)
+
+
+def release() -> None:
+    """Give idle memory back to the system; arrays that are in use keep theirs."""
+    with _lock:
+        _buffers.clear()
 
 
 def _shrink() -> None:
@@ -52,4 +89,4 @@ def _shrink() -> None:
         del _buffers[0]
 
 
-__all__ = ["empty"]
+__all__ = ["empty", "release"]

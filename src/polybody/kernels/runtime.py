@@ -1,4 +1,4 @@
-"""Kernels as CPython functions: makes the builtins that `runtime_code` has the machine code of.
+"""Kernels as CPython functions: makes the builtins that `runtime_code` and `lone_code` have the machine code of.
 
 They read objects of this Python and this NumPy by their layout, which `can_be_called_alone` verifies; where it differs
 (another interpreter, no GIL), kernels are called through Python code alone.
@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from polybody.kernels import runtime_code
+from polybody.kernels.lone_code import PLAN
 from polybody.kernels.machine import Loaded
-from polybody.kernels.runtime_code import PLAN
 from polybody.kernels.target import Target
 
 ARRAY_NEW, ARRAY_RETURN, ARRAY_TYPE = 93, 76, 2  # places in NumPy's table of C functions, fixed by its ABI
 
-# void shared(next, piece, states, body, context, scratch, ports, dims, shape, base, strides); the GIL is released in it
+# void shared(next, piece, states, body, context, scratch, inputs, ports, dims, shape, base, strides, bytes);
+# the GIL is released in it
 SHARED_TYPE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3
+    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4
 )
 
 
@@ -93,6 +94,7 @@ def make_builtin(
     doc: str,
     alive: object,
     limit: int,
+    dense: bool,
 ) -> Callable[..., Any]:
     """A builtin that computes a lone state and hands everything else to `fallback`. It keeps `alive` alive."""
     api = ctypes.pythonapi
@@ -104,6 +106,7 @@ def make_builtin(
     numbers = {
         "inputs": len(input_sizes),
         "outputs": len(output_shapes),
+        "addressed": len(input_sizes) + (0 if dense else len(output_shapes)),
         "body": body,
         "libm": context.ctypes.data,
         "scratch": scratch.ctypes.data,
