@@ -2,8 +2,8 @@
 
 Accelerations come from the fixed elimination of `constraints.elimination`; after the step the dependent coordinates go
 back to the loops by two Newton iterations, and then the dependent velocities. The state carries one more number, the
-largest growth of pivots on its way: where that is large the elimination was not to be believed, and those states are
-stepped again one by one, rank-revealing (`model.loop_acceleration`, `model.loop_projection`).
+largest `growth` and `narrow` of pivots on its way: where that is large the elimination is not to be believed, and such
+states are stepped again one by one, rank-revealing (`model.loop_acceleration`, `model.loop_projection`).
 """
 
 from __future__ import annotations
@@ -52,9 +52,10 @@ class LoopSteps:
         m, growth = self.model.mechanism, domain.const(0)
         for _ in range(NEWTON):
             found = self._eliminated(q, self.system.residual(q, domain=domain), domain)
-            q, growth = kinematics.integrate(m, q, found.beta, domain=domain), growth + found.growth
+            q = kinematics.integrate(m, q, found.beta, domain=domain)
+            growth = growth + found.growth + found.narrow
         found = self._eliminated(q, self.system.velocity(q, v, domain=domain), domain)
-        return q, v + found.beta, growth + found.growth
+        return q, v + found.beta, growth + found.growth + found.narrow
 
     def _eliminated(self, q: Array, right: Array, domain: Any) -> Followed:
         assert self.plan is not None
