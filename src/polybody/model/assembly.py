@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from polybody.analysis.constraints.mobility import (
     redundancies,
 )
 from polybody.analysis.constraints.ranks import null_space, pseudo_inverse, ranked_svd
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError, PolybodyError, PolybodyWarning
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.constraint_kernels import ConstraintKernels
@@ -55,6 +56,25 @@ class AssemblyAnswers(ShapeAnswers):
     def constraint_bias(self, q: Any, v: Any) -> Array:
         """γ = J̇ v, (..., rows): J a + γ = 0 for accelerations that keep the constraints."""
         return self.constraint_kernels.bias(state_array("q", q, self.nq), state_array("v", v, self.nv))
+
+    def constraint_rank(self, q: Any) -> Array:
+        """The rank of J, (...), state by state: nv less it are the motions that pass. Where it drops, q is singular."""
+        return ranked_svd(self.constraint_kernels.jacobian(state_array("q", q, self.nq)))[3].sum(axis=-1)
+
+    def flag_ranks(self, ranks: Array, states: Array) -> None:
+        """Warn where the marked states (...) of a batch, which have these ranks, are not of the rank of the others."""
+        usual = self.nv - len(self._independent)
+        odd = ranks != usual
+        if not np.any(odd):
+            return
+        first = tuple(int(i) for i in np.argwhere(states)[np.flatnonzero(odd)[0]])
+        where = f"; the first is {', '.join(map(str, first))}" if first else ""
+        told = ", ".join(map(str, np.unique(ranks[odd])))
+        warnings.warn(
+            f"{int(np.sum(odd))} of {states.size} states are singular{where}: the constraints have rank {told} there, "
+            f"{usual} in general. Each state is solved with its own rank; model.constraint_rank(q) tells which are so",
+            PolybodyWarning, stacklevel=3,
+        )
 
     def close(
         self, q: Any = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30
@@ -258,7 +278,8 @@ class AssemblyAnswers(ShapeAnswers):
         result = np.broadcast_to(given, (*lead, self.nv)).copy()
         result[..., free] -= (pseudo_inverse(J[..., free]) @ gap[..., None])[..., 0]
         left = gap + (J @ (result - given)[..., None])[..., 0]
-        slack = 1e-9 * (1 + np.abs(given).max(axis=-1, keepdims=True, initial=0.0) + np.abs(gap).max(initial=0.0))
+        slack = 1e-9 * (1 + np.abs(given).max(axis=-1, keepdims=True, initial=0.0)
+                        + np.abs(gap).max(axis=-1, keepdims=True, initial=0.0))
         remedy = f"let some of {', '.join(held)} go" if held else "the constraints contradict each other"
         self._require_small(f"no such {what} keeps", left, slack, remedy)
         return result

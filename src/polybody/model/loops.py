@@ -8,16 +8,19 @@ Accelerations and joint forces have the tree's nv numbers, whether joints are in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polybody.analysis.answering import actuated, velocity_names
-from polybody.analysis.constraints.actuation import actuator_loads, internal_load_basis
+from polybody.analysis.constraints.actuation import actuator_loads
 from polybody.analysis.constraints.minimal import Transfer, solve_minimal, transfer_to
+from polybody.analysis.constraints.mobility import choose_independent
 from polybody.analysis.constraints.multipliers import Solved, solve_multipliers
+from polybody.analysis.constraints.ranks import null_space, pseudo_inverse
 from polybody.analysis.coordinates.conditioning import direction_text
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
@@ -28,7 +31,10 @@ from polybody.model.dynamics import DynamicAnswers, Wrenches, _into
 from polybody.model.loop_kernels import LoopKernels, doubtful
 
 Array = np.ndarray
+Pick = Callable[[Array], Array]
 ROUTES = ("multipliers", "minimal", "network")
+#: a motion whose inertia is this part of the largest, or less, moves no mass
+MASSLESS = 1e-14
 
 
 class LoopDynamics(DynamicAnswers, AssemblyAnswers):
@@ -60,45 +66,45 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         M, force = self._tree_terms(q, v, tau, wrenches, formulation)
         J, gamma = self.constraint_kernels.jacobian(q), self.constraint_kernels.bias(q, v)
         solved = solve_multipliers(M, J, gamma, force)
+        for index in np.argwhere(solved.inertia < MASSLESS)[:1]:
+            wide = np.broadcast_to(M, (*solved.inertia.shape, *M.shape[-2:]))
+            self._refuse_massless(wide[tuple(index)], J[tuple(index)], tuple(int(i) for i in index))
+        gap = (J @ solved.a[..., None])[..., 0] + gamma
+        slack = 1e-6 * (1 + np.square(v).max(axis=-1, keepdims=True, initial=0.0))
+        self._require_small("no acceleration keeps", gap, slack, "at singular states v must lead along a branch")
         if route == "minimal":
             transfer = self._transfer(J, gamma, self._independent)
             a = solve_minimal(M, transfer, force)
             net = (M @ a[..., None])[..., 0] - force
-            from polybody.analysis.constraints.ranks import pseudo_inverse
-
             multipliers = (pseudo_inverse(np.swapaxes(J, -1, -2)) @ net[..., None])[..., 0]
-            solved = Solved(a, multipliers, solved.rank, solved.singular_values)
-        borne = (np.swapaxes(J, -1, -2) @ solved.multipliers[..., None])[..., 0]
-        gap = (M @ solved.a[..., None])[..., 0] - force - borne
-        size = np.abs(force).max(initial=0.0) + np.abs(borne).max(initial=0.0)
-        if not np.abs(gap).max(initial=0.0) <= 1e-6 * (1e-3 + size) and np.isfinite(force).all():
-            raise PolybodyError(
-                f"{self.mechanism.name!r}: a motion that the loops let pass moves no mass, so no force determines its "
-                "acceleration; give its bodies mass or its joints armature"
-            )
+            solved = replace(solved, a=a, multipliers=multipliers)
         return solved
 
-    def closure_loads(
-        self, q: Any, v: Any, tau: Any, *, wrenches: Wrenches | None = None, route: str = "multipliers"
-    ) -> dict[str, Array]:
-        """{constraint: loads} of the motion under tau.
+    def _refuse_massless(self, M: Array, J: Array, index: tuple[int, ...]) -> None:
+        """Raise where a motion that the constraints let pass at one state has no inertia, naming what leads it."""
+        Z = null_space(J)
+        values, vectors = np.linalg.eigh(Z.T @ M @ Z)
+        idle = Z @ vectors[:, values < MASSLESS * max(values[-1:].sum(), 1e-300)]
+        if not idle.shape[1]:
+            return
+        names = velocity_names(self.mechanism)
+        followers = {c.joint for c in self.mechanism.couplings}
+        own = [j.v.start + k for j in self.mechanism.joints if j.name not in followers for k in range(j.nv)]
+        leaders = [names[k] for k in choose_independent(idle, np.array(own, dtype=int), idle.shape[1])]
+        where = f" (state {', '.join(map(str, index))} of the batch)" if index else ""
+        raise PolybodyError(
+            f"{self.mechanism.name!r}: nothing that moves with {' or '.join(leaders)} has mass{where}, so no force "
+            "determines the acceleration; give the bodies mass, or one of the joints armature"
+        )
 
-        A loop's is the wrench (..., 6) [moment; force] of its cut joint on body b at b's frame origin, world axes; a
-        rod's its force (..., 1), positive where it pushes; a coupling's the joint force (..., 1) on its follower; the
-        others' their multipliers.
-        """
-        q = state_array("q", q, self.nq)
-        found = self.loop_solution(q, v, tau, wrenches=wrenches, route=route).multipliers
-        return self._loads(q, found)
+    def require_mass(self, q: Array) -> None:
+        """Raise where a mechanism has motions without inertia; asked once, of the first state."""
+        if not self._mass_was_asked and q.size:
+            first = q.reshape(-1, self.nq)[0]
+            self._refuse_massless(self.tree.mass_matrix(first), self.constraint_kernels.jacobian(first), ())
+            self._mass_was_asked = True
 
-    def _loads(self, q: Array, multipliers: Array) -> dict[str, Array]:
-        system = self.constraint_kernels.constraints
-        loads = {name: multipliers[..., part] for name, part in system.slices.items()}
-        if system.pairs:
-            borne, _ = self.constraint_kernels.wrenches(q, multipliers)
-            loops = {closure.name for closure in self.mechanism.closures}
-            loads |= {pair.name: borne[..., k, :] for k, pair in enumerate(system.pairs) if pair.name in loops}
-        return loads
+    _mass_was_asked = False
 
     # The public calls of every model, honouring loops.
 
@@ -117,19 +123,24 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         if formulation == "network":
             return _into(out, self._by_network(q, v, tau, wrenches))
         if formulation is not None or not self.loop_kernels.available:
-            return _into(out, self.loop_solution(q, v, tau, wrenches=wrenches, formulation=formulation).a)
+            solved = self.loop_solution(q, v, tau, wrenches=wrenches, formulation=formulation)
+            self.flag_ranks(solved.rank.ravel(), np.ones(solved.rank.shape, dtype=bool))
+            return _into(out, solved.a)
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
         self._plan_ready(q)
+        self.require_mass(q)
         a, trust = self.loop_kernels.forward(q, v, tau, loads)
         self._require_trusted(q, v, trust)
         again = doubtful(trust)
         if np.any(again):
-            picked = None if not wrenches else {k: _rows(np.asarray(w), again) for k, w in wrenches.items()}
+            def solve(pick: Pick) -> Solved:
+                return self.loop_solution(pick(q), pick(v), pick(tau), wrenches=_picked(wrenches, pick))
+
+            solved = _of_some(solve, again)
             a = np.array(a)
-            a[again] = self.loop_solution(
-                _rows(q, again), _rows(v, again), _rows(tau, again), wrenches=picked
-            ).a
+            a[again] = solved.a
+            self.flag_ranks(solved.rank, again)
         return _into(out, a)
 
     def inverse_dynamics(
@@ -162,11 +173,12 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
             self._require_acceleration(self.constraint_kernels.jacobian(q), q, v, a)
         again = doubtful(trust)
         if np.any(again):
-            picked = None if not wrenches else {k: _rows(np.asarray(w), again) for k, w in wrenches.items()}
+            def solve(pick: Pick) -> Array:
+                return self._inverse_by_ranks(pick(q), pick(v), pick(a), _picked(wrenches, pick), None, None)
+
             tau = np.array(tau)
-            tau[again] = self._inverse_by_ranks(
-                _rows(q, again), _rows(v, again), _rows(a, again), picked, None, None
-            )
+            tau[again] = _of_some(solve, again)
+            self.flag_ranks(self.constraint_rank(_rows(q, again)), again)
         return tau
 
     def _inverse_by_ranks(
@@ -181,14 +193,6 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         tau, unmet = actuator_loads(J, required, driven, shares)
         self._refuse_unheld(unmet, required)
         return tau
-
-    def internal_loads(self, q: Any) -> tuple[list[str], Array]:
-        """(active coordinates, basis (active, k)): actuator loads that move nothing at q, orthonormal."""
-        (q,) = self._states(("q", q))
-        self.require_closed(q)
-        driven = actuated(self.mechanism)
-        names = velocity_names(self.mechanism)
-        return [names[k] for k in driven], internal_load_basis(self.constraint_kernels.jacobian(q), driven)
 
     def mass_matrix(
         self, q: Any, *, formulation: str | None = None, independent: Sequence[str] | None = None
@@ -210,8 +214,6 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         self.require_closed(q, v)
         transfer = self._motion(q, independent)
         G, d = transfer.G, list(transfer.dependent)
-        from polybody.analysis.constraints.ranks import pseudo_inverse
-
         J, J_rate = self.constraint_kernels.jacobian(q), self.constraint_kernels.jacobian_rate(q, v)
         G_rate = np.zeros(np.broadcast_shapes(G.shape, (*v.shape[:-1], *G.shape[-2:])))
         G_rate[..., d, :] = -(pseudo_inverse(J[..., d]) @ (J_rate @ G))
@@ -335,18 +337,23 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
             "active, or take the motion that forward_dynamics gives"
         )
 
-    def constraint_wrenches(self, q: Array, multipliers: Array) -> Mapping[str, Array]:
-        """{link: (..., 6)}: loads of loops, rods and guides as wrenches on links, at their frames, world axes."""
-        system = self.constraint_kernels.constraints
-        if not system.pairs:
-            return {}
-        _, totals = self.constraint_kernels.wrenches(q, multipliers)
-        return {link: totals[..., k, :] for k, link in enumerate(system.loaded_links)}
-
 
 def _rows(x: Array, again: Array) -> Array:
     """The states of x that are marked, x broadcast over the batch."""
     return np.broadcast_to(x, (*again.shape, x.shape[-1]))[again]
+
+
+def _picked(wrenches: Wrenches | None, pick: Pick) -> Wrenches | None:
+    return None if not wrenches else {name: pick(np.asarray(wrench)) for name, wrench in wrenches.items()}
+
+
+def _of_some(solve: Callable[[Pick], Any], some: Array) -> Any:
+    """solve of the marked states; where it fails it is asked of all, so that its error counts the batch's states."""
+    try:
+        return solve(lambda x: _rows(x, some))
+    except PolybodyError:
+        solve(lambda x: x)
+        raise
 
 
 def _cut(mechanism: Mechanism) -> Mechanism:

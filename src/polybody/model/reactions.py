@@ -14,7 +14,7 @@ from polybody.mechanism.mechanism import GROUND
 from polybody.model.arguments import choose, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dynamics import Wrenches
-from polybody.model.loops import LoopDynamics
+from polybody.model.loop_loads import LoopLoads
 from polybody.model.tracing import compiled
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-class ReactionAnswers(LoopDynamics):
+class ReactionAnswers(LoopLoads):
     """Reactions of joints, and the network they are through variables of."""
 
     def reactions(

@@ -27,12 +27,16 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """Accelerations (..., n), multipliers (..., m), rank (...) and the singular values (..., min(m, n)) of J."""
+    """Accelerations (..., n), multipliers (..., m), rank (...) and the singular values (..., min(m, n)) of J.
+
+    `inertia` (...) is the least inertia of a motion that J lets pass, over the largest: zero where one moves no mass.
+    """
 
     a: Array
     multipliers: Array
     rank: Array
     singular_values: Array
+    inertia: Array
 
 
 def solve_multipliers(
@@ -55,7 +59,15 @@ def solve_multipliers(
     right = _apply(P, force - _apply(M, particular))
     a = particular + _apply(P, _solve(system, right))
     multipliers = _apply(U[..., :, :k], back * _apply(np.swapaxes(Y, -1, -2), _apply(M, a) - force))
-    return Solved(a, multipliers, kept.sum(axis=-1), s)
+    return Solved(a, multipliers, kept.sum(axis=-1), s, _least_inertia(system))
+
+
+def _least_inertia(system: Array) -> Array:
+    if not system.shape[-1]:
+        return np.ones(system.shape[:-2])
+    finite = np.asarray(np.isfinite(system).all(axis=(-1, -2)))
+    values = np.linalg.eigvalsh(np.where(finite[..., None, None], system, np.eye(system.shape[-1])))
+    return np.where(finite, np.maximum(values[..., 0], 0) / np.maximum(values[..., -1], 1e-300), 1.0)
 
 
 def _apply(A: Array, x: Array) -> Array:
@@ -63,7 +75,7 @@ def _apply(A: Array, x: Array) -> Array:
 
 
 def _solve(A: Array, b: Array) -> Array:
-    """A⁻¹ b; where A is singular (motion without inertia), the least-squares answer marks itself by NaN."""
+    """A⁻¹ b; NaN where A is singular (motion without inertia)."""
     try:
         return np.linalg.solve(A, b[..., None])[..., 0]
     except np.linalg.LinAlgError:
@@ -72,7 +84,7 @@ def _solve(A: Array, b: Array) -> Array:
             try:
                 result[index] = np.linalg.solve(A[index], b[index])
             except np.linalg.LinAlgError:
-                continue  # stays NaN: the caller names the state
+                continue  # stays NaN: `inertia` tells of it
         return result
 
 
