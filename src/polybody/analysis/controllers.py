@@ -5,7 +5,9 @@
     computed torque    tau = ID(q, v, a_d + K_p log(q, q_d) + K_d (v_d − v))
     operational space  tau = Jᵀ Λ (K_p x̃ + K_d (ẋ_d − ẋ) + ẍ_d − J̇v) + bias + null-space damping,  Λ = (J M⁻¹ Jᵀ)⁻¹
 
-log is the manifold's `difference`, so that errors of quaternions are rotation vectors.
+log is the manifold's `difference`, so that errors of quaternions are rotation vectors. With loops, gravity, ID and the
+operational force are borne by active joints; computed torque steers the independent coordinates, the others follow, and
+the operational law is written in them (J G, M*, bias*).
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class PD:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed = (self.target, 0.0) if self.path is None else self.path(t)[:2]
         tau = self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
-        return tau + self.model.gravity_forces(q) if self.gravity else tau
+        return tau + self.model.holding_forces(q) if self.gravity else tau
 
 
 class GravityCompensation:
@@ -87,7 +89,7 @@ class GravityCompensation:
         self.model, self.kd = model, _gains("kd", kd, model.nv)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        return self.model.gravity_forces(q) - self.kd * v
+        return self.model.holding_forces(q) - self.kd * v
 
 
 class ComputedTorque:
@@ -100,6 +102,9 @@ class ComputedTorque:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed, acceleration = self.path(t)
         a = acceleration + self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
+        u = list(self.model.independent_columns)
+        if len(u) < len(v):  # the path's accelerations, with errors added, no longer agree with the loops
+            v, a = self.model.follow(q, v[u], a[u])
         return self.model.inverse_dynamics(q, v, a)
 
 
@@ -139,21 +144,34 @@ class OperationalSpace:
         J = self.model.jacobian(q, self.name)
         return J[3:] if self.position_only else J
 
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        h, s = 1e-6, 1e-4  # seconds: differences of the Jacobian along the motion and of the target in time
+    def _closed(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """(J, J̇v, v) over the model's own coordinates; with loops the independent ones."""
+        h = 1e-6  # seconds: differences of the Jacobian along the motion
         J = self._jacobian(q)
         drift = (self._jacobian(self.model.integrate(q, v, h)) - self._jacobian(self.model.integrate(q, v, -h))) @ v
         drift = drift / (2 * h)
+        if not self.model.mechanism.constrained:
+            return J, drift, v
+        u = list(self.model.independent_columns)
+        joints = self.model.joint_influence(q, 2)
+        return J @ joints.G, drift + J @ joints.acceleration(v[u], np.zeros(len(u))), v[u]
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        s = 1e-4  # seconds: differences of the target in time
+        J, drift, w = self._closed(q, v)
         error = self.error(t, q)
         before, after = self.error(t - s, q), self.error(t + s, q)
         speed, acceleration = (after - before) / (2 * s), (after - 2 * error + before) / s**2
         M = self.model.mass_matrix(q)
         inverse_JT = np.linalg.solve(M, J.T)
         inertia = np.linalg.pinv(J @ inverse_JT, rcond=1e-9, hermitian=True)
-        force = inertia @ (self.kp * error + self.kd * (speed - J @ v) + acceleration - drift)
-        damping = -self.null_damping * (M @ v)
+        force = inertia @ (self.kp * error + self.kd * (speed - J @ w) + acceleration - drift)
+        damping = -self.null_damping * (M @ w)
         free = damping - J.T @ (inertia @ (inverse_JT.T @ damping))
-        return J.T @ force + free + self.model.bias_forces(q, v) - self.model.passive_forces(q, v)
+        wanted = J.T @ force + free + self.model.bias_forces(q, v) - self.model.passive_forces(q, v)
+        tau = np.zeros(len(v))
+        tau[list(self.model.independent_columns)] = wanted
+        return self.model.borne(q, tau)
 
 
 __all__ = ["PD", "ComputedTorque", "Given", "GravityCompensation", "OperationalSpace", "zero"]

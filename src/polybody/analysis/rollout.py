@@ -7,21 +7,24 @@ One step is traced over the mechanism,
     midpoint       the implicit rule of `simulate.integrators.midpoint`, by four Newton iterations; small models
 
 and iterated by `kernels.iterate`. Torques are a table (held over each step), a PD law evaluated inside the step, or
-none; for those no Python runs between steps. Any other policy is called once a step on the whole batch.
+none; for those no Python runs between steps. Any other policy is called once a step on the whole batch. Models with
+loops end each step on them (`loop_steps`).
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polybody.algebra.domains import domain
+from polybody.algebra.domains import FLOAT, domain
 from polybody.analysis.controllers import PD
+from polybody.analysis.loop_steps import LoopSteps, numeric_step
 from polybody.analysis.simulate.arguments import positive
 from polybody.analysis.simulate.integrators.midpoint import residual_function
-from polybody.errors import InputError
+from polybody.errors import InputError, PolybodyWarning
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 
@@ -54,7 +57,9 @@ def rollout(
 
     `tau`: None; a constant (nv,); a table (..., steps, nv), one row a step, whose leading dimensions broadcast with the
     states'; a `pb.PD`; or any policy(t, q, v) -> (..., nv), which is called once a step. Joint limits do not act.
-    `keep` is "all" states or the "last" one. The number of steps is the table's where it is not given.
+    `keep` is "all" states or the "last" one. The number of steps is the table's where it is not given. Loops are kept,
+    positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
+    one by one, with a warning.
     """
     if method not in METHODS:
         raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")
@@ -62,16 +67,14 @@ def rollout(
         raise InputError(f"keep is {keep!r}; wanted 'all' or 'last'")
     if method == "midpoint" and model.nv > MIDPOINT_UP_TO:
         raise InputError(f"midpoint rollouts take up to {MIDPOINT_UP_TO} degrees of freedom, this model has {model.nv}")
+    if method == "midpoint" and model.mechanism.constrained:
+        raise InputError("midpoint rollouts do not keep loops; use method='rk4' or 'semi-implicit'")
     h = positive("dt", dt)
     x = _states(model, q0, v0)
     law, constants, table, steps = _law(model, tau, steps, h)
     if law is None:
         return _by_policy(model, x, tau, steps, h, method, keep)
-    kernel = _kernel(model, law, method, steps, keep == "all")
-    arguments = [x, np.concatenate([np.broadcast_to([h], (*constants.shape[:-1], 1)), constants], axis=-1)]
-    if table is not None:
-        arguments.append(table.reshape(*table.shape[:-2], -1))
-    states = kernel(*arguments)
+    states = _Advance(model, law, method, x, keep == "all")(x, constants, table, steps, h)
     times = h * np.arange(1, steps + 1)
     return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
 
@@ -88,7 +91,7 @@ class Law(NamedTuple):
 def _law(model: Any, tau: Any, steps: int | None, h: float) -> tuple[Law | None, Array, Array | None, int]:
     """(law, its constants, its table, steps); no law for a policy in Python."""
     none = np.zeros(0)
-    if isinstance(tau, PD):
+    if isinstance(tau, PD) and not (tau.gravity and model.mechanism.constrained):  # held at active joints: a policy
         return _pd_law(model, tau, _count(steps, None), h)
     if callable(tau):
         return None, none, None, _count(steps, None)
@@ -149,40 +152,112 @@ def _states(model: Any, q0: Any, v0: Any) -> Array:
     return np.concatenate([np.broadcast_to(p, (*lead, p.shape[-1])) for p in parts], axis=-1)
 
 
-def _kernel(model: Any, law: Law, method: str, steps: int, every: bool) -> Any:
-    model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))  # what cannot move says so here
-    sizes = (model.nq + model.nv, 1 + law.constants, law.table)
-    name = f"rollout {method} {law.name}"
-    return model.iterate(name, sizes, steps, lambda: step_function(model, law, method), every)
+class _Advance:
+    """Steps of one model under one law, compiled; with loops, doubtful states are stepped again by numbers."""
+
+    def __init__(self, model: Any, law: Law, method: str, x: Array, every: bool) -> None:
+        self.model, self.law, self.method, self.every = model, law, method, every
+        self.loops: LoopSteps | None = None
+        if not model.mechanism.constrained:
+            model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))  # what cannot move says so
+            return
+        q, v = x[..., : model.nq], x[..., model.nq :]
+        model.require_closed(q, v)
+        model.forward_dynamics(q, v, np.zeros(model.nv))
+        self.loops = LoopSteps(model, q)
+
+    def __call__(self, x: Array, constants: Array, table: Array | None, steps: int, h: float) -> Array:
+        """States after the steps, (..., steps, nq + nv) or the last; table (..., steps, n)."""
+        arguments = [x, np.concatenate([np.broadcast_to([h], (*constants.shape[:-1], 1)), constants], axis=-1)]
+        if table is not None:
+            arguments.append(table.reshape(*table.shape[:-2], -1))
+        if self.loops is None:
+            return self._kernel(steps)(*arguments)
+        size = x.shape[-1]
+        lead = np.broadcast_shapes(*(argument.shape[:-1] for argument in arguments))
+        if self.loops.plan is None:
+            states, doubtful = np.empty((*lead, *((steps,) if self.every else ()), size)), np.ones(lead, dtype=bool)
+        else:
+            arguments[0] = np.concatenate([x, np.zeros((*x.shape[:-1], 1))], axis=-1)
+            found = self._kernel(steps)(*arguments)
+            states, last = found[..., :size].copy(), found[..., -1, :] if self.every else found
+            doubtful = ~((last[..., -1] < self.loops.limit) & np.isfinite(last).all(axis=-1))
+        if np.any(doubtful):
+            self._by_numbers(states, doubtful, x, constants, table, steps, h)
+        return states
+
+    def _by_numbers(
+        self, states: Array, doubtful: Array, x: Array, constants: Array, table: Array | None, steps: int, h: float
+    ) -> None:
+        """Step the doubtful states again, in place."""
+        model, lead = self.model, doubtful.shape
+        wide_x = np.broadcast_to(x, (*lead, x.shape[-1]))
+        wide_c = np.broadcast_to(constants, (*lead, constants.shape[-1]))
+        wide_u = None if table is None else np.broadcast_to(table, (*lead, *table.shape[-2:]))
+        marked = [tuple(int(k) for k in index) for index in np.argwhere(doubtful)]
+        if self.loops is not None and self.loops.plan is not None:
+            where = f" (first: state {', '.join(map(str, marked[0]))})" if marked[0] else ""
+            warnings.warn(
+                f"{len(marked)} of {max(doubtful.size, 1)} states come near singular configurations{where}; they are "
+                "stepped one by one", PolybodyWarning, stacklevel=4,
+            )
+        for index in marked:
+            q, v = wide_x[index][: model.nq], wide_x[index][model.nq :]
+            for k in range(steps):
+                u = None if wide_u is None else wide_u[index][k]
+
+                def tau(q: Array, v: Array, index: Any = index, u: Any = u) -> Array:
+                    return self.law.text(model.mechanism, q, v, wide_c[index], u, FLOAT)
+
+                q, v = numeric_step(model, self.method, q, v, h, tau)
+                if self.every:
+                    states[(*index, k)] = np.concatenate([q, v])
+            if not self.every:
+                states[index] = np.concatenate([q, v])
+
+    def _kernel(self, steps: int) -> Any:
+        model, law, loops = self.model, self.law, self.loops
+        sizes = (model.nq + model.nv + (loops is not None), 1 + law.constants, law.table)
+        name = f"rollout {self.method} {law.name}{f' loops {loops.label}' if loops else ''}"
+        return model.iterate(name, sizes, steps, lambda: step_function(model, law, self.method, loops), self.every)
 
 
-def step_function(model: Any, law: Law, method: str) -> Any:
-    """casadi.Function (x, p[, u]) -> x after one step; p = [h, constants]."""
+def step_function(model: Any, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
+    """casadi.Function (x, p[, u]) -> x after one step; p = [h, constants]; with loops x ends with the growth."""
     import casadi
 
     m = model.lean_mechanism
     graph: Any = domain("casadi")
-    sizes = {"x": m.nq + m.nv, "p": 1 + law.constants, "u": law.table}
+    sizes = {"x": m.nq + m.nv + (loops is not None), "p": 1 + law.constants, "u": law.table}
     made = {name: graph.variables(name, size) for name, size in sizes.items() if size}
     x, p = made["x"][1], made["p"][1]
     u = made["u"][1] if "u" in made else None
-    q, v, h, constants = x[: m.nq], x[m.nq :], p[0], p[1:]
+    q, v, h, constants = x[: m.nq], x[m.nq : m.nq + m.nv], p[0], p[1:]
 
     def tau(q: Array, v: Array) -> Array:
         return law.text(m, q, v, constants, u, graph)
+
+    def accelerated(q: Array, v: Array) -> Array:
+        if loops is not None:
+            return loops.acceleration(q, v, tau(q, v), graph)
+        return denoc.forward_dynamics(m, q, v, tau(q, v), domain=graph)
 
     if method == "midpoint":
         new = _midpoint(m, made, tau, graph)
     else:
         step = _runge_kutta if method == "rk4" else _semi_implicit
-        new = graph.column(np.concatenate(step(m, q, v, h, tau, graph)))
+        parts = step(m, q, v, h, accelerated, graph)
+        if loops is not None:
+            q, v, growth = loops.returned(*parts, graph)
+            worst = graph.where(graph.less(x[-1], growth), growth, x[-1])
+            parts = (q, v, np.array([worst], dtype=object))
+        new = graph.column(np.concatenate(parts))
     return casadi.Function("step", [column for column, _ in made.values()], [new])
 
 
-def _runge_kutta(m: Any, q: Array, v: Array, h: Any, tau: Any, graph: Any) -> tuple[Array, Array]:
+def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
     def rate(q: Array, v: Array) -> tuple[Array, Array]:
-        a = denoc.forward_dynamics(m, q, v, tau(q, v), domain=graph)
-        return kinematics.rate(m, q, v, domain=graph), a
+        return kinematics.rate(m, q, v, domain=graph), accelerated(q, v)
 
     half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
     k1 = rate(q, v)
@@ -205,8 +280,8 @@ def _unit(m: Any, q: Array, graph: Any) -> Array:
     return q
 
 
-def _semi_implicit(m: Any, q: Array, v: Array, h: Any, tau: Any, graph: Any) -> tuple[Array, Array]:
-    faster = v + denoc.forward_dynamics(m, q, v, tau(q, v), domain=graph) * h
+def _semi_implicit(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
+    faster = v + accelerated(q, v) * h
     return kinematics.integrate(m, q, faster * h, domain=graph), faster
 
 
@@ -242,8 +317,7 @@ def _by_policy(
 ) -> Rollout:
     """The policy's torques are held over each step."""
     law = Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u)
-    kernel = _kernel(model, law, method, 1, False)
-    step = np.array([h])
+    advance, none = _Advance(model, law, method, x, False), np.zeros(0)
     lead = x.shape[:-1]
     kept = np.empty((*lead, steps, x.shape[-1])) if keep == "all" else None
     for k in range(steps):
@@ -253,7 +327,7 @@ def _by_policy(
             raise InputError(
                 f"the policy returned shape {torques.shape} at t = {k * h:.9g} s; wanted {(*lead, model.nv)}"
             )
-        x = kernel(x, step, torques)
+        x = advance(x, none, torques[..., None, :], 1, h)
         if kept is not None:
             kept[..., k, :] = x
     states = x if kept is None else kept

@@ -17,6 +17,7 @@ from polybody.analysis.constraints.coefficients import carried, joint_third_orde
 from polybody.analysis.constraints.variations import returning, second_coefficients
 from polybody.analysis.coordinates.arrays import combine, sandwich
 from polybody.formulations.influence.coefficients import Influence, check_order
+from polybody.model.arguments import state_array
 from polybody.model.control import ControlAnswers
 from polybody.model.loops import LoopDynamics, _back, _refuse_choice
 
@@ -58,6 +59,16 @@ class LoopArrays(LoopDynamics, ControlAnswers):
             E, T, G, H, lambda X: kernels.jacobian_changes(q, X), lambda X, Y: kernels.jacobian_seconds(q, X, Y)
         )
         return Influence(G, H, D)
+
+    def follow(
+        self, q: Any, u_dot: Any, u_ddot: Any = None, *, independent: Sequence[str] | None = None
+    ) -> Any:
+        """v, (..., nv), of all joints at q when the independent coordinates move with u̇; with ü also: (v, a)."""
+        m = len(self._independent if independent is None else independent)
+        u_dot = state_array("u_dot", u_dot, m)
+        joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent)
+        v = joints.velocity(u_dot)
+        return v if u_ddot is None else (v, joints.acceleration(u_dot, state_array("u_ddot", u_ddot, m)))
 
     def influence(
         self, q: Any, frame: str, order: int = 3, *, point: Any = None, independent: Sequence[str] | None = None

@@ -19,6 +19,7 @@ import numpy as np
 from polybody.analysis.constraints.actuation import actuator_loads
 from polybody.analysis.constraints.multipliers import solve_multipliers
 from polybody.errors import InputError, PolybodyError
+from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dynamics import Wrenches
 from polybody.model.loops import LoopDynamics
@@ -90,6 +91,28 @@ class LoopOperators(LoopDynamics, OperatorAnswers):
         forces, unmet = actuator_loads(J, needed, np.flatnonzero(mask))
         self._refuse_unheld(unmet, needed)
         return forces + given
+
+    def holding_forces(self, q: Any) -> Array:
+        """tau, (..., nv), of the active joints that holds the mechanism still against gravity; springs not counted.
+
+        `gravity_forces` of a model without loops; with loops the least such forces, and an error where none do.
+        """
+        if not self.mechanism.constrained:
+            return self.gravity_forces(q)
+        return self.borne(q, self.tree.gravity_forces(q))
+
+    def borne(self, q: Any, forces: Any) -> Array:
+        """tau, (..., nv), of the active joints that does on every motion what joint forces (..., nv) would do.
+
+        With loops the least such tau, and an error where there is none; without loops the forces themselves.
+        """
+        (q,) = self._states(("q", q))
+        forces = state_array("forces", forces, self.nv)
+        if not self.mechanism.constrained:
+            return forces
+        found, unmet = actuator_loads(self.constraint_kernels.jacobian(q), forces, np.flatnonzero(self.active))
+        self._refuse_unheld(unmet, forces)
+        return found
 
     # Inside.
 
