@@ -18,7 +18,7 @@ from polybody.analysis import cooperation
 from polybody.analysis.cooperation import Holding
 from polybody.analysis.cooperation.consistency import closure_terms, least_step, strains, way_back
 from polybody.analysis.cooperation.inverse import Asked, Ranked, closed_inverse, plan_inverse, ranked_inverse
-from polybody.analysis.cooperation.nearest import GROWTH
+from polybody.analysis.cooperation.nearest import GROWTH, Order
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.batches import batch_shape
 from polybody.model.model import Model
@@ -39,7 +39,7 @@ class GraspKernels:
         self.model, self.held = model, held
         places = tips_key(tuple(frame for grip in held.grips for frame in (grip.tip, grip.hold)))
         self._key = f"{held.object} {places}"
-        self._plans: dict[Asked, tuple[int, ...]] = {}
+        self._plans: dict[Asked, Order] = {}
         self._kernels: dict[str, Any] = {}
 
     @cached_property

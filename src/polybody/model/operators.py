@@ -217,9 +217,10 @@ class OperatorAnswers(DynamicAnswers):
         return np.where(mask, needed, given)
 
     def _impossible(self, at: tuple[Any, ...], needed: float, given: float) -> str:
-        state = f" in state {tuple(int(i) for i in at[:-1])}" if len(at) > 1 else ""
+        *index, column = (int(i) for i in at)
+        state = f" in state {tuple(index)}" if index else ""
         return (
-            f"{self.column_name(int(at[-1]))} is passive: this motion{state} needs the force {needed:.6g} there, and "
+            f"{self.column_name(column)} is passive: this motion{state} needs the force {needed:.6g} there, and "
             f"{given:.6g} is given; take the passive accelerations from hybrid_dynamics, or make that coordinate active"
         )
 

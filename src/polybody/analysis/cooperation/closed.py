@@ -36,6 +36,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.analysis.cooperation.dense import dense_forward_dynamics
 from polybody.analysis.cooperation.grips import Holding
+from polybody.analysis.cooperation.symmetric import symmetric_inverse, symmetric_sum
 from polybody.formulations.operators.hybrid import check_inertia
 from polybody.formulations.operators.named import frame_crossing
 from polybody.formulations.operators.sweeps import State, state
@@ -77,38 +78,6 @@ class Release:
     c: Array
     W: Array
     rows: list[int]
-
-
-def _inverse(A: Array, domain: Domain) -> Array:
-    """A⁻¹ of a symmetric positive definite A = L D Lᵀ: L⁻ᵀ D⁻¹ L⁻¹, above the diagonal only."""
-    if domain is FLOAT:
-        values = np.linalg.eigvalsh(A)
-        if not values[0] > 1e-14 * values[-1]:
-            raise np.linalg.LinAlgError("singular")
-        return np.linalg.inv(A)
-    n, one = A.shape[0], domain.const(1)
-    rest, below, D = A.copy(), domain.eye(n), []
-    for k in range(n):
-        D.append(one / rest[k, k])
-        factors = [rest[i, k] * D[k] for i in range(k + 1, n)]
-        for i, factor in enumerate(factors, k + 1):
-            for j in range(i, n):
-                rest[j, i] = rest[j, i] - rest[j, k] * factor
-            below[i, : k + 1] = below[i, : k + 1] - factor * below[k, : k + 1]
-    result = np.empty_like(A)
-    for i in range(n):
-        for j in range(i, n):
-            result[i, j] = result[j, i] = sum((below[k, i] * D[k] * below[k, j] for k in range(j, n)), domain.const(0))
-    return result
-
-
-def _plus(A: Array, X: Array, Y: Array) -> Array:
-    """A + X Yᵀ where the sum is symmetric: above the diagonal only."""
-    result = np.empty_like(A)
-    for i in range(len(A)):
-        for j in range(i, len(A)):
-            result[i, j] = result[j, i] = A[i, j] + X[i] @ Y[j]
-    return result
 
 
 def _annihilated(Phi: Array, armature: Array, domain: Domain) -> list[int]:
@@ -181,12 +150,12 @@ class _Elimination:
                 position += self.grasp.rows[other].K.shape[0]
             own = list(range(position, position + size))
             rest = [r for r in range(front.S.shape[0]) if r not in own]
-            S_inverse = _inverse(front.S[np.ix_(own, own)], self.domain)
+            S_inverse = symmetric_inverse(front.S[np.ix_(own, own)], self.domain)
             E, c, W = front.E[:, own], front.c[own], front.W[own]
             self.releases.setdefault(body, []).append(Release(S_inverse, E, c, W, [k]))
             ES, WS = E @ S_inverse, W.T @ S_inverse
-            front.P, front.z, front.L = _plus(front.P, ES, E), front.z + ES @ c, front.L - ES @ W
-            self.Q, self.u = _plus(self.Q, WS, W.T), self.u - WS @ c
+            front.P, front.z, front.L = symmetric_sum(front.P, ES, E), front.z + ES @ c, front.L - ES @ W
+            self.Q, self.u = symmetric_sum(self.Q, WS, W.T), self.u - WS @ c
             front.E, front.c, front.W = front.E[:, rest], front.c[rest], front.W[rest]
             front.S = front.S[np.ix_(rest, rest)]
             front.rows = [r for r in front.rows if r != k]
@@ -199,14 +168,14 @@ class _Elimination:
         U = front.P @ Phi
         D = Phi.T @ U + d.array(at.mechanism.armature[joint.v, joint.v])
         check_inertia(D, joint.name, d)
-        D_inverse = _inverse(D, d)
+        D_inverse = symmetric_inverse(D, d)
         G = U @ D_inverse
         moved = front.P @ zeta
         rest = D_inverse @ (self.tau[joint.v] - Phi.T @ (moved + front.z))
         on_path = self._on_arm(i)
         dead = _annihilated(Phi, at.mechanism.armature[joint.v, joint.v], d)
         z = front.z + moved + U @ rest
-        P = _cleared(_plus(front.P, -G, U), dead, d, both=True)
+        P = _cleared(symmetric_sum(front.P, -G, U), dead, d, both=True)
         parent = self.ground if joint.parent == GROUND else self.fronts[joint.parent]
         if not on_path:
             self.passages[i] = Passage(G, rest, d.zeros(joint.nv, 6), d.zeros(joint.nv, 0), [])
@@ -214,12 +183,12 @@ class _Elimination:
             loose, e = Phi.T @ front.L, Phi.T @ front.E
             Y_l, Y_e = D_inverse @ loose, D_inverse @ e
             self.passages[i] = Passage(G, rest, Y_l, Y_e, front.rows)
-            self.Q = _plus(self.Q, -loose.T, Y_l.T)
+            self.Q = symmetric_sum(self.Q, -loose.T, Y_l.T)
             self.u = self.u + front.L.T @ zeta + loose.T @ rest
             parent.L = parent.L + step.pull_columns(_cleared(front.L - U @ Y_l, dead, d))
             if front.rows:
                 E = step.pull_columns(_cleared(front.E - U @ Y_e, dead, d))
-                S = _plus(front.S, e.T, Y_e.T)
+                S = symmetric_sum(front.S, e.T, Y_e.T)
                 c, W = front.c + front.E.T @ zeta + e.T @ rest, front.W + e.T @ Y_l
                 self._join(parent, E, S, c, W, front.rows)
         if joint.parent != GROUND:
@@ -240,12 +209,12 @@ class _Elimination:
         push = self.tau[joint.v] - Phi.T @ (Q @ carried + u)
         if left.rows:
             T = left.W @ Phi  # loads left: T a + W carried + S y = Eᵀ V̇_0 + c,   D a − Tᵀ y = push
-            inverse = _inverse(D, d)
+            inverse = symmetric_inverse(D, d)
             right = left.E.T @ at.ground + left.c - left.W @ carried - T @ (inverse @ push)
             y = _least(left.S + T @ inverse @ T.T, right, d)
             self._keep(left.rows, y)
             push = push + T.T @ y
-        a = _inverse(D, d) @ push
+        a = symmetric_inverse(D, d) @ push
         return a, carried + Phi @ a
 
     def _keep(self, rows: list[int], y: Array) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Domain
+from polybody.analysis.cooperation.nearest import Order
 from polybody.formulations.operators.links import crossings
 from polybody.formulations.operators.named import frame_crossing, tip_jacobian
 from polybody.mechanism.mechanism import BodyFrame, Mechanism, tidy_rotation
@@ -61,7 +62,7 @@ class Holding:
     grips: tuple[Grip, ...]
     rows: tuple[Rows, ...]
     workless: Array  # 6m×k, orthonormal columns: loads that do no work in any motion (N_0)
-    closing: tuple[int, ...]  # rows of A that are independent where the grips are closed
+    closing: Order  # rows of A that are independent where the grips are closed
 
     @property
     def m(self) -> int:

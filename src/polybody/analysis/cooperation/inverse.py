@@ -7,8 +7,7 @@ Unknown are x = (a of the columns that were not asked for, the loads f on the ob
                                              and on passive ones                       rows "passive"
 
 (A's sign: f acts on the object.) Among the solutions the one nearest to the wanted loads and to the wanted arm motion
-is taken; tau of the other columns follows. Arms that share no joint cost nothing to each other; a passive base couples
-them.
+is taken; tau of the other columns follows, at a cost linear in the number of arms and joints.
 
 Which rows are independent is found once for a choice of columns (`plan_inverse`), at closed states in general position:
 at closed states, since there rows depend on each other that do not elsewhere (internal loads do nothing to a common
@@ -25,7 +24,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.analysis.cooperation.consistency import closed_configuration, closure_terms
 from polybody.analysis.cooperation.grips import Holding, closure_matrix
 from polybody.analysis.cooperation.loads import equal_shares, internal_basis
-from polybody.analysis.cooperation.nearest import independent_rows, nearest, nearest_fixed
+from polybody.analysis.cooperation.nearest import Order, nearest, nearest_fixed, plan_rows
 from polybody.formulations.operators.hybrid import inverse_dynamics
 from polybody.formulations.operators.sweeps import composite_mass_matrix
 from polybody.mechanism.kinematics import integrate
@@ -127,7 +126,7 @@ def answered(
 
 
 def closed_inverse(
-    grasp: Holding, lean: Holding, wants: Asked, rows: tuple[int, ...], q: Array, v: Array, a: Array, internal: Array,
+    grasp: Holding, lean: Holding, wants: Asked, rows: Order, q: Array, v: Array, a: Array, internal: Array,
     tau: Array, *, domain: Domain = FLOAT,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """(tau, a, f_e (m×6), trust) by the independent `rows`: the text of the kernel.
@@ -169,18 +168,19 @@ def ranked_inverse(
     return Ranked(forces, a, f_e, int(rank), failed)
 
 
-def plan_inverse(grasp: Holding, wants: Asked, q: Array) -> tuple[int, ...]:
+def plan_inverse(grasp: Holding, wants: Asked, q: Array) -> Order:
     """The rows that are independent at closed states in general position, near q."""
-    m, rng, best = grasp.mechanism, np.random.default_rng(7), []
+    m, rng, best = grasp.mechanism, np.random.default_rng(7), Order((), ())
+    arms = [range(6 * j, 6 * j + 6) for j in range(grasp.m)]
     for reach in (0.0, 0.1, 0.3):
         at, left = closed_configuration(grasp, integrate(m, q, reach * rng.normal(size=m.nv)))
         if left > 1e-9:
             continue
         v, a, tau = rng.normal(size=(3, m.nv))
         internal = np.zeros(6 * (grasp.m - 1))
-        rows = independent_rows(equations(grasp, grasp, wants, at, v, a, internal, tau).E)
+        rows = plan_rows(equations(grasp, grasp, wants, at, v, a, internal, tau).E, arms)
         best = rows if len(rows) > len(best) else best
-    return tuple(best)
+    return best
 
 
 __all__ = ["Asked", "Ranked", "asked", "closed_inverse", "plan_inverse", "ranked_inverse"]

@@ -20,7 +20,7 @@ import numpy as np
 
 from polybody.analysis.cooperation.consistency import closed_configuration
 from polybody.analysis.cooperation.grips import Grip, Holding, Rows, carried_grips, closure_matrix, hold_matrix
-from polybody.analysis.cooperation.nearest import independent_rows
+from polybody.analysis.cooperation.nearest import Order, plan_rows
 from polybody.errors import InputError
 from polybody.mechanism.kinematics import integrate
 from polybody.mechanism.mechanism import GROUND, Mechanism
@@ -37,7 +37,7 @@ def plan_holding(mechanism: Mechanism, body: int, grips: tuple[Grip, ...], near:
     """The grasp with its independent rows, from random configurations; `near` is one in which the grips are closed."""
     _check(mechanism, body, grips)
     rng, at_object = np.random.default_rng(20030619), carried_grips(grips, body)
-    loose = Holding(mechanism, body, grips, (), np.zeros((6 * len(grips), 0)), ())
+    loose = Holding(mechanism, body, grips, (), np.zeros((6 * len(grips), 0)), Order((), ()))
     anywhere = [_random(mechanism, rng) for _ in range(SAMPLES)]
     samples = [closure_matrix(mechanism, q, at_object, body) for q in anywhere]
     rows, spare = _arm_rows(mechanism, grips, samples)
@@ -46,8 +46,9 @@ def plan_holding(mechanism: Mechanism, body: int, grips: tuple[Grip, ...], near:
     rows += max((_independent(rows, spare, A) for A in closed), key=len)
     wide = np.hstack(closed)
     turned = np.vstack([hold_matrix(grip) @ wide[6 * j : 6 * j + 6] for j, grip in enumerate(grips)])
-    closing = max((independent_rows(A) for A in np.split(turned, len(closed), axis=1)), key=len)
-    return Holding(mechanism, body, grips, tuple(rows), _left_null(turned), tuple(closing))
+    arms = [range(6 * j, 6 * j + 6) for j in range(len(grips))]
+    closing = max((plan_rows(A, arms) for A in np.split(turned, len(closed), axis=1)), key=len)
+    return Holding(mechanism, body, grips, tuple(rows), _left_null(turned), closing)
 
 
 def _random(mechanism: Mechanism, rng: np.random.Generator) -> Array:
