@@ -31,20 +31,14 @@ COUNT, FEW = 4096, 512
 HANDS = ["left_ee_link", "right_ee_link"]
 
 
-def two_arms() -> tuple[pb.Model, np.ndarray]:
+def two_ur5() -> tuple[pb.Model, np.ndarray]:
     """(model, a configuration with the object between the hands)."""
+    from test_grasp_against_pinocchio import two_arms
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arm = pb.load(robots() / FILES["UR5"][0])
-    turned = np.diag([-1.0, -1.0, 1.0, 1.0])
-    turned[0, 3] = 1.0
-    build = pb.Builder("two UR5")
-    build.add(arm, "left_")
-    build.add(arm, "right_", origin=turned)
-    build.body("load", 3.0, com=(0.01, 0.02, 0.03), inertia=(0.1, 0.2, 0.15))
-    build.joint("load_joint", "floating", "world", "load", active=False)
-    posture = [0.4, -1.2, 1.6, -0.5, 0.8, -0.2]
-    return build.model(), np.array([*posture, *posture, 0.5, 0.0, 0.4, 0, 0, 0, 1])
+    return two_arms(arm, 1.0, [0.4, -1.2, 1.6, -0.5, 0.8, -0.2])
 
 
 def pinocchio_loop(grasp: pb.Grasp, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[Any, Any]:
@@ -112,7 +106,7 @@ def mujoco_loop(grasp: pb.Grasp, q: np.ndarray, v: np.ndarray, tau: np.ndarray) 
 def main() -> None:
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     os.environ["POLYBODY_CACHE"] = tempfile.mkdtemp()  # so that compiling is measured, not reading
-    model, start = two_arms()
+    model, start = two_ur5()
     grasp, rng = pb.grasp(model, "load", HANDS, start), np.random.default_rng(0)
     moved, v, tau = rng.normal(size=(3, COUNT, model.nv))
     q, v = grasp.project(model.integrate(start, 0.2 * moved), v)

@@ -62,8 +62,9 @@ def test_motion_and_loads_equal_an_independent_kkt_solve(system, seed):
     near(apart, 0 * apart, 1e-9 * (1 + np.abs(a).max()))
 
 
-def test_compiled_batches_equal_single_states():
-    held, q, v, tau = held_system(4, (MIXED, SIX))
+@pytest.mark.parametrize("arms", [(MIXED, SIX), (SIX, MIXED, THREE)], ids=["two arms", "three arms, one short"])
+def test_compiled_batches_equal_single_states(arms):
+    held, q, v, tau = held_system(4, arms)
     rng = np.random.default_rng(0)
     v = held.capture(q, rng.normal(size=(5, len(v)))).v
     tau = rng.normal(size=v.shape)
@@ -255,6 +256,30 @@ def test_an_object_on_an_oblique_hinge_is_held_as_well():
     near(motion.f_e, f_e, 1e-9)
     pushed = held.inverse_dynamics(q, v, [2.0])
     near(held.forward_dynamics(q, v, pushed.tau).a[-1], 2.0, 1e-8)
+
+
+def test_arms_too_long_for_straight_line_code_are_answered_by_the_texts():
+    """An arm that ends in a flexible link of 118 segments: forward, inverse and projection, without kernels."""
+    build = pb.Builder("long", gravity=(0, -9.81, 0))
+    build.body("hub", 5.0, inertia=(1, 1, 1))
+    build.joint("shoulder", "revolute", "world", "hub")
+    tip = build.flexible_link("rod", 1.0, 0.5, 50.0, segments=118, damping=0.01)
+    build.joint("clamp", "fixed", "hub", "rod")
+    build.body("hand", 0.5, inertia=(0.01, 0.01, 0.01))
+    build.joint("wrist", "revolute", tip, "hand", (1 / 236, 0, 0))
+    build.body("ball", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("ball_joint", "planar", "world", "ball", active=False)
+    model = build.model()
+    assert model.is_long
+    q = model.neutral()
+    q[-2] = 1.0  # the ball at the rod's end
+    held = pb.grasp(model, "ball", {"hand": "ball"})
+    rng = np.random.default_rng(0)
+    q, v = held.project(model.integrate(q, 1e-3 * rng.normal(size=(2, model.nv))), np.zeros((2, model.nv)))
+    a = held.forward_dynamics(q, v, np.zeros(model.nv)).a
+    near(a[1], kkt(held, q[1], v[1], np.zeros(model.nv))[0], 1e-6)  # links of a gram: M is badly conditioned
+    driven = held.inverse_dynamics(q, v, a=a)
+    near(driven.tau, np.zeros((2, model.nv)), 1e-5)
 
 
 def unit(rng) -> np.ndarray:

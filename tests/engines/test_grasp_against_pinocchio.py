@@ -23,22 +23,20 @@ def arm() -> pb.Model:
     return build.model()
 
 
-def two_arms() -> tuple[pb.Model, np.ndarray]:
-    """(model, a configuration with the object between the hands)."""
-    one = arm()
+def two_arms(one: pb.Model, apart: float, posture: list[float]) -> tuple[pb.Model, np.ndarray]:
+    """(model, a configuration): the same arm twice, face to face, and an object between the hands."""
     turned = np.diag([-1.0, -1.0, 1.0, 1.0])
-    turned[0, 3] = 1.1
+    turned[0, 3] = apart
     build = pb.Builder("two arms")
     build.add(one, "left_")
     build.add(one, "right_", origin=turned)
     build.body("load", 3.0, com=(0.01, 0.02, 0.03), inertia=(0.1, 0.2, 0.15))
     build.joint("load_joint", "floating", "world", "load", active=False)
-    posture = [0.4, 0.7, 0.6, 0.3, 0.8, -0.2]
-    return build.model(), np.array([*posture, *posture, 0.55, 0.0, 0.4, 0, 0, 0, 1])
+    return build.model(), np.array([*posture, *posture, apart / 2, 0.0, 0.4, 0, 0, 0, 1])
 
 
 def test_motion_and_loads_of_two_arms_equal_pinocchios():
-    model, q = two_arms()
+    model, q = two_arms(arm(), 1.1, [0.4, 0.7, 0.6, 0.3, 0.8, -0.2])
     grasp = pb.grasp(model, "load", ["left_hand", "right_hand"], q)
     rng = np.random.default_rng(0)
     moved, v, tau = rng.normal(size=(3, 5, model.nv))

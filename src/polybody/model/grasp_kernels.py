@@ -2,7 +2,8 @@
 
 Kernels that need no wrenches are traced from the grasp of the reduced mechanism. The inverse problem and the way back
 use rows that are independent in general position; every state's trust is looked at, and states in which they are not
-are solved again, rank-revealing, one by one.
+are solved again, rank-revealing, one by one. Arms with more joints than straight-line code can hold are answered by the
+texts themselves, state by state.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class GraspKernels:
 
         held, m = self.lean, self.held.m
         shapes = lambda _: (("gap", (m, 6)), ("versine", (m,)))  # noqa: E731
-        return self.model.kernel(Quantity(f"grasp gaps {self._key}", ("q",), shapes, text))(q)
+        return self.model.answer(Quantity(f"grasp gaps {self._key}", ("q",), shapes, text), q)
 
     def closure(self, q: Array, v: Array) -> tuple[Array, Array]:
         """(A (..., 6m, nv), γ (..., 6m))."""
@@ -66,12 +67,14 @@ class GraspKernels:
 
         rows = 6 * self.held.m
         shapes = lambda m: (("A", (rows, m.nv)), ("gamma", (rows,)))  # noqa: E731
-        return self.model.kernel(Quantity(f"grasp closure {self._key}", ("q", "v"), shapes, text))(q, v)
+        return self.model.answer(Quantity(f"grasp closure {self._key}", ("q", "v"), shapes, text), q, v)
 
     # Forward
 
     def forward(self, *arrays: Array) -> tuple[Array, ...]:
         """(a, f_e (..., m, 6), V̇° (..., 6), strains (..., m, 4)) from q, v, tau and perhaps wrenches."""
+        if self.model.is_long:
+            return self.read_forward(*arrays)
         loaded = len(arrays) == 4
 
         def text(_: Mechanism, q: Array, v: Array, tau: Array, *more: Array, domain: Domain) -> Any:
@@ -118,6 +121,8 @@ class GraspKernels:
             q = arrays[0].reshape(-1, self.model.nq)
             self._plans[wants] = plan_inverse(self.held, wants, q[0])
         rows, held, m = self._plans[wants], self.held, self.held.m
+        if self.model.is_long:
+            return self._all_doubtful(batch_shape(arrays))
 
         def text(q: Array, v: Array, a: Array, tau: Array, *internal: Array, domain: Domain) -> Any:
             loads = internal[0] if internal else domain.zeros(0)
@@ -133,6 +138,12 @@ class GraspKernels:
         found, moved, f_e, trust, strained = kernel(q, v, a, tau, *([internal] if extra else []))
         growth, residual, size = np.moveaxis(trust, -1, 0)
         return found, moved, f_e, strained, ~((growth < GROWTH) & (residual <= RESIDUAL**2 * (1.0 + size)))
+
+    def _all_doubtful(self, lead: tuple[int, ...]) -> tuple[Array, ...]:
+        """What `inverse` gives where nothing is compiled: every state is left to `ranked_inverse`."""
+        nv, m = self.model.nv, self.held.m
+        loads, open_unknown = np.empty((*lead, m, 6)), np.full((*lead, m, 4), np.nan)
+        return np.empty((*lead, nv)), np.empty((*lead, nv)), loads, open_unknown, np.ones(lead, dtype=bool)
 
     def ranked_inverse(self, wants: Asked, state: tuple[Array, ...]) -> Ranked:
         """The answer of one state, whatever its rank."""
@@ -150,7 +161,8 @@ class GraspKernels:
         Far from them the rows that repeat others when closed do not; where the compiled steps miss, steps that look at
         the rank of all rows may still find a way.
         """
-        closed, left = cooperation.close(q, self._compiled_step, self._move)
+        step = self._ranked_step if self.model.is_long else self._compiled_step
+        closed, left = cooperation.close(q, step, self._move)
         missed = ~(left < 1e-10)
         if missed.any():
             closed[missed], left[missed] = cooperation.close(q[missed], self._ranked_step, self._move)
