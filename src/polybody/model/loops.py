@@ -304,7 +304,8 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
 
     def _transfer(self, J: Array, gamma: Array, chosen: tuple[int, ...]) -> Transfer:
         transfer = transfer_to(J, gamma, chosen)
-        bad = ~(transfer.condition < 1e7)
+        broken = np.abs(J @ transfer.G).max(axis=(-1, -2), initial=0.0)  # by columns that are too many
+        bad = ~((transfer.condition < 1e7) & (broken < 1e-6 * (1 + np.abs(J).max(axis=(-1, -2), initial=0.0))))
         for index in np.argwhere(bad)[:1] if np.any(bad) else ():
             place = tuple(int(i) for i in index)
             self._check_independent(J[place], chosen, place)

@@ -98,6 +98,46 @@ def test_dead_centre_of_the_rocker_is_told_when_it_is_the_actuator():
         model.mobility(q, independent=["c"])
 
 
+def test_coordinates_that_are_not_independent_are_refused_wherever_they_are_named():
+    model = four_bar(active=("c",))
+    angle = np.arccos((9 + 4 - 1.5**2) / (2 * 3 * 2))
+    dead, rest = model.close([angle, 0.0, 1.5], hold=["a"]), np.zeros(3)
+    good = model.close([0.7, 0.3, 1.5], hold=["a"])
+    both = np.stack([good, dead])
+    asked = (
+        lambda q, names: model.mass_matrix(q, independent=names),
+        lambda q, names: model.bias_forces(q, rest, independent=names),
+        lambda q, names: model.gravity_forces(q, independent=names),
+        lambda q, names: model.coriolis_matrix(q, rest, independent=names),
+    )
+    for ask in asked:
+        with pytest.raises(pb.PolybodyError, match=r"c are not independent .*state 1 of the batch.*here are (a|b)"):
+            ask(both, ["c"])
+        with pytest.raises(pb.PolybodyError, match=r"a, b: 2 coordinates for a mobility of 1.*independent here are"):
+            ask(good, ["a", "b"])
+        with pytest.raises(pb.PolybodyError, match=r"no coordinates: 0 coordinates for a mobility of 1"):
+            ask(good, [])
+        with pytest.raises(pb.InputError, match=r"no velocity coordinate 'd'.*there are a, b, c"):
+            ask(good, ["d"])
+        assert np.all(np.isfinite(ask(both, ["a"])))
+    with pytest.raises(pb.PolybodyError, match=r"c are not independent"):
+        model.reduced_dynamics(dead, ["c"])
+
+
+def test_actuators_that_cannot_hold_the_mechanism_are_told_the_free_direction():
+    """At the rocker's dead centre no force of its drive reaches the crank; nearby it is large but does."""
+    model = four_bar(active=("c",))
+    angle, rest = np.arccos((9 + 4 - 1.5**2) / (2 * 3 * 2)), np.zeros(3)
+    dead, near = (model.close([angle + d, 0.0, 1.5], hold=["a"]) for d in (0.0, 1e-3))
+    for weights in (None, [1.0]):  # compiled, and by ranks
+        with pytest.raises(pb.PolybodyError, match=r"joints .c. cannot give .*state 1 of the batch.*0\.\d+ [ab]"):
+            model.inverse_dynamics(np.stack([near, dead]), rest, rest, weights=weights)
+    tau = model.inverse_dynamics(near, rest, rest)
+    assert np.abs(model.forward_dynamics(near, rest, tau)).max() < 1e-6
+    with pytest.raises(pb.PolybodyError, match=r"active joints .none. cannot give this motion"):
+        four_bar(active=()).inverse_dynamics(near, rest, rest)
+
+
 def test_states_that_break_the_loops_are_refused_with_a_way_out():
     model = four_bar()
     q = model.close([0.7, 0.3, 1.5], hold=["a"])
@@ -111,12 +151,23 @@ def test_states_that_break_the_loops_are_refused_with_a_way_out():
         model.close_velocity(q, [1.0, 0, 0], hold=["a", "b"])
 
 
-def test_loop_between_a_body_and_itself_is_refused():
+def test_loop_between_a_body_and_itself_is_refused(tmp_path):
     build = pb.Builder("bad")
     build.body("a", 1, inertia=(1, 1, 1))
     build.joint("j", "revolute", "world", "a")
     with pytest.raises(pb.InputError, match="it joins 'a' to itself"):
         build.loop("l", "fixed", "a", "a")
+    build.body("b", 1, inertia=(1, 1, 1))
+    build.joint("weld", "fixed", "a", "b", (1, 0, 0))
+    build.loop("l", "revolute", "a", "b")
+    with pytest.raises(pb.InputError, match="loop 'l' joins 'a' and 'b', which are one rigid body"):
+        build.model()
+    file = tmp_path / "x.yaml"
+    file.write_text("polybody: 1\nname: x\nbodies: {a: {mass: 1, inertia: [1, 1, 1]}}\n"
+                    "joints: {j: {kind: revolute, parent: world, child: a}}\n"
+                    "loops: {l: {kind: revolute, body_a: a, body_b: a}}\n")
+    with pytest.raises(pb.InputError, match=r"x.yaml:5: loop 'l': it joins 'a' to itself"):
+        pb.load(file)
 
 
 def test_custom_cut_joint_assembles_like_the_named_one_it_equals():

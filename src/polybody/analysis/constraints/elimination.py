@@ -196,6 +196,10 @@ def inverse(
         measures[2] = measures[2] + answer.growth
     else:
         tau[list(driven)] = GA @ domain.solve(GA.T @ GA, force)
+    # Where the drives cannot do it, what they would need is out of all proportion: (‖τ‖ ‖G‖ / ‖Gᵀ ID‖)².
+    zero = domain.const(0)
+    asked = _squares(force, domain.const(1e-200))
+    measures[2] = measures[2] + _squares(tau, zero) * _squares(found.G.ravel(), zero) / asked
     gap = J @ a + gamma
     return tau, np.array([*measures, _squares(gap, domain.const(0))], dtype=domain.dtype)
 
