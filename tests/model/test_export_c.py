@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
 import subprocess
 
 import numpy as np
@@ -11,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 import polybody as pb
+from c_library import built, call, gcc
 from pinocchio_bridge import robot_file
 from polybody.cli import app
 
-gcc = pytest.mark.skipif(shutil.which("gcc") is None or shutil.which("make") is None, reason="gcc and make are needed")
 QUANTITIES = ["inverse", "forward", "mass", "coriolis", "inverse_derivatives"]
 
 
@@ -26,27 +24,6 @@ def load(which: str):
     name = {"ur5": "ur5_robot.urdf", "panda": "panda.urdf"}[which]
     model = pb.load(robot_file(name)).tree  # the Panda's fingers are coupled: C code is of trees
     return model, "wrist_3_link" if which == "ur5" else "panda_hand"
-
-
-WARNINGS = "-std=c99 -Wall -Wextra -Werror -pedantic"
-
-
-def built(model, folder, quantities, optimise):
-    model.export_c(folder, quantities, name="robot")
-    command = ["make", "-C", str(folder), f"CFLAGS={WARNINGS} -O{optimise}", "all", "test"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "0 failed" in done.stdout
-    return ctypes.CDLL(str(folder / "librobot.so"))
-
-
-def call(function, arrays, *shapes):
-    pointer = ctypes.POINTER(ctypes.c_double)
-    outputs = [np.full(shape, np.nan) for shape in shapes]
-    kept = [np.ascontiguousarray(x, dtype=float) for x in arrays]
-    function.restype = None
-    function(*(x.ctypes.data_as(pointer) for x in (*kept, *outputs)))
-    return outputs
 
 
 @gcc

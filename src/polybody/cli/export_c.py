@@ -23,7 +23,7 @@ def export_c(
         typer.Option(
             "--quantity", "-q",
             help="inverse, forward, mass, coriolis, bias, gravity, passive, energy, inverse_derivatives, "
-            "forward_derivatives or pose:FRAME; may be given several times.",
+            "forward_derivatives, way_back (to loops) or pose:FRAME; may be given several times.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,

@@ -2,7 +2,9 @@
 
 Quantities are chosen by name: inverse, forward, mass, coriolis, bias, gravity, inverse_derivatives,
 forward_derivatives and pose:FRAME. Each becomes one function of plain arrays that allocates nothing and keeps no state.
-The self-test holds each function against numbers that polybody computed when it wrote the folder.
+The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model with loops
+matrices and forces are those of its independent coordinates, functions tell beside their answer how far it may be
+believed, and `way_back` leads a state back to the loops (`loop_quantities`).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from polybody.description.atomic import write_text
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model import derivatives
+from polybody.model.loop_quantities import LoopTexts
 from polybody.model.quantities import QUANTITIES, Quantity, pose_quantity
 from polybody.model.tracing import argument_size, trace
 from polybody.names import nearest
@@ -44,7 +47,7 @@ DERIVATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Mechani
                             lambda m: derivatives.inverse_derivatives(m, False)),
     "forward_derivatives": (("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), derivatives.forward_derivatives),
 }  # fmt: skip
-NAMES = (*PLAIN, *DERIVATIVES)
+NAMES = (*PLAIN, *DERIVATIVES, "way_back")
 DEFAULT = ("inverse", "forward", "mass", "coriolis", "bias")
 #: The self-test's tolerance, relative to the largest number of a result.
 TOLERANCE = 1e-12
@@ -65,9 +68,9 @@ def export_c(
         raise InputError(f"{target}: exists and is not empty; choose another folder, or overwrite with --force")
     if not target.absolute().parent.is_dir():
         raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
-    model.refuse_loops("export_c")
     prefix = name or _identifier(model.name)
-    functions = [_function(model, q) for q in dict.fromkeys(quantities)]
+    texts = LoopTexts(model) if model.mechanism.constrained else None
+    functions = [_function(model, q, texts) for q in dict.fromkeys(quantities)]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
     text = generate(prefix, functions, comment=comment)
     files = {
@@ -101,16 +104,18 @@ def _identifier(text: str) -> str:
     return plain if plain[:1].isalpha() else f"model_{plain}"
 
 
-def _function(model: Model, wanted: str) -> Any:
+def _function(model: Model, wanted: str, texts: LoopTexts | None) -> Any:
     """The CasADi function of a quantity, with C names for its ports."""
     import casadi
 
     m = model.mechanism
     if wanted in DERIVATIVES:
+        if texts is not None:
+            raise InputError(f"{wanted} with loops needs ranks, and C code looks for none; model.linearize has them")
         inputs, outputs, make = DERIVATIVES[wanted]
         made, label = make(m), wanted
     else:
-        quantity = _quantity(model, wanted)
+        quantity = _quantity(model, wanted, texts)
         inputs, outputs = quantity.arguments, tuple(key for key, _ in quantity.shapes(m))
         label = _identifier(wanted.replace(":", "_")) if wanted.startswith("pose:") else quantity.name
         sized = [(x, argument_size(m, x)) for x in inputs]
@@ -121,12 +126,16 @@ def _function(model: Model, wanted: str) -> Any:
     return casadi.Function(label, symbols, results, list(inputs), list(outputs))
 
 
-def _quantity(model: Model, wanted: str) -> Quantity:
+def _quantity(model: Model, wanted: str, texts: LoopTexts | None) -> Quantity:
     if wanted.startswith("pose:"):
         frame = wanted.removeprefix("pose:")
         model.frame(frame)  # refuses an unknown one
         return pose_quantity(frame)
     full = PLAIN.get(wanted, wanted)
+    if texts is not None and (full == "way_back" or (full in PLAIN.values() and full != "energy")):
+        return texts.quantity(full)
+    if full == "way_back":
+        raise InputError(f"way_back leads states back to loops or couplings; {model.name!r} has neither")
     if full not in QUANTITIES or full not in PLAIN.values():
         raise InputError(f"no quantity {wanted!r}{nearest(wanted, NAMES)}; there are {', '.join(NAMES)} and pose:FRAME")
     return QUANTITIES[full]
@@ -137,14 +146,22 @@ def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
     rng = np.random.default_rng(20)
     result = []
     for _ in range(STATES):
-        inputs = [
-            model.random_configuration(rng) if function.name_in(k) == "q" else rng.normal(size=function.numel_in(k))
-            for k in range(function.n_in())
-        ]
+        state = _state(model, rng)
+        inputs = [state[function.name_in(k)] for k in range(function.n_in())]
         outputs = function(*inputs)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         result.append((inputs, [np.asarray(x, dtype=float).ravel() for x in outputs]))
     return result
+
+
+def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
+    """A state by the names of arguments; with loops one that keeps them."""
+    q, (v, a, tau) = model.random_configuration(rng), rng.normal(size=(3, model.nv))
+    if model.mechanism.constrained:
+        q = model.general_place(q)
+        v = model.close_velocity(q, v)
+        a = model.close_acceleration(q, v, a)
+    return {"q": q, "v": v, "a": a, "tau": tau}
 
 
 def _selftest(prefix: str, model: Model, functions: list[Any]) -> str:
@@ -236,10 +253,24 @@ def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
             *joints,
             "",
             "Quaternions are (x, y, z, w), unit. The equation: M a + C v + gravity = tau + passive.",
+            *_loops(model),
             "Written by polybody.",
             "",
         ]
     )
+
+
+def _loops(model: Model) -> list[str]:
+    if not model.mechanism.constrained:
+        return []
+    return [
+        "",
+        f"The loops are honoured. Matrices and forces are those of the independent coordinates {model.independent},",
+        "accelerations and joint forces those of all joints; forces are found at active joints only. States must be on",
+        "the loops: `way_back` gives the step of q and the change of v that lead there (Newton's).",
+        "`trust` is [|phi|^2, |J v|^2, growth, leftover, narrow, ...]: believe an answer where the first two vanish,",
+        "growth and narrow are below 1e10 and leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
+    ]
 
 
 def _range(part: slice) -> str:

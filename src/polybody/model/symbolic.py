@@ -49,8 +49,8 @@ class SymbolicAnswers:
         """Write a C99 library of this model into a folder: source, header, Makefile, README, self-test.
 
         `quantities`: inverse, forward, mass, coriolis, bias, gravity, passive, energy, inverse_derivatives,
-        forward_derivatives, pose:FRAME. `name` is the prefix of files and functions, the model's name by default. A
-        folder that holds anything is refused unless `force`.
+        forward_derivatives, way_back (to loops), pose:FRAME. `name` is the prefix of files and functions, the model's
+        name by default. A folder that holds anything is refused unless `force`.
         """
         from polybody.model import export_c as c
 
