@@ -13,7 +13,7 @@ from mechanisms import ONE_NUMBER, random_tree
 from polybody.description.records import Motor, Transmission, frozen_array
 from polybody.errors import InputError
 from polybody.formulations import formulation, formulations
-from polybody.formulations.influence import inverse_dynamics_derivatives
+from polybody.formulations.influence import dynamic_arrays, inverse_dynamics_derivatives
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.energy import energy
 from polybody.model.model import Model
@@ -282,6 +282,23 @@ def test_influence_of_a_mass_centre_is_that_of_its_point():
     local = frame.rotation.T @ (body.com - frame.position)
     by_point, by_name = model.influence(q, body.name, 2, point=local), model.influence(q, body.name, 2, point="com")
     np.testing.assert_allclose(by_point.H, by_name.H, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_arrays_of_large_trees_equal_the_text(seed, monkeypatch):
+    from polybody.formulations.influence import batched
+
+    monkeypatch.setattr(batched, "PIECE", 4)  # several pieces, the last of them short
+    model, *_, rng = random_model(seed, 6 + seed)
+    assert model.nv > 9, "above what is compiled as a whole"
+    q = model.random_configuration(rng, 6)
+    inertia, power = model.dynamic_arrays(q.reshape(2, 3, -1))
+    for k, state in enumerate(q):
+        I, P = dynamic_arrays(model.mechanism, state)
+        np.testing.assert_allclose(inertia[divmod(k, 3)], I, atol=1e-12 * scale(I))
+        np.testing.assert_allclose(power[divmod(k, 3)], P, atol=1e-12 * scale(P))
+    lone, _ = model.dynamic_arrays(q[0])
+    np.testing.assert_array_equal(lone.shape, inertia.shape[2:])
 
 
 @pytest.mark.parametrize("limit", [0, 9])

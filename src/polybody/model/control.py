@@ -13,18 +13,21 @@ from polybody.analysis import linearize as linearization
 from polybody.analysis import motors
 from polybody.errors import InputError
 from polybody.formulations import influence as freeman
+from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
 from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
 from polybody.mechanism.mechanism import GROUND, BodyFrame
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dynamics import DynamicAnswers
 from polybody.model.quantities import Quantity
+from polybody.model.tracing import trace
 
 Array = np.ndarray
 
 #: Above this many results straight-line code takes too long to compile; numpy then works over the whole batch.
 COMPILED_UP_TO = 3000
-#: The same for I* and P*, in velocities: every entry of P* sums over bodies.
+#: The same for I* and P*, in velocities: every entry of P* sums over bodies. Above, numpy multiplies
+#: what kernels of the screws and of their pairs give.
 COMPILED_ARRAYS_UP_TO = 9
 
 
@@ -108,14 +111,14 @@ class ControlAnswers(DynamicAnswers):
     def dynamic_arrays(self, q: Any) -> tuple[Array, Array]:
         """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., nv, nv) and (..., nv, nv, nv); P*[i] belongs to tau_i."""
         (q,) = self._states(("q", q))
-        n, lead = self.mechanism.nv, q.shape[:-1]
+        n = self.mechanism.nv
         shapes = (("I", (n, n)), ("P", (n, n, n)))
         if n <= COMPILED_ARRAYS_UP_TO:
             return self.kernel(Quantity("dynamic arrays", ("q",), lambda _: shapes, freeman.dynamic_arrays))(q)
-        inertia, power = (np.empty((*lead, *shape)) for _, shape in shapes)
-        for index in np.ndindex(lead):
-            inertia[index], power[index] = freeman.dynamic_arrays(self.mechanism, q[index])
-        return inertia, power
+        parts = (("S", (n, 6)), ("carried", (len(self.mechanism.bodies), CARRIED)))
+        S, carried = self.answer(Quantity("composites", ("q",), lambda _: parts, freeman.composites), q)
+        pairs = self.compile("pair loads", PAIR, PAIR_LOADS, lambda: trace("pair_loads", PAIR, freeman.pair_loads))
+        return freeman.arrays_of_composites(self.mechanism, S, carried, pairs)
 
     def linearize(
         self, q: Any, v: Any, tau: Any = None, *, inputs: str = "torque", outputs: Sequence[str] | None = None

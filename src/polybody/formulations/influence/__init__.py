@@ -4,6 +4,7 @@ Departures from the paper: docs/theory/influence.md.
 """
 
 from polybody.formulations.influence.arrays import dynamic_arrays, generalized_load
+from polybody.formulations.influence.batched import arrays_of_composites, composites, pair_loads
 from polybody.formulations.influence.coefficients import Influence, center_influence, influence
 from polybody.formulations.influence.dynamics import bias_forces, forward_dynamics, inverse_dynamics, mass_matrix
 from polybody.formulations.influence.incidence import structure_constants
@@ -12,8 +13,10 @@ from polybody.formulations.influence.products import cross_product, quadratic, s
 
 __all__ = [
     "Influence",
+    "arrays_of_composites",
     "bias_forces",
     "center_influence",
+    "composites",
     "cross_product",
     "dynamic_arrays",
     "forward_dynamics",
@@ -22,6 +25,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "mass_matrix",
+    "pair_loads",
     "quadratic",
     "scalar_product",
     "structure_constants",
