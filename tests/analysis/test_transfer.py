@@ -270,15 +270,62 @@ def test_both_second_order_choices_move_the_hand_alike_and_only_one_integrates(s
     np.testing.assert_allclose(difference, null * (null @ difference), atol=1e-8 * scale(difference))
 
 
-def test_a_weight_over_domains_is_differentiated_exactly_and_one_of_q_alone_nearly(seven):
+def test_a_weight_over_domains_is_differentiated_exactly(seven):
     rng = np.random.default_rng(5)
     q, v = rng.normal(size=(2, 3, 7))
     wanted = np.cos(q)[..., None] * v[..., None] * np.eye(7)
     exact = pb.redundant(seven, pb.Pose("dh_7"), written_weight)
+    assert exact.weight_rate_found_by(q) == "exact"
     np.testing.assert_allclose(exact.weight(q), (2 + np.sin(q))[..., None] * np.eye(7), rtol=1e-15)
     np.testing.assert_allclose(exact._weight_rate(q, v), wanted, rtol=0, atol=4e-16 * scale(wanted))
-    plain = pb.redundant(seven, pb.Pose("dh_7"), lambda q: (2 + np.sin(q))[..., None] * np.eye(7))
-    np.testing.assert_allclose(plain._weight_rate(q, v), wanted, rtol=0, atol=1e-10 * scale(wanted))
+
+
+def through_linalg(q):
+    return np.linalg.inv((2 + np.sin(q))[..., None] * np.eye(7))
+
+
+def into_floats(q):
+    W = np.zeros((*q.shape, 7))
+    for k in range(7):
+        W[..., k, k] = 2 + np.sin(q[..., k])
+    return W
+
+
+def of_absolutes(q):
+    return (2 + np.linalg.svd(q[..., None, None])[1]) * np.eye(7)
+
+
+PLAIN_WEIGHTS = [  # function, how it is differentiated, derivative of its diagonal by q, error allowed
+    (lambda q: (2 + np.sin(q))[..., None] * np.eye(7), "traced", np.cos, 1e-15),
+    (lambda q: (2 + np.exp(-(q**2)) + np.where(q > 0, q, -q))[..., None] * np.eye(7), "traced",
+     lambda q: -2 * q * np.exp(-(q**2)) + np.sign(q), 4e-15),
+    (lambda q: np.sqrt(1 + np.square(q) / np.hypot(q, 3.0))[..., None] * np.eye(7), "traced",
+     lambda q: (q / np.hypot(3, q) - q**3 / (2 * np.hypot(3, q) ** 3)) / np.sqrt(1 + q**2 / np.hypot(3, q)), 4e-15),
+    (through_linalg, "complex step", lambda q: -np.cos(q) / (2 + np.sin(q)) ** 2, 4e-15),
+    (into_floats, "differences", np.cos, 1e-10),
+    (of_absolutes, "differences", np.sign, 1e-10),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("weight", "way", "slope", "error"), PLAIN_WEIGHTS)
+def test_a_weight_in_plain_numpy_is_differentiated_as_exactly_as_it_allows(seven, weight, way, slope, error):
+    rng = np.random.default_rng(5)
+    q, v = rng.normal(size=(2, 3, 7))
+    q += 0.1 * np.sign(q)  # away from the kinks of absolute values
+    task = pb.redundant(seven, pb.Pose("dh_7"), weight)
+    assert task.weight_rate_found_by(q) == way
+    wanted = (slope(q) * v)[..., None] * np.eye(7)
+    np.testing.assert_allclose(task._weight_rate(q, v), wanted, rtol=0, atol=error * scale(wanted))
+
+
+def test_a_weight_that_changes_its_mind_about_other_numbers_is_not_traced(seven):
+    def weight(q):
+        return np.eye(7) * (2.0 + np.sin(q[0]) if q.dtype == float else q[0] * 0 + 1.0)
+
+    task = pb.redundant(seven, pb.Pose("dh_7"), weight)
+    q, v = np.full(7, 0.4), np.ones(7)
+    assert task.weight_rate_found_by(q) == "differences"
+    np.testing.assert_allclose(task._weight_rate(q, v), np.cos(0.4) * np.eye(7), atol=1e-10)
 
 
 def test_weights_and_motions_that_do_not_fit_are_refused(seven):

@@ -30,6 +30,7 @@ from polybody.analysis.coordinates.conditioning import CONDITION_LIMIT, Singular
 from polybody.analysis.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.analysis.coordinates.spaces import JointSpace, space_of
 from polybody.analysis.coordinates.transfer import check_independent, sized
+from polybody.analysis.coordinates.weights import rate_of_function
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
 
@@ -69,7 +70,7 @@ class Redundant:
         return sized(name, values, len(self.names))
 
     def _weight_rate(self, q: Array, v: Array) -> Array:
-        """dW/dt along v: vᵀP* + (vᵀP*)ᵀ for I*, exact by jets for a weight written over domains, else differences."""
+        """dW/dt along v: vᵀP* + (vᵀP*)ᵀ for I*, exact by jets for a weight written over domains; else see `weights`."""
         if isinstance(self.criterion, str) and self.criterion == "energy":
             _, P = self.space.arrays(q)
             half = np.einsum("...imn,...m->...in", P, v)
@@ -79,12 +80,27 @@ class Redundant:
         v = self.space.velocity(q, v)
         if self.written:
             return over_states(self._exact_rate, q, v)
-        h = 1e-3  # fourth order: its error h⁴ and the rounding ε/h are both about 1e-12
-        near, far = (
-            self.weight(self.model.integrate(q, v, s * h)) - self.weight(self.model.integrate(q, v, -s * h))
-            for s in (1.0, 2.0)
-        )
-        return (8 * near - far) / (12 * h)
+        rates, _ = self._function_rate(q, v)
+        return rates[..., None] * np.eye(v.shape[-1]) if rates.ndim == 1 else rates
+
+    def _function_rate(self, q: Array, v: Array) -> tuple[Array, str]:
+        """dW/dt of a function of q alone, in its own shape, and how it was found."""
+        lead = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
+        q, v = np.broadcast_to(q, (*lead, q.shape[-1])), np.broadcast_to(v, (*lead, v.shape[-1]))
+        q_dot = over_states(lambda q, v: kinematics.rate(self.model.mechanism, q, v), q, v)
+        return rate_of_function(self.criterion, q, q_dot, lambda t: self.model.integrate(q, v, t))
+
+    def weight_rate_found_by(self, q: Any) -> str:
+        """How the weight is differentiated at q.
+
+        "exact": the built-in ones, constants and weight(q, domain). A function of q alone: "traced" (exact too),
+        "complex step" or "differences", see `analysis.coordinates.weights`.
+        """
+        if not callable(self.criterion) or self.written:
+            return "exact"
+        q = np.asarray(q, dtype=float)
+        v = self.space.velocity(q, np.ones((*q.shape[:-1], len(self.space.names))))
+        return self._function_rate(q, v)[1]
 
     def _exact_rate(self, q: Array, v: Array) -> Array:
         jets = JetDomain(FLOAT)
@@ -194,7 +210,8 @@ def redundant(
 
     `criterion`: "energy" (least kinetic energy), "least squares" (least φ̇ᵀφ̇), or a weight W: nv numbers, nv×nv, or a
     function of q. A function `weight(q, domain)` of two arguments, written over a scalar domain as `pb.Function` is, is
-    differentiated exactly; of a function of q alone the integrable acceleration takes differences.
+    differentiated exactly. So is a function of q alone where plain numpy code can be traced or takes complex numbers;
+    otherwise the integrable acceleration takes differences (`Redundant.weight_rate_found_by` tells).
     """
     if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
         raise InputError(f"criterion is {criterion!r}, wanted 'energy', 'least squares' or a weight")
