@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -275,3 +277,14 @@ def test_legs_of_the_stewart_platform_carry_its_weight() -> None:
     cylinder = 1.5 * 0.25 / length * (1 - slope**2)
     piston = 0.8 * ((length - 0.25) / length * (1 - slope**2) + slope**2)
     np.testing.assert_allclose(forces[0] * slope, 9.81 * (12 / 6 + cylinder + piston), rtol=1e-10)
+
+
+def test_every_machine_has_an_example_and_a_picture_in_the_documentation() -> None:
+    """Code of the page runs in test_docs; pictures are those that examples/machine_motions.py writes."""
+    docs = Path(__file__).resolve().parent.parent / "docs"
+    sections = (docs / "machines.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert [section.partition("\n")[0] for section in sections] == list(SHIPPED)
+    for name, section in zip(SHIPPED, sections, strict=True):
+        assert f"pb.load(\"{name}\")" in section
+        assert f"(images/machines/{name}.png)" in section
+        assert (docs / "images" / "machines" / f"{name}.png").stat().st_size > 10_000
