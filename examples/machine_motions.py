@@ -78,7 +78,7 @@ def draw(name: str, folder: Path) -> None:
     upper.tick_params(labelbottom=False)
     for panel in (upper, lower):
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=6, ncols=6, frameon=False, loc="lower right", bbox_to_anchor=(1.02, 0.97), columnspacing=1)
+        panel.legend(fontsize=6, ncols=6, frameon=False, loc="lower right", bbox_to_anchor=(1.02, 0.97))
         panel.tick_params(labelsize=7)
     figure.savefig(folder / f"{name}.png")
     plt.close(figure)
