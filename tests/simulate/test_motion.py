@@ -155,7 +155,7 @@ def test_work_of_everything_that_acts_balances_energy_on_a_random_tree() -> None
     assert run.audit.energy_error_relative < 1e-9
 
 
-@pytest.mark.parametrize("method", ["radau", "cvodes", "rk4", "semi-implicit", "midpoint"])
+@pytest.mark.parametrize("method", ["radau", "cvodes", "idas", "rk4", "semi-implicit", "midpoint"])
 def test_every_method_agrees_with_dop853_under_controller_and_wrench(method: str) -> None:
     model = satellite()
     q, v = moving(model)

@@ -70,7 +70,7 @@ def test_block_bounces_on_its_stop_with_the_restitution() -> None:
     assert run.audit.energy_error_relative < 1e-8
 
 
-@pytest.mark.parametrize("method", ["dop853", "rk4", "semi-implicit", "midpoint", "radau", "cvodes"])
+@pytest.mark.parametrize("method", ["dop853", "rk4", "semi-implicit", "midpoint", "radau", "cvodes", "idas"])
 def test_joint_leaves_its_stop_when_it_is_pulled_away(method: str) -> None:
     """The torque overcomes gravity at t = 1: until then the block rests, then it rises as the formula says."""
     model = slider(limits=(0.0, 5.0))
@@ -131,7 +131,7 @@ def motor_slider(inductance: float) -> pb.Model:
     return pb.Model(mechanism_from(replace(build.description(), motors=(motor,))))
 
 
-@pytest.mark.parametrize("method", ["dop853", "radau", "cvodes", "rk4", "semi-implicit", "midpoint"])
+@pytest.mark.parametrize("method", ["dop853", "radau", "cvodes", "idas", "rk4", "semi-implicit", "midpoint"])
 def test_motor_runs_up_as_the_matrix_exponential_says(method: str) -> None:
     """One inertia and one current are linear: x(t) = A⁻¹(exp(At) − 1) B."""
     from scipy.linalg import expm
@@ -184,7 +184,7 @@ def test_wrongs_of_a_user_are_named() -> None:
         pb.simulate(free, 1.0, q)
 
 
-@pytest.mark.parametrize("method", ["dop853", "cvodes", "rk4"])
+@pytest.mark.parametrize("method", ["dop853", "cvodes", "idas", "rk4"])
 def test_error_of_a_controller_is_kept_with_its_time_and_the_run_so_far(method: str) -> None:
     def controller(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         if t > 0.5:

@@ -30,7 +30,9 @@ def simulate(
     controller: Annotated[
         str, typer.Option(help="none (free motion), gravity (compensated) or hold (PD at the start).")
     ] = "none",
-    method: Annotated[str, typer.Option(help="dop853, radau, cvodes, rk4, semi-implicit or midpoint.")] = "dop853",
+    method: Annotated[
+        str, typer.Option(help="dop853, radau, cvodes, idas, rk4, semi-implicit or midpoint.")
+    ] = "dop853",
     dt: Annotated[float, typer.Option(help="Step of rk4, semi-implicit and midpoint, seconds.")] = 1e-3,
     rtol: Annotated[float, typer.Option(help="Relative tolerance of adaptive methods.")] = 1e-9,
     sample: Annotated[float | None, typer.Option(help="Seconds between kept states.")] = None,

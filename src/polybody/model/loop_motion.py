@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polybody.analysis.constraints.crossing import crossing_acceleration
+from polybody.analysis.constraints.plan import plan_elimination
 from polybody.analysis.constraints.ranks import motion_projector, pseudo_inverse
 from polybody.model.dynamics import Wrenches
 from polybody.model.loop_kernels import GROWTH, SWITCH
@@ -110,6 +111,13 @@ class LoopMotion(LoopDynamics):
             return now, False
         clear = np.minimum(np.abs(pivots), np.abs(before[1])) > CLEAR
         return now, bool(np.any(clear & (pivots * before[1] < 0)))
+
+    def independent_rows(self, q: Array) -> list[int]:
+        """Constraint rows that are independent in general position near q, as many as their rank."""
+        if self.loop_kernels.available:
+            self._plan_ready(q)
+            return sorted(i for i, _ in self.loop_kernels.plan(q).pivots)
+        return sorted(i for i, _ in plan_elimination(self.constraint_kernels.jacobian(q)[None], rank=self._rank).pivots)
 
     def motion_inertia(self, q: Any) -> Array:
         """The inverse mass matrix on the motions that the loops let pass: accelerations of unit joint forces, nv×nv."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class Plan:
         return tuple(column for _, column in self.pivots)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return ";".join(f"{r},{c},{size:g}" for (r, c), size in zip(self.pivots, self.sizes, strict=True))
 
 

@@ -63,8 +63,17 @@ class Problem:
     @property
     def autonomous(self) -> bool:
         """True when nothing but the model itself acts."""
-        held = self.stops is not None and bool(self.stops.held)
-        return self.controller is None and not self.wrenches and not self.circuits.closed and not held
+        return not self.driven and not self.resting
+
+    @property
+    def driven(self) -> bool:
+        """True when a controller, wrenches or motors act."""
+        return self.controller is not None or bool(self.wrenches) or self.circuits.closed
+
+    @property
+    def resting(self) -> list[int]:
+        """Velocities of joints that rest at a stop."""
+        return sorted(self.stops.held) if self.stops is not None else []
 
     @property
     def curved(self) -> bool:
@@ -146,16 +155,21 @@ class Problem:
             power += float(wrench @ (self.model.jacobian(q, name) @ v))
         return power
 
-    def generalized_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
-        """(torques, stops and external wrenches as joint forces, power), for methods that bring their own dynamics."""
+    def outside_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
+        """(torques and external wrenches as joint forces, power), for methods that bring their own dynamics."""
         tau, loads = self.drive(t, q, v, i)
         force = tau
         for name, wrench in (loads or {}).items():
             force = force + self.model.jacobian(q, name).T @ wrench
-        if self.stops is not None and self.stops.held:
-            free = self.model.forward_dynamics(q, v, force)
-            force = force + self.stops.reaction(q, free)[1]
         return force, self.power(q, v, tau, loads)
+
+    def generalized_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
+        """The same with what stops exert."""
+        force, power = self.outside_force(t, q, v, i)
+        if self.stops is not None and self.stops.held:
+            free = self.free_acceleration(q, v, force, None)
+            force = force + self.stops.reaction(q, free)[1]
+        return force, power
 
     def rate(self, t: float, y: Array) -> Array:
         """ẏ."""

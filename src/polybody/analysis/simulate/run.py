@@ -33,7 +33,7 @@ from polybody.errors import InputError, PolybodyWarning
 Array = np.ndarray
 LIMITS = ("stop", "halt", "report", "ignore")
 #: methods that write the dynamics themselves, without loops
-OWN_DYNAMICS = ("midpoint", "cvodes")
+WITHOUT_LOOPS = ("midpoint",)
 
 
 def simulate(
@@ -68,8 +68,9 @@ def simulate(
     or a function of (t, q, v)) drives the model's motors, whose currents become states that start at `currents0` (one
     number a motor, zero where not given); without it their circuits are open.
 
-    `method`: dop853 (adaptive, order 8), radau and cvodes (stiff), rk4, semi-implicit and midpoint (fixed steps `dt`;
-    midpoint is implicit, and its energy error stays bounded). Adaptive methods keep a state every `sample` seconds (or
+    `method`: dop853 (adaptive, order 8), radau and cvodes (stiff), idas (stiff; the equations with loops as they are,
+    without elimination), rk4, semi-implicit and midpoint (fixed steps `dt`; midpoint is implicit, and its energy error
+    stays bounded; not with loops). Adaptive methods keep a state every `sample` seconds (or
     at `times`), fixed steps keep all unless told so. `dense=True` keeps interpolants for `Trajectory.at`.
 
     `limits`: what joint limits do. "stop": joints hit them, with `restitution`; "halt": the run ends there; "report":
@@ -93,9 +94,9 @@ def simulate(
         first_step=None if first_step is None else positive("first_step", first_step),
         times=() if kept is None else tuple(kept),
     )
-    if model.mechanism.constrained and method in OWN_DYNAMICS:
-        raise InputError(f"method {method!r} is for models without loops; with loops take dop853, radau, rk4 or "
-                         "semi-implicit")
+    if model.mechanism.constrained and method in WITHOUT_LOOPS:
+        raise InputError(f"method {method!r} is for models without loops; with loops take dop853, radau, cvodes, idas, "
+                         "rk4 or semi-implicit")
     problem = Problem(model, controller, wrenches, voltages)
     model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
     said = {
@@ -244,7 +245,8 @@ class _Run:
         problem, model = self.problem, self.problem.model
         q, v = problem.split(self.last)
         with np.errstate(all="ignore"):
-            a = model.forward_dynamics(q, v, problem.drive(self.reached, q, v, problem.currents(self.last))[0])
+            tau, loads = problem.drive(self.reached, q, v, problem.currents(self.last))
+            a = problem.free_acceleration(q, v, tau, loads)
         wild = np.where(np.isfinite(a), np.abs(a), np.inf) + np.abs(v)
         k = int(np.argmax(wild))
         joint = next(j for j in model.mechanism.joints if j.v.start <= k < j.v.stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from polybody.analysis.simulate.integrators.base import Integrator, Interpolant, Options, Step
 from polybody.analysis.simulate.integrators.cvodes import Cvodes
 from polybody.analysis.simulate.integrators.dop853 import DormandPrince8
+from polybody.analysis.simulate.integrators.idas import Idas
 from polybody.analysis.simulate.integrators.midpoint import ImplicitMidpoint
 from polybody.analysis.simulate.integrators.radau import Radau5
 from polybody.analysis.simulate.integrators.rk4 import RungeKutta4
@@ -13,7 +14,9 @@ from polybody.errors import InputError
 
 METHODS: dict[str, Integrator] = {
     method.name: method
-    for method in (DormandPrince8(), Radau5(), Cvodes(), RungeKutta4(), SemiImplicitEuler(), ImplicitMidpoint())
+    for method in (
+        DormandPrince8(), Radau5(), Cvodes(), Idas(), RungeKutta4(), SemiImplicitEuler(), ImplicitMidpoint()
+    )
 }
 
 
