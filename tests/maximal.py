@@ -243,9 +243,12 @@ class Maximal:
             gamma += [g for _, g in found]
         return np.array(J).reshape(-1, self.n), np.array(gamma), parts
 
-    def forward(self, tau: dict[str, Array]) -> tuple[Array, Array]:
-        """(V̇ of all bodies, multipliers)."""
+    def forward(self, tau: dict[str, Array], wrenches: dict[str, Array] | None = None) -> tuple[Array, Array]:
+        """(V̇ of all bodies, multipliers) under joint forces and wrenches {body: on it at its origin, world axes}."""
         M, f = self.mass()
+        for body, wrench in (wrenches or {}).items():
+            k = self.index[body]
+            self._add(f, k, wrench[:3] + np.cross(self.T[k][:3, 3] - self.com[k], wrench[3:]), wrench[3:])
         J, gamma, _ = self.constraints()
         f = f + sum(self.drive(pair) @ np.atleast_1d(tau[pair.name]) for pair in self.tree)
         m = len(J)

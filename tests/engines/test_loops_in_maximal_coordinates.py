@@ -146,3 +146,25 @@ def test_reactions_of_all_joints_balance_every_body_and_equal_the_multipliers_wh
                 wanted = wanted + machine.driving_wrench(pair, forces[pair.name] - pair.armature * rates[pair.name])
             u = determined(L, N[at])
             close(u @ reactions[pair.name][k], u @ wanted, size)
+
+
+@pytest.mark.parametrize(("name", "links"), [("five-bar", ("link2", "link4")), ("stewart", ("platform", "piston3"))])
+def test_external_wrenches_over_a_batch_move_and_load_loops_as_they_do_free_bodies(name, links):
+    model = pb.load(name)
+    q, v, tau = states(model, 6)
+    rng = np.random.default_rng(8)
+    shape = (6,) if name == "stewart" else (1,)
+    wrenches = {links[0]: rng.normal(size=(*shape, 6)), links[1]: rng.normal(size=6)}
+    if name == "five-bar":  # what stays in its plane
+        wrenches = {link: w * [0, 0, 1, 1, 1, 0] for link, w in wrenches.items()}
+    a = model.forward_dynamics(q, v, tau, wrenches=wrenches)
+    loads = model.closure_loads(q, v, tau, wrenches=wrenches)
+    close(model.loop_solution(q, v, tau, wrenches=wrenches, route="minimal").a, a)
+    for k in range(len(q)):
+        machine = placed(model, q[k], v[k])
+        here = {link: np.broadcast_to(w, (6, 6))[k] for link, w in wrenches.items()}
+        wanted, multipliers = machine.forward(named(model, v=tau[k]), here)
+        close(a[k], stacked(model, machine.joint_accelerations(wanted)))
+        for pair in machine.cut:
+            L, at = machine.wrench_map(pair), machine.constraints()[2][pair.name]
+            close(loads[pair.name][k], L @ multipliers[at], max(np.abs(load).max() for load in loads.values()))

@@ -7,6 +7,7 @@ import pytest
 
 import polybody as pb
 from maximal import Maximal
+from mechanisms import random_pose
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.rotations import matrix_quaternion
 from polybody.analysis.constraints.map_closure import complement
@@ -17,21 +18,11 @@ X, Y, Z = np.eye(6)[:3]
 U, V, W = np.eye(6)[3:]
 #: kind: (columns of the map, child outwards; stages)
 MAPS = {
-    "revolute": ([Z], (1,)),
-    "prismatic": ([W], (1,)),
     "cylindrical": ([Z, W], (2,)),
     "universal": ([Y, Z], (1, 1)),
     "spherical": ([X, Y, Z], (1, 1, 1)),
     "planar": ([Z, U, V], (3,)),
 }
-
-
-def pose(rng):
-    T = np.eye(4)
-    T[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
-    T[:3, :3] *= np.sign(np.linalg.det(T[:3, :3]))
-    T[:3, 3] = rng.normal(size=3)
-    return T
 
 
 def pair(kind, by_map, rng):
@@ -40,7 +31,7 @@ def pair(kind, by_map, rng):
     for body in "ab":
         build.body(body, rng.uniform(1, 2), 0.2 * rng.normal(size=3), rng.uniform(0.3, 0.4, size=3))
         build.joint(f"free_{body}", "floating", "world", body)
-    Ta, Tb = pose(rng), pose(rng)
+    Ta, Tb = random_pose(rng), random_pose(rng)
     columns, stages = MAPS[kind]
     options = {"map": np.array(columns).T, "stages": stages} if by_map else {}
     build.loop("cut", "custom" if by_map else kind, "a", "b", Ta, Tb, **options)
@@ -53,7 +44,7 @@ def closed_states(model, Ta, Tb, rng, count, reach=1.0):
     q = np.empty((count, model.nq))
     for k in range(count):
         R, p = joint.configuration(joint.integrate(joint.neutral(), rng.uniform(-reach, reach, size=joint.nv)))
-        across, A = np.eye(4), pose(rng)
+        across, A = np.eye(4), random_pose(rng)
         across[:3, :3], across[:3, 3] = R, p
         B = A @ Ta @ across @ np.linalg.inv(Tb)
         q[k] = np.concatenate([np.concatenate([T[:3, 3], matrix_quaternion(T[:3, :3])]) for T in (A, B)])
