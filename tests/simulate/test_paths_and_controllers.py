@@ -117,6 +117,51 @@ def test_operational_space_error_decays_as_its_equation_says() -> None:
     np.testing.assert_allclose(shift, decay[:, None] * np.array([0.05, -0.03, 0.04]), atol=2e-6)
 
 
+@pytest.mark.parametrize("rows", ["pose", "position"])
+def test_operational_space_along_a_path_asks_for_the_paths_own_torques(rows) -> None:
+    """On the path, with nothing left over to damp or correct, Khatib's law is inverse dynamics of the path."""
+    model = shipped("puma560")
+    q0 = np.array([0.2, -0.8, 0.3, 0.4, 0.7, 0.2])
+    path, frame, t = pb.paths.quintic(model, q0, q0 + 0.6, 1.0), model.frame_names[-1], 0.37
+    q, v, a = path(t)
+    law = pb.controllers.OperationalSpace(model, frame, path, rows=rows, null_damping=0.0)
+    found = model.influence(q, frame, 2)
+    rates = np.concatenate([found.velocity(v), found.acceleration(v, a)]).reshape(2, 6)
+    part = slice(3, 6) if rows == "position" else slice(None)
+    np.testing.assert_allclose(law._goal_motion(t, q), rates[:, part], atol=1e-12)
+
+    def goal(at):
+        pose = model.pose(path(at)[0], frame)
+        return pose[:3, 3] if rows == "position" else pose
+
+    told = pb.controllers.OperationalSpace(
+        model, frame, lambda at: (goal(at), *rates[:, part]), rows=rows, null_damping=0.0
+    )
+    nearly = pb.controllers.OperationalSpace(model, frame, goal, rows=rows, null_damping=0.0)
+    tau = law(t, q, v)
+    np.testing.assert_allclose(told(t, q, v), tau, atol=1e-11)
+    np.testing.assert_allclose(nearly(t, q, v), tau, atol=1e-4)
+    assert np.abs(nearly(t, q, v) - tau).max() > 1e-11, "differences are not exact: the path must not be taken by them"
+    reached = model.influence(q, frame, 2).acceleration(v, model.forward_dynamics(q, v, tau))
+    np.testing.assert_allclose(reached[part], rates[1, part], atol=1e-8)
+    if rows == "pose":
+        np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-8)
+
+
+def test_operational_space_refuses_targets_that_do_not_fit() -> None:
+    model = shipped("puma560")
+    frame, fine = model.frame_names[-1], np.eye(4)
+    other = shipped("double-pendulum")
+    for target, message in (
+        (np.zeros(3), r"shape \(3,\); wanted \(4, 4\)"),
+        (lambda t: (fine, np.zeros(3), np.zeros(6)), r"velocity and acceleration, \(6,\) each"),
+        (lambda t: (fine, np.zeros(6)), "velocity and acceleration"),
+        (pb.paths.quintic(other, [0, 0], [1, 1], 1.0), r"configurations of shape \(2,\); wanted \(6,\)"),
+    ):
+        with pytest.raises(pb.InputError, match=message):
+            pb.controllers.OperationalSpace(model, frame, target)
+
+
 def test_given_torques_are_interpolated() -> None:
     model = shipped("double-pendulum")
     law = pb.controllers.Given(model, [[0.0, 1.0], [2.0, 3.0]], times=[0.0, 1.0])
