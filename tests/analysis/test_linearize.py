@@ -275,6 +275,33 @@ def test_the_ground_has_no_influence_coefficients_but_zeros():
     assert not found.D.any()
 
 
+def test_third_order_is_the_same_by_numpy_and_compiled():
+    model, *_, rng = random_model(6, 4, kinds=("revolute", "screw"), branching=0)
+    frame, q = model.body_names[-1], model.random_configuration(rng, 1000)
+    few = model.influence(q[:7], frame)
+    assert not [name for name in model._kernels if name.startswith("influence 3")]
+    many = model.influence(q.reshape(10, 100, -1), frame)
+    assert [name for name in model._kernels if name.startswith("influence 3")]
+    again = model.influence(q[:7], frame)
+    for by_numpy, compiled, lone in zip(
+        (few.G, few.H, few.D), (many.G, many.H, many.D), (again.G, again.H, again.D), strict=True
+    ):
+        assert np.abs(by_numpy).max() > 0.1
+        np.testing.assert_allclose(compiled[0, :7], by_numpy, atol=1e-13 * scale(by_numpy))
+        np.testing.assert_allclose(lone, by_numpy, atol=1e-13 * scale(by_numpy))
+
+
+def test_influence_asked_again_refuses_what_it_refused_before():
+    model, q, *_ = random_model(6, 4, kinds=ONE_NUMBER)
+    frame = model.frame_names[-1]
+    for order in (2, 2, 3):
+        model.influence(q, frame, order)
+        with pytest.raises(InputError, match="q has shape"):
+            model.influence(q[:-1], frame, order)
+        with pytest.raises(InputError, match="order is"):
+            model.influence(q, frame, [order])
+
+
 def test_influence_of_a_mass_centre_is_that_of_its_point():
     model, q, *_ = random_model(8, 3)
     body = model.mechanism.bodies[1]

@@ -146,7 +146,7 @@ class OperationalSpace:
         if shapes[0] != wanted:
             raise InputError(f"target has shape {shapes[0]}; wanted {wanted}")
         if self.tells_motion and shapes[1:] != [rates, rates]:
-            raise InputError(f"target tells rates of shapes {shapes[1:]}; wanted velocity and acceleration, {rates} each")
+            raise InputError(f"target tells rates {shapes[1:]}; wanted velocity and acceleration, {rates} each")
 
     def _coefficients(self, q: Array) -> Influence:
         found = self.model.influence(q, self.name, 2)

@@ -26,7 +26,9 @@ Array = np.ndarray
 
 #: Above this many results straight-line code takes too long to compile; numpy then works over the whole batch.
 COMPILED_UP_TO = 3000
-#: The same for I* and P*, in velocities: every entry of P* sums over bodies. Above, numpy multiplies
+#: States from which on a kernel of D is worth compiling: numpy takes 50 us a state of a 7-dof arm, the kernel one.
+THIRD_ORDER_FROM = 1000
+#: Velocities up to which I* and P* are one kernel: every entry of P* sums over bodies. Above, numpy multiplies
 #: what kernels of the screws and of their pairs give.
 COMPILED_ARRAYS_UP_TO = 9
 
@@ -41,27 +43,36 @@ class ControlAnswers(DynamicAnswers):
         along v_l. `order` is the highest wanted. `point` moves the point from the frame's origin: three numbers in the
         frame's axes, or "com" for the mass centre of the rigid body that carries the frame.
         """
-        if point is None and isinstance(frame, str) and type(q) is np.ndarray and q.dtype == np.float64:
-            ready = self._ready.get((frame, order))
-            if ready is not None:  # asked before, of plain arrays: the kernel itself checks what is left to check
+        if point is None and isinstance(frame, str) and isinstance(order, int) and isinstance(q, np.ndarray):
+            ready = self._ready.get((frame, order)) if q.dtype == np.float64 else None
+            if ready is not None:  # asked before: the kernel itself checks what is left to check
                 return Influence(*ready(q))
         order = check_order(order)
         place = self._placed(frame, point)
         (q,) = self._states(("q", q))
-        compiled = min(order, 2) if 6 * self.mechanism.nv**2 <= COMPILED_UP_TO else 1
+        name = f"{place.name} {place.position.tolist()}"
+        compiled = self._compiled_order(order, name, q)
 
         def one(m: Any, q: Array, domain: Any) -> Influence:
             return freeman.influence(m, q, place, compiled, domain=domain)
 
-        label = f"influence {compiled} {place.name} {place.position.tolist()}"
+        label = f"influence {compiled} {name}"
         found = self._kernel_coefficients(label, q, compiled, one)
-        if point is None and compiled == order == 2:
+        if point is None and compiled == order > 1:
             self._ready[frame, order] = self._kernels[label].call
         return higher_orders(self.mechanism, found, order)
 
+    def _compiled_order(self, order: int, name: str, q: Array) -> int:
+        """How many orders the kernel gives. D takes seconds to compile, so few states get it from numpy, by G and H."""
+        if order == 3 and f"influence 3 {name}" not in self._kernels and q.size < THIRD_ORDER_FROM * q.shape[-1]:
+            order = 2
+        while order > 1 and 6 * self.mechanism.nv**order > COMPILED_UP_TO:
+            order -= 1
+        return order
+
     @cached_property
     def _ready(self) -> dict[tuple[str, int], Callable[..., Any]]:
-        """Compiled G and H by frame and order, for calls that need no preparation: they count in small batches."""
+        """Compiled coefficients by frame and order, for calls that need no preparation: they count in small batches."""
         return {}
 
     def center_of_mass_influence(self, q: Any, order: int = 3) -> Influence:
