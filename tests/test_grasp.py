@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -206,9 +207,20 @@ def test_batched_inverse_problem_equals_rank_revealing_solutions_of_each_state(b
         near(many.a[i], one.a, 1e-9)
         near(many.f_e[i], one.f_e, 1e-9)
     np.testing.assert_array_equal(many.tau[:, ~held.model.active], tau[:, ~held.model.active])
+    with pytest.raises(InputError, match=r"internal\[2, 1\] is nan"):
+        held.inverse_dynamics(q, v, wanted, internal=np.where(np.arange(24).reshape(4, 6) == 13, np.nan, internal))
+    # The arm of seven joints has one to spare: it goes as near to a preferred motion as it can.
+    preferred = rng.normal(size=held.model.nv)
+    near_it, plain = (held.inverse_dynamics(q, v, wanted, internal=internal, a=a) for a in (preferred, None))
+    arms = held.model.nv - 6
+    aside = [np.linalg.norm(x.a[:, :arms] - preferred[:arms], axis=1) for x in (near_it, plain)]
+    assert np.all(aside[0] < aside[1])
+    near(near_it.a[:, -6:], wanted, 1e-12)
     motion = held.forward_dynamics(q, v, many.tau)
     near(motion.a, many.a, 1e-8)
     near(motion.f_e, many.f_e, 1e-8)
+    again = pickle.loads(pickle.dumps(held)).inverse_dynamics(q, v, wanted, internal=internal, a=preferred)
+    np.testing.assert_array_equal(again.tau, near_it.tau)
     empty = held.inverse_dynamics(q[:0], v[:0], wanted[:0])
     assert empty.tau.shape == (0, held.model.nv)
 
@@ -360,7 +372,7 @@ def test_what_is_no_grasp_is_refused():
             grasp(model, "load", frames)
     with pytest.raises(InputError, match="joint of its own"):
         grasp(model, "arm0_1", {"hand1": np.eye(4)})
-    with pytest.raises(InputError, match="either object_acceleration or a"):
+    with pytest.raises(InputError, match="give object_acceleration, or a"):
         held.inverse_dynamics(q, np.zeros(model.nv))
     assert isinstance(model.description.bodies[-1], Body)
 

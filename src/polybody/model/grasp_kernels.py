@@ -39,7 +39,9 @@ class GraspKernels:
     def __init__(self, model: Model, held: Holding) -> None:
         self.model, self.held = model, held
         places = tips_key(tuple(frame for grip in held.grips for frame in (grip.tip, grip.hold)))
-        self._key = f"{held.object} {places}"
+        # Independent rows are chosen on samples; kernels of another choice must not be taken from the cache.
+        chosen = [(own.grip, own.at, own.K.round(9).tolist()) for own in held.rows]
+        self._key = f"{held.object} {places} {_digest(chosen, held.closing)}"
         self._plans: dict[Asked, Order] = {}
         self._kernels: dict[str, Any] = {}
 
@@ -176,7 +178,7 @@ class GraspKernels:
             return way_back(self.lean, q, domain=domain)
 
         shapes = [("step", (self.model.nv,)), ("measures", (2,))]
-        step, measures = self._compiled(f"grasp way back {_digest(self.held.closing)}", ["q"], shapes, text)(q)
+        step, measures = self._compiled("grasp way back", ["q"], shapes, text)(q)
         doubtful = ~(measures[:, 1] < GROWTH)
         if doubtful.any():
             step[doubtful] = self._ranked_step(q[doubtful])[1]

@@ -221,19 +221,19 @@ class Grasp:
     ) -> GraspForces:
         """Joint forces that give the object its acceleration, with the wanted internal loads.
 
-        `object_acceleration` (..., nv of the object's joint) is the rate of the object's own velocity numbers; instead
-        `a` may give all columns. `internal` is λ (..., 6(m−1)), see `internal_names`, default 0. Passive columns (the
-        base's) and the object's get by with the given tau (default 0). Arms with more joints than the motion needs take
-        the accelerations nearest to those of `a` (default 0).
+        `object_acceleration` (..., nv of the object's joint) is the rate of the object's own velocity numbers; arms
+        with more joints than that needs take the accelerations nearest to those of `a` (..., nv; default 0). Without
+        it, `a` is the whole motion. `internal` is λ (..., 6(m−1)), see `internal_names`, default 0. Passive columns
+        (the base's) and the object's get by with the given tau (default 0).
         """
         m, columns = self.model.mechanism, self.model.mechanism.joints[self.held.object].v
-        if (object_acceleration is None) == (a is None):
-            raise InputError("give either object_acceleration or a, the accelerations of all columns")
-        whole = a is not None
-        wanted = state_array("a", a, m.nv) if whole else np.zeros(m.nv)
+        if object_acceleration is None and a is None:
+            raise InputError("give object_acceleration, or a, the accelerations of all columns, or both")
+        whole = object_acceleration is None
+        wanted = np.zeros(m.nv) if a is None else state_array("a", a, m.nv)
         moved = (
             wanted[..., columns]
-            if object_acceleration is None
+            if whole
             else state_array("object_acceleration", object_acceleration, columns.stop - columns.start)
         )
         extra = 6 * (self.held.m - 1)
@@ -251,6 +251,9 @@ class Grasp:
         forces, followed, f_e, strains, doubtful = self._kernels.inverse(wants, states)
         self._check_strains(q, v, strains, tolerance)
         deficient = np.zeros(doubtful.shape, dtype=bool)
+        if np.any(doubtful):
+            for name, x in (("accelerations", full), ("internal", internal), ("tau", tau)):
+                finite(name, x)
         wide = [np.broadcast_to(x, (*doubtful.shape, x.shape[-1])) for x in states]
         for at in zip(*np.nonzero(doubtful), strict=True) if doubtful.ndim else [()] * int(doubtful):
             found = self._kernels.ranked_inverse(wants, tuple(x[at] for x in wide))
@@ -287,6 +290,9 @@ class Grasp:
 
     def _states(self, *named: tuple[str, Any]) -> list[Array]:
         return [state_array(n, x, self.model.nq if n == "q" else self.model.nv) for n, x in named]
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.model, self.held)
 
     def __repr__(self) -> str:
         return f"<Grasp of {self.object!r} by {', '.join(self.frames)}>"
