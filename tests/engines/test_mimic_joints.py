@@ -78,3 +78,16 @@ def energy_rate(model, q, v, a, h=1e-4):
         return float(sum(energy(model.mechanism, model.integrate(q, v + a * t / 2, t), v + a * t)))
 
     return (8 * (total(h) - total(-h)) - (total(2 * h) - total(-2 * h))) / (12 * h)
+
+
+def test_panda_falls_with_its_fingers_coupled_and_its_energy_kept():
+    path = next(path for path in FILES if path.stem == "panda")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolybodyWarning)
+        model = pb.load(path)
+    motion = pb.simulate(model, 0.5, model.random_configuration(2))
+    assert np.ptp(motion.q[:, 1]) > 0.05
+    assert motion.audit.energy_error_relative < 1e-8
+    (c,) = model.mechanism.couplings
+    follower, leader = (model.joint_slices()[name][0] for name in (c.joint, c.source_joint))
+    np.testing.assert_allclose(motion.q[:, follower], c.ratio * motion.q[:, leader] + c.offset, atol=1e-12)
