@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polybody.mechanism.mechanism import Mechanism
 
@@ -34,13 +34,18 @@ class SymbolicAnswers:
         "gravity" and single names such as "m1"; the others are exact rationals where their decimals allow. `joints`:
         "simple" or "compound" for every joint that can be both, or {joint name: choice}. `q` and `p` name the
         coordinates and quasi-velocities (q1 … and p1 … by default), `names` renames parameters. `progress` is called
-        with a word about each step.
+        with a word about each step. A model with loops or couplings has its equations with multipliers, and `minimal()`
+        in independent coordinates: see `analysis.symbolic.loops`.
         """
         from polybody.analysis.symbolic import SymbolicModel
+        from polybody.analysis.symbolic.loops import SymbolicLoops
 
-        return SymbolicModel(
-            self.mechanism, symbols=symbols, joints=joints, q=q, p=p, names=names, progress=progress
-        )
+        options: dict[str, Any] = {"symbols": symbols, "joints": joints, "q": q, "p": p, "names": names}
+        if not self.mechanism.constrained:
+            return SymbolicModel(self.mechanism, **options, progress=progress)
+        from polybody.model.loop_quantities import LoopTexts
+
+        return SymbolicLoops(self.mechanism, plan=LoopTexts(self).plan, **options, progress=progress)  # type: ignore[arg-type]
 
     def export_c(
         self, folder: str | os.PathLike[str], quantities: Sequence[str] | None = None, *, name: str | None = None,

@@ -38,7 +38,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 def page(model: SymbolicModel) -> str:
     """The whole page."""
     title = escape(model.name)
-    body = [f"<h1>{title}</h1>", f"<p>{escape(_summary(model))}</p>", _equation()]
+    body = [f"<h1>{title}</h1>", f"<p>{escape(_summary(model))}</p>", _equation(model.honours_loops)]
     for section in sections(model):
         body += [f"<h2>{escape(section.title)}</h2>", f"<p>{escape(section.text)}</p>"]
         body += [_formula(letter, indices, expression) for letter, indices, expression in section.formulas]
@@ -60,18 +60,23 @@ def _summary(model: SymbolicModel) -> str:
     )
 
 
-def _equation() -> str:
+def _equation(loops: bool) -> str:
     text = (
         "<mi>M</mi><mo>(</mo><mi>q</mi><mo>)</mo>"
         "<mi>p&#x307;</mi><mo>+</mo><mi>h</mi><mo>(</mo><mi>q</mi><mo>,</mo><mi>p</mi>"
         "<mo>)</mo><mo>+</mo><mi>F</mi><mo>(</mo><mi>q</mi><mo>)</mo><mo>=</mo><mi>Q</mi><mo>+</mo><mi>f</mi>"
         "<mo>(</mo><mi>q</mi><mo>,</mo><mi>p</mi><mo>)</mo>"
     )
+    if loops:
+        text += (
+            "<mo>+</mo><msup><mi>J</mi><mi>T</mi></msup><mi>&#x3bb;</mi><mo>,</mo><mspace width='2em'/>"
+            "<mi>&#x3c6;</mi><mo>(</mo><mi>q</mi><mo>)</mo><mo>=</mo><mn>0</mn>"
+        )
     return f'<div class="central"><math display="block">{text}</math></div>'
 
 
 def _formula(letter: str, indices: str, expression: Any) -> str:
-    name = f"<msub><mi>{letter}</mi><mn>{indices}</mn></msub>" if indices else symbol(letter)
+    name = f"<msub>{symbol(letter)}<mn>{indices}</mn></msub>" if indices else symbol(letter)
     parts = " ".join(f"<math>{part}</math>" for part in pieces(expression, MathML()))
     return (
         f'<div class="formula"><span class="name"><math>{name}<mo>=</mo></math></span>'

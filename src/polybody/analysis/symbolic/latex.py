@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Characters of LaTeX source on one printed line, about.
 LINE = 150
+#: What multipliers add to the equation.
+LOADS = r" + J(q)^{\mathsf T} \lambda, \qquad \phi(q) = 0"
 PREAMBLE = r"""\documentclass[11pt]{article}
 \usepackage{amsmath}
 \usepackage[margin=22mm]{geometry}
@@ -47,7 +49,8 @@ def document(model: SymbolicModel) -> str:
     """The whole document."""
     writer = Latex(_dotted(model))
     lines = [PREAMBLE, rf"\section*{{{_text(model.name)}}}",
-             r"\[ M(q)\,\dot p + h(q, p) + F(q) = Q + f(q, p), \qquad \dot q = V(q)\,p \]"]  # fmt: skip
+             r"\[ M(q)\,\dot p + h(q, p) + F(q) = Q + f(q, p)" + (LOADS if model.honours_loops else "")
+             + r", \qquad \dot q = V(q)\,p \]"]  # fmt: skip
     for section in sections(model):
         lines += [rf"\subsection*{{{_text(section.title)}}}", r"\begin{align*}"]
         formulas = [_formula(letter, indices, expression, writer) for letter, indices, expression in section.formulas]
@@ -74,7 +77,8 @@ def _indexed(name: str, dot: bool = False) -> str:
 
 
 def _formula(letter: str, indices: str, expression: Any, writer: Latex) -> str:
-    name = f"{letter}_{{{indices}}}" if indices else writer.whole(sympy.Symbol(letter))
+    symbol = writer.whole(sympy.Symbol(letter))
+    name = f"{symbol}_{{{indices}}}" if indices else symbol
     lines, current = [], ""
     for part in pieces(expression, writer):
         if current and len(current) + len(part) > LINE:

@@ -28,6 +28,7 @@ from polybody.analysis.symbolic.parameters import Parameter, check_names, chosen
 from polybody.analysis.symbolic.printing import number, to_matrix, to_sympy
 from polybody.analysis.symbolic.program import QUANTITIES, Program, traced_program
 from polybody.analysis.symbolic.ring import exact
+from polybody.analysis.symbolic.sections import Section
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
 
@@ -48,6 +49,8 @@ class Size:
 class SymbolicModel:
     """The symbolic face of a mechanism. Get it by `model.symbolic(...)`."""
 
+    honours_loops = False
+
     def __init__(
         self,
         mechanism: Mechanism,
@@ -60,10 +63,10 @@ class SymbolicModel:
         values: Mapping[str, Any] | None = None,
         progress: Callable[[str], None] = lambda text: None,
     ) -> None:
-        if mechanism.constrained:
+        if mechanism.constrained and not self.honours_loops:
             raise PolybodyError(
                 f"symbolic: {mechanism.name!r} has loops or couplings that its tree alone does not honour; "
-                "model.tree.symbolic answers for the tree"
+                "model.symbolic() takes them up, model.tree.symbolic answers for the tree"
             )
         self.mechanism = mechanism
         self._charts = charts(mechanism, joints)
@@ -86,7 +89,8 @@ class SymbolicModel:
         )
         self._values = dict(values or {})
         self._progress = progress
-        self._options = {"symbols": [x.name for x in self._kept], "joints": joints, "q": q, "p": p, "names": names}
+        kept = [x.name for x in self._kept]
+        self._options: dict[str, Any] = {"symbols": kept, "joints": joints, "q": q, "p": p, "names": names}
 
     # ---- what the model is made of -------------------------------------------------------------------------------
 
@@ -142,7 +146,7 @@ class SymbolicModel:
                 raise InputError(f"the value {value} contains {sorted(clash)[0]!r}, a coordinate of the motion")
         merged = {key: value.subs(given) for key, value in replaced.items()}
         merged |= {known[s.name]: value for s, value in given.items() if s.name in known}
-        return SymbolicModel(self.mechanism, **self._options, values=merged, progress=self._progress)
+        return type(self)(self.mechanism, **self._options, values=merged, progress=self._progress)
 
     @cached_property
     def estimate(self) -> Estimate:
@@ -305,6 +309,10 @@ class SymbolicModel:
         return Size(int(sympy.count_ops(expression)), len(str(expression).replace(" ", "")))
 
     # ---- ways out ------------------------------------------------------------------------------------------------
+
+    def constraint_sections(self) -> list[Section]:
+        """What a printed model says of its constraints: nothing of a tree's."""
+        return []
 
     def latex(self) -> str:
         """A LaTeX document of the equations."""

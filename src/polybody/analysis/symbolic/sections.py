@@ -39,7 +39,7 @@ def sections(model: SymbolicModel) -> list[Section]:
     if any(x != 0 for x in passive):
         result.append(Section("Springs and dampers", "What they exert, f(q, p).",
                               [("f", str(k + 1), passive[k]) for k in range(n) if passive[k] != 0]))  # fmt: skip
-    return result
+    return result + model.constraint_sections()
 
 
 def parameter_rows(model: SymbolicModel) -> list[tuple[Any, str, str]]:
