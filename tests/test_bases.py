@@ -104,6 +104,7 @@ def test_an_arm_that_stands_on_the_ground_gets_a_base_of_its_own():
         ("floatin", r"did you mean 'floating'"),
         (pb.Base("planar", stiffness=3.0), "planar base has no stiffness"),
         (pb.Base("flexible", stiffness=-1.0), "positive definite"),
+        (pb.Base("flexible", stiffness=0.0), "positive definite"),
     ],
 )
 def test_impossible_bases_are_refused(base, message):
