@@ -1,6 +1,7 @@
 """Forward dynamics of the Stewart platform: states a second, one thread, against Pinocchio's constraintDynamics.
+Then chains of four-bars: what their length costs.
 
-    python benchmarks/bench_loops.py
+    python benchmarks/bench_loops.py [chain]         only the chains
 
 Both get the same 4096 closed states as arrays; Pinocchio has no batched call for constraints, so that its own is called
 in a Python loop (some 1 µs a call of what is measured). Answers are compared before they are timed.
@@ -8,6 +9,8 @@ in a Python loop (some 1 µs a call of what is measured). Answers are compared b
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,6 +20,7 @@ import numpy as np
 import polybody as pb
 from polybody.analysis.constraints.ranks import null_space
 
+LENGTHS = (5, 10, 20, 40)
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "engines")]
 
@@ -61,5 +65,47 @@ def main() -> None:
     print(f"Pinocchio forward  {theirs * 1e6:8.3f} us a state   ratio {theirs / ours:.1f}")
 
 
+def chains(path: Path) -> None:
+    """Each length in a process of its own, as a table, a file and a plot."""
+    results = []
+    script = Path(__file__).with_name("chain_of_loops.py")
+    widths = {"loops": 6, "set-up s": 10, "compile s": 11, "operations": 12, "forward us": 12, "step us": 10}
+    print("\n" + "".join(f"{title:>{width}}" for title, width in widths.items()) + f"{'loop error':>12}")
+    for count in LENGTHS:
+        told = subprocess.run([sys.executable, str(script), str(count)], capture_output=True, text=True, check=True)
+        found = json.loads(told.stdout)
+        results.append(found)
+        print(
+            f"{count:6d}{found['setup_s']:10.2f}{found['compile_s']:11.2f}{found['operations']:12d}"
+            f"{found['forward_us']:12.2f}{found['step_us']:10.0f}{found['loop_error']:12.1e}", flush=True,
+        )
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    plot(results, path.with_suffix(".png"))
+    print(f"written: {path} and {path.with_suffix('.png')}")
+
+
+def plot(results: list[dict[str, float]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = {
+        "operations of forward dynamics": "operations", "forward dynamics, µs a state": "forward_us",
+        "one step of rk4, projection included, µs": "step_us", "set-up, s": "setup_s", "compilation, s": "compile_s",
+    }
+    loops = np.array([r["loops"] for r in results])
+    figure, axes = plt.subplots(1, len(shown), figsize=(3.2 * len(shown), 3), layout="constrained")
+    for ax, (title, key) in zip(axes, shown.items(), strict=True):
+        values = np.array([r[key] for r in results])
+        ax.plot(loops, values, "o-")
+        ax.plot(loops, np.polyval(np.polyfit(loops, values, 1), loops), "k:", lw=1)
+        ax.set(title=title, xlabel="four-bars", ylim=(0, None))
+        ax.title.set_size(9)
+    figure.savefig(path, dpi=110)
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] != ["chain"]:
+        main()
+    chains(Path(__file__).parent / "results" / "chain.json")
