@@ -64,7 +64,7 @@ def main(folder: Path) -> None:
 
 
 def draw(path: Path, t: np.ndarray, angles: np.ndarray) -> None:
-    figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5.5), layout="constrained")
+    figure, (above, below) = plt.subplots(2, 1, figsize=(9, 5), height_ratios=(1, 2.2), layout="constrained")
     for shade, moment in zip(("C0", "C1", "C3"), (0.0, 0.9, 1.1), strict=True):
         k = int(np.argmin(np.abs(t - moment)))
         feet = np.arange(LOOPS + 1.0)
@@ -72,7 +72,7 @@ def draw(path: Path, t: np.ndarray, angles: np.ndarray) -> None:
         above.plot(*tips, color=shade, lw=1.5, label=f"t = {t[k]:.1f} s")
         above.plot(np.stack([feet, tips[0]]), np.stack([0 * feet, tips[1]]), color=shade, lw=1)
     above.set(aspect="equal", title=f"{LOOPS} four-bars", xlabel="m", ylabel="m")
-    above.legend(loc="upper right")
+    above.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.85, 1.0), frameon=False, fontsize=8)
     below.plot(t, angles, lw=1)
     for turn in np.arange(np.floor(angles.min() / np.pi), 0):
         below.axhline((turn + 0.5) * np.pi, color="k", lw=0.5, ls=":")

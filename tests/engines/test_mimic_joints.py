@@ -91,3 +91,35 @@ def test_panda_falls_with_its_fingers_coupled_and_its_energy_kept():
     (c,) = model.mechanism.couplings
     follower, leader = (model.joint_slices()[name][0] for name in (c.joint, c.source_joint))
     np.testing.assert_allclose(motion.q[:, follower], c.ratio * motion.q[:, leader] + c.offset, atol=1e-12)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_undamped_robot_falls_with_its_couplings_kept_and_its_energy_held(path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolybodyWarning)
+        d = pb.load(path).description
+    hands = ("LHand", "RHand") if path.stem == "romeo" else ()  # without mass, as above
+    joints = [replace(j, damping=None) for j in d.joints]
+    joints = [replace(j, armature=frozen_array([0.01])) if j.name in hands else j for j in joints]
+    model = model_from(replace(d, joints=tuple(joints)), warn=False)
+    if not model.mechanism.couplings:
+        pytest.skip("all its mimic joints are fixed")
+    q = model.random_configuration(2)
+    v = model.close_velocity(q, 0.3 * np.random.default_rng(3).normal(size=model.nv))
+    motion = pb.simulate(model, 0.5, q, v, limits="ignore", rtol=1e-10, atol=1e-12)
+    assert motion.stopped is None
+    assert np.ptp(motion.q, axis=0).max() > 0.1
+    assert motion.audit.energy_error_relative < 1e-9
+    slices = model.joint_slices()
+    for c in model.mechanism.couplings:
+        (i, k), (j, m) = slices[c.joint], slices[c.source_joint]
+        np.testing.assert_allclose(motion.q[:, i], c.ratio * motion.q[:, j] + c.offset, atol=1e-12)
+        np.testing.assert_allclose(motion.v[:, k], c.ratio * motion.v[:, m], atol=1e-11)
+    # power at every state of the way, with torques on all joints, followers too
+    some = slice(None, None, max(1, len(motion) // 8))
+    q, v = motion.q[some], motion.v[some]
+    tau = np.random.default_rng(5).normal(size=v.shape)
+    a = model.forward_dynamics(q, v, tau)
+    rates = [energy_rate(model, *state) for state in zip(q, v, a, strict=True)]
+    power = (tau * v).sum(axis=-1)
+    np.testing.assert_allclose(rates, power, atol=1e-5 * (1 + np.abs(tau * v).sum(axis=-1).max() + np.abs(rates).max()))
