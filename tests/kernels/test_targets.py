@@ -54,3 +54,20 @@ def test_every_number_of_lanes_gives_the_same_answer(lanes, fma):
 def test_senseless_lanes_are_refused():
     with pytest.raises(InputError, match="lanes is 3"):
         of_function(function(), lanes=3)
+
+
+def test_long_code_is_cut_into_blocks_and_answers_the_same():
+    x = ca.SX.sym("x", 6)
+    parts = [x]
+    for k in range(700):  # each needs the one before: nothing can be left out
+        y = parts[-1]
+        parts.append(ca.vertcat(0.5 * y[1:] - 0.3 * y[:-1], 0.8 * ca.sin(y[0])) + x * (k % 7))
+    function = ca.Function("long", [x], [parts[-1], sum(parts)])
+    text = rows.body_text(tape.from_function(function), host())
+    assert text.count("label %done") > 3
+    values = np.random.default_rng(2).normal(size=(11, 6))
+    found = of_function(function)(values)
+    wanted = [function(value) for value in values]
+    for k in range(2):
+        expected = np.array([np.asarray(w[k]).ravel() for w in wanted])
+        np.testing.assert_allclose(found[k], expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())

@@ -25,6 +25,7 @@ from polybody.kernels.target import Target
 PER_LINE = 8  # numbers in a cache line
 AHEAD = 8192  # bytes of results between a line's request and its use: some 100 ns of work, a quarter of the first cache
 DENSE_FROM = 64  # numbers a state: what writes less is not slowed down by writing
+BLOCK = 1000  # lines of straight-line code that LLVM gets at once
 
 
 def _groups(size: int, lanes: int) -> tuple[int, list[int]]:
@@ -199,6 +200,21 @@ def body_text(tape: Tape, target: Target) -> str:
     return module_text(code, target)
 
 
+def in_blocks(lines: Sequence[str]) -> list[str]:
+    """Straight-line code cut into blocks of `BLOCK` lines: LLVM's time grows faster than a block's length.
+
+    A block goes on to the next one unless there are no rows, which never happens; LLVM cannot know, and keeps the cuts.
+    """
+    if len(lines) <= 2 * BLOCK or any(line.endswith(":") for line in lines):
+        return list(lines)
+    result = ["  %has_rows = icmp ne ptr %rows, null"]
+    for k in range(0, len(lines), BLOCK):
+        if k:
+            result += [f"  br i1 %has_rows, label %block{k}, label %done", f"block{k}:"]
+        result += lines[k : k + BLOCK]
+    return [*result, "  br label %done", "done:"]
+
+
 def module_text(code: Code, target: Target) -> str:
     """The module whose function `body` holds the code written so far, between rows and scratch."""
     width = 64 * target.lanes
@@ -209,7 +225,7 @@ def module_text(code: Code, target: Target) -> str:
             f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {attributes} {{",
             "entry:",
             *code.allocas,
-            *code.lines,
+            *in_blocks(code.lines),
             "  ret void",
             "}",
             support_text(target),
