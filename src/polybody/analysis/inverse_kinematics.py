@@ -8,7 +8,8 @@ world axes), J their Jacobian, E = ½ eᵀe and g a wish of one's own in joint s
 
 The damping vanishes with the error (Sugihara's choice), so that convergence ends quadratic, and no step needs to be
 taken back. The whole step is one compiled kernel. A start that has not converged after some steps is drawn anew; every
-state of a batch keeps its own count.
+state of a batch keeps its own count. Loops and couplings are one more target: e has the rows −φ(q), J those of the
+constraints, and an answer is on them to the tolerance.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import is_rotation
 from polybody.analysis.answering import Shaped
+from polybody.analysis.constraints.system import constraints_of
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import MapJoint, ReversedJoint
@@ -104,8 +106,9 @@ def _step_quantity(mechanism: Mechanism, targets: tuple[_Target, ...], wish: boo
         delta = delta if g is None else delta + g
         return kinematics.integrate(m, q, delta, domain=domain), squares
 
+    closed = 1 if mechanism.constrained else 0
     label = "inverse kinematics " + " ".join(f"{t.frame}:{t.size}" for t in targets) + (" wish" if wish else "")
-    return _Asked(label, inputs, lambda m: (("q", (m.nq,)), ("errors", (len(targets), 2))), text)
+    return _Asked(label, inputs, lambda m: (("q", (m.nq,)), ("errors", (len(targets) + closed, 2))), text)
 
 
 def _errors(
@@ -114,7 +117,7 @@ def _errors(
     poses = kinematics.body_poses(m, q, domain=domain)
     maps = kinematics.world_maps(m, q, poses, domain=domain)
     rows, errors, start = [], [], 0
-    squares = domain.zeros(len(targets), 2)
+    squares = domain.zeros(len(targets) + (1 if m.constrained else 0), 2)
     for k, (target, frame) in enumerate(zip(targets, frames, strict=True)):
         R, p = kinematics.frame_pose(frame, poses, domain=domain)
         J = kinematics.point_jacobian(m, frame.body, p, maps, domain=domain)
@@ -129,6 +132,12 @@ def _errors(
             rows.append(J[:3])
         errors.append(shift)
         rows.append(J[3:])
+    if m.constrained:
+        system = constraints_of(m)
+        phi = system.residual(q, domain=domain, far=True)
+        squares[-1, 1] = phi @ phi
+        errors.append(-phi)
+        rows.append(system.jacobian(q, domain=domain))
     return np.concatenate(errors), np.concatenate(rows), squares
 
 
@@ -212,7 +221,7 @@ def inverse_kinematics(
     radians. `limits` keeps q within the joints' limits. `prefer` chooses among the answers of a redundant mechanism: a
     configuration to stay near, or a function of q (batch, nq) that gives the joint motion wished for (batch, nv), such
     as minus a criterion's gradient. The self-motion takes the part `gain` of it in each step. What did not converge
-    holds the nearest configuration found, and its errors.
+    holds the nearest configuration found, and its errors. With loops, answers are closed.
     """
     kinds, goals = _read_targets(model, targets)
     q0 = model.neutral() if q0 is None else np.asarray(q0, dtype=float)
@@ -242,7 +251,10 @@ class _Search:
         count = len(starts)
         self.q = self._clip(np.array(starts))
         self.best = self.q.copy()
-        self.errors = np.full((count, len(kinds), 2), np.inf)
+        self.targets, loops = len(kinds), bool(model.mechanism.constrained)
+        self.errors = np.full((count, self.targets + loops, 2), np.inf)
+        m = model.mechanism
+        self.hard = bool(m.closures or m.rods or m.guides or m.relations)  # couplings are met in one step
         self.done = np.zeros(count, dtype=bool)
         self.steps = np.zeros(count, dtype=int)
         self.tries = np.zeros(count, dtype=int)
@@ -273,11 +285,15 @@ class _Search:
             again = tired & ~given_up
             following = self._clip(following)
             if again.any():
-                following[again] = self.box.draw(self.rng, int(again.sum()))
+                following[again] = self._drawn(int(again.sum()))
                 self.tries[active[again]] += 1
                 age[active[again]] = 0
             self.q[active] = following
             active = active[~(arrived | given_up)]
+
+    def _drawn(self, count: int) -> Array:
+        """New starts; with loops they are closed, or most would lead nowhere."""
+        return self.model.random_configuration(self.rng, count) if self.hard else self.box.draw(self.rng, count)
 
     def _step(self, q: Array, goals: Array) -> tuple[Array, Array]:
         if self.prefer is None:
@@ -286,7 +302,7 @@ class _Search:
         return self.kernel(q, goals, self.gain * np.asarray(wish, dtype=float))
 
     def result(self, lead: tuple[int, ...]) -> InverseKinematics:
-        errors = np.sqrt(self.errors).reshape(*lead, *self.errors.shape[1:])
+        errors = np.sqrt(self.errors[:, : self.targets]).reshape(*lead, self.targets, 2)
         return InverseKinematics(
             q=self.best.reshape(*lead, -1),
             converged=self.done.reshape(lead),

@@ -17,12 +17,12 @@ def register(app: typer.Typer) -> None:
         base: BaseOption = None,
         json: JsonOption = False,
     ) -> None:
-        from polybody.model.counting import COUNTED, TABLES, traced_counts
+        from polybody.model.counting import TABLES, model_counts
         from polybody.model.load import load
 
         loaded = load(model, base=base)
         n = loaded.nv
-        actual = {name: traced_counts(loaded.mechanism, loaded.lean_mechanism, name) for name in COUNTED}
+        actual = model_counts(loaded)
         data: dict[str, Any] = {
             "model": loaded.name,
             "degrees_of_freedom": n,
@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
                 name: [{"algorithm": g.algorithm, "M": round(g.multiplications(n)), "A": round(g.additions(n))}
                        for g in rows]
                 for name, rows in TABLES.items()
-            },
+            } if not loaded.mechanism.constrained else {},  # the papers count serial chains
         }
         emit(data, json, lambda console: console.print(*_tables(data), sep="\n"))
 

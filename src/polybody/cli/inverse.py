@@ -68,7 +68,7 @@ def inverse(
 def path_of(model: Model, path: str, start: str, end: str, duration: float) -> tuple[Any, float]:
     """(the path, its first time)."""
     from polybody.analysis import paths
-    from polybody.cli.linearize import numbers
+    from polybody.cli.linearize import named, numbers
     from polybody.errors import InputError
 
     if path.lower().endswith(".csv"):
@@ -80,6 +80,8 @@ def path_of(model: Model, path: str, start: str, end: str, duration: float) -> t
         raise InputError(f"--to is missing: the configuration in which the {path} path ends")
     ends = [model.neutral() if text == "neutral" else numbers(flag, text, model, "q")
             for flag, text in (("--from", start), ("--to", end))]  # fmt: skip
+    if model.mechanism.constrained:
+        ends = [model.close(q, hold=named(text)) for q, text in zip(ends, (start, end), strict=True)]
     return getattr(paths, path)(model, *ends, duration), 0.0
 
 

@@ -132,7 +132,26 @@ class AssemblyAnswers(ShapeAnswers):
         Where the model has loops or couplings, each is closed from there.
         """
         drawn = super().random_configuration(rng, size)
-        return self.close(drawn) if self.mechanism.constrained else drawn
+        m = self.mechanism
+        if not m.constrained:
+            return drawn
+        if m.closures or m.rods or m.guides or m.relations:
+            return self.close(drawn)
+        return self._coupled(drawn)
+
+    def _coupled(self, q: Array) -> Array:
+        """q with followers put where their leaders are; those that this takes past a limit are closed one by one."""
+        slices, found = self.joint_slices(), q.copy()
+        for _ in self.mechanism.couplings:  # followers may lead others
+            for c in self.mechanism.couplings:
+                found[..., slices[c.joint][0]] = c.ratio * found[..., slices[c.source_joint][0]] + c.offset
+        outside = np.zeros(q.shape[:-1], dtype=bool)
+        for joint in (j for j in self.mechanism.joints if j.nq == j.nv):
+            part = found[..., joint.q]
+            outside |= np.any((part < joint.limits.lower) | (part > joint.limits.upper), axis=-1)
+        if np.any(outside):
+            found[outside] = self.close(q[outside])
+        return found
 
     def mobility(self, q: Any = None, independent: Sequence[str] | None = None) -> Mobility:
         """What the mechanism is at the closed configuration q (default: closed from neutral). Printable.

@@ -2,19 +2,24 @@
 
 The general counts are Saha's Tables 1 and 2 (the errata's additions for Walker & Orin): M multiplications and
 divisions, A additions and subtractions, n the number of joints of an all-revolute serial chain. The actual counts are
-of the traced expression graph, in which this mechanism's zeros, ones and shared subexpressions are gone.
+of the traced expression graph, in which this mechanism's zeros, ones and shared subexpressions are gone. With loops
+they are those of the closed mechanism, elimination included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polybody.kernels.counts import Counts, operation_counts
 from polybody.mechanism.mechanism import Mechanism
+from polybody.model.loop_quantities import LoopTexts
 from polybody.model.quantities import QUANTITIES
 from polybody.model.tracing import argument_size, trace
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
 
 Formula = Callable[[int], float]
 
@@ -62,6 +67,10 @@ COUNTED = (
 )
 
 
+#: What loops do not change: functions of q and v of all joints.
+FREE = ("center_of_mass", "energy", "momentum")
+
+
 def traced_counts(mechanism: Mechanism, lean: Mechanism, name: str) -> Counts:
     """Counts of one quantity traced over this mechanism (`lean` for joint-space dynamics)."""
     quantity = QUANTITIES[name]
@@ -74,4 +83,25 @@ def traced_counts(mechanism: Mechanism, lean: Mechanism, name: str) -> Counts:
     return operation_counts(trace(name, sized, body))
 
 
-__all__ = ["COUNTED", "FORWARD", "INVERSE", "TABLES", "General", "traced_counts"]
+def model_counts(model: Model) -> dict[str, Counts]:
+    """Counts of every quantity of a model; with loops those of its elimination (`loop_quantities`)."""
+    m = model.mechanism
+    plain = FREE if m.constrained else COUNTED
+    found = {name: traced_counts(m, model.lean_mechanism, name) for name in plain}
+    if not m.constrained:
+        return found
+    texts = LoopTexts(model)
+    for name in COUNTED:
+        if name in FREE or (name == "inverse_dynamics" and not texts.holds):
+            continue
+        quantity = texts.quantity(name)
+        sized = [(argument, argument_size(m, argument)) for argument in quantity.arguments]
+
+        def body(*arrays: Any, domain: Any, text: Any = quantity.text) -> Any:
+            return text(m, *arrays, domain=domain)[0]
+
+        found[name] = operation_counts(trace(name, sized, body))
+    return {name: found[name] for name in COUNTED if name in found}
+
+
+__all__ = ["COUNTED", "FORWARD", "INVERSE", "TABLES", "General", "model_counts", "traced_counts"]

@@ -49,13 +49,27 @@ class FreeFloatingAnswers(DynamicAnswers, ShapeAnswers):
         base = self.free_base()
         q, v = self._states(("q", q), ("v", v))
         p = np.zeros(6) if momentum is None else self._seen_from_base(base, q, state_array("momentum", momentum, 6))
-        M = self.mass_matrix(q)[..., base.v, :]
+        M = self._open(base, q).mass_matrix(q)[..., base.v, :]
         rest = v.copy()
         rest[..., base.v] = 0.0
         right = p - (M @ rest[..., None])[..., 0]
         result = np.broadcast_to(rest, (*batch_shape([right]), rest.shape[-1])).copy()
         result[..., base.v] = np.linalg.solve(M[..., base.v], right[..., None])[..., 0]
+        if self.mechanism.constrained:
+            self.require_closed(q, result)  # type: ignore[attr-defined]
         return result
+
+    def _open(self, base: TreeJoint, q: Array) -> Any:
+        """The model whose terms in the base's columns are the whole system's: with loops that of the tree.
+
+        Loops within the system exert nothing on its motion as a whole; loops that hold it to the ground are refused.
+        """
+        if not self.mechanism.constrained:
+            return self
+        held = np.abs(self.constraint_jacobian(q)[..., base.v]).max(initial=0.0)  # type: ignore[attr-defined]
+        if held > 1e-9:
+            raise InputError("loops, rods or guides hold this model to the ground: it does not float freely")
+        return self.tree  # type: ignore[attr-defined]
 
     def _seen_from_base(self, base: TreeJoint, q: Array, momentum: Array) -> Array:
         """Momentum about the centre of mass, world axes, as the momentum conjugate to the base's velocity."""
@@ -74,7 +88,11 @@ class FreeFloatingAnswers(DynamicAnswers, ShapeAnswers):
         q, v, a = self._states(("q", q), ("v", v), ("a", a))
         v, a = v.copy(), a.copy()
         v[..., base.v] = a[..., base.v] = 0.0
-        return -self.inverse_dynamics(q, v, a)[..., base.v]
+        whole = self._open(base, q)
+        if whole is not self:
+            self.require_closed(q, v)  # type: ignore[attr-defined]
+            self._require_acceleration(self.constraint_jacobian(q), q, v, a)  # type: ignore[attr-defined]
+        return -whole.inverse_dynamics(q, v, a)[..., base.v]
 
     def base_motion(
         self, q: Any, times: Any, joint_velocities: Callable[[float], Any], momentum: Any = None

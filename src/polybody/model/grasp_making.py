@@ -38,8 +38,11 @@ def grasp(
     if isinstance(object, Body):
         model = Model(mechanism_from(_with_object(model.description, object)))
         object = object.name
-    if model.mechanism.closures:
-        raise PolybodyError("grasp: this model has loops of its own; a grasp is made of a tree")
+    if model.mechanism.constrained:
+        raise PolybodyError(
+            "grasp: this model has loops or couplings of its own, and a grasp is made of a tree; hold the object by "
+            "loops instead (Builder.loop with kind 'fixed'), whose closure_loads are the grip's"
+        )
     held_link = model.frame(object)
     names = {body.name: body.index for body in model.mechanism.bodies}
     body = held_link.body if held_link.body >= 0 else choose("body", object, names)

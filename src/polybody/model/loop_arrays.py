@@ -14,6 +14,7 @@ import numpy as np
 
 from polybody.analysis.answering import velocity_names
 from polybody.analysis.constraints.coefficients import carried, joint_third_order
+from polybody.analysis.constraints.ranks import pseudo_inverse
 from polybody.analysis.constraints.variations import returning, second_coefficients
 from polybody.analysis.coordinates.arrays import combine, sandwich
 from polybody.formulations.influence.coefficients import Influence, check_order
@@ -22,6 +23,8 @@ from polybody.model.control import ControlAnswers
 from polybody.model.loops import LoopDynamics, _back, _refuse_choice
 
 Array = np.ndarray
+#: residuals (m, rad) that Newton's method aims at, and how often it tries
+SETTLED, NEWTON = 1e-13, 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,25 @@ class LoopArrays(LoopDynamics, ControlAnswers):
         joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent)
         v = joints.velocity(u_dot)
         return v if u_ddot is None else (v, joints.acceleration(u_dot, state_array("u_ddot", u_ddot, m)))
+
+    def close_dependent(self, q: Any, independent: Sequence[str] | None = None) -> Array:
+        """The closed configuration near q, (..., nq), with the independent coordinates where they are: Newton's method.
+
+        For configurations that are nearly closed, many at once; `close` finds one from anywhere.
+        """
+        (q,) = self._states(("q", q))
+        chosen = self._independent if independent is None else self.velocity_indices(independent)
+        rest = [k for k in range(self.nv) if k not in set(chosen)]
+        kernels = self.constraint_kernels
+        phi, step = kernels.residual(q), np.zeros((*q.shape[:-1], self.nv))
+        for _ in range(NEWTON):
+            if not np.abs(phi).max(initial=0.0) > SETTLED:
+                break
+            step[..., rest] = -(pseudo_inverse(kernels.jacobian(q)[..., rest]) @ phi[..., None])[..., 0]
+            q = self.integrate(q, step)
+            phi = kernels.residual(q)
+        self._require_small("no q with these independent coordinates is near that meets", phi, 1e-9, "see model.close")
+        return q
 
     def influence(
         self, q: Any, frame: str, order: int = 3, *, point: Any = None, independent: Sequence[str] | None = None

@@ -1,4 +1,7 @@
-"""Paths: a motion to be followed, `path(t) -> (q, v, a)` for a number or an array of times."""
+"""Paths: a motion to be followed, `path(t) -> (q, v, a)` for a number or an array of times.
+
+Where a model has loops or couplings, paths are those of its independent coordinates; the other joints follow.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,17 @@ class PointToPoint:
     def __call__(self, t: Any) -> Motion:
         s, ds, dds = self.law(np.asarray(t, dtype=float))
         d = self.direction
-        return self.model.integrate(self.q0, s[..., None] * d), ds[..., None] * d, dds[..., None] * d
+        q = self.model.integrate(self.q0, s[..., None] * d)
+        return _on_loops(self.model, q, ds[..., None] * d, dds[..., None] * d)
+
+
+def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
+    """The motion with dependent joints where the independent ones put them."""
+    if not model.mechanism.constrained:
+        return q, v, a
+    u = list(model.independent_columns)
+    q = model.close_dependent(q)
+    return q, *model.follow(q, v[..., u], a[..., u])
 
 
 def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
@@ -48,6 +61,8 @@ def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
         if array.shape != (model.nq,) or not np.isfinite(array).all():
             raise InputError(f"{name} must be {model.nq} finite numbers, got shape {array.shape}")
         ends.append(model.normalize(array))
+        if model.mechanism.constrained:
+            model.require_closed(ends[-1])
     return ends[0], model.difference(*ends)
 
 
@@ -102,7 +117,7 @@ class Spline:
         inside = np.clip(t, self.start, self.end)
         moving = ((t >= self.start) & (t <= self.end))[..., None]
         raw, first, second = (self._spline(inside, k) for k in range(3))
-        return coordinates(self.model, raw, first * moving, second * moving)
+        return _on_loops(self.model, *coordinates(self.model, raw, first * moving, second * moving))
 
 
 def _align(quaternions: Array) -> None:
