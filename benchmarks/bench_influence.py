@@ -1,12 +1,14 @@
 """Influence coefficients and inverse kinematics against Pinocchio and robotics-toolbox, in one run.
 
-    python benchmarks/bench_influence.py [states]
+    python benchmarks/bench_influence.py [poses]
 
-Batched G and H of the Panda's hand (`model.influence`, order 2) against Pinocchio's kinematic Hessian and
-robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. Inverse kinematics of
-random reachable poses of UR5 and Panda against robotics-toolbox's `ikine_LM`, from the same start, with restarts;
-ours to 1e-9, theirs to its default 1e-6. Batches run on one thread. robotics-toolbox may live in another environment:
-name its Python in RTB_PYTHON. What is not installed is not measured, and the table says so.
+Batched G and H of the Panda's last link (`model.influence`, order 2) against Pinocchio's kinematic Hessian and
+robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. The three take turns, so
+that whatever else the machine does meets all of them; each time is CPU time of one thread, and ratios are given of the
+shortest and of the median times. Inverse kinematics of random reachable poses of UR5 and Panda against
+robotics-toolbox's `ikine_LM`, from the same start, with restarts; ours to 1e-9, theirs to its default 1e-6, on one
+thread. robotics-toolbox may live in another environment: name its Python in RTB_PYTHON. What is not installed is not
+measured, and the table says so.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,24 +30,29 @@ import polybody as pb
 from polybody.kernels import threads
 
 SAMPLE = 200  # states given to engines that go one by one
+BATCHES = (100, 1_000, 3_000, 10_000, 30_000, 100_000)
+ROUNDS = 15  # of turns
 
 RTB = """
 import json, sys, time, warnings
 warnings.simplefilter("ignore")
 import numpy as np, roboticstoolbox as rtb
 from spatialmath import SE3
-request = json.load(sys.stdin)
+request = json.loads(sys.stdin.readline())
 robot = {"panda": rtb.models.Panda, "ur5": rtb.models.DH.UR5}[request["robot"]]()
 rng = np.random.default_rng(0)
 low, high = np.nan_to_num(robot.qlim, nan=np.pi)
 q = rng.uniform(np.maximum(low, -np.pi), np.minimum(high, np.pi), size=(request["count"], robot.n))
 out = {}
 if request["what"] == "hessian":
-    robot.hessian0(q[0])
-    start = time.perf_counter()
     for one in q:
         robot.hessian0(one)
-    out["seconds"] = (time.perf_counter() - start) / len(q)
+    print("READY", flush=True)
+    for _ in iter(sys.stdin.readline, ""):
+        start = time.thread_time()
+        for one in q:
+            robot.hessian0(one)
+        print("RESULT" + json.dumps((time.thread_time() - start) / len(q)), flush=True)
 else:
     T = [robot.fkine(one) for one in q]
     robot.ikine_LM(T[0], q0=np.zeros(robot.n))
@@ -53,7 +60,7 @@ else:
     solved = [robot.ikine_LM(one, q0=np.zeros(robot.n)).success for one in T]
     out["seconds"] = (time.perf_counter() - start) / len(q)
     out["solved"] = float(np.mean(solved))
-print("RESULT" + json.dumps(out))
+    print("RESULT" + json.dumps(out))
 """
 
 
@@ -61,7 +68,7 @@ def rtb(what: str, robot: str, count: int) -> dict[str, float] | None:
     """Ask robotics-toolbox, in its own Python; None where it is not installed."""
     python = os.environ.get("RTB_PYTHON", sys.executable)
     request = json.dumps({"what": what, "robot": robot, "count": count})
-    run = subprocess.run([python, "-c", RTB], input=request, capture_output=True, text=True, check=False)
+    run = subprocess.run([python, "-c", RTB], input=request + "\n", capture_output=True, text=True, check=False)
     lines = [line for line in run.stdout.splitlines() if line.startswith("RESULT")]
     return json.loads(lines[-1].removeprefix("RESULT")) if lines else None
 
@@ -72,16 +79,6 @@ def robot_path(name: str) -> Path:
         if found:
             return found[0]
     raise SystemExit(f"example-robot-data has no {name} here; pip install example-robot-data")
-
-
-def best(function: Callable[[], Any], repeats: int = 5) -> float:
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def panda_arm(path: Path) -> pb.Model:
@@ -97,8 +94,36 @@ def panda_arm(path: Path) -> pb.Model:
     return model_from(replace(description, joints=joints, couplings=()))
 
 
-def pinocchio_hessian(path: Path, frame: str) -> float | None:
-    """Seconds a state of Pinocchio's kinematic Hessian of the joint that carries the frame, fingers held too."""
+Turn = Callable[[], float]  # one measurement: seconds a state, CPU time
+
+
+def rtb_hessian(stack: ExitStack) -> Turn | None:
+    """robotics-toolbox's `hessian0` in a loop of 100 calls, in its own Python, whenever asked."""
+    python = os.environ.get("RTB_PYTHON", sys.executable)
+    server = stack.enter_context(
+        subprocess.Popen(
+            [python, "-c", RTB], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    sent, told = server.stdin, server.stdout
+    stack.callback(sent.close)
+    sent.write(json.dumps({"what": "hessian", "robot": "panda", "count": 100}) + "\n")
+    sent.flush()
+    if not any(line.startswith("READY") for line in iter(told.readline, "")):
+        return None
+
+    def turn() -> float:
+        sent.write("\n")
+        sent.flush()
+        return next(json.loads(line[6:]) for line in iter(told.readline, "") if line.startswith("RESULT"))
+
+    return turn
+
+
+def pinocchio_hessian(path: Path, frame: str) -> Turn | None:
+    """Pinocchio's kinematic Hessian of the joint that carries the frame, fingers held too."""
     try:
         import pinocchio as pin
     except ImportError:
@@ -109,13 +134,53 @@ def pinocchio_hessian(path: Path, frame: str) -> float | None:
     q = np.random.default_rng(0).uniform(-1, 1, size=(SAMPLE, model.nq))
     data, joint = model.createData(), model.frames[model.getFrameId(frame)].parentJoint
 
-    def loop() -> None:
+    def turn() -> float:
+        start = time.thread_time()
         for one in q:
             pin.computeJointJacobians(model, data, one)
             pin.computeJointKinematicHessians(model, data)
             pin.getJointKinematicHessian(model, data, joint, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+        return (time.thread_time() - start) / len(q)
 
-    return best(loop) / len(q)
+    return turn
+
+
+def our_influence(model: pb.Model, frame: str, batch: int) -> Turn:
+    """`model.influence` of a batch, some calls in a row."""
+    q = model.random_configuration(np.random.default_rng(0), batch)
+    calls = max(3, 20_000 // batch)
+
+    def turn() -> float:
+        model.influence(q, frame, 2)  # the others have had the caches meanwhile
+        start = time.thread_time()
+        for _ in range(calls):
+            model.influence(q, frame, 2)
+        return (time.thread_time() - start) / calls / batch
+
+    return turn
+
+
+def compare_influence(path: Path, frame: str) -> None:
+    """G and H of an arm of seven joints, and of the same with its two fingers free."""
+    with ExitStack() as stack, threads(1):
+        rivals = {"Pinocchio": pinocchio_hessian(path, frame), "robotics-toolbox": rtb_hessian(stack)}
+        present = {name: turn for name, turn in rivals.items() if turn is not None}
+        for name in rivals.keys() - present.keys():
+            print(f"{name}: not installed, not measured")
+        whole = pb.load(path)
+        for model in (panda_arm(path), getattr(whole, "tree", whole)):
+            print(f"G and H of {frame}, {model.nv} velocities, CPU time of one thread; ratios of least | median times")
+            for batch in BATCHES:
+                turns = {"polybody": our_influence(model, frame, batch), **present}
+                rounds = [{name: turn() for name, turn in turns.items()} for _ in range(ROUNDS)]
+                times = {name: np.array([one[name] for one in rounds]) for name in turns}
+                ours = times["polybody"]
+                told = [f"{batch:>8} states {ours.min() * 1e9:7.0f} | {np.median(ours) * 1e9:5.0f} ns a state"]
+                for name in present:
+                    least, median = times[name].min(), np.median(times[name])
+                    ratios = f"{least / ours.min():5.0f} | {median / np.median(ours):5.0f} times"
+                    told.append(f"{name} {least * 1e6:6.2f} us, {ratios}")
+                print("   ".join(told), flush=True)
 
 
 def line(what: str, seconds: float | None, reference: float | None = None, note: str = "") -> None:
@@ -129,17 +194,8 @@ def line(what: str, seconds: float | None, reference: float | None = None, note:
 def main() -> None:
     warnings.simplefilter("ignore")
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    path, frame = robot_path("panda.urdf"), "panda_link7"
-    model = panda_arm(path)
+    compare_influence(robot_path("panda.urdf"), "panda_link7")
     with threads(1):
-        answer = rtb("hessian", "panda", SAMPLE)
-        for batch in (1_000, count):
-            q = model.random_configuration(np.random.default_rng(0), batch)
-            ours = best(lambda q=q: model.influence(q, frame, 2), 30) / batch
-            print(f"G and H of {frame}, {model.nv} velocities, batch of {batch}, a state:")
-            line("polybody model.influence(q, frame, 2)", ours)
-            line("Pinocchio kinematic Hessian, loop", pinocchio_hessian(path, frame), ours)
-            line("robotics-toolbox hessian0, loop", answer and answer["seconds"], ours)
         for name, file, hand in (("ur5", "ur5_robot.urdf", "tool0"), ("panda", "panda.urdf", "panda_hand")):
             arm = pb.load(robot_path(file))
             targets = arm.pose(arm.random_configuration(np.random.default_rng(1), count), hand)

@@ -23,6 +23,7 @@ from polybody.model.quantities import Quantity
 from polybody.model.tracing import trace
 
 Array = np.ndarray
+FLOAT64 = np.dtype(np.float64)
 
 #: Above this many results straight-line code takes too long to compile; numpy then works over the whole batch.
 COMPILED_UP_TO = 3000
@@ -44,7 +45,7 @@ class ControlAnswers(DynamicAnswers):
         frame's axes, or "com" for the mass centre of the rigid body that carries the frame.
         """
         if point is None and isinstance(frame, str) and isinstance(order, int) and isinstance(q, np.ndarray):
-            ready = self._ready.get((frame, order)) if q.dtype == np.float64 else None
+            ready = self._ready.get((frame, order)) if q.dtype is FLOAT64 else None
             if ready is not None:  # asked before: the kernel itself checks what is left to check
                 return Influence(*ready(q))
         order = check_order(order)
