@@ -44,6 +44,10 @@ def test_task_space_inertia_of_the_puma_is_the_operational_space_inertia(puma, s
     J, M = puma.jacobian(q, "dh_6"), puma.mass_matrix(q)
     Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
     np.testing.assert_allclose(task.mass_matrix(q), Lambda, atol=1e-10 * scale(Lambda))
+    # and without mass matrix or its inverse: what unit wrenches on the hand do to its acceleration, by the recursion
+    rest, hold = np.zeros(6), puma.gravity_forces(q)
+    pushed = [puma.forward_dynamics(q, rest, hold, wrenches={"dh_6": w}, formulation="denoc") for w in np.eye(6)]
+    np.testing.assert_allclose(task.mass_matrix(q) @ J @ np.transpose(pushed), np.eye(6), atol=1e-10 * scale(Lambda))
 
 
 def test_transferred_dynamics_move_the_hand_as_the_joints_do(puma, state):
