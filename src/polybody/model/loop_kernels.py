@@ -50,15 +50,22 @@ class LoopKernels:
         m = self.model.mechanism
         return 0 < m.nv <= COMPILED_UP_TO
 
-    def switch(self, q: Array, rank: int) -> None:
-        """Take the plan that does best at q: one of those known, or a new one made for it."""
+    def switch(self, q: Array, rank: int, rows: bool = False) -> None:
+        """Take the plan that does best at q: one of those known, or a new one made for it.
+
+        With `rows`, also if it is only other rows, of those that repeat each other, that do better.
+        """
         J = self.model.constraint_kernels.jacobian(q)
         assert self._plan is not None
+
+        def cost(plan: Plan) -> float:
+            return growth(J, plan, rows)
+
         known = [plan for plan, _, _ in self._others] + [self._plan]
-        best = min(known, key=lambda plan: growth(J, plan))
-        if growth(J, best) > SWITCH * len(best.pivots) and len(known) < MOST_PLANS:
+        best = min(known, key=cost)
+        if cost(best) > SWITCH * len(best.pivots) and len(known) < MOST_PLANS:
             fresh = resized(plan_elimination(J[None], rank=rank), self._plan)
-            best = fresh if growth(J, fresh) < 0.1 * growth(J, best) else best
+            best = fresh if cost(fresh) < 0.1 * cost(best) else best
         if best is self._plan:
             return
         self._others.append((self._plan, self._shares, self._kernels))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polybody.analysis.constraints.crossing import crossing_acceleration
+from polybody.analysis.constraints.mobility import pivoted
 from polybody.analysis.constraints.plan import plan_elimination
 from polybody.analysis.constraints.ranks import motion_projector, pseudo_inverse
 from polybody.model.dynamics import Wrenches
@@ -44,6 +45,10 @@ class LoopMotion(LoopDynamics):
                 self.loop_kernels.switch(q, self._rank)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
             near = not trust[4] < NEAR * self._rank
+            if near and self._redundant and not self._is_near(self.constraint_kernels.jacobian(q)):
+                self.loop_kernels.switch(q, self._rank, rows=True)
+                a, trust = self.loop_kernels.forward(q, v, tau, loads)
+                near = False
             if near and trust[4] < LOST * self._rank:
                 q, v, _ = self.loop_projection(q, v)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
@@ -67,6 +72,11 @@ class LoopMotion(LoopDynamics):
     def _rank(self) -> int:
         """The rank of the constraints in general position."""
         return self.nv - len(self._independent)
+
+    @cached_property
+    def _redundant(self) -> bool:
+        """True where rows repeat others: those that a plan takes may depend on each other where the loops are sound."""
+        return len(self.constraint_kernels.constraints) > self._rank
 
     def loop_projection(self, q: Array, v: Array) -> tuple[Array, Array, float]:
         """(q, v, how far q was off): the state brought back to the loops, at position and velocity level.
@@ -106,11 +116,19 @@ class LoopMotion(LoopDynamics):
         if not (self.loop_kernels.available and self.loop_kernels.is_planned):
             return None, False
         pivots = self.loop_kernels.way_back(q, np.zeros(self.nv))[3]
-        now = (str(self.loop_kernels.plan(q)), pivots)
-        if before is None or before[0] != now[0]:
+        now = (str(self.loop_kernels.plan(q)), pivots, q)
+        if before is None or before[0] != now[0] or not _turned_over(before[1], pivots):
             return now, False
-        clear = np.minimum(np.abs(pivots), np.abs(before[1])) > CLEAR
-        return now, bool(np.any(clear & (pivots * before[1] < 0)))
+        return now, not self._redundant or self._has_passed(before[2], q)
+
+    def _has_passed(self, before: Array, now: Array) -> bool:
+        """Whether rows that are as independent as can be have turned over: those of the plan may depend on others.
+
+        A motion over which they do not keeps R R'ᵀ of these rows, before and now, near a positive definite matrix.
+        """
+        J = self.constraint_kernels.jacobian(np.array([before, now]))
+        rows = pivoted(J[1].T)[1][: self._rank]
+        return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
 
     def independent_rows(self, q: Array) -> list[int]:
         """Constraint rows that are independent in general position near q, as many as their rank."""
@@ -124,6 +142,10 @@ class LoopMotion(LoopDynamics):
         P, M = motion_projector(self.constraint_kernels.jacobian(q)), self.tree.mass_matrix(q)
         scale = float(np.trace(M)) / len(M)
         return P @ np.linalg.solve(P @ M @ P + scale * (np.eye(len(M)) - P), P)
+
+
+def _turned_over(before: Array, now: Array) -> bool:
+    return bool(np.any((np.minimum(np.abs(now), np.abs(before)) > CLEAR) & (now * before < 0)))
 
 
 __all__ = ["LoopMotion"]

@@ -118,7 +118,7 @@ def redundancies(J: Array, rows: Sequence[Row]) -> tuple[Redundancy, ...]:
         return ()
     # The last rows are asked first, so that loops named later are those called redundant.
     order = np.arange(len(rows))[::-1]
-    pivots = order[_pivoted(N[order].T)[1][: N.shape[1]]]
+    pivots = order[pivoted(N[order].T)[1][: N.shape[1]]]
     basis = N @ np.linalg.inv(N[pivots])
     found = []
     for k, row in enumerate(pivots):
@@ -132,7 +132,7 @@ def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, 
     """Velocities that carry all motions Z: preferred (driven) ones where they serve well, else the best."""
 
     def best(weights: Array) -> tuple[int, ...]:
-        _, order = _pivoted((Z * weights[:, None]).T)
+        _, order = pivoted((Z * weights[:, None]).T)
         return tuple(int(k) for k in sorted(order[:mobility]))
 
     alike = np.ones(len(Z))
@@ -142,7 +142,7 @@ def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, 
     return driven if _quality(Z, driven) > 0.05 * _quality(Z, everyone) else everyone
 
 
-def _pivoted(A: Array) -> tuple[Array, Array]:
+def pivoted(A: Array) -> tuple[Array, Array]:
     """(sizes of the pivots, order of the columns) of a QR decomposition with column pivoting."""
     from scipy.linalg import qr
 
@@ -174,4 +174,12 @@ def actuator_singularities(Z: Array, driven: Array) -> tuple[tuple[Array, ...], 
     return tuple(Z @ row for row in Vt[kept:]), tuple(U[:, kept:].T)
 
 
-__all__ = ["Mobility", "Redundancy", "actuator_singularities", "choose_independent", "independence", "redundancies"]
+__all__ = [
+    "Mobility",
+    "Redundancy",
+    "actuator_singularities",
+    "choose_independent",
+    "independence",
+    "pivoted",
+    "redundancies",
+]

@@ -158,13 +158,16 @@ def resized(plan: Plan, like: Plan) -> Plan:
     return replace(plan, sizes=tuple(sizes))
 
 
-def growth(J: Array, plan: Plan) -> float:
-    """The sum of (row/pivot)² over the plan's pivots, at one J."""
+def growth(J: Array, plan: Plan, rows: bool = False) -> float:
+    """The sum of (row/pivot)² over the plan's pivots, at one J; with `rows` that of the rows' sizes in general, too.
+
+    Where J has its rank but the second sum is large, other rows than the plan's are independent there.
+    """
     A, total = np.array(J, dtype=float), 0.0
-    for i, j in plan.pivots:
+    for k, (i, j) in enumerate(plan.pivots):
         if A[i, j] == 0:
             return np.inf
-        total += float(A[i] @ A[i]) / float(A[i, j]) ** 2
+        total += (float(A[i] @ A[i]) + plan.sizes[k] ** 2 * rows) / float(A[i, j]) ** 2
         others = np.flatnonzero(A[:, j])
         others = others[others != i]
         A[others] -= np.outer(A[others, j] / A[i, j], A[i])
