@@ -42,6 +42,18 @@ def four_bar_chain(count: int = 40) -> pb.Model:
     return build.model()
 
 
+def parallelogram() -> pb.Model:
+    """Bars of 1 m, 2 m and 1 m on the ground that can lie flat, where they may also fold; no gravity."""
+    build = pb.Builder("parallelogram", gravity=(0, 0, 0))
+    for name in ("left", "top", "right"):
+        build.body(name, 1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    build.joint("a", "revolute", "world", "left")
+    build.joint("b", "revolute", "left", "top", (1, 0, 0), active=False)
+    build.joint("c", "revolute", "world", "right", (2, 0, 0), active=False)
+    build.loop("d", "revolute", "top", "right", (2, 0, 0), (1, 0, 0))
+    return build.model()
+
+
 def appendix_e() -> pb.Model:
     """The shipped 3-RRR with the inertias of Freeman's appendix E: 1, 2 and 3 at the base joints, nothing else."""
     said = pb.load("3-rrr").mechanism.description
@@ -53,4 +65,4 @@ def appendix_e() -> pb.Model:
     return model_from(dataclasses.replace(said, bodies=tuple(bodies)), warn=False)
 
 
-__all__ = ["SHIPPED", "appendix_e", "four_bar_chain"]
+__all__ = ["SHIPPED", "appendix_e", "four_bar_chain", "parallelogram"]

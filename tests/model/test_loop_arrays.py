@@ -99,6 +99,18 @@ def test_hybrid_dynamics_takes_batches_and_refuses_accelerations_that_break_the_
         model.hybrid_dynamics(q, v, np.arange(model.nv), active=np.ones(model.nv, dtype=bool))
 
 
+def test_joints_of_a_tree_follow_nothing():
+    model, rng = pb.load("stanford-arm"), np.random.default_rng(0)
+    q, u_dot, u_ddot = model.neutral(), *rng.normal(size=(2, model.nv))
+    v, a = model.follow(q, u_dot, u_ddot)
+    assert np.array_equal(v, u_dot)
+    assert np.array_equal(a, u_ddot)
+    assert np.array_equal(model.close_dependent(q), q)
+    assert model.joint_influence(q, 3).D.shape == (model.nv,) * 4
+    with pytest.raises(pb.InputError, match="forward_dynamics_derivatives"):
+        model.motion_derivatives(q, v, v)
+
+
 def test_operators_of_a_model_with_loops_say_what_to_use_instead():
     model = pb.load("five-bar")
     with pytest.raises(pb.PolybodyError, match=r"model.tree.operators.*hybrid_dynamics"):

@@ -7,6 +7,7 @@ import pytest
 
 import polybody as pb
 from closed_states import closed_state
+from machines import parallelogram
 
 Array = np.ndarray
 
@@ -74,14 +75,7 @@ def test_a_state_that_passes_a_dead_point_is_named_and_stepped_by_itself():
 
 
 def test_a_parallelogram_swings_through_flat_where_it_could_fold():
-    build = pb.Builder("parallelogram", gravity=(0, 0, 0))
-    for name in ("left", "top", "right"):
-        build.body(name, 1, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
-    build.joint("a", "revolute", "world", "left")
-    build.joint("b", "revolute", "left", "top", (1, 0, 0), active=False)
-    build.joint("c", "revolute", "world", "right", (2, 0, 0), active=False)
-    build.loop("d", "revolute", "top", "right", (2, 0, 0), (1, 0, 0))
-    model = build.model()
+    model = parallelogram()
     q = model.close(np.array([[0.05, -0.05, 0.05], [1.0, -1.0, 1.0]]), hold=["a"])
     v = model.close_velocity(q, np.array([[-1.0, 0, 0], [-1.0, 0, 0]]), hold=["a"])
     with pytest.warns(pb.PolybodyWarning, match=r"1 of 2 states come near singular.*first: state 0"):

@@ -50,6 +50,9 @@ class LoopArrays(LoopDynamics, ControlAnswers):
         """
         order = check_order(order)
         (q,) = self._states(("q", q))
+        if not self.mechanism.constrained:
+            _refuse_choice(independent)
+            return self._own_influence(q, order)
         kernels, transfer = self.constraint_kernels, self._motion(q, independent)
         G = transfer.G
         if order == 1:
@@ -62,6 +65,12 @@ class LoopArrays(LoopDynamics, ControlAnswers):
             E, T, G, H, lambda X: kernels.jacobian_changes(q, X), lambda X, Y: kernels.jacobian_seconds(q, X, Y)
         )
         return Influence(G, H, D)
+
+    def _own_influence(self, q: Array, order: int) -> Influence:
+        """Of joints that follow nothing: G = 1, the rest zero."""
+        n, lead = self.nv, q.shape[:-1]
+        G = np.broadcast_to(np.eye(n), (*lead, n, n))
+        return Influence(G, *(np.zeros((*lead, n, *(n,) * k)) for k in range(2, order + 1)))
 
     def follow(
         self, q: Any, u_dot: Any, u_ddot: Any = None, *, independent: Sequence[str] | None = None
@@ -79,6 +88,8 @@ class LoopArrays(LoopDynamics, ControlAnswers):
         For configurations that are nearly closed, many at once; `close` finds one from anywhere.
         """
         (q,) = self._states(("q", q))
+        if not self.mechanism.constrained:
+            return q
         chosen = self._independent if independent is None else self.velocity_indices(independent)
         rest = [k for k in range(self.nv) if k not in set(chosen)]
         kernels = self.constraint_kernels

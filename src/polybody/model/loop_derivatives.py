@@ -17,7 +17,7 @@ from polybody.analysis.answering import actuated, velocity_names
 from polybody.analysis.constraints import variations
 from polybody.analysis.constraints.ranks import pseudo_inverse
 from polybody.analysis.constraints.variations import Following, MotionDerivatives
-from polybody.errors import PolybodyError
+from polybody.errors import InputError, PolybodyError
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.control import ControlAnswers
@@ -47,7 +47,9 @@ class LoopDerivatives(LoopDynamics, ControlAnswers):
     def motion_derivatives(
         self, q: Any, v: Any, tau: Any, independent: Sequence[str] | None = None
     ) -> MotionDerivatives:
-        """The derivatives of a closed motion, and how every joint follows the independent ones."""
+        """The derivatives of a closed motion, and how every joint follows the independent ones (models with loops)."""
+        if not self.mechanism.constrained:
+            raise InputError("this model has no loops; forward_dynamics_derivatives are its motion's derivatives")
         q, v, tau = _together(self._states(("q", q), ("v", v), ("tau", tau)))
         a = self.forward_dynamics(q, v, tau)
         follow, demand = self._neighbourhood(q, v, a, tau, independent, None)
