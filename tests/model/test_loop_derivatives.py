@@ -93,6 +93,23 @@ def test_inverse_derivatives_equal_differences_along_closed_states(name):
             agree(part[:, k], slope(tau), 1e-7)
 
 
+def test_wrenches_stay_constant_in_world_axes_while_inverse_dynamics_is_differentiated():
+    model, q, v = closed_state("five-bar")
+    u, load = columns_of(model, None), {"A": np.array([0.3, -0.2, 0.5, 1.0, -2.0, 0.4])}
+    G, rest = motions(model, q, u), [k for k in range(model.nv) if k not in u]
+
+    def tau(x: float, e: Array) -> Array:
+        Q, V = neighbour(model, q, G @ (x * e), v[u], u)
+        J, a = model.constraint_jacobian(Q), np.zeros(model.nv)
+        a[rest] = -np.linalg.lstsq(J[:, rest], model.constraint_bias(Q, V), rcond=1e-9)[0]
+        return model.inverse_dynamics(Q, V, a, wrenches=load)
+
+    a = model.follow(q, v[u], np.zeros(len(u)))[1]
+    found = model.inverse_dynamics_derivatives(q, v, a, wrenches=load)[0]
+    for k, e in enumerate(np.eye(len(u))):
+        agree(found[:, k], slope(lambda x, e=e: tau(x, e)), 1e-7)
+
+
 def test_forward_and_inverse_derivatives_undo_each_other():
     """With as many actuators as coordinates: dτ/dü ∂ü/∂τ = 1, ∂ü/∂x = −(dτ/dü)⁻¹ dτ/dx."""
     model, q, v = closed_state("stewart", seed=3)
