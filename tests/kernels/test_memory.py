@@ -56,3 +56,15 @@ def test_release_keeps_what_is_in_use():
     other = memory.empty((1 << 18,))
     other[:] = 4.0
     assert (held == 3.0).all()
+
+
+def test_a_system_without_huge_pages_gives_plain_memory(monkeypatch):
+    class Refusing(memory.mmap.mmap):
+        def madvise(self, *_):
+            raise OSError(22, "Invalid argument")
+
+    memory.release()
+    monkeypatch.setattr(memory.mmap, "mmap", Refusing)
+    array = memory.empty((1 << 18,))
+    array[:] = 6.0
+    assert (array == 6.0).all()

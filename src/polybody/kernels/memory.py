@@ -71,8 +71,11 @@ def _fresh(count: int) -> np.ndarray:
         return np.empty(count)
     # Only whole, aligned huge pages count; what is asked for beyond the array is never touched, so it costs nothing.
     pages = -(-8 * count // HUGE_PAGE) + 1
-    area = mmap.mmap(-1, pages * HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    area.madvise(mmap.MADV_HUGEPAGE)
+    try:
+        area = mmap.mmap(-1, pages * HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        area.madvise(mmap.MADV_HUGEPAGE)
+    except OSError:  # a kernel built without huge pages, or no room for another mapping
+        return np.empty(count)
     start = -np.frombuffer(area, dtype=np.uint8).ctypes.data % HUGE_PAGE
     return np.frombuffer(area, dtype=np.float64, count=count, offset=start)
 
