@@ -30,8 +30,10 @@ LEFTOVER = 1e-14
 #: growth for each pivot above which simulation looks for better coordinates
 SWITCH = 100.0
 MOST_PLANS = 8
+#: states for which no better plan is looked for after none was found
+RESTS = 50
 #: above this many velocities straight-line code takes too long to compile
-COMPILED_UP_TO = 130
+COMPILED_UP_TO = 300
 
 
 class LoopKernels:
@@ -41,6 +43,7 @@ class LoopKernels:
         self.model = model
         self.driven = tuple(int(k) for k in actuated(model.mechanism))
         self._plan: Plan | None = None
+        self._rests = 0
         self._shares: Plan | None = None
         self._kernels: dict[str, Kernel] = {}
         self._others: list[tuple[Plan, Plan | None, dict[str, Kernel]]] = []
@@ -50,23 +53,28 @@ class LoopKernels:
         m = self.model.mechanism
         return 0 < m.nv <= COMPILED_UP_TO
 
-    def switch(self, q: Array, rank: int, rows: bool = False) -> None:
+    def switch(self, q: Array, rank: int, always: bool = True) -> None:
         """Take the plan that does best at q: one of those known, or a new one made for it.
 
-        With `rows`, also if it is only other rows, of those that repeat each other, that do better.
+        Where none was better, as near singular configurations, it is not looked for at every state, unless `always`.
         """
+        self._rests -= 1
+        if self._rests > 0 and not always:
+            return
         J = self.model.constraint_kernels.jacobian(q)
         assert self._plan is not None
 
         def cost(plan: Plan) -> float:
-            return growth(J, plan, rows)
+            return growth(J, plan)
 
         known = [plan for plan, _, _ in self._others] + [self._plan]
         best = min(known, key=cost)
         if cost(best) > SWITCH * len(best.pivots) and len(known) < MOST_PLANS:
             fresh = resized(plan_elimination(J[None], rank=rank), self._plan)
-            best = fresh if cost(fresh) < 0.1 * cost(best) else best
+            whole = len(fresh.pivots) == len(best.pivots)  # at a singular place there are fewer
+            best = fresh if whole and cost(fresh) < 0.1 * cost(best) else best
         if best is self._plan:
+            self._rests = RESTS
             return
         self._others.append((self._plan, self._shares, self._kernels))
         found = next((entry for entry in self._others if entry[0] is best), None)
@@ -149,7 +157,7 @@ class LoopKernels:
         return kernel(q, v, a) if loads is None else kernel(q, v, a, loads)
 
     def way_back(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
-        """(step of q, change of v, [‖φ‖², growth, narrow], pivots): how dependent coordinates go back to the loops."""
+        """(step of q, change of v, [‖φ‖², growth, narrow], turns): how dependent coordinates go back to the loops."""
         plan = self.plan(q)
         if "way back" not in self._kernels:
             def text(q: Array, v: Array, *, domain: Any) -> Any:
@@ -157,7 +165,7 @@ class LoopKernels:
 
             n = self.model.nv
             label = hashlib.sha256(str(plan).encode()).hexdigest()[:16]
-            shapes = [("step", (n,)), ("speed", (n,)), ("trust", (3,)), ("pivots", (len(plan.pivots),))]
+            shapes = [("step", (n,)), ("speed", (n,)), ("trust", (3,)), ("turns", (2, len(plan.pivots)))]
             self._kernels["way back"] = compiled(
                 self.model.mechanism, f"loop way back {label}", ["q", "v"], shapes, text
             )

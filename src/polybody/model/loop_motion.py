@@ -19,15 +19,15 @@ Array = np.ndarray
 
 #: residuals (m, rad) that projection aims at
 KEPT = 1e-13
-#: (row/pivot)² for each pivot from which a configuration is near a singular one: its states are put on the loops before
-#: they are believed, since what they are off is divided by the pivot, and its square
+#: (size/row)² for each pivot from which a configuration is near a singular one: its states are put on the loops before
+#: they are believed, since what they are off is divided by what is left of the row, and its square
 NEAR = 1e4
 #: and from which rounding alone would do harm: there the lost rows are taken one derivative later
 LOST = 1e8
 #: singular values below this part of the largest are not divided by
 SOFT_RANK = 1e-4
-#: a pivot that changed its sign while its row had larger parts than this of it belongs to coordinates, not to the loops
-CLEAR = 0.1
+#: parts of rows below this may change their signs by themselves
+CLEAR = 0.05
 
 
 class LoopMotion(LoopDynamics):
@@ -41,14 +41,11 @@ class LoopMotion(LoopDynamics):
             loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
             self._plan_ready(q)
             a, trust = self.loop_kernels.forward(q, v, tau, loads)
-            if trust[2] > SWITCH * self._rank and np.isfinite(trust[2]):
-                self.loop_kernels.switch(q, self._rank)
+            worst = max(trust[2] / SWITCH, trust[4] / NEAR)
+            if worst > self._rank and np.isfinite(worst):
+                self.loop_kernels.switch(q, self._rank, always=trust[2] > SWITCH * self._rank)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
             near = not trust[4] < NEAR * self._rank
-            if near and self._redundant and not self._is_near(self.constraint_kernels.jacobian(q)):
-                self.loop_kernels.switch(q, self._rank, rows=True)
-                a, trust = self.loop_kernels.forward(q, v, tau, loads)
-                near = False
             if near and trust[4] < LOST * self._rank:
                 q, v, _ = self.loop_projection(q, v)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
@@ -111,13 +108,13 @@ class LoopMotion(LoopDynamics):
         """(signs, passed): whether the motion has passed a singular configuration since `before` was told.
 
         There elimination leaves nothing of a row, and beyond it the whole row has turned over; where coordinates alone
-        fail, a pivot changes its sign within its row.
+        fail, the pivot does, and the others of its row do not.
         """
         if not (self.loop_kernels.available and self.loop_kernels.is_planned):
             return None, False
-        pivots = self.loop_kernels.way_back(q, np.zeros(self.nv))[3]
-        now = (str(self.loop_kernels.plan(q)), pivots, q)
-        if before is None or before[0] != now[0] or not _turned_over(before[1], pivots):
+        turns = self.loop_kernels.way_back(q, np.zeros(self.nv))[3]
+        now = (str(self.loop_kernels.plan(q)), turns, q)
+        if before is None or before[0] != now[0] or not _turned_over(before[1], turns):
             return now, False
         return now, not self._redundant or self._has_passed(before[2], q)
 
@@ -145,7 +142,9 @@ class LoopMotion(LoopDynamics):
 
 
 def _turned_over(before: Array, now: Array) -> bool:
-    return bool(np.any((np.minimum(np.abs(now), np.abs(before)) > CLEAR) & (now * before < 0)))
+    """Whether a whole row, its pivot and what else is in it, has changed its sign."""
+    clear = np.minimum(np.abs(now), np.abs(before)) > CLEAR
+    return bool(np.any(np.all(clear & (now * before < 0), axis=0)))
 
 
 __all__ = ["LoopMotion"]

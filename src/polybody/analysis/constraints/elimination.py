@@ -9,8 +9,8 @@ Gauss' elimination of [J | γ] along the plan's pivots gives, from the last pivo
 ID(q, v, β) = M β + C v + g − passive − Σ Jᵀw is one pass of inverse dynamics. Known zeros are skipped, so that the cost
 follows the mechanism's structure: legs, branches, chains of loops. Beside the answer three numbers tell whether it may
 be believed: `growth`, the sum of (row/pivot)² over the pivots, which is large where the chosen coordinates are not
-independent; `narrow`, the same with the rows' sizes in general position, which is large near singular configurations,
-where nearly nothing is left of a row; and `leftover`, the square of what is left of rows that are redundant elsewhere.
+independent; `narrow`, the sum of (size in general position/row)², which is large near singular configurations, where
+nearly nothing is left of a row; and `leftover`, the square of what is left of rows that are redundant elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Followed:
     growth: Any
     leftover: Any
     narrow: Any
-    pivots: Array  # over the size of their rows: their signs change together where a singular position is passed
+    turns: Array  # 2×pivots: over the size of their rows, the pivots, and what else is in the rows, weighted
 
 
 def eliminate(J: Array, gamma: Array | None, plan: Plan, domain: Domain) -> Followed:
@@ -48,15 +48,15 @@ def eliminate(J: Array, gamma: Array | None, plan: Plan, domain: Domain) -> Foll
     ]
     right: list[Any] = [zero] * m if gamma is None else [gamma[i] for i in range(m)]
     growth = narrow = zero
-    ratios = domain.zeros(len(plan.pivots))
+    turns = domain.zeros(2, len(plan.pivots))
     open_rows = set(range(m))
     for k, (i, j) in enumerate(plan.pivots):
         open_rows.discard(i)
         pivot = rows[i][j]
         size = _squares(rows[i].values(), zero)
         growth = growth + size / (pivot * pivot)
-        narrow = narrow + domain.const(plan.sizes[k] ** 2) / (pivot * pivot)
-        ratios[k] = pivot / domain.sqrt(size)
+        narrow = narrow + domain.const(plan.sizes[k] ** 2) / size
+        turns[:, k] = _told(rows[i], j) / domain.sqrt(size)
         inverse = domain.const(1) / pivot
         for r in open_rows:
             if j not in rows[r]:
@@ -89,7 +89,13 @@ def eliminate(J: Array, gamma: Array | None, plan: Plan, domain: Domain) -> Foll
             if not domain.is_zero(total[k]):
                 G[j, k] = total[k] * scale
         beta[j] = drift * scale
-    return Followed(G, beta, growth, leftover, narrow, ratios)
+    return Followed(G, beta, growth, leftover, narrow, turns)
+
+
+def _told(row: dict[int, Any], pivot: int) -> Array:
+    """[the pivot, all others of its row in one number that no usual relation between them makes vanish]."""
+    others = [value * (1.0 + (0.618 * c) % 1.0) for c, value in row.items() if c != pivot]
+    return np.array([row[pivot], sum(others[1:], others[0]) if others else row[pivot]], dtype=object)
 
 
 def _squares(values: Any, zero: Any) -> Any:
@@ -166,13 +172,13 @@ def forward(
 def way_back(
     system: Constraints, plan: Plan, q: Array, v: Array, *, domain: Domain
 ) -> tuple[Array, Array, Array, Array]:
-    """(step, speed, [‖φ‖², growth, narrow], pivots): so that φ + J step = 0, J (v + speed) = 0."""
+    """(step, speed, [‖φ‖², growth, narrow], turns): so that φ + J step = 0, J (v + speed) = 0."""
     J = system.jacobian(q, domain=domain)
     phi = system.residual(q, domain=domain)
     position = eliminate(J, phi, plan, domain)
     speed = eliminate(J, system.velocity(q, v, domain=domain), plan, domain)
     measures = np.array([_squares(phi, domain.const(0)), position.growth, position.narrow], dtype=domain.dtype)
-    return position.beta, speed.beta, measures, position.pivots
+    return position.beta, speed.beta, measures, position.turns
 
 
 def inverse(

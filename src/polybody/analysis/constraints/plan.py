@@ -20,6 +20,8 @@ Array = np.ndarray
 #: an entry smaller than this part of its row's largest is no pivot, unless there is no better
 GOOD = 0.2
 TOLERABLE = 1e-3
+#: a row of which less is left is taken after all others
+LEFT = 0.02
 #: entries below this part of the samples' largest are rounding
 ZERO = 1e-9
 
@@ -80,6 +82,8 @@ class _Table:
         self.rows: list[dict[int, Array]] = [
             {int(j): A[:, i, j] for j in np.flatnonzero(np.abs(A[:, i]).max(axis=0) > ZERO)} for i in range(A.shape[1])
         ]
+        #: what the rows are before elimination: of one that nearly vanishes, another may have to take the place
+        self.whole = [np.max([np.abs(x) for x in row.values()], axis=0) if row else None for row in self.rows]
         self.having: dict[int, set[int]] = {}
         for i, row in enumerate(self.rows):
             for j in row:
@@ -141,11 +145,13 @@ class _Table:
             return None
         ratio = np.where(largest > 0, part / np.where(largest == 0, 1, largest), 0.0).min(axis=1)
         width = int((part.max(axis=1) > ZERO).sum())
+        whole = self.whole[i]
+        left = 1.0 if whole is None else float((largest / np.where(whole == 0, 1, whole)).min())
         keys = []
         for c, size in zip(columns, ratio.tolist(), strict=True):
             if size <= 0:
                 continue
-            level = 0 if size > GOOD else 1 if size > TOLERABLE else 2
+            level = max(0 if size > GOOD else 1 if size > TOLERABLE else 2, 0 if left > LEFT else 1)
             fill = (width - 1) * (len(self.having[c]) - 1) + (1e6 if c in self.last else 0.0)
             keys.append((level, float(fill), -size, i, c))
         return min(keys, default=None)
@@ -158,16 +164,14 @@ def resized(plan: Plan, like: Plan) -> Plan:
     return replace(plan, sizes=tuple(sizes))
 
 
-def growth(J: Array, plan: Plan, rows: bool = False) -> float:
-    """The sum of (row/pivot)² over the plan's pivots, at one J; with `rows` that of the rows' sizes in general, too.
-
-    Where J has its rank but the second sum is large, other rows than the plan's are independent there.
-    """
+def growth(J: Array, plan: Plan) -> float:
+    """The sum of (row/pivot)² and (size/row)² over the plan's pivots, at one J."""
     A, total = np.array(J, dtype=float), 0.0
-    for k, (i, j) in enumerate(plan.pivots):
+    for (i, j), size in zip(plan.pivots, plan.sizes, strict=True):
         if A[i, j] == 0:
             return np.inf
-        total += (float(A[i] @ A[i]) + plan.sizes[k] ** 2 * rows) / float(A[i, j]) ** 2
+        row = float(A[i] @ A[i])
+        total += row / float(A[i, j]) ** 2 + size**2 / row
         others = np.flatnonzero(A[:, j])
         others = others[others != i]
         A[others] -= np.outer(A[others, j] / A[i, j], A[i])

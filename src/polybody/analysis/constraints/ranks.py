@@ -16,9 +16,9 @@ NEAR = 1e-4
 
 
 def ranked_svd(
-    J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None
+    J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None, full: bool = True
 ) -> tuple[Array, Array, Array, Array]:
-    """(U, s, Vt, kept) of matrices (..., m, n), full Vt; `kept` marks the singular values that are not zero.
+    """(U, s, Vt, kept) of matrices (..., m, n), U and Vt square if `full`; `kept` marks singular values above zero.
 
     `most` bounds the rank: off the constraints, rows that repeat others there seem to be independent.
     """
@@ -28,7 +28,7 @@ def ranked_svd(
         U = np.broadcast_to(np.eye(m), (*lead, m, m))
         Vt = np.broadcast_to(np.eye(n), (*lead, n, n))
         return U, np.zeros((*lead, 0)), Vt, np.zeros((*lead, 0), dtype=bool)
-    U, s, Vt = np.linalg.svd(J)
+    U, s, Vt = np.linalg.svd(J, full_matrices=full)
     kept = s > tolerance * np.maximum(s[..., :1], 1e-300)
     return U, s, Vt, kept if most is None else kept & (np.arange(s.shape[-1]) < most)
 
@@ -39,7 +39,7 @@ def inverse_values(s: Array, kept: Array) -> Array:
 
 def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE, most: int | None = None) -> Array:
     """J⁺ with the folder's notion of rank."""
-    U, s, Vt, kept = ranked_svd(J, tolerance, most)
+    U, s, Vt, kept = ranked_svd(J, tolerance, most, full=False)
     k = s.shape[-1]
     back = inverse_values(s, kept)[..., :, None] * np.swapaxes(U[..., :, :k], -1, -2)
     return np.swapaxes(Vt[..., :k, :], -1, -2) @ back
