@@ -19,8 +19,10 @@ Array = np.ndarray
 
 #: residuals (m, rad) that projection aims at
 KEPT = 1e-13
-#: (size/row)² for each pivot from which a configuration is near a singular one: its states are put on the loops before
-#: they are believed, since what they are off is divided by what is left of the row, and its square
+#: (size/row)² for each pivot from which states are put on the loops before they are believed: what they are off is
+#: divided by what is left of the row, and its square
+MENDED = 1e1
+#: from which a configuration is called near a singular one
 NEAR = 1e4
 #: and from which rounding alone would do harm: there the lost rows are taken one derivative later
 LOST = 1e8
@@ -46,7 +48,7 @@ class LoopMotion(LoopDynamics):
                 self.loop_kernels.switch(q, self._rank, always=trust[2] > SWITCH * self._rank)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
             near = not trust[4] < NEAR * self._rank
-            if near and trust[4] < LOST * self._rank:
+            if MENDED * self._rank < trust[4] < LOST * self._rank:
                 q, v, _ = self.loop_projection(q, v)
                 a, trust = self.loop_kernels.forward(q, v, tau, loads)
             # Off the loops by a little, redundant rows seem not to be so: what elimination leaves of them is no matter.
