@@ -6,7 +6,8 @@ import pytest
 from helpers import of_function, product_kernel, product_oracle
 
 from polybody.errors import InputError, PolybodyError
-from polybody.kernels import arrays
+from polybody.kernels import arrays, threads
+from polybody.kernels import kernel as kernels
 
 
 def check(a, b, kernel=None):
@@ -35,6 +36,27 @@ def test_every_remainder_is_right_and_writes_nothing_else(states, lanes, sizes):
     np.testing.assert_allclose(second[1:-1], x[:, :1] * y, rtol=1e-15)
     assert (whole[[0, -1]] == 7).all()
     assert (second[[0, -1]] == 7).all()
+
+
+@pytest.mark.parametrize("states", [3, 4, 8, 9, 1003])
+@pytest.mark.parametrize("lanes", [4, 8])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_that_go_past_the_caches_are_the_same(monkeypatch, states, lanes, workers):
+    x = ca.SX.sym("x", 37)
+    kernel = of_function(ca.Function("f", [x], [ca.vertcat(ca.sin(x), x), 3 * x]), lanes=lanes)
+    values = np.random.default_rng(states).normal(size=(states, 37))
+    room = np.full((states + 16) * 111 + 8, 7.0)
+    start = (-room.ctypes.data // 8) % 4
+    first = room[start : start + states * 74].reshape(states, 74)
+    second = room[start + 4 * (states * 74 // 4 + 3) :][: states * 37].reshape(states, 37)
+    assert first.ctypes.data % 32 == second.ctypes.data % 32 == 0
+    monkeypatch.setattr(kernels, "STREAMED_FROM", 0)
+    monkeypatch.setattr(kernels, "WORTH_A_THREAD", 1.0)
+    with threads(workers):
+        kernel(values, out=(first, second))
+    np.testing.assert_allclose(first, np.hstack([np.sin(values), values]), rtol=1e-15, atol=1e-16)
+    np.testing.assert_array_equal(second, 3 * values)
+    assert (room == 7).sum() == room.size - first.size - second.size
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to deci
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
 SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; on Zen 3 twice the lanes pay below and spill above
+STREAMED_FROM = 32 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
 
 Ports = Sequence[tuple[str, int]]
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
@@ -213,8 +214,8 @@ class Kernel:
         worth = int(states * self.nodes * NANOSECONDS_A_NODE / WORTH_A_THREAD)
         workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
         numbers = [0, *extents, *(step for steps in kept for step in steps)]
-        numbers += [self._address(a) for a in ports]
-        numbers += self._row_bytes
+        addresses = [self._address(a) for a in ports]
+        numbers += addresses + self._row_bytes
         table = np.array(numbers, dtype=np.int64)
         counter = self._address(table)
         shape = counter + 8
@@ -223,14 +224,21 @@ class Kernel:
         row_bytes = base + 8 * len(kept)
         context = self._address(self._context)
         piece = pool.piece(states, self.lanes, workers)
+        stream = self._is_streamed(states, addresses[len(self.inputs) :])
 
         def work() -> None:
             self._run(
                 counter, piece, states, self._program.body, context, self._scratch(), self._addressed,
-                len(kept), dims, shape, base, strides, row_bytes,
+                len(kept), dims, shape, base, strides, row_bytes, stream,
             )  # fmt: skip
 
         pool.together(workers, work)
+
+    def _is_streamed(self, states: int, addresses: list[int]) -> bool:
+        """Whether results go past the caches: more than fit these, at places where that can be done."""
+        if not self._dense or states * sum(steps[0] for steps in self._result_steps) < STREAMED_FROM:
+            return False
+        return self.lanes % 4 == 0 and not any(address % 32 for address in addresses)
 
     def _scratch(self) -> int:
         """This thread's working memory for bodies that need one."""

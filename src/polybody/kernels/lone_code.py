@@ -197,7 +197,7 @@ compute:
 {field("addressed", "i64")}{field("body", "ptr")}{field("libm", "ptr")}{field("scratch", "ptr")}
 {field("array_return", "ptr")}
   call void @run(ptr %body, ptr %libm, ptr %scratch, i64 0, i64 %states, i64 %addressed, i64 %ports, i64 1,
-                 ptr %shape, ptr %base, ptr %strides, ptr %strides)
+                 ptr %shape, ptr %base, ptr %strides, ptr %strides, i64 0)
   %single = icmp eq i64 %outputs, 1
   br i1 %single, label %one, label %several
 one:

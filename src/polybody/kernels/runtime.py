@@ -24,10 +24,11 @@ from polybody.kernels.target import Target
 
 ARRAY_NEW, ARRAY_RETURN, ARRAY_TYPE = 93, 76, 2  # places in NumPy's table of C functions, fixed by its ABI
 
-# void shared(next, piece, states, body, context, scratch, inputs, ports, dims, shape, base, strides, bytes);
-# the GIL is released in it
+# void shared(next, piece, states, body, context, scratch, inputs, ports, dims, shape, base, strides, bytes,
+# stream); the GIL is released in it
 SHARED_TYPE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4
+    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4,
+    ctypes.c_int64,
 )
 
 

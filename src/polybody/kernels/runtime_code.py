@@ -6,7 +6,9 @@ and costs no memory.
 
 A body may want dense results: it takes one address for each output and puts the rows of a whole block behind each
 other. Ports from `inputs` on are then such outputs. A last block of fewer states is computed into scratch memory, and
-the rows that exist are copied (`block`). Bodies that address each row have `inputs` = `ports`.
+the rows that exist are copied (`block`). Bodies that address each row have `inputs` = `ports`. Where `stream` is set,
+every block is computed into scratch memory and copied past the caches: results that do not fit them are then written
+without first being read (the caller sees to it that their addresses are whole multiples of 32 bytes).
 
 `shared` is what threads call: each takes the next piece of the batch from a common counter until none is left, without
 returning to Python in between.
@@ -22,18 +24,23 @@ def text(target: Target, *, callable_alone: bool) -> str:
     """The module of `run` and `lone`."""
     triple = f'target triple = "{target.triple}"\n'
     loops = _block_text(target.lanes) + _run_text(target.lanes) + _shared_text()
-    return triple + loops + (lone_code.text() if callable_alone else "")
+    return triple + loops + (lone_code.text() if callable_alone else "") + "\n!0 = !{i32 1}\n"
 
 
 def _block_text(lanes: int) -> str:
     """`block`: the body on one block of `left` states, of which at most `lanes` count; `bytes` are those of a row."""
     return f"""
 define internal void @block(ptr %body, ptr %libm, ptr %scratch, ptr %rows, i64 %inputs, i64 %ports, i64 %left,
-                            ptr %bytes) {{
+                            ptr %bytes, i64 %stream) {{
 entry:
   %addressed = icmp eq i64 %inputs, %ports
   %full = icmp sge i64 %left, {lanes}
-  %direct = or i1 %addressed, %full
+  %count = select i1 %full, i64 {lanes}, i64 %left
+  %streamed = icmp ne i64 %stream, 0
+  %past_caches = and i1 %full, %streamed
+  %kept = xor i1 %streamed, true
+  %whole_block = and i1 %full, %kept
+  %direct = or i1 %addressed, %whole_block
   br i1 %direct, label %plain, label %divert
 plain:
   call void %body(ptr %rows, ptr %libm, ptr %scratch)
@@ -66,11 +73,22 @@ output:
   %to = load ptr, ptr %o_aside
   %o_bytes = getelementptr i64, ptr %bytes, i64 %o
   %o_row = load i64, ptr %o_bytes
-  %total = mul i64 %o_row, %left
+  %total = mul i64 %o_row, %count
   %some = icmp sgt i64 %total, 0
-  br i1 %some, label %copy, label %output_end
+  br i1 %some, label %way, label %output_end
+way:
+  br i1 %past_caches, label %flow, label %copy
+flow:
+  %f = phi i64 [0, %way], [%fn, %flow]
+  %f_from = getelementptr i8, ptr %from, i64 %f
+  %four = load <4 x double>, ptr %f_from, align 8
+  %f_to = getelementptr i8, ptr %to, i64 %f
+  store <4 x double> %four, ptr %f_to, align 32, !nontemporal !0
+  %fn = add i64 %f, 32
+  %f_again = icmp slt i64 %fn, %total
+  br i1 %f_again, label %flow, label %output_end
 copy:
-  %c = phi i64 [0, %output], [%cn, %copy]
+  %c = phi i64 [0, %way], [%cn, %copy]
   %p_from = getelementptr i8, ptr %from, i64 %c
   %number = load i64, ptr %p_from
   %p_to = getelementptr i8, ptr %to, i64 %c
@@ -107,7 +125,7 @@ def _run_text(lanes: int) -> str:
     )
     return f"""
 define void @run(ptr %body, ptr %libm, ptr %scratch, i64 %lo, i64 %hi, i64 %inputs, i64 %ports,
-                 i64 %dims, ptr %shape, ptr %base, ptr %strides, ptr %bytes) {{
+                 i64 %dims, ptr %shape, ptr %base, ptr %strides, ptr %bytes, i64 %stream) {{
 entry:
   %cells = mul i64 %ports, {lanes}
   %rows = alloca ptr, i64 %cells, align 64
@@ -134,7 +152,8 @@ fport:
   br i1 %fmore, label %fport, label %fend
 fend:
   %fleft = sub i64 %hi, %fb
-  call void @block(ptr %body, ptr %libm, ptr %scratch, ptr %rows, i64 %inputs, i64 %ports, i64 %fleft, ptr %bytes)
+  call void @block(ptr %body, ptr %libm, ptr %scratch, ptr %rows, i64 %inputs, i64 %ports, i64 %fleft, ptr %bytes,
+                   i64 %stream)
   %fbn = add i64 %fb, {lanes}
   %fagain = icmp slt i64 %fbn, %hi
   br i1 %fagain, label %fblock, label %done
@@ -199,7 +218,8 @@ laneend:
   br i1 %morelane, label %lane, label %blockend
 blockend:
   %left = sub i64 %hi, %b
-  call void @block(ptr %body, ptr %libm, ptr %scratch, ptr %rows, i64 %inputs, i64 %ports, i64 %left, ptr %bytes)
+  call void @block(ptr %body, ptr %libm, ptr %scratch, ptr %rows, i64 %inputs, i64 %ports, i64 %left, ptr %bytes,
+                   i64 %stream)
   %bn = add i64 %b, {lanes}
   %more = icmp slt i64 %bn, %hi
   br i1 %more, label %block, label %done
@@ -212,7 +232,7 @@ done:
 def _shared_text() -> str:
     return """
 define void @shared(ptr %next, i64 %piece, i64 %states, ptr %body, ptr %libm, ptr %scratch, i64 %inputs, i64 %ports,
-                    i64 %dims, ptr %shape, ptr %base, ptr %strides, ptr %bytes) {
+                    i64 %dims, ptr %shape, ptr %base, ptr %strides, ptr %bytes, i64 %stream) {
 entry:
   br label %take
 take:
@@ -224,9 +244,10 @@ work:
   %beyond = icmp sgt i64 %end, %states
   %hi = select i1 %beyond, i64 %states, i64 %end
   call void @run(ptr %body, ptr %libm, ptr %scratch, i64 %lo, i64 %hi, i64 %inputs, i64 %ports, i64 %dims,
-                 ptr %shape, ptr %base, ptr %strides, ptr %bytes)
+                 ptr %shape, ptr %base, ptr %strides, ptr %bytes, i64 %stream)
   br label %take
 done:
+  fence seq_cst
   ret void
 }
 """
