@@ -30,7 +30,7 @@ NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to deci
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
 SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; on Zen 3 twice the lanes pay below and spill above
-STREAMED_FROM = 32 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
+STREAMED_FROM = 24 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
 
 Ports = Sequence[tuple[str, int]]
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
