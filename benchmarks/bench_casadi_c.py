@@ -21,8 +21,8 @@ import numpy as np
 from rivals import best, robot
 
 from polybody.kernels import build, threads
-from polybody.model.quantities import QUANTITIES
 from polybody.model.tracing import graph_domain
+from polybody.quantities.table import QUANTITIES
 
 LOOP = """
 #include <stddef.h>

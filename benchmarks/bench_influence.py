@@ -83,8 +83,8 @@ def robot_path(name: str) -> Path:
 
 def panda_arm(path: Path) -> pb.Model:
     """The Panda as an arm of seven joints: its fingers are held."""
-    from polybody.description.urdf_reader import read_urdf
-    from polybody.model.soundness import model_from
+    from polybody.description.urdf.reader import read_urdf
+    from polybody.model.validation import model_from
 
     description = read_urdf(path)
     joints = tuple(

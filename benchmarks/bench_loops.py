@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import polybody as pb
-from polybody.analysis.constraints.ranks import null_space
+from polybody.constraints.ranks import null_space
 
 LENGTHS = (5, 10, 20, 40, 80)
 TESTS = Path(__file__).resolve().parent.parent / "tests"

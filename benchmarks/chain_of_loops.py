@@ -26,7 +26,7 @@ def measured(count: int) -> dict[str, float]:
     """Seconds and operations of one chain of `count` loops."""
     import polybody as pb
     from machines import four_bar_chain
-    from polybody.analysis.constraints import elimination
+    from polybody.constraints import elimination
     from polybody.kernels.counts import operation_counts
     from polybody.model.tracing import trace
 

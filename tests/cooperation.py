@@ -10,13 +10,13 @@ from mechanisms import random_body, random_joint, random_pose
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.spatial import pose
-from polybody.analysis.cooperation import captured
 from polybody.description.records import Body, Description, Frame, Joint, frozen_array
 from polybody.formulations import denoc
+from polybody.grasping import captured
+from polybody.grasping.grasp import Grasp
+from polybody.grasping.making import grasp
 from polybody.mechanism import kinematics, mechanism_from
 from polybody.model import Model
-from polybody.model.grasp_making import grasp
-from polybody.model.grasping import Grasp
 
 JETS = JetDomain(FLOAT)
 SIX = ("revolute", "spherical", "prismatic", "revolute")  # six columns

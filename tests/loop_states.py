@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 import polybody as pb
-from polybody.analysis.constraints.ranks import null_space
+from polybody.constraints.ranks import null_space
 from polybody.description.records import frozen_array
-from polybody.model.soundness import model_from
+from polybody.model.validation import model_from
 
 
 def massive(name):

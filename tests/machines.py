@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 import polybody as pb
-from polybody.model.soundness import model_from
+from polybody.model.validation import model_from
 
 #: name: (velocities, constraint rows, true mobility, drives)
 SHIPPED = {

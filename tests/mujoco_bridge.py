@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from polybody.algebra.rotations import quaternion_matrix
-from polybody.description.mjcf_reader import read_mjcf
+from polybody.description.mjcf.reader import read_mjcf
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.mechanism import TreeJoint
 from polybody.model import Model

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polybody.description.urdf_reader import read_urdf
+from polybody.description.urdf.reader import read_urdf
 from polybody.errors import PolybodyWarning
 from polybody.mechanism import mechanism_from
 from polybody.model import Model

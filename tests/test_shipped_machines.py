@@ -9,7 +9,7 @@ import pytest
 
 import polybody as pb
 from machines import SHIPPED, appendix_e, four_bar_chain
-from polybody.analysis.constraints.system import Constraints, constraints_of
+from polybody.constraints.system import Constraints, constraints_of
 from polybody.mechanism import kinematics
 
 Array = np.ndarray

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import polybody as pb
 from mechanisms import descriptions, random_tree
-from polybody.description.mechanism_file import read_mechanism, scan_mechanism, schema
-from polybody.description.mechanism_writer import mechanism_text
-from polybody.description.quantities import ANGLE, LENGTH, MASS, quantity
+from polybody.description.mechanism_file.reader import read_mechanism, scan_mechanism, schema
+from polybody.description.mechanism_file.writer import mechanism_text
 from polybody.description.reading import read_description, shipped_models, write_description
 from polybody.description.records import Body, Description, Joint, Visual, frozen_array, same_description
+from polybody.description.units import ANGLE, LENGTH, MASS, quantity
 
 ROOT = """\
 polybody: 1

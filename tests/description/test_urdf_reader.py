@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from polybody.description.records import Description
-from polybody.description.urdf_reader import read_urdf
+from polybody.description.urdf.reader import read_urdf
 from polybody.errors import InputError, PolybodyWarning
 
 ARM = """<?xml version="1.0"?>

@@ -14,8 +14,8 @@ from mechanisms import descriptions, random_tree
 from pinocchio_bridge import PinModel
 from polybody.algebra.rotations import rpy_matrix
 from polybody.description.records import Description, Joint, Limits, Loop, Spring, Visual, as_data, frozen_array
-from polybody.description.urdf_reader import read_urdf
-from polybody.description.urdf_writer import urdf_text, write_urdf
+from polybody.description.urdf.reader import read_urdf
+from polybody.description.urdf.writer import urdf_text, write_urdf
 from polybody.errors import InputError
 from polybody.mechanism import Mechanism, kinematics, mechanism_from
 from polybody.model import Model

@@ -15,7 +15,7 @@ from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.forces import joint_passive_forces
-from polybody.model import derivatives
+from polybody.quantities import derivatives
 
 FILES = [path for path in robot_files() if path.name != "ur3.urdf"]
 BASES = [False, True]

@@ -118,7 +118,7 @@ def test_closure_loads_equal_pinocchios_contact_forces(name):
 def test_actuator_efforts_give_the_motion_back(name):
     model = massive(name)
     q, v, tau = states(model)
-    from polybody.analysis.answering import actuated
+    from polybody.mechanism.columns import actuated
 
     driven = np.zeros(model.nv, dtype=bool)
     driven[actuated(model.mechanism)] = True

@@ -14,7 +14,7 @@ import polybody as pb
 from loop_states import massive, states
 from machines import SHIPPED
 from maximal import Maximal
-from polybody.analysis.answering import actuated
+from polybody.mechanism.columns import actuated
 
 FOUR = ("four-bar", "five-bar", "3-rrr", "stewart")
 

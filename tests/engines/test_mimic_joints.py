@@ -13,7 +13,7 @@ from pinocchio_bridge import robot_files
 from polybody.description.records import frozen_array
 from polybody.errors import PolybodyWarning
 from polybody.mechanism.energy import energy
-from polybody.model.soundness import model_from
+from polybody.model.validation import model_from
 
 FILES = [path for path in robot_files() if "<mimic" in path.read_text()]
 

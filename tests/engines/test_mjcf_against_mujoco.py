@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mujoco_bridge import MujocoModel, mujoco
-from polybody.description.mjcf_reader import read_mjcf
+from polybody.description.mjcf.reader import read_mjcf
 from polybody.errors import InputError, PolybodyWarning
 from polybody.mechanism import kinematics, mechanism_from
 

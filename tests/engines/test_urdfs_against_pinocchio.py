@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pinocchio_bridge import PinModel, pin, robot_file, robot_files
-from polybody.description.urdf_reader import read_urdf
+from polybody.description.urdf.reader import read_urdf
 from polybody.errors import InputError, PolybodyWarning
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import mechanism_from

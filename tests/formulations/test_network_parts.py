@@ -197,8 +197,8 @@ def test_winding_with_inductance_keeps_its_current_and_tells_its_rate():
 @pytest.mark.parametrize("seed", range(3))
 def test_motors_of_the_mechanism_are_branches_of_its_network(seed):
     """Against the states of the motor-driven model: gears, transmissions, rotors, bearings, back-EMF."""
-    from polybody.analysis.motors import motor_dynamics
     from polybody.model import Model
+    from polybody.model.motors import motor_dynamics
 
     mechanism, q, v, _, rng = tree(seed, 5, kinds=("revolute", "prismatic", "screw", "universal"), motors=0.9)
     motors = mechanism.motors

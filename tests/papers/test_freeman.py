@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import polybody as pb
-from polybody.analysis.coordinates.arrays import Dynamics, reversed_coefficients
-from polybody.analysis.coordinates.constraining import (
+from polybody.coordinates.arrays import Dynamics, reversed_coefficients
+from polybody.coordinates.constraining import (
     actuator_coefficients,
     augmented,
     constrained,

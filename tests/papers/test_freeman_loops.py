@@ -9,7 +9,7 @@ import pytest
 
 import polybody as pb
 from polybody.description.records import frozen_array
-from polybody.model.soundness import model_from
+from polybody.model.validation import model_from
 
 INCH, POUND = 0.0254, 4.4482216152605
 UNIT = INCH * POUND  # in·lbf in N·m

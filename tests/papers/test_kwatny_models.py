@@ -10,11 +10,11 @@ import sympy as sp
 from sympy import Rational, cos, sin, tan
 
 import polybody as pb
-from polybody.analysis.symbolic import SymbolicModel
 from polybody.description.records import Body, Description, Joint, frozen_array
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.joints import MapJoint
 from polybody.mechanism.maps import JointMap
+from polybody.symbolic import SymbolicModel
 from symbolic_checks import assert_same
 
 s1, s2, e, t1, t2, t3 = q = sp.symbols("s1 s2 e t1 t2 t3")

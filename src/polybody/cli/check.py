@@ -47,7 +47,7 @@ def all_problems(file: str, base: str | None) -> list[Problem]:
     from polybody.description.problems import WARNING, Problem
     from polybody.errors import PolybodyWarning
     from polybody.model.load import scan_based
-    from polybody.model.soundness import description_problems
+    from polybody.model.validation import description_problems
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
         from polybody.description.problems import raise_errors
         from polybody.description.reading import write_description
         from polybody.model.load import based_description
-        from polybody.model.soundness import description_problems, with_unit_axes
+        from polybody.model.validation import description_problems, with_unit_axes
 
         description = based_description(source, base)
         raise_errors(description_problems(description), source)

@@ -91,7 +91,7 @@ def _write(texts: dict[Path, str]) -> None:
 
 def _show(symbolic: Any) -> None:
     """The equations as plain text."""
-    from polybody.analysis.symbolic.sections import sections
+    from polybody.symbolic.sections import sections
 
     for section in sections(symbolic):
         typer.echo(f"\n{section.title}: {section.text}")

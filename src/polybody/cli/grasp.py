@@ -12,7 +12,7 @@ from polybody.cli.output import JsonOption, emit
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from polybody.model.grasping import Grasp
+    from polybody.grasping.grasp import Grasp
     from polybody.model.model import Model
 
 
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 def make(model: Model, held: str, hands: list[str], q: Any) -> Grasp:
     """The grasp, its hands held where they are at q or at the places that were named."""
     from polybody.errors import InputError
-    from polybody.model.grasp_making import grasp
+    from polybody.grasping.making import grasp
 
     pairs = [text.partition("=")[::2] for text in hands]
     placed = {frame.strip(): place.strip() for frame, place in pairs if place}

@@ -67,7 +67,7 @@ def inverse(
 
 def path_of(model: Model, path: str, start: str, end: str, duration: float) -> tuple[Any, float]:
     """(the path, its first time)."""
-    from polybody.analysis import paths
+    from polybody import paths
     from polybody.cli.linearize import named, numbers
     from polybody.errors import InputError
 

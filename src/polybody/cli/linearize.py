@@ -69,7 +69,7 @@ def numbers(option: str, text: str, model: Model, which: str) -> Any:
     """All numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros)."""
     import numpy as np
 
-    from polybody.description.quantities import ANGLE, LENGTH, quantity
+    from polybody.description.units import ANGLE, LENGTH, quantity
     from polybody.errors import InputError
     from polybody.names import nearest
 

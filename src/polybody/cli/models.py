@@ -11,8 +11,8 @@ def register(app: typer.Typer) -> None:
     @app.command("models")
     def models(as_json: JsonOption = False) -> None:
         """List the models that ship with polybody; each can be loaded by its name."""
-        from polybody.analysis.constraints.ranks import null_space
-        from polybody.analysis.constraints.system import constraints_of
+        from polybody.constraints.ranks import null_space
+        from polybody.constraints.system import constraints_of
         from polybody.description.reading import shipped_models
         from polybody.model.load import load
 

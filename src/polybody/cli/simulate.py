@@ -46,10 +46,10 @@ def simulate(
     """Simulate a model; plots, data and a report go into a folder. Ctrl-C keeps what was computed."""
     import numpy as np
 
-    from polybody.analysis.simulate import SimulationError
-    from polybody.analysis.simulate import simulate as run
     from polybody.cli.linearize import numbers
     from polybody.model.load import load
+    from polybody.simulation import SimulationError
+    from polybody.simulation import simulate as run
     from polybody.studio.record import from_trajectory
     from polybody.studio.results import check_folder, write_run
 
@@ -79,8 +79,8 @@ def simulate(
 
 def controller_named(name: str, model: Model, start: Any) -> Any:
     """A controller that needs nothing but a name."""
-    from polybody.analysis import controllers
     from polybody.errors import InputError
+    from polybody.simulation import controllers
 
     if name == "none":
         return None

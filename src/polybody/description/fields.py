@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, describe
 from polybody.description.problems import ERROR, Problem
-from polybody.description.quantities import quantity
-from polybody.description.yaml_nodes import Mapping, Node, Scalar, Sequence, describe
+from polybody.description.units import quantity
 from polybody.errors import InputError
 from polybody.names import listed, nearest
 

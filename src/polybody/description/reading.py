@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from polybody.description.atomic import write_text
-from polybody.description.mechanism_file import read_mechanism, scan_mechanism
+from polybody.description.mechanism_file.reader import read_mechanism, scan_mechanism
 from polybody.description.problems import Problem
 from polybody.description.records import Description
 from polybody.errors import InputError
@@ -83,10 +83,10 @@ def read_description(source: str | os.PathLike[str], *, base: str | None = None)
         return read_mechanism(read_text(path), _shown(path))
     read_text(path)  # binary content gets its own message, not an XML parser's
     if suffix == ".urdf":
-        from polybody.description.urdf_reader import read_urdf  # lxml loads only where XML is read
+        from polybody.description.urdf.reader import read_urdf  # lxml loads only where XML is read
 
         return read_urdf(path, base=base or "fixed")
-    from polybody.description.mjcf_reader import read_mjcf
+    from polybody.description.mjcf.reader import read_mjcf
 
     return read_mjcf(path, base=base)
 
@@ -102,7 +102,7 @@ def scan_description(
         if path.suffix.lower() in YAML_SUFFIXES and base is None:
             return scan_mechanism(read_text(path), _shown(path))
         if path.suffix.lower() == ".urdf":
-            from polybody.description.urdf_reader import scan_urdf
+            from polybody.description.urdf.reader import scan_urdf
 
             return scan_urdf(path, base=base or "fixed")
         return read_description(source, base=base), []
@@ -143,11 +143,11 @@ def write_description(description: Description, path: str | os.PathLike[str], *,
     if path.exists() and not force:
         raise InputError(f"{path} exists already; use --force (force=True) to replace it")
     if suffix == ".urdf":
-        from polybody.description.urdf_writer import write_urdf
+        from polybody.description.urdf.writer import write_urdf
 
         write_urdf(description, path)
         return
-    from polybody.description.mechanism_writer import mechanism_text
+    from polybody.description.mechanism_file.writer import mechanism_text
 
     write_text(path, mechanism_text(description))
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.answering import actuated, velocity_names
-from polybody.analysis.constraints.assembly import CLOSED, AssemblyError, Problem, bounded_problem, descend, starts
-from polybody.analysis.constraints.mobility import (
+from polybody.constraints.assembly import CLOSED, AssemblyError, Problem, bounded_problem, descend, starts
+from polybody.constraints.mobility import (
     Mobility,
     actuator_singularities,
     choose_independent,
     independence,
     redundancies,
 )
-from polybody.analysis.constraints.ranks import null_space, pseudo_inverse, ranked_svd
+from polybody.constraints.ranks import null_space, pseudo_inverse, ranked_svd
 from polybody.errors import InputError, PolybodyError, PolybodyWarning
+from polybody.mechanism.columns import actuated, velocity_names
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.constraint_kernels import ConstraintKernels

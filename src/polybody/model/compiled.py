@@ -13,9 +13,9 @@ from polybody.algebra.domains import FLOAT
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
 from polybody.model.batches import each_state
-from polybody.model.quantities import QUANTITIES, Quantity
 from polybody.model.rolled import ANY_FROM, rolled_kernel, worth_rolling
 from polybody.model.tracing import compiled, source_digest
+from polybody.quantities.table import QUANTITIES, Quantity
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel

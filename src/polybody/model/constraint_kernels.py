@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Domain
-from polybody.analysis.constraints.system import Constraints, constraints_of
+from polybody.constraints.system import Constraints, constraints_of
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.batches import batch_shape
-from polybody.model.derivatives import tangent_map
 from polybody.model.tracing import argument_size, compiled, graph_domain
+from polybody.quantities.derivatives import tangent_map
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import FLOAT
-from polybody.analysis import linearize as linearization
-from polybody.analysis import motors
 from polybody.errors import InputError
 from polybody.formulations import influence as freeman
 from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
 from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
+from polybody.linearization import state_space as linearization
 from polybody.mechanism.mechanism import GROUND, BodyFrame
+from polybody.model import motors
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dynamics import DynamicAnswers
-from polybody.model.quantities import Quantity
 from polybody.model.tracing import trace
+from polybody.quantities.table import Quantity
 
 Array = np.ndarray
 FLOAT64 = np.dtype(np.float64)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from polybody.kernels.counts import Counts, operation_counts
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.loop_quantities import LoopTexts
-from polybody.model.quantities import QUANTITIES
 from polybody.model.tracing import argument_size, trace
+from polybody.quantities.constrained import LoopTexts
+from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
     from polybody.model.model import Model

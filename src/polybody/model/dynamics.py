@@ -17,9 +17,9 @@ from polybody.mechanism.mechanism import GROUND
 from polybody.model.arguments import choose, finite, state_array
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.kinematics import KinematicAnswers
-from polybody.model.quantities import QUANTITIES
 from polybody.model.tracing import compiled
 from polybody.names import listed
+from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -200,7 +200,7 @@ class DynamicAnswers(KinematicAnswers):
 
     def _derivative_kernel(self, name: str, arguments: tuple[str, ...]) -> Kernel:
         if name not in self._kernels:
-            from polybody.model import derivatives
+            from polybody.quantities import derivatives
 
             m, square = self.mechanism, (self.mechanism.nv,) * 2
             if name == "forward_derivatives":

@@ -10,7 +10,7 @@ from polybody.errors import InputError
 from polybody.mechanism.mechanism import BodyFrame
 from polybody.model.arguments import choose, state_array
 from polybody.model.compiled import CompiledAnswers
-from polybody.model.quantities import jacobian_quantity, pose_quantity
+from polybody.quantities.table import jacobian_quantity, pose_quantity
 
 Array = np.ndarray
 

@@ -21,7 +21,7 @@ from polybody.description.reading import (
 from polybody.description.records import Description
 from polybody.errors import InputError
 from polybody.model.model import Model
-from polybody.model.soundness import model_from
+from polybody.model.validation import model_from
 
 
 def load(source: str | os.PathLike[str], *, base: str | Base | None = None) -> Model:

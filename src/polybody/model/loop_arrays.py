@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.answering import velocity_names
-from polybody.analysis.constraints.coefficients import carried, joint_third_order
-from polybody.analysis.constraints.ranks import pseudo_inverse
-from polybody.analysis.constraints.variations import returning, second_coefficients
-from polybody.analysis.coordinates.arrays import combine, sandwich
+from polybody.constraints.coefficients import carried, joint_third_order
+from polybody.constraints.ranks import pseudo_inverse
+from polybody.constraints.variations import returning, second_coefficients
+from polybody.coordinates.arrays import combine, sandwich
 from polybody.formulations.influence.coefficients import Influence, check_order
+from polybody.mechanism.columns import velocity_names
 from polybody.model.arguments import state_array
 from polybody.model.control import ControlAnswers
 from polybody.model.loops import LoopDynamics, _back, _refuse_choice

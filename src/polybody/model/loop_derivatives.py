@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis import linearize as linearization
-from polybody.analysis.answering import actuated, velocity_names
-from polybody.analysis.constraints import variations
-from polybody.analysis.constraints.ranks import pseudo_inverse
-from polybody.analysis.constraints.variations import Following, MotionDerivatives
+from polybody.constraints import variations
+from polybody.constraints.ranks import pseudo_inverse
+from polybody.constraints.variations import Following, MotionDerivatives
 from polybody.errors import InputError, PolybodyError
+from polybody.linearization import state_space as linearization
+from polybody.mechanism.columns import actuated, velocity_names
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.control import ControlAnswers
@@ -150,7 +150,7 @@ class LoopDerivatives(LoopDynamics, ControlAnswers):
             self._refuse_motion(motion, place)
 
     def _refuse_motion(self, motion: Array, place: tuple[int, ...]) -> None:
-        from polybody.analysis.coordinates.conditioning import direction_text
+        from polybody.coordinates.conditioning import direction_text
 
         names = velocity_names(self.mechanism)
         driven = ", ".join(names[k] for k in actuated(self.mechanism)) or "none"

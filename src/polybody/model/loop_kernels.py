@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.analysis.answering import actuated
-from polybody.analysis.constraints import elimination
-from polybody.analysis.constraints.plan import Plan, growth, plan_elimination, resized
+from polybody.constraints import elimination
+from polybody.constraints.plan import Plan, growth, plan_elimination, resized
+from polybody.mechanism.columns import actuated
 from polybody.model.tracing import compiled
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class LoopKernels:
         return self.model.constraint_kernels.jacobian(np.array(places))
 
     def _driven_motions(self, samples: Array, plan: Plan) -> Array:
-        from polybody.analysis.constraints.minimal import transfer_to
+        from polybody.constraints.minimal import transfer_to
 
         zero = np.zeros(samples.shape[:-1])
         return transfer_to(samples, zero, plan.independent).G[:, list(self.driven)]

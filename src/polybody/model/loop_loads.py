@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.answering import actuated, velocity_names
-from polybody.analysis.constraints.actuation import internal_load_basis
+from polybody.constraints.actuation import internal_load_basis
 from polybody.errors import InputError
+from polybody.mechanism.columns import actuated, velocity_names
 from polybody.model.arguments import state_array
 from polybody.model.dynamics import Wrenches
 from polybody.model.loops import LoopDynamics

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.constraints.crossing import crossing_acceleration
-from polybody.analysis.constraints.mobility import pivoted
-from polybody.analysis.constraints.plan import plan_elimination
-from polybody.analysis.constraints.ranks import motion_projector, pseudo_inverse
+from polybody.constraints.crossing import crossing_acceleration
+from polybody.constraints.mobility import pivoted
+from polybody.constraints.plan import plan_elimination
+from polybody.constraints.ranks import motion_projector, pseudo_inverse
 from polybody.model.dynamics import Wrenches
 from polybody.model.loop_kernels import GROWTH, SWITCH
 from polybody.model.loops import LoopDynamics

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.constraints.actuation import actuator_loads
-from polybody.analysis.constraints.multipliers import solve_multipliers
+from polybody.constraints.actuation import actuator_loads
+from polybody.constraints.multipliers import solve_multipliers
 from polybody.errors import InputError, PolybodyError
 from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape

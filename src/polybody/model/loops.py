@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.answering import actuated, velocity_names
-from polybody.analysis.constraints.actuation import actuator_loads
-from polybody.analysis.constraints.minimal import Transfer, solve_minimal, transfer_to
-from polybody.analysis.constraints.mobility import choose_independent
-from polybody.analysis.constraints.multipliers import Solved, solve_multipliers
-from polybody.analysis.constraints.ranks import null_space, pseudo_inverse
-from polybody.analysis.coordinates.conditioning import direction_text
+from polybody.constraints.actuation import actuator_loads
+from polybody.constraints.minimal import Transfer, solve_minimal, transfer_to
+from polybody.constraints.mobility import choose_independent
+from polybody.constraints.multipliers import Solved, solve_multipliers
+from polybody.constraints.ranks import null_space, pseudo_inverse
+from polybody.coordinates.conditioning import direction_text
 from polybody.errors import InputError, PolybodyError
+from polybody.mechanism.columns import actuated, velocity_names
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import state_array
 from polybody.model.assembly import STATE_TOLERANCE, AssemblyAnswers

@@ -18,7 +18,7 @@ from polybody.formulations.operators.split import Split
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import choose, state_array
 from polybody.model.dynamics import DynamicAnswers, Wrenches
-from polybody.model.quantities import Quantity
+from polybody.quantities.table import Quantity
 
 Array = np.ndarray
 

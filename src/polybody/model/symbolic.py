@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from polybody.mechanism.mechanism import Mechanism
 
 if TYPE_CHECKING:
-    from polybody.analysis.symbolic import SymbolicModel
+    from polybody.symbolic import SymbolicModel
 
 
 class SymbolicAnswers:
@@ -37,13 +37,13 @@ class SymbolicAnswers:
         with a word about each step. A model with loops or couplings has its equations with multipliers, and `minimal()`
         in independent coordinates: see `analysis.symbolic.loops`.
         """
-        from polybody.analysis.symbolic import SymbolicModel
-        from polybody.analysis.symbolic.loops import SymbolicLoops
+        from polybody.symbolic import SymbolicModel
+        from polybody.symbolic.loops import SymbolicLoops
 
         options: dict[str, Any] = {"symbols": symbols, "joints": joints, "q": q, "p": p, "names": names}
         if not self.mechanism.constrained:
             return SymbolicModel(self.mechanism, **options, progress=progress)
-        from polybody.model.loop_quantities import LoopTexts
+        from polybody.quantities.constrained import LoopTexts
 
         return SymbolicLoops(self.mechanism, plan=LoopTexts(self).plan, **options, progress=progress)  # type: ignore[arg-type]
 
@@ -57,7 +57,7 @@ class SymbolicAnswers:
         forward_derivatives, way_back (to loops), pose:FRAME. `name` is the prefix of files and functions, the model's
         name by default. A folder that holds anything is refused unless `force`.
         """
-        from polybody.model import export_c as c
+        from polybody.bridges import c_library as c
 
         return c.export_c(self, folder, quantities or c.DEFAULT, name=name, force=force)  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.analysis.simulate import Trajectory
+from polybody.simulation import Trajectory
 
 Array = np.ndarray
 

@@ -86,7 +86,7 @@ def _swap(staged: Path, path: Path) -> None:
 
 
 def _fill(record: Record, folder: Path, source: str | None) -> None:
-    from polybody.description.mechanism_writer import mechanism_text
+    from polybody.description.mechanism_file.writer import mechanism_text
     from polybody.studio.plots import write_plots
     from polybody.studio.report import report_text
 

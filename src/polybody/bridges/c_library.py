@@ -1,0 +1,280 @@
+"""A C99 library of a model: source, header, Makefile, README and a self-test, in one folder.
+
+Quantities are chosen by name: inverse, forward, mass, coriolis, bias, gravity, inverse_derivatives,
+forward_derivatives and pose:FRAME. Each becomes one function of plain arrays that allocates nothing and keeps no state.
+The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model with loops
+matrices and forces are those of its independent coordinates, functions tell beside their answer how far it may be
+believed, and `way_back` leads a state back to the loops (`loop_quantities`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.description.atomic import write_text
+from polybody.errors import InputError
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.tracing import argument_size, trace
+from polybody.names import nearest
+from polybody.quantities import derivatives
+from polybody.quantities.constrained import LoopTexts
+from polybody.quantities.table import QUANTITIES, Quantity, pose_quantity
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+
+#: public name -> (quantity or maker of a CasADi function)
+PLAIN = {
+    "inverse": "inverse_dynamics",
+    "forward": "forward_dynamics",
+    "mass": "mass_matrix",
+    "coriolis": "coriolis_matrix",
+    "bias": "bias_forces",
+    "gravity": "gravity_forces",
+    "passive": "passive_forces",
+    "energy": "energy",
+}
+DERIVATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Mechanism], Any]]] = {
+    "inverse_derivatives": (("q", "v", "a"), ("dtau_dq", "dtau_dv", "dtau_da"),
+                            lambda m: derivatives.inverse_derivatives(m, False)),
+    "forward_derivatives": (("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), derivatives.forward_derivatives),
+}  # fmt: skip
+NAMES = (*PLAIN, *DERIVATIVES, "way_back")
+DEFAULT = ("inverse", "forward", "mass", "coriolis", "bias")
+#: The self-test's tolerance, relative to the largest number of a result.
+TOLERANCE = 1e-12
+STATES = 4
+
+
+def export_c(
+    model: Model, folder: str | os.PathLike[str], quantities: Sequence[str] = DEFAULT, *, name: str | None = None,
+    force: bool = False,
+) -> list[Path]:
+    """Write the library into `folder`; it appears whole or not at all. Returns the files."""
+    from polybody.kernels.csource import generate
+
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target}: is a file; the path of a folder is wanted")
+    if target.is_dir() and any(target.iterdir()) and not force:
+        raise InputError(f"{target}: exists and is not empty; choose another folder, or overwrite with --force")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
+    prefix = name or _identifier(model.name)
+    texts = LoopTexts(model) if model.mechanism.constrained else None
+    functions = [_function(model, q, texts) for q in dict.fromkeys(quantities)]
+    comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
+    text = generate(prefix, functions, comment=comment)
+    files = {
+        f"{prefix}.c": text.source,
+        f"{prefix}.h": text.header,
+        "selftest.c": _selftest(prefix, model, functions),
+        "Makefile": _makefile(prefix),
+        "README.md": _readme(prefix, model, functions),
+    }
+    return _write(target, files)
+
+
+def _write(target: Path, files: dict[str, str]) -> list[Path]:
+    if target.is_dir():  # beside what is there: each file is replaced whole
+        for name, text in files.items():
+            write_text(target / name, text)
+        return [target / name for name in files]
+    staging = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
+    try:
+        for name, text in files.items():
+            write_text(staging / name, text)
+        staging.chmod(0o755)
+        staging.rename(target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)  # gone already where it was renamed
+    return [target / name for name in files]
+
+
+def _identifier(text: str) -> str:
+    plain = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return plain if plain[:1].isalpha() else f"model_{plain}"
+
+
+def _function(model: Model, wanted: str, texts: LoopTexts | None) -> Any:
+    """The CasADi function of a quantity, with C names for its ports."""
+    import casadi
+
+    m = model.mechanism
+    if wanted in DERIVATIVES:
+        if texts is not None:
+            raise InputError(f"{wanted} with loops needs ranks, and C code looks for none; model.linearize has them")
+        inputs, outputs, make = DERIVATIVES[wanted]
+        made, label = make(m), wanted
+    else:
+        quantity = _quantity(model, wanted, texts)
+        inputs, outputs = quantity.arguments, tuple(key for key, _ in quantity.shapes(m))
+        label = _identifier(wanted.replace(":", "_")) if wanted.startswith("pose:") else quantity.name
+        sized = [(x, argument_size(m, x)) for x in inputs]
+        made = trace(label, sized, lambda *arrays, domain: quantity.text(m, *arrays, domain=domain))
+    symbols = [casadi.SX.sym(x, argument_size(m, x)) for x in inputs]
+    results = made(*symbols)
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    return casadi.Function(label, symbols, results, list(inputs), list(outputs))
+
+
+def _quantity(model: Model, wanted: str, texts: LoopTexts | None) -> Quantity:
+    if wanted.startswith("pose:"):
+        frame = wanted.removeprefix("pose:")
+        model.frame(frame)  # refuses an unknown one
+        return pose_quantity(frame)
+    full = PLAIN.get(wanted, wanted)
+    if texts is not None and (full == "way_back" or (full in PLAIN.values() and full != "energy")):
+        return texts.quantity(full)
+    if full == "way_back":
+        raise InputError(f"way_back leads states back to loops or couplings; {model.name!r} has neither")
+    if full not in QUANTITIES or full not in PLAIN.values():
+        raise InputError(f"no quantity {wanted!r}{nearest(wanted, NAMES)}; there are {', '.join(NAMES)} and pose:FRAME")
+    return QUANTITIES[full]
+
+
+def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
+    """States and what the function gives there, by CasADi's own evaluation."""
+    rng = np.random.default_rng(20)
+    result = []
+    for _ in range(STATES):
+        state = _state(model, rng)
+        inputs = [state[function.name_in(k)] for k in range(function.n_in())]
+        outputs = function(*inputs)
+        outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        result.append((inputs, [np.asarray(x, dtype=float).ravel() for x in outputs]))
+    return result
+
+
+def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
+    """A state by the names of arguments; with loops one that keeps them."""
+    q, (v, a, tau) = model.random_configuration(rng), rng.normal(size=(3, model.nv))
+    if model.mechanism.constrained:
+        q = model.general_place(q)
+        v = model.close_velocity(q, v)
+        a = model.close_acceleration(q, v, a)
+    return {"q": q, "v": v, "a": a, "tau": tau}
+
+
+def _selftest(prefix: str, model: Model, functions: list[Any]) -> str:
+    lines = [
+        f"/* Holds {prefix} against numbers computed by polybody. Exit code 0 where all agree. */",
+        f'#include "{prefix}.h"', "", "#include <math.h>", "#include <stdio.h>", "",
+        "static int check(const char *what, const double *found, const double *wanted, int n) {",
+        "    double worst = 0.0, scale = 1.0;",
+        "    int i;",
+        "    for (i = 0; i < n; i++) {",
+        "        if (fabs(wanted[i]) > scale) scale = fabs(wanted[i]);",
+        "        if (!(fabs(found[i] - wanted[i]) <= worst)) worst = fabs(found[i] - wanted[i]);",
+        "    }",
+        f"    if (worst <= {TOLERANCE!r} * scale) return 0;",
+        '    printf("%s: off by %g, scale %g\\n", what, worst, scale);',
+        "    return 1;", "}", "",
+    ]  # fmt: skip
+    calls = []
+    for function in functions:
+        for k, (inputs, outputs) in enumerate(_samples(model, function)):
+            label = f"{function.name()}_{k}"
+            lines += [f"static int {label}(void) {{", "    int failed = 0;"]
+            lines += [_array(f"in{i}", x) for i, x in enumerate(inputs)]
+            lines += [_array(f"wanted{i}", x) for i, x in enumerate(outputs)]
+            lines += [f"    double out{i}[{max(len(x), 1)}];" for i, x in enumerate(outputs)]
+            arguments = [f"in{i}" for i in range(len(inputs))] + [f"out{i}" for i in range(len(outputs))]
+            lines.append(f"    {prefix}_{function.name()}({', '.join(arguments)});")
+            for i, x in enumerate(outputs):
+                name = f"{function.name()} {function.name_out(i)}"
+                lines.append(f'    failed += check("{name}", out{i}, wanted{i}, {len(x)});')
+            lines += ["    return failed;", "}", ""]
+            calls.append(f"    failed += {label}();")
+    lines += ["int main(void) {", "    int failed = 0;", *calls,
+              f'    printf(failed ? "%d FAILED\\n" : "all {len(calls)} states agree (%d failed)\\n", failed);',
+              "    return failed != 0;", "}", ""]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _array(name: str, values: Any) -> str:
+    numbers = ", ".join(repr(float(x)) for x in values) or "0.0"
+    return f"    const double {name}[{max(len(values), 1)}] = {{{numbers}}};"
+
+
+def _makefile(prefix: str) -> str:
+    return f"""CC = gcc
+CFLAGS = -std=c99 -Wall -Wextra -Werror -pedantic -O2
+
+all: lib{prefix}.so selftest
+
+{prefix}.o: {prefix}.c {prefix}.h
+\t$(CC) $(CFLAGS) -fPIC -c {prefix}.c
+
+lib{prefix}.so: {prefix}.o
+\t$(CC) -shared -o $@ {prefix}.o -lm
+
+selftest: selftest.c {prefix}.o
+\t$(CC) $(CFLAGS) -o $@ selftest.c {prefix}.o -lm
+
+test: selftest
+\t./selftest
+
+clean:
+\trm -f {prefix}.o lib{prefix}.so selftest
+
+.PHONY: all test clean
+"""
+
+
+def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
+    rows = []
+    for f in functions:
+        takes = ", ".join(f"{f.name_in(k)}[{f.numel_in(k)}]" for k in range(f.n_in()))
+        gives = ", ".join(f"{f.name_out(k)}[{f.numel_out(k)}]" for k in range(f.n_out()))
+        rows.append(f"| `{prefix}_{f.name()}` | {takes} | {gives} |")
+    joints = [f"| {name} | {_range(q)} | {_range(v)} |" for name, (q, v) in model.joint_slices().items()]
+    return "\n".join(
+        [
+            f"# {model.name} in C",
+            "",
+            "C99, needs `<math.h>` only; allocates nothing, keeps no state, may be called from several threads.",
+            "Matrices are row by row. SI units and radians. `make test` builds the self-test and runs it.",
+            "",
+            "| function | takes | gives |",
+            "|---|---|---|",
+            *rows,
+            "",
+            "| joint | numbers of q | numbers of v |",
+            "|---|---|---|",
+            *joints,
+            "",
+            "Quaternions are (x, y, z, w), unit. The equation: M a + C v + gravity = tau + passive.",
+            *_loops(model),
+            "Written by polybody.",
+            "",
+        ]
+    )
+
+
+def _loops(model: Model) -> list[str]:
+    if not model.mechanism.constrained:
+        return []
+    return [
+        "",
+        f"The loops are honoured. Matrices and forces are those of the independent coordinates {model.independent},",
+        "accelerations and joint forces those of all joints; forces are found at active joints only. States must be on",
+        "the loops: `way_back` gives the step of q and the change of v that lead there (Newton's).",
+        "`trust` is [|phi|^2, |J v|^2, growth, leftover, narrow, ...]: believe an answer where the first two vanish,",
+        "growth and narrow are below 1e10 and leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
+    ]
+
+
+def _range(part: slice) -> str:
+    return str(part.start) if part.stop == part.start + 1 else f"{part.start} to {part.stop - 1}"
+
+
+__all__ = ["DEFAULT", "NAMES", "export_c"]

@@ -1,0 +1,185 @@
+"""What a mechanism with loops is: how mobile, over what constraints, driven how.
+
+    Gruebler     nv − (constraint rows): what counting joints promises
+    here         nv − rank J(q): the motions that the constraints let pass at this configuration
+    nearby       the least of that over configurations a small motion away: what the mechanism keeps while it moves
+
+Where `here` exceeds `nearby` the configuration is singular: the extra motions exist to first order only, or lead to
+other branches. `redundant` are the rows that repeat others: with N the left null space of J, a row takes part in a
+redundancy where its row of N is not zero; as many as N has columns are chosen to be named, those that N rests on most.
+
+With Z the motions (nv×mobility) and A the driven velocities: Z_A of rank below the mobility leaves motions free that no
+actuator holds; its left null space is what the actuators cannot do independently (a dead centre).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polybody.constraints.ranks import NEAR, RANK_TOLERANCE, null_space, ranked_svd
+from polybody.constraints.system import Row
+from polybody.coordinates.conditioning import direction_text
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Redundancy:
+    """One way in which constraint rows repeat each other: the row named for it, and all rows with their weights."""
+
+    row: Row
+    rows: tuple[Row, ...]
+    weights: Array
+
+    def __str__(self) -> str:
+        others = [str(row) for row in self.rows if row is not self.row]
+        if not others:
+            return f"{self.row} (holds by itself)"
+        return f"{self.row} (follows from {', '.join(others[:6])}{' …' if len(others) > 6 else ''})"
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility:
+    """The answer of `model.mobility`."""
+
+    velocities: int
+    constraints: int
+    rank: int
+    nearby: int
+    redundant: tuple[Redundancy, ...]
+    independent: tuple[str, ...]
+    motions: Array = field(repr=False)  # (nv, here)
+    names: tuple[str, ...] = field(repr=False)
+    actuators: tuple[str, ...] = ()
+    uncontrolled: tuple[Array, ...] = field(default=(), repr=False)  # motions that locked actuators do not stop
+    dead: tuple[Array, ...] = field(default=(), repr=False)  # directions in which the actuators cannot move
+    smallest: float = 1.0  # smallest kept singular value of J over the largest
+
+    @property
+    def gruebler(self) -> int:
+        return self.velocities - self.constraints
+
+    @property
+    def here(self) -> int:
+        """How many independent motions the constraints let pass at this configuration."""
+        return self.velocities - self.rank
+
+    @property
+    def true(self) -> int:
+        """How mobile the mechanism is while it moves."""
+        return self.nearby
+
+    @property
+    def singular(self) -> bool:
+        """True where the configuration has more motions than its neighbours."""
+        return self.here > self.nearby
+
+    @property
+    def actuation(self) -> str:
+        """"exact", "redundant" or "underactuated": the actuators against the true mobility."""
+        if self.uncontrolled:
+            return "underactuated"
+        return "exact" if len(self.actuators) == self.here else "redundant"
+
+    def __str__(self) -> str:
+        lines = [
+            f"mobility {self.true} (Gruebler's count {self.gruebler}: {self.velocities} velocities, {self.constraints} "
+            f"constraints of rank {self.rank})",
+        ]
+        if self.singular:
+            lines.append(f"singular here: {self.here} motions to first order, {self.nearby} nearby; the extra ones are "
+                         + "; ".join(self.text(m) for m in self.motions.T[: self.here - self.nearby]))
+        elif self.smallest < NEAR:
+            lines.append(f"nearly singular: smallest singular value {self.smallest:.2g} of the largest")
+        for redundancy in self.redundant:
+            lines.append(f"redundant: {redundancy}")
+        lines.append(f"independent coordinates: {', '.join(self.independent) or 'none'}")
+        if self.actuators:
+            lines.append(f"{len(self.actuators)} driven coordinates: {self.actuation}")
+        lines += [f"not held by the actuators: {self.text(m)}" for m in self.uncontrolled]
+        if len(self.actuators) <= self.here:
+            lines += [f"the actuators cannot move: {direction_text(m, self.actuators)}" for m in self.dead]
+        return "\n".join(lines)
+
+    def text(self, motion: Array) -> str:
+        """A motion by its larger parts."""
+        return direction_text(motion / max(float(np.linalg.norm(motion)), 1e-300), self.names)
+
+
+def redundancies(J: Array, rows: Sequence[Row]) -> tuple[Redundancy, ...]:
+    """The rows of J that repeat others, each with those it follows from."""
+    U, _, _, kept = ranked_svd(J)
+    N = U[:, int(kept.sum()) :]
+    if not N.shape[1]:
+        return ()
+    # The last rows are asked first, so that loops named later are those called redundant.
+    order = np.arange(len(rows))[::-1]
+    pivots = order[pivoted(N[order].T)[1][: N.shape[1]]]
+    basis = N @ np.linalg.inv(N[pivots])
+    found = []
+    for k, row in enumerate(pivots):
+        weights = basis[:, k]
+        part = np.abs(weights) > 1e-7
+        found.append(Redundancy(rows[row], tuple(r for r, take in zip(rows, part, strict=True) if take), weights[part]))
+    return tuple(sorted(found, key=lambda r: rows.index(r.row)))
+
+
+def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, ...]:
+    """Velocities that carry all motions Z: preferred (driven) ones where they serve well, else the best."""
+
+    def best(weights: Array) -> tuple[int, ...]:
+        _, order = pivoted((Z * weights[:, None]).T)
+        return tuple(int(k) for k in sorted(order[:mobility]))
+
+    alike = np.ones(len(Z))
+    favoured = alike.copy()
+    favoured[preferred] = 1e3
+    everyone, driven = best(alike), best(favoured)
+    return driven if _quality(Z, driven) > 0.05 * _quality(Z, everyone) else everyone
+
+
+def pivoted(A: Array) -> tuple[Array, Array]:
+    """(sizes of the pivots, order of the columns) of a QR decomposition with column pivoting."""
+    from scipy.linalg import qr
+
+    found: Any = qr(A, mode="r", pivoting=True)
+    return np.abs(np.diag(found[0])), found[1]
+
+
+def _quality(Z: Array, chosen: tuple[int, ...]) -> float:
+    """How well these velocities tell all motions: the smallest singular value of Z over them."""
+    return float(np.linalg.svd(Z[list(chosen)], compute_uv=False)[-1]) if chosen else 1.0
+
+
+def independence(J: Array, chosen: Sequence[int]) -> float:
+    """0 where the chosen velocities do not tell all motions of J, 1 at best; −1 where they are too few or too many."""
+    Z = null_space(J)
+    if Z.shape[1] != len(chosen):
+        return -1.0
+    return _quality(Z, tuple(chosen))
+
+
+def actuator_singularities(Z: Array, driven: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """(motions that locked actuators do not stop, directions the actuators cannot take)."""
+    if not Z.shape[1]:
+        return (), tuple(np.eye(len(driven)))
+    if not len(driven):
+        return tuple(Z.T), ()
+    U, s, Vt = np.linalg.svd(Z[driven])
+    kept = int(np.sum(s > RANK_TOLERANCE))
+    return tuple(Z @ row for row in Vt[kept:]), tuple(U[:, kept:].T)
+
+
+__all__ = [
+    "Mobility",
+    "Redundancy",
+    "actuator_singularities",
+    "choose_independent",
+    "independence",
+    "pivoted",
+    "redundancies",
+]

@@ -1,0 +1,203 @@
+"""All constraints of a mechanism as one system φ(q) = 0 with its J and γ, row by row under names.
+
+Rows come in the order loops, couplings, rods, guides, relations; each has the name of its constraint and the direction
+it holds ("d: tilt 1"). A loop whose joint leaves all motion free has no rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.jets import JetDomain
+from polybody.algebra.rotations import cross
+from polybody.constraints.constraint import Constraint, PairConstraint
+from polybody.constraints.map_closure import closure_constraint
+from polybody.constraints.place import Place
+from polybody.constraints.points import GuideConstraint, RodConstraint
+from polybody.constraints.relations import CouplingConstraint, RelationConstraint
+from polybody.description.expressions import parse
+from polybody.mechanism.kinematics import rate
+from polybody.mechanism.mechanism import BodyFrame, Mechanism
+
+
+@dataclass(frozen=True)
+class Row:
+    """One constrained direction."""
+
+    name: str
+    label: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.label}"
+
+
+class Constraints:
+    """The constraint functions of a mechanism. Made by `constraints_of`."""
+
+    def __init__(self, mechanism: Mechanism, elements: tuple[Constraint, ...]) -> None:
+        self.mechanism, self.elements = mechanism, elements
+        self.rows = tuple(
+            Row(e.name, label, unit) for e in elements for label, unit in zip(e.labels, e.units, strict=True)
+        )
+        ends = np.cumsum([0, *(e.size for e in elements)])
+        self.slices = {e.name: slice(int(a), int(b)) for e, a, b in zip(elements, ends[:-1], ends[1:], strict=True)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def iterates(self) -> bool:
+        """True where a traced function may fail: J and γ are then not numbers, and the text on numbers knows better."""
+        return any(e.iterates for e in self.elements)
+
+    def residual(self, q: Array, *, domain: Domain = FLOAT, far: bool = False) -> Array:
+        """φ(q)."""
+        place = Place(self.mechanism, q, domain=domain)
+        return self._stacked([e.residual(place, far) for e in self.elements], domain)
+
+    def jacobian(self, q: Array, *, domain: Domain = FLOAT) -> Array:
+        """J(q), rows×nv."""
+        place = Place(self.mechanism, q, domain=domain)
+        blocks = [e.jacobian(place) for e in self.elements]
+        return np.concatenate(blocks) if blocks else domain.zeros(0, self.mechanism.nv)
+
+    @cached_property
+    def filled(self) -> tuple[Array, Array]:
+        """(rows, columns) of the entries of J that are not zero everywhere, in the order of `entries`."""
+        rows, columns = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+        for e in self.elements:
+            part, support = self.slices[e.name], e.support(self.mechanism)
+            rows.append(np.repeat(np.arange(part.start, part.stop), len(support)))
+            columns.append(np.tile(np.array(support, dtype=int), e.size))
+        return np.concatenate(rows), np.concatenate(columns)
+
+    def entries(self, q: Array, *, domain: Domain = FLOAT) -> Array:
+        """J(q) at its `filled` places: what compiled code writes, for J of a long chain is nearly empty."""
+        return self._filled_of(Place(self.mechanism, q, domain=domain), domain)
+
+    def _filled_of(self, place: Place, domain: Domain) -> Array:
+        return self._stacked([e.columns(place).ravel() for e in self.elements], domain)
+
+    def spread(self, entries: Array) -> Array:
+        """J (..., rows, nv) from its entries."""
+        J = np.zeros((*entries.shape[:-1], len(self), self.mechanism.nv))
+        J[..., self.filled[0], self.filled[1]] = entries
+        return J
+
+    def velocity(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """J v."""
+        place = Place(self.mechanism, q, v, domain=domain)
+        return self._stacked([e.velocity(place) for e in self.elements], domain)
+
+    def bias(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """γ = J̇ v."""
+        jets = JetDomain(domain)
+        place = Place(self.mechanism, q, v, domain=domain)
+        moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
+        along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
+        return self._stacked([e.bias(place, along) for e in self.elements], domain)
+
+    def entry_rates(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """J̇ along v at the `filled` places."""
+        jets = JetDomain(domain)
+        moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
+        return jets.rates(self._filled_of(Place(self.mechanism, moving, domain=jets), jets))
+
+    def bias_change(self, q: Array, v: Array, d: Array, w: Array, *, domain: Domain = FLOAT) -> Array:
+        """dγ with q moving along d and v along w."""
+        jets = JetDomain(domain)
+        moving = jets.lift(q, rate(self.mechanism, q, d, domain=domain))
+        return jets.rates(self.bias(moving, jets.lift(v, w), domain=jets))
+
+    def entry_seconds(self, q: Array, x: Array, y: Array, *, domain: Domain = FLOAT) -> Array:
+        """d²J[x, y] at the `filled` places: the derivative along x of the derivative of J along y."""
+        jets = JetDomain(domain)
+        moving = jets.lift(q, rate(self.mechanism, q, x, domain=domain))
+        return jets.rates(self.entry_rates(moving, jets.lift(y), domain=jets))
+
+    def next_rate(self, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
+        """d/dt (J a + γ) along v and a, a held."""
+        jets = JetDomain(domain)
+        place = Place(self.mechanism, jets.lift(q, rate(self.mechanism, q, v, domain=domain)), domain=jets)
+        pushed = [e.columns(place) @ jets.lift(a[e.support(self.mechanism)]) for e in self.elements]
+        return jets.rates(self._stacked(pushed, jets)) + self.bias_change(q, v, v, a, domain=domain)
+
+    @cached_property
+    def pairs(self) -> tuple[PairConstraint, ...]:
+        """Loops, rods and guides: what bears wrenches."""
+        return tuple(e for e in self.elements if isinstance(e, PairConstraint))
+
+    @cached_property
+    def loaded_links(self) -> tuple[str, ...]:
+        """The links between which `pairs` are, each once."""
+        return tuple(dict.fromkeys(link for pair in self.pairs for link in self._ends[pair.name]))
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, str]]:
+        d = self.mechanism.description
+        return {r.name: (r.body_a, r.body_b) for r in (*d.loops, *d.rods, *d.guides)}
+
+    def wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
+        """([moment; force] of each of `pairs` on b at b's origin, what all do to each of `loaded_links` at its frame).
+
+        World axes, (pairs, 6) and (links, 6).
+        """
+        place = Place(self.mechanism, q, domain=domain)
+        index = {link: k for k, link in enumerate(self.loaded_links)}
+        borne, totals = domain.zeros(len(self.pairs), 6), domain.zeros(len(index), 6)
+        for k, pair in enumerate(self.pairs):
+            borne[k] = pair.wrench_map(place) @ multipliers[self.slices[pair.name]]
+            _, point = place.frame(pair.b)
+            for link, sign in zip(self._ends[pair.name], (domain.const(-1), domain.const(1)), strict=True):
+                _, origin = place.frame(self.mechanism.frames[self.mechanism.frame_index[link]])
+                moment = borne[k, :3] + cross(point - origin, borne[k, 3:])
+                totals[index[link]] = totals[index[link]] + np.concatenate([moment, borne[k, 3:]]) * sign
+        return borne, totals
+
+    def mirrored(self, q: Array) -> list[str]:
+        """Loops whose residual vanishes for a pose that is not theirs: an axis that points backwards."""
+        place = Place(self.mechanism, q, domain=FLOAT)
+        return [e.name for e in self.elements if e.mirrored(place)]
+
+    @staticmethod
+    def _stacked(parts: list[Array], domain: Domain) -> Array:
+        return np.concatenate(parts) if parts else domain.zeros(0)
+
+
+def constraints_of(mechanism: Mechanism) -> Constraints:
+    """The constraints of a mechanism's loops, couplings, rods, guides and relations."""
+    records = {loop.name: loop for loop in mechanism.description.loops}
+    elements: list[Constraint] = []
+    for closure in mechanism.closures:
+        constraint = closure_constraint(closure, records[closure.name])
+        if constraint is not None:
+            elements.append(constraint)
+    joints = {joint.name: joint for joint in mechanism.joints}
+    for c in mechanism.couplings:
+        name = f"coupling of {c.joint}"
+        elements.append(CouplingConstraint(name, joints[c.joint], joints[c.source_joint], c.ratio, c.offset))
+    for rod in mechanism.rods:
+        ends = _point(mechanism, rod.body_a, rod.point_a), _point(mechanism, rod.body_b, rod.point_b)
+        elements.append(RodConstraint(rod.name, *ends, rod.length))
+    for guide in mechanism.guides:
+        ends = _point(mechanism, guide.body_a, guide.point_a), _point(mechanism, guide.body_b, guide.point_b)
+        axis = np.asarray(guide.axis, dtype=float)
+        elements.append(GuideConstraint(guide.name, guide.kind, *ends, axis / np.linalg.norm(axis)))
+    for relation in mechanism.relations:
+        elements.append(RelationConstraint(relation.name, parse(relation.expression), mechanism))
+    return Constraints(mechanism, tuple(elements))
+
+
+def _point(mechanism: Mechanism, link: str, point: Array) -> BodyFrame:
+    """A point of a link as a frame of its tree body."""
+    frame = mechanism.frames[mechanism.frame_index[link]]
+    position = frame.position + frame.rotation @ np.asarray(point, dtype=float)
+    return BodyFrame(link, frame.body, frame.rotation, position)
+
+
+__all__ = ["Constraints", "Row", "constraints_of"]

@@ -1,0 +1,316 @@
+"""The reverse position problem: configurations that put frames where they are wanted.
+
+Levenberg-Marquardt on the manifold. With e the stacked errors of all targets (rotation vector of R* Rᵀ, then p* − p, in
+world axes), J their Jacobian, E = ½ eᵀe and g a wish of one's own in joint space,
+
+    δ = g + Jᵀ(J Jᵀ + λ)⁻¹(e − J g),     λ = E + ε           (or the form with JᵀJ, where targets outnumber velocities)
+    q ← clip(q ⊞ δ)
+
+The damping vanishes with the error (Sugihara's choice), so that convergence ends quadratic, and no step needs to be
+taken back. The whole step is one compiled kernel. A start that has not converged after some steps is drawn anew; every
+state of a batch keeps its own count. Loops and couplings are one more target: e has the rows −φ(q), J those of the
+constraints, and an answer is on them to the tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Array, Domain
+from polybody.algebra.rotations import is_rotation
+from polybody.constraints.system import constraints_of
+from polybody.errors import InputError
+from polybody.mechanism import kinematics
+from polybody.mechanism.columns import Shaped
+from polybody.mechanism.joints import MapJoint, ReversedJoint
+from polybody.mechanism.mechanism import Mechanism
+
+#: the least damping: it decides how slowly the last digits come near singular configurations
+LEAST_DAMPING = 1e-12
+STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class InverseKinematics:
+    """What was found: q (..., nq), whether it converged, and how far each target still is off.
+
+    `position_error` (m) and `rotation_error` (rad) have one number for each target, in the order given; the rotation
+    of a target that is only a point is not asked for, and its error is zero. `steps` and `restarts` count the work.
+    """
+
+    q: Array
+    converged: Array
+    position_error: Array
+    rotation_error: Array
+    steps: Array
+    restarts: Array
+
+    def __bool__(self) -> bool:
+        return bool(np.all(self.converged))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A quantity for the model's kernels."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    shapes: Callable[[Mechanism], Any]
+    text: Callable[..., Any]
+    lean: bool = False  # poses need the mechanism as it is
+
+
+@dataclass(frozen=True)
+class _Target:
+    frame: str
+    whole: bool  # a pose, not only a point
+
+    @property
+    def size(self) -> int:
+        return 12 if self.whole else 3
+
+
+def rotation_error(wanted: Array, found: Array, domain: Domain) -> Array:
+    """The rotation vector of R* Rᵀ, world axes; its length is the angle, up to π."""
+    c = domain.const
+    Q = wanted @ found.T
+    vee = np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]], dtype=domain.dtype) / c(2)
+    cosine = (Q[0, 0] + Q[1, 1] + Q[2, 2] - c(1)) / c(2)
+    square = vee @ vee
+    small = domain.less(square, c(1e-16))
+    sine = domain.sqrt(domain.where(small, c(1), square))
+    factor = domain.where(small, c(1), domain.atan2(sine, cosine) / sine)
+    return vee * factor
+
+
+def _step_quantity(mechanism: Mechanism, targets: tuple[_Target, ...], wish: bool) -> _Asked:
+    """(q, targets, wish) -> next q, squared errors [rotation, position] of each target at q."""
+    frames = [mechanism.frames[mechanism.frame_index[t.frame]] for t in targets]
+    inputs: tuple[Any, ...] = ("q", ("targets", sum(t.size for t in targets)))
+    inputs = (*inputs, ("wish", mechanism.nv)) if wish else inputs
+
+    def text(m: Mechanism, q: Array, goals: Array, g: Array | None = None, *, domain: Domain) -> tuple[Array, Array]:
+        e, J, squares = _errors(m, q, goals, targets, frames, domain)
+        damping = (e @ e) / domain.const(2) + domain.const(LEAST_DAMPING)
+        residual = e if g is None else e - J @ g
+        if len(e) <= m.nv:
+            A = J @ J.T + domain.eye(len(e)) * damping
+            delta = J.T @ domain.solve(A, residual)
+        else:
+            A = J.T @ J + domain.eye(m.nv) * damping
+            delta = domain.solve(A, J.T @ residual)
+        delta = delta if g is None else delta + g
+        return kinematics.integrate(m, q, delta, domain=domain), squares
+
+    closed = 1 if mechanism.constrained else 0
+    label = "inverse kinematics " + " ".join(f"{t.frame}:{t.size}" for t in targets) + (" wish" if wish else "")
+    return _Asked(label, inputs, lambda m: (("q", (m.nq,)), ("errors", (len(targets) + closed, 2))), text)
+
+
+def _errors(
+    m: Mechanism, q: Array, goals: Array, targets: tuple[_Target, ...], frames: list[Any], domain: Domain
+) -> tuple[Array, Array, Array]:
+    poses = kinematics.body_poses(m, q, domain=domain)
+    maps = kinematics.world_maps(m, q, poses, domain=domain)
+    rows, errors, start = [], [], 0
+    squares = domain.zeros(len(targets) + (1 if m.constrained else 0), 2)
+    for k, (target, frame) in enumerate(zip(targets, frames, strict=True)):
+        R, p = kinematics.frame_pose(frame, poses, domain=domain)
+        J = kinematics.point_jacobian(m, frame.body, p, maps, domain=domain)
+        goal = goals[start : start + target.size]
+        start += target.size
+        shift = goal[-3:] - p
+        squares[k, 1] = shift @ shift
+        if target.whole:
+            turn = rotation_error(goal[:9].reshape(3, 3), R, domain)
+            squares[k, 0] = turn @ turn
+            errors.append(turn)
+            rows.append(J[:3])
+        errors.append(shift)
+        rows.append(J[3:])
+    if m.constrained:
+        system = constraints_of(m)
+        phi = system.residual(q, domain=domain, far=True)
+        squares[-1, 1] = phi @ phi
+        errors.append(-phi)
+        rows.append(system.jacobian(q, domain=domain))
+    return np.concatenate(errors), np.concatenate(rows), squares
+
+
+def _read_targets(model: Shaped, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], Array]:
+    """The kinds of targets, and their numbers as rows (..., sizes)."""
+    if not targets:
+        raise InputError("inverse kinematics needs at least one target, {frame: pose or point}")
+    kinds, numbers = [], []
+    for frame, goal in targets.items():
+        model.frame(frame)
+        array = np.asarray(goal, dtype=float)
+        whole = array.ndim >= 2 and array.shape[-2:] == (4, 4)
+        if not whole and (array.ndim == 0 or array.shape[-1] != 3):
+            raise InputError(
+                f"target of {frame!r} has shape {array.shape}, wanted a pose (..., 4, 4) or a point (..., 3)"
+            )
+        if not np.isfinite(array).all():
+            raise InputError(f"target of {frame!r} is not finite")
+        kinds.append(_Target(frame, whole))
+        if whole:
+            sample = array.reshape(-1, 4, 4)
+            if not is_rotation(sample[0, :3, :3], 1e-6):
+                raise InputError(f"target of {frame!r}: its upper left 3×3 is not a rotation")
+            flat = array[..., :3, :3].reshape(*array.shape[:-2], 9)
+            array = np.concatenate([flat, array[..., :3, 3]], axis=-1)
+        numbers.append(array)
+    lead = np.broadcast_shapes(*(n.shape[:-1] for n in numbers))
+    wide = [np.broadcast_to(n, (*lead, n.shape[-1])) for n in numbers]
+    return tuple(kinds), np.concatenate(wide, axis=-1)
+
+
+class _Box:
+    """Bounds of q, and configurations drawn within them, many at a time."""
+
+    def __init__(self, model: Shaped) -> None:
+        m = model.mechanism
+        self.low, self.high = np.full(m.nq, -np.inf), np.full(m.nq, np.inf)
+        self.start, self.end = np.full(m.nq, -1.0), np.full(m.nq, 1.0)
+        self.spheres: list[slice] = []
+        for joint in m.joints:
+            forward = joint.model.joint if isinstance(joint.model, ReversedJoint) else joint.model
+            if joint.nq != joint.nv:
+                self.spheres.append(slice(joint.q.stop - 4, joint.q.stop))
+                continue
+            self.low[joint.q], self.high[joint.q] = joint.limits.lower, joint.limits.upper
+            turning = np.linalg.norm(forward.map.H[:3], axis=0) > 0 if isinstance(forward, MapJoint) else False
+            reach = np.where(turning, np.pi if joint.model.rates_are_velocities else 1.2, 1.0)
+            bounded = np.isfinite(self.low[joint.q]) & np.isfinite(self.high[joint.q])
+            self.start[joint.q] = np.where(bounded, self.low[joint.q], -reach)
+            self.end[joint.q] = np.where(bounded, self.high[joint.q], reach)
+        self.bounded = bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
+
+    def clip(self, q: Array) -> Array:
+        return np.clip(q, self.low, self.high) if self.bounded else q
+
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        q = rng.uniform(self.start, self.end, size=(count, len(self.low)))
+        for sphere in self.spheres:
+            x = rng.normal(size=(count, 4))
+            q[:, sphere] = x / np.linalg.norm(x, axis=1, keepdims=True)
+        return q
+
+
+def inverse_kinematics(
+    model: Shaped,
+    targets: Mapping[str, Any],
+    q0: Any = None,
+    *,
+    tolerance: float = 1e-9,
+    restarts: int = 40,
+    steps: int = STEPS,
+    limits: bool = True,
+    prefer: Any = None,
+    gain: float = 0.2,
+    rng: Any = 0,
+) -> InverseKinematics:
+    """Find q with each frame of `targets` at its pose (..., 4, 4) or point (..., 3), world axes.
+
+    Starts at q0 (neutral where none is given), then at up to `restarts` random configurations; every start may take
+    `steps` steps. Converged means every position is within `tolerance` metres and every rotation within `tolerance`
+    radians. `limits` keeps q within the joints' limits. `prefer` chooses among the answers of a redundant mechanism: a
+    configuration to stay near, or a function of q (batch, nq) that gives the joint motion wished for (batch, nv), such
+    as minus a criterion's gradient. The self-motion takes the part `gain` of it in each step. What did not converge
+    holds the nearest configuration found, and its errors. With loops, answers are closed.
+    """
+    kinds, goals = _read_targets(model, targets)
+    q0 = model.neutral() if q0 is None else np.asarray(q0, dtype=float)
+    if q0.ndim == 0 or q0.shape[-1] != model.mechanism.nq:
+        raise InputError(f"q0 has shape {q0.shape}, wanted ({model.mechanism.nq},) or (..., {model.mechanism.nq})")
+    lead = np.broadcast_shapes(goals.shape[:-1], q0.shape[:-1])
+    goals = np.broadcast_to(goals, (*lead, goals.shape[-1])).reshape(-1, goals.shape[-1])
+    starts = np.broadcast_to(q0, (*lead, q0.shape[-1])).reshape(-1, q0.shape[-1])
+    search = _Search(model, kinds, goals, starts, limits, prefer, gain, tolerance, np.random.default_rng(rng))
+    search.run(restarts, steps)
+    return search.result(lead)
+
+
+class _Search:
+    """All states of a batch on their way; those that are done leave the active set."""
+
+    def __init__(
+        self, model: Shaped, kinds: tuple[_Target, ...], goals: Array, starts: Array, limits: bool, prefer: Any,
+        gain: float, tolerance: float, rng: np.random.Generator,
+    ) -> None:
+        self.model, self.goals, self.rng = model, np.ascontiguousarray(goals), rng
+        self.box, self.limits = _Box(model), limits
+        self.square = tolerance**2
+        self.prefer = prefer if prefer is None or callable(prefer) else np.asarray(prefer, dtype=float)
+        self.gain = gain
+        self.kernel = model.kernel(_step_quantity(model.mechanism, kinds, self.prefer is not None))
+        count = len(starts)
+        self.q = self._clip(np.array(starts))
+        self.best = self.q.copy()
+        self.targets, loops = len(kinds), bool(model.mechanism.constrained)
+        self.errors = np.full((count, self.targets + loops, 2), np.inf)
+        m = model.mechanism
+        self.hard = bool(m.closures or m.rods or m.guides or m.relations)  # couplings are met in one step
+        self.done = np.zeros(count, dtype=bool)
+        self.steps = np.zeros(count, dtype=int)
+        self.tries = np.zeros(count, dtype=int)
+
+    def _clip(self, q: Array) -> Array:
+        return self.box.clip(q) if self.limits else q
+
+    def run(self, restarts: int, steps: int) -> None:
+        active = np.arange(len(self.q))
+        age = np.zeros(len(self.q), dtype=int)
+        while len(active):
+            q = self.q[active]
+            following, errors = self._step(q, self.goals[active])
+            worst = errors.reshape(len(active), -1).max(axis=1)
+            nearer = worst < self.errors[active].reshape(len(active), -1).max(axis=1)
+            if self.prefer is not None:
+                nearer |= worst <= self.square  # among exact answers the latest has settled most
+            kept = active[nearer]
+            self.best[kept], self.errors[kept] = q[nearer], errors[nearer]
+            arrived = worst <= self.square
+            if self.prefer is not None:  # let the self-motion settle, as long as steps remain
+                arrived &= (np.abs(following - q).max(axis=1) < 1e-7) | (age[active] >= steps)
+            self.steps[active] += 1
+            age[active] += 1
+            self.done[active[worst <= self.square]] = True
+            tired = ~arrived & (age[active] > steps)
+            given_up = tired & ((self.tries[active] >= restarts) | self.done[active])
+            again = tired & ~given_up
+            following = self._clip(following)
+            if again.any():
+                following[again] = self._drawn(int(again.sum()))
+                self.tries[active[again]] += 1
+                age[active[again]] = 0
+            self.q[active] = following
+            active = active[~(arrived | given_up)]
+
+    def _drawn(self, count: int) -> Array:
+        """New starts; with loops they are closed, or most would lead nowhere."""
+        return self.model.random_configuration(self.rng, count) if self.hard else self.box.draw(self.rng, count)
+
+    def _step(self, q: Array, goals: Array) -> tuple[Array, Array]:
+        if self.prefer is None:
+            return self.kernel(q, goals)
+        wish = self.prefer(q) if callable(self.prefer) else self.model.kernel("difference")(q, self.prefer)
+        return self.kernel(q, goals, self.gain * np.asarray(wish, dtype=float))
+
+    def result(self, lead: tuple[int, ...]) -> InverseKinematics:
+        errors = np.sqrt(self.errors[:, : self.targets]).reshape(*lead, self.targets, 2)
+        return InverseKinematics(
+            q=self.best.reshape(*lead, -1),
+            converged=self.done.reshape(lead),
+            position_error=errors[..., 1],
+            rotation_error=errors[..., 0],
+            steps=self.steps.reshape(lead),
+            restarts=self.tries.reshape(lead),
+        )
+
+
+__all__ = ["InverseKinematics", "inverse_kinematics"]

@@ -1,0 +1,389 @@
+"""The mechanism file: YAML that says everything a description can hold.
+
+    polybody: 1                       # the format's version
+    name: pendulum
+    gravity: [0, 0, -9.81]
+    bodies:
+      bob: {mass: 1, com: [0, 0, -0.5], inertia: [0.02, 0.02, 0.001]}
+    joints:
+      hinge: {kind: revolute, parent: world, child: bob, axis: y, limits: {lower: -90deg, upper: 90deg}}
+    frames: … loops: … springs: … couplings: … rods: … guides: … relations: … motors: … transmissions: … dh: …
+    flexible_links: …
+
+`mechanism.schema.json` beside this file states the grammar (`polybody schema` prints it). `scan_mechanism` collects
+every problem with its line and goes on; `read_mechanism` raises them as one error. A `dh` table is turned into bodies,
+joints and frames while reading; its links come before those of `bodies`. `flexible_links` become chains of elastic
+joints, after those of `bodies` and `joints`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polybody.description import shapes
+from polybody.description.dh import DHLink, dh_records
+from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
+from polybody.description.flexible import flexible_link_records
+from polybody.description.mechanism_file.values import (
+    as_array,
+    as_axis,
+    as_kind,
+    as_map,
+    as_names,
+    as_pose,
+    as_stages,
+    mesh_path,
+)
+from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, compose, describe
+from polybody.description.problems import Problem, raise_errors
+from polybody.description.records import (
+    WORLD,
+    Body,
+    Coupling,
+    Description,
+    Frame,
+    Guide,
+    Joint,
+    Limits,
+    Loop,
+    Motor,
+    Relation,
+    Rod,
+    Spring,
+    Transmission,
+    Visual,
+    frozen_array,
+    joint_size,
+)
+from polybody.description.units import ANGLE, LENGTH, MASS
+from polybody.errors import InputError
+from polybody.names import listed, nearest
+
+VERSION = 1
+SECTIONS = (
+    "polybody",
+    "name",
+    "gravity",
+    "dh",
+    "bodies",
+    "flexible_links",
+    "joints",
+    "frames",
+    "loops",
+    "springs",
+    "couplings",
+    "motors",
+    "transmissions",
+    "rods",
+    "guides",
+    "relations",
+)
+JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
+JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
+LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
+SHAPE_SIZES = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of mechanism files."""
+    return json.loads(Path(__file__).with_name("mechanism.schema.json").read_text(encoding="utf-8"))
+
+
+def read_mechanism(text: str, where: str) -> Description:
+    """The description a YAML text says; one `InputError` with every problem. `where` names the file."""
+    description, problems = scan_mechanism(text, where)
+    raise_errors(problems, where)
+    return description
+
+
+def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
+    """What could be read, and every problem met in reading."""
+    notes = Notes(where)
+    root = compose(text, where)
+    top = Fields(notes, "the file", root, SECTIONS)
+    if "polybody" not in top:
+        notes.error(top.line, f"the first line must be 'polybody: {VERSION}', the version of the format")
+    elif top.get("polybody", as_count, VERSION) != VERSION:
+        notes.error(top.pairs["polybody"][0], f"this polybody reads version {VERSION} of the format")
+    tables = _dh_section(notes, top)
+    chains = _section(notes, top, "flexible_links", _flexible_link)
+    description = Description(
+        name=top.get("name", as_text, Path(where).stem),
+        gravity=top.get("gravity", as_array(3), frozen_array((0.0, 0.0, -9.81))),
+        bodies=(*tables[0], *_section(notes, top, "bodies", _body), *(b for c in chains for b in c[0])),
+        joints=(*tables[1], *_section(notes, top, "joints", _joint), *(j for c in chains for j in c[1])),
+        frames=(*tables[2], *_section(notes, top, "frames", _frame), *(f for c in chains for f in c[2])),
+        loops=_section(notes, top, "loops", _loop),
+        springs=_section(notes, top, "springs", _spring),
+        couplings=_section(notes, top, "couplings", _coupling),
+        motors=_section(notes, top, "motors", _motor),
+        transmissions=_section(notes, top, "transmissions", _transmission),
+        rods=_section(notes, top, "rods", _rod),
+        guides=_section(notes, top, "guides", _guide),
+        relations=_section(notes, top, "relations", _relation),
+        source=where,
+    )
+    return description, notes.problems
+
+
+def _section(notes: Notes, top: Fields, key: str, read: Callable[[Notes, str, int, Node], Any]) -> tuple[Any, ...]:
+    """The records of a section, a mapping from names."""
+    node = top.node(key)
+    if node is None or (isinstance(node, Scalar) and node.text in ("", "~", "null")):
+        return ()
+    if not isinstance(node, Mapping):
+        notes.error(node.line, f"{key} must be a mapping from names, got {describe(node)}")
+        return ()
+    return tuple(read(notes, name, line, value) for name, (line, value) in node.pairs.items())
+
+
+def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
+    if not isinstance(node, Sequence):
+        raise InputError(f"{what} must be a list, got {describe(node)}")
+    result = []
+    for i, item in enumerate(node.items):
+        f = Fields(notes, f"{what}[{i}]", item, ("shape", "size", "origin", "mesh", "color"))
+        shape = f.need("shape", as_text, "sphere")
+        if shape not in SHAPE_SIZES:
+            notes.error(
+                f.line, f"{what}[{i}]: no shape {shape!r}{nearest(shape, SHAPE_SIZES)}; there are {listed(SHAPE_SIZES)}"
+            )
+            continue
+        size = f.get(
+            "size", as_array(SHAPE_SIZES[shape], dimensions=(LENGTH,)), frozen_array(np.ones(SHAPE_SIZES[shape]))
+        )
+        mesh = f.get("mesh", lambda w, n: mesh_path(w, as_text(w, n)), None)
+        color = f.get("color", lambda w, n: tuple(float(x) for x in as_array(4)(w, n)), None)
+        origin = f.get("origin", as_pose(notes), frozen_array(np.eye(4)))
+        result.append(Visual(shape, size, origin, mesh, color))  # type: ignore[arg-type]
+    return tuple(result)
+
+
+def _body(notes: Notes, name: str, line: int, node: Node) -> Body:
+    f = Fields(notes, f"body {name!r}", node, ("mass", "com", "inertia", "visuals"))
+    return Body(
+        name,
+        f.get("mass", as_number(MASS), 0.0),
+        f.get("com", as_array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
+        f.get("inertia", lambda w, n: shapes.inertia_matrix(w, as_numbers()(w, n)), frozen_array(np.zeros((3, 3)))),
+        f.get("visuals", lambda w, n: _visuals(notes, w, n), ()),
+        source=notes.at(line),
+    )
+
+
+def _motion(f: Fields) -> dict[str, Any]:
+    """kind, axis, pitch, map and stages of a joint or a loop."""
+    return {
+        "kind": f.need("kind", as_kind, "fixed"),
+        "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
+        "pitch": f.get("pitch", as_number(LENGTH), None),
+        "map": f.get("map", as_map, None),
+        "stages": f.get("stages", as_stages, None),
+    }
+
+
+def _coordinates(kind: str) -> tuple[str, ...]:
+    """The units that a joint's coordinates may carry."""
+    if kind in ("revolute", "continuous", "screw", "universal"):
+        return (ANGLE,)
+    return (LENGTH,) if kind == "prismatic" else (ANGLE, LENGTH)
+
+
+def _joint(notes: Notes, name: str, line: int, node: Node) -> Joint:
+    f = Fields(notes, f"joint {name!r}", node, ("parent", "child", "origin", *JOINT_MOTION, *JOINT_DRIVE))
+    bare = Joint(
+        name,
+        parent=f.need("parent", as_text, WORLD),
+        child=f.need("child", as_text, WORLD),
+        origin=f.get("origin", as_pose(notes), frozen_array(np.eye(4))),
+        source=notes.at(line),
+        **_motion(f),
+    )
+    shape = () if bare.map is None else np.shape(bare.map)
+    if bare.kind == "custom" and (len(shape) != 2 or shape[0] != 6):
+        return bare  # its size is unknown; checks say why
+    return Joint(**{**bare.__dict__, **_drive(notes, f, bare.kind, *joint_size(bare))})
+
+
+def _drive(notes: Notes, f: Fields, kind: str, nq: int, nv: int) -> dict[str, Any]:
+    units = _coordinates(kind)
+    return {
+        "stiffness": f.get("stiffness", lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv), None),
+        "damping": f.get("damping", lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv), None),
+        "friction": f.get("friction", lambda w, n: shapes.vector(w, as_numbers()(w, n), nv), None),
+        "rest": f.get("rest", lambda w, n: shapes.rest_configuration(w, as_numbers(*units)(w, n), nq), None),
+        "armature": f.get("armature", lambda w, n: shapes.vector(w, as_numbers()(w, n), nv), None),
+        "limits": f.get("limits", lambda w, n: _limits(notes, w, n, nv, units), None),
+        "active": f.get("active", lambda w, n: shapes.active_flags(w, as_flag(w, n), nv), None),
+    }
+
+
+def _limits(notes: Notes, what: str, node: Node, nv: int, units: tuple[str, ...]) -> Limits:
+    f = Fields(notes, what, node, LIMIT_KEYS)
+    given = {key: f.get(key, as_numbers(*(units if key != "effort" else ())), None) for key in LIMIT_KEYS}
+    return shapes.joint_limits(what, {key: value for key, value in given.items() if value is not None}, nv)
+
+
+def _frame(notes: Notes, name: str, line: int, node: Node) -> Frame:
+    f = Fields(notes, f"frame {name!r}", node, ("body", "origin"))
+    return Frame(
+        name, f.need("body", as_text, WORLD), f.get("origin", as_pose(notes), frozen_array(np.eye(4))), notes.at(line)
+    )
+
+
+def _loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
+    f = Fields(notes, f"loop {name!r}", node, ("body_a", "body_b", "origin_a", "origin_b", *JOINT_MOTION))
+    return Loop(
+        name,
+        body_a=f.need("body_a", as_text, WORLD),
+        body_b=f.need("body_b", as_text, WORLD),
+        origin_a=f.get("origin_a", as_pose(notes), frozen_array(np.eye(4))),
+        origin_b=f.get("origin_b", as_pose(notes), frozen_array(np.eye(4))),
+        source=notes.at(line),
+        **_motion(f),
+    )
+
+
+def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
+    keys = ("body_a", "point_a", "body_b", "point_b", "stiffness", "length", "damping")
+    f = Fields(notes, f"spring {name!r}", node, keys)
+    point = as_array(3, dimensions=(LENGTH,))
+    return Spring(
+        name,
+        f.need("body_a", as_text, WORLD),
+        f.get("point_a", point, frozen_array(np.zeros(3))),
+        f.need("body_b", as_text, WORLD),
+        f.get("point_b", point, frozen_array(np.zeros(3))),
+        f.need("stiffness", as_number(), 0.0),
+        f.get("length", as_number(LENGTH), 0.0),
+        f.get("damping", as_number(), 0.0),
+        notes.at(line),
+    )
+
+
+def _coupling(notes: Notes, name: str, line: int, node: Node) -> Coupling:
+    f = Fields(notes, f"coupling of {name!r}", node, ("source", "ratio", "offset"))
+    return Coupling(
+        name,
+        f.need("source", as_text, ""),
+        f.get("ratio", as_number(), 1.0),
+        f.get("offset", as_number(ANGLE, LENGTH), 0.0),
+        notes.at(line),
+    )
+
+
+def _rod(notes: Notes, name: str, line: int, node: Node) -> Rod:
+    f = Fields(notes, f"rod {name!r}", node, ("body_a", "point_a", "body_b", "point_b", "length"))
+    (body_a, point_a), (body_b, point_b) = _end(f, "a"), _end(f, "b")
+    return Rod(name, body_a, point_a, body_b, point_b, f.need("length", as_number(LENGTH), 1.0), notes.at(line))
+
+
+def _guide(notes: Notes, name: str, line: int, node: Node) -> Guide:
+    f = Fields(notes, f"guide {name!r}", node, ("kind", "body_a", "point_a", "axis", "body_b", "point_b"))
+    (body_a, point_a), (body_b, point_b) = _end(f, "a"), _end(f, "b")
+    axis = f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0)))
+    return Guide(name, f.need("kind", as_text, "line"), body_a, point_a, axis, body_b, point_b, notes.at(line))
+
+
+def _end(f: Fields, which: str) -> tuple[str, Any]:
+    """The body and the point of one end."""
+    point = f.get(f"point_{which}", as_array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3)))
+    return f.need(f"body_{which}", as_text, WORLD), point
+
+
+def _relation(notes: Notes, name: str, line: int, node: Node) -> Relation:
+    if isinstance(node, Scalar):
+        return Relation(name, node.text, notes.at(line))
+    f = Fields(notes, f"relation {name!r}", node, ("expression",))
+    return Relation(name, f.need("expression", as_text, ""), notes.at(line))
+
+
+MOTOR_NUMBERS = ("resistance", "inductance", "torque_constant", "speed_constant", "rotor_inertia", "damping", "gear")
+
+
+def _motor(notes: Notes, name: str, line: int, node: Node) -> Motor:
+    f = Fields(notes, f"motor {name!r}", node, ("joint", *MOTOR_NUMBERS, "coordinate"))
+    needed = {key: f.need(key, as_number(), 1.0) for key in MOTOR_NUMBERS[:4]}
+    more = {key: f.get(key, as_number(), 1.0 if key == "gear" else 0.0) for key in MOTOR_NUMBERS[4:]}
+    coordinate = f.get("coordinate", as_count, 0)
+    return Motor(name, f.need("joint", as_text, ""), **needed, **more, coordinate=coordinate, source=notes.at(line))
+
+
+def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmission:
+    f = Fields(notes, f"transmission {name!r}", node, ("joints", "matrix"))
+    joints = f.need("joints", as_names, ())
+    size = len(joints)
+    return Transmission(
+        name, joints, f.need("matrix", as_array(size, size), frozen_array(np.eye(size))), notes.at(line)
+    )
+
+
+def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list[Body], list[Joint], list[Frame]]:
+    keys = ("length", "mass_per_length", "EI", "GJ", "damping", "segments", "axis", "polar_inertia")
+    f = Fields(notes, f"flexible link {name!r}", node, keys)
+    found = len(notes.problems)
+    given = {
+        "length": f.need("length", as_number(LENGTH), 1.0),
+        "mass_per_length": f.need("mass_per_length", as_number(), 1.0),
+        "EI": f.need("EI", as_numbers(), 1.0),
+        "GJ": f.get("GJ", as_number(), None),
+        "damping": f.get("damping", as_number(), 0.0),
+        "segments": f.get("segments", as_count, 10),
+        "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
+        "polar_inertia": f.get("polar_inertia", as_number(), None),
+    }
+    try:
+        return flexible_link_records(name, **given, source=notes.at(line))
+    except InputError as error:
+        if len(notes.problems) == found:
+            notes.error(line, str(error))
+        return [], [], []
+
+
+def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], list[Frame]]:
+    node = top.node("dh")
+    if node is None:
+        return [], [], []
+    f = Fields(notes, "dh", node, ("convention", "parent", "base", "links"))
+    rows = f.node("links")
+    if not isinstance(rows, Sequence):
+        notes.error(f.line, "dh needs 'links', a list of rows")
+        return [], [], []
+    links = [_dh_link(notes, i, row) for i, row in enumerate(rows.items, start=1)]
+    convention, parent = f.get("convention", as_text, "classical"), f.get("parent", as_text, WORLD)
+    base = f.get("base", as_pose(notes), frozen_array(np.eye(4)))
+    try:
+        return dh_records(links, convention=convention, base=base, parent=parent)
+    except InputError as error:
+        notes.error(f.line, str(error))
+        return [], [], []
+
+
+def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
+    keys = ("name", "joint", "kind", "a", "alpha", "d", "theta", "mass", "com", "inertia", *JOINT_DRIVE)
+    f = Fields(notes, f"DH row {index}", node, keys)
+    kind = f.get("kind", as_text, "revolute")
+    size = (1, 1)
+    drive = _drive(notes, f, kind, *size)
+    return DHLink(
+        f.get("a", as_number(LENGTH), 0.0),
+        f.get("alpha", as_number(ANGLE), 0.0),
+        f.get("d", as_number(LENGTH), 0.0),
+        f.get("theta", as_number(ANGLE), 0.0),
+        kind,
+        f.get("mass", as_number(MASS), 0.0),
+        f.get("com", as_array(3, dimensions=(LENGTH,)), frozen_array(np.zeros(3))),
+        f.get("inertia", lambda w, n: shapes.inertia_matrix(w, as_numbers()(w, n)), frozen_array(np.zeros((3, 3)))),
+        f.get("name", as_text, None),
+        f.get("joint", as_text, None),
+        {key: value for key, value in drive.items() if value is not None},
+        notes.at(node.line),
+    )
+
+
+__all__ = ["read_mechanism", "scan_mechanism", "schema"]

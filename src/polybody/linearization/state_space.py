@@ -1,0 +1,197 @@
+"""The linearised state-space model of a mechanism about a state or along a trajectory (Freeman (2-241)-(2-252)).
+
+The state is [δ; v; i]: δ the displacement in tangent space (q = integrate(q₀, δ)), v the velocity, i the currents of
+motors with inductance. About a nominal motion (q₀, v₀, tau₀),
+
+    δ̇  = F11 δ + δv                               F11 = −ad_v: δ̇^k = δv^k − Σ c^k_mn v^m δ^n
+    δv̇ = F21 δ + F22 δv + F23 δi + G2 δu          F21 = ∂a/∂φ, F22 = ∂a/∂v, F23 = ∂a/∂tau Eᵀ K_t
+    δi̇ = −L⁻¹ K_e E δv − L⁻¹ R δi + L⁻¹ δV
+
+c are the structure constants of the velocity directions: the paper's F11 = 0 holds only where q̇ = v; body-fixed
+quasi-velocities of spherical, floating and planar joints need −ad_v. A motor without inductance is the limit L → 0:
+i = R⁻¹(V − K_e E v) is no state, and its back-EMF joins F22. Torque inputs are the active columns only.
+
+With loops δ and δv are those of independent coordinates u, m of them; joints follow by δφ = G δ, δv_φ = G δv + V δ (see
+`analysis.constraints.variations`), so that F11 are the rows u of −ad_v G, and a motor's back-EMF feels δ as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyError
+from polybody.formulations.influence.incidence import structure_constants
+from polybody.mechanism.columns import Answering, actuated, velocity_names
+
+Array = np.ndarray
+
+#: the six numbers of a frame's displacement, rotations first
+DISPLACEMENT = ("rx", "ry", "rz", "x", "y", "z")
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpace:
+    """ẋ = A x + B u, y = C x + D u, in continuous time; arrays may have leading dimensions, one model a state."""
+
+    A: Array
+    B: Array
+    C: Array
+    D: Array
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def poles(self) -> Array:
+        """Eigenvalues of A."""
+        return np.linalg.eigvals(self.A)
+
+    def to_control(self) -> Any:
+        """The same system for the python-control package (extra `control`), with the names of its signals."""
+        try:
+            import control
+        except ImportError:
+            raise PolybodyError("python-control is not installed; pip install polybody[control]") from None
+        if self.A.ndim != 2:
+            raise InputError(f"to_control wants one state-space model, this holds a batch of {self.A.shape[:-2]}")
+        return control.ss(
+            self.A, self.B, self.C, self.D, states=list(self.states), inputs=list(self.inputs),
+            outputs=list(self.outputs),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """Accelerations about a motion in coordinates that are some velocities: names and indices in v, δφ = G δ,
+    δv_φ = G δv + V δ, and the derivatives of all accelerations by δ, δv and tau."""
+
+    names: tuple[str, ...]
+    columns: tuple[int, ...]
+    G: Array
+    V: Array
+    da_dq: Array
+    da_dv: Array
+    da_dtau: Array
+
+
+def linearize(
+    model: Answering,
+    q: Array,
+    v: Array,
+    tau: Array | None,
+    *,
+    inputs: str = "torque",
+    outputs: Sequence[str] | None = None,
+) -> StateSpace:
+    """The state-space model about (q, v) under joint forces tau; None stands for those that give no acceleration."""
+    _check_inputs(inputs)
+    m = model.mechanism
+    tau = model.inverse_dynamics(q, v, np.zeros(m.nv)) if tau is None else tau
+    da_dq, da_dv, da_dtau = model.forward_dynamics_derivatives(q, v, tau)
+    every = np.broadcast_to(np.eye(m.nv), da_dq.shape)
+    names = tuple(velocity_names(m))
+    tangent = Tangent(names, tuple(range(m.nv)), every, np.zeros_like(every), da_dq, da_dv, da_dtau)
+    return state_space(model, q, v, tangent, inputs=inputs, outputs=outputs)
+
+
+def state_space(
+    model: Answering, q: Array, v: Array, tangent: Tangent, *, inputs: str = "torque",
+    outputs: Sequence[str] | None = None,
+) -> StateSpace:
+    """The state-space model from derivatives of the accelerations in some coordinates."""
+    _check_inputs(inputs)
+    m, u = model.mechanism, list(tangent.columns)
+    F11 = -(np.einsum("kmn,...m->...kn", structure_constants(m)[u], v) @ tangent.G)
+    F11 = np.broadcast_to(F11, (*tangent.da_dq.shape[:-2], len(u), len(u)))
+    if inputs == "torque":
+        A, B, currents, names = *_mechanical(m, F11, tangent), [], _torque_names(m, actuated(m))
+    else:
+        A, B, currents, names = _with_motors(m, F11, tangent)
+    coordinates = tangent.names
+    states = [f"q_{n}" for n in coordinates] + [f"v_{n}" for n in coordinates] + [f"i_{n}" for n in currents]
+    C, measured = _outputs(model, q, tangent, states, outputs)
+    C = np.broadcast_to(C, (*A.shape[:-2], *C.shape[-2:]))
+    D = np.zeros((*A.shape[:-2], C.shape[-2], B.shape[-1]))
+    return StateSpace(A, B, C, D, tuple(states), tuple(names), tuple(measured))
+
+
+def _check_inputs(inputs: str) -> None:
+    if inputs not in ("torque", "voltage"):
+        raise InputError(f"inputs is {inputs!r}, wanted 'torque' or 'voltage'")
+
+
+def _torque_names(mechanism: Any, indices: Array) -> list[str]:
+    names = velocity_names(mechanism)
+    return [f"tau_{names[k]}" for k in indices]
+
+
+def _blocks(rows: list[list[Array]]) -> Array:
+    """A matrix of blocks, with leading dimensions."""
+    return np.concatenate([np.concatenate(row, axis=-1) for row in rows], axis=-2)
+
+
+def _mechanical(m: Any, F11: Array, x: Tangent) -> tuple[Array, Array]:
+    u = list(x.columns)
+    eye = np.broadcast_to(np.eye(len(u)), F11.shape)
+    A = _blocks([[F11, eye], [x.da_dq[..., u, :], x.da_dv[..., u, :]]])
+    columns = x.da_dtau[..., u, :][..., actuated(m)]
+    return A, np.concatenate([np.zeros_like(columns), columns], axis=-2)
+
+
+def _with_motors(m: Any, F11: Array, x: Tangent) -> tuple[Array, Array, list[str], list[str]]:
+    """A, B, names of currents that are states, names of inputs: voltages, then torques of motorless active joints."""
+    motors = m.motors
+    if not len(motors):
+        raise InputError(f"{m.name!r} has no motors, so it has no voltage inputs; use inputs='torque' or add motors")
+    lead, u = x.da_dq.shape[:-2], list(x.columns)
+    da_dtau = x.da_dtau[..., u, :]
+
+    def wide(matrix: Array) -> Array:
+        return np.broadcast_to(matrix, (*lead, *matrix.shape))
+
+    slow, instant = motors.inductance > 0, motors.inductance == 0
+    T, Ke, R, L = motors.torques, motors.voltages, motors.resistance, motors.inductance
+    # the limit L → 0: the current follows at once
+    drag = da_dtau @ (T[:, instant] @ (Ke[instant] / R[instant, None]))
+    da_dq, da_dv = x.da_dq[..., u, :] - drag @ x.V, x.da_dv[..., u, :] - drag @ x.G
+    per_volt = np.zeros((m.nv, len(motors)))
+    per_volt[:, instant] = T[:, instant] / R[instant]
+    F23 = da_dtau @ T[:, slow]
+    emf, F33 = -Ke[slow] / L[slow, None], -np.diag(R[slow] / L[slow])
+    G31 = np.zeros((int(slow.sum()), len(motors)))
+    G31[:, slow] = np.diag(1 / L[slow])
+    free = np.array([k for k in actuated(m) if k not in set(motors.driven)], dtype=int)
+    eye, n = wide(np.eye(len(u))), len(u)
+    k = int(slow.sum())
+    A = _blocks([
+        [F11, eye, wide(np.zeros((n, k)))],
+        [da_dq, da_dv, F23],
+        [emf @ x.V, emf @ x.G, wide(F33)],
+    ])
+    B = _blocks([
+        [wide(np.zeros((n, len(motors) + len(free))))],
+        [da_dtau @ per_volt, da_dtau[..., free]],
+        [wide(G31), wide(np.zeros((k, len(free))))],
+    ])
+    currents = [name for name, state in zip(motors.names, slow, strict=True) if state]
+    return A, B, currents, [f"V_{name}" for name in motors.names] + _torque_names(m, free)
+
+
+def _outputs(
+    model: Answering, q: Array, x: Tangent, states: list[str], frames: Sequence[str] | None
+) -> tuple[Array, list[str]]:
+    """C and the outputs' names: all states, or displacements of frames [rotation; translation] in world axes."""
+    if frames is None:
+        return np.eye(len(states)), states
+    if isinstance(frames, str):
+        frames = [frames]
+    rows = np.concatenate([model.jacobian(q, name) for name in frames], axis=-2) @ x.G
+    C = np.zeros((*rows.shape[:-1], len(states)))
+    C[..., : rows.shape[-1]] = rows
+    return C, [f"{frame}_{part}" for frame in frames for part in DISPLACEMENT]
+
+
+__all__ = ["StateSpace", "Tangent", "linearize", "state_space"]

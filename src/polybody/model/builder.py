@@ -1,0 +1,404 @@
+"""`Builder`: a mechanism described in Python, call by call.
+
+    build = pb.Builder("pendulum")
+    build.body("bob", mass=1.0, com=(0, 0, -0.5), inertia=(0.02, 0.02, 0.001))
+    build.joint("hinge", "revolute", "world", "bob", axis=(0, 1, 0))
+    model = build.model()
+
+Each call checks what it is given and raises at once, so that the traceback points at the line that is wrong. What only
+the whole can show (unknown names, cycles, bodies that nothing reaches) is raised by `model()`, all of it in one error.
+Bodies may be named before they are made. Units are SI and radians; conventions are those of docs/notation.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from polybody.description import record_checks, shapes
+from polybody.description.bases import Base, with_base
+from polybody.description.expressions import parse
+from polybody.description.flexible import flexible_link_records
+from polybody.description.joining import placed
+from polybody.description.problems import Problem, errors_of
+from polybody.description.records import (
+    KINDS,
+    WORLD,
+    Body,
+    Coupling,
+    Description,
+    Frame,
+    Guide,
+    Joint,
+    Loop,
+    Motor,
+    Relation,
+    Rod,
+    Spring,
+    Transmission,
+    joint_size,
+)
+from polybody.errors import InputError
+from polybody.model.model import Model
+from polybody.model.validation import map_problem, model_from, with_unit_axes
+from polybody.names import listed, nearest
+
+
+class Builder:
+    """Collects bodies, joints, frames, loops and other constraints, springs and motors, then builds a `Model`."""
+
+    def __init__(self, name: str, gravity: Any = (0, 0, -9.81)) -> None:
+        """`gravity` in m/s², world axes. "world" is the ground."""
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a mechanism needs a name, got {name!r}")
+        self.name = name
+        self.gravity = shapes.numbers("gravity", gravity, 3)
+        if not np.isfinite(self.gravity).all():
+            raise InputError(f"gravity is {self.gravity}, wanted three finite numbers")
+        self._bodies: dict[str, Body] = {}
+        self._joints: dict[str, Joint] = {}
+        self._frames: dict[str, Frame] = {}
+        self._loops: dict[str, Loop] = {}
+        self._springs: dict[str, Spring] = {}
+        self._motors: dict[str, Motor] = {}
+        self._transmissions: dict[str, Transmission] = {}
+        self._couplings: dict[str, Coupling] = {}
+        self._rods: dict[str, Rod] = {}
+        self._guides: dict[str, Guide] = {}
+        self._relations: dict[str, Relation] = {}
+
+    def body(self, name: str, mass: float, com: Any = (0, 0, 0), inertia: Any = (0, 0, 0)) -> None:
+        """A rigid body: mass in kg, mass centre in its frame, inertia about the mass centre in body axes.
+
+        `inertia` is (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or 3×3; off-diagonal entries are those of the matrix.
+        """
+        owner = f"body {name!r}: "
+        self._fresh("body", name, self._bodies, self._frames)
+        body = Body(
+            name,
+            shapes.number(owner + "mass", mass),
+            shapes.numbers(owner + "com", com, 3),
+            shapes.inertia_matrix(owner + "inertia", inertia),
+        )
+        self._refuse(record_checks.body_problems(body))
+        self._bodies[name] = body
+
+    def joint(
+        self,
+        name: str,
+        kind: str,
+        parent: str,
+        child: str,
+        origin: Any = None,
+        axis: Any = (0, 0, 1),
+        *,
+        pitch: float | None = None,
+        map: Any = None,
+        stages: Iterable[int] | None = None,
+        stiffness: Any = 0,
+        damping: Any = 0,
+        rest: Any = 0,
+        armature: Any = 0,
+        limits: Any = None,
+        active: Any = True,
+    ) -> None:
+        """A joint; `origin` (4×4, or a shift) places it in the parent, `axis` is in the joint's frame.
+
+        `stiffness` and `damping` are a number, nv numbers or nv×nv; `rest` is the configuration where the spring is
+        slack (0: neutral); `armature` a number or nv; `limits` (lower, upper), or a mapping of lower, upper, velocity
+        and effort; `active` which velocities are driven. `pitch` (m/rad) belongs to a screw; `map` (6×r, columns from
+        the child outwards) and `stages` to a custom joint.
+        """
+        owner = f"joint {name!r}: "
+        self._fresh("joint", name, *self._connections())
+        motion = _motion(owner, kind, axis, pitch, map, stages)
+        bare = Joint(name, parent=parent, child=child, origin=_origin(owner + "origin", origin), **motion)
+        self._refuse(record_checks.joint_problems(bare), map_problem(bare))
+        nq, nv = joint_size(bare)
+        joint = Joint(
+            **{
+                **bare.__dict__,
+                "stiffness": _unless_zero(stiffness, shapes.square_matrix(owner + "stiffness", stiffness, nv)),
+                "damping": _unless_zero(damping, shapes.square_matrix(owner + "damping", damping, nv)),
+                "rest": _unless_zero(rest, shapes.rest_configuration(owner + "rest", rest, nq)),
+                "armature": _unless_zero(armature, shapes.vector(owner + "armature", armature, nv)),
+                "limits": None if limits is None else shapes.joint_limits(owner + "limits", limits, nv),
+                "active": None if active is True else shapes.active_flags(owner + "active", active, nv),
+            }
+        )
+        self._refuse(record_checks.joint_problems(joint))
+        self._joints[name] = joint
+
+    def frame(self, name: str, body: str, origin: Any = None) -> None:
+        """A named frame fixed to a body; `origin` (4×4, or a shift) places it there."""
+        self._fresh("frame", name, self._bodies, self._frames)
+        frame = Frame(name, body, _origin(f"frame {name!r}: origin", origin))
+        self._refuse(record_checks.frame_problems(frame))
+        self._frames[name] = frame
+
+    def loop(
+        self,
+        name: str,
+        kind: str,
+        body_a: str,
+        body_b: str,
+        origin_a: Any = None,
+        origin_b: Any = None,
+        axis: Any = (0, 0, 1),
+        *,
+        pitch: float | None = None,
+        map: Any = None,
+        stages: Iterable[int] | None = None,
+    ) -> None:
+        """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b."""
+        self._fresh("loop", name, *self._connections())
+        owner = f"loop {name!r}: "
+        loop = Loop(
+            name,
+            body_a=body_a,
+            body_b=body_b,
+            origin_a=_origin(owner + "origin_a", origin_a),
+            origin_b=_origin(owner + "origin_b", origin_b),
+            **_motion(owner, kind, axis, pitch, map, stages),
+        )
+        self._refuse(record_checks.loop_problems(loop), map_problem(loop))
+        self._loops[name] = loop
+
+    def couple(self, joint: str, source: str, ratio: float = 1, offset: float = 0) -> None:
+        """q of `joint` follows q of `source`: ratio · q + offset. Both have one coordinate."""
+        owner = f"coupling of {joint!r}: "
+        if joint in self._couplings:
+            raise InputError(f"{owner}it follows {self._couplings[joint].source_joint!r} already")
+        numbers = shapes.number(owner + "ratio", ratio), shapes.number(owner + "offset", offset)
+        coupling = Coupling(joint, source, *numbers)
+        self._refuse(record_checks.coupling_problems(coupling, self._joints))
+        self._couplings[joint] = coupling
+
+    def rod(self, name: str, body_a: str, point_a: Any, body_b: str, point_b: Any, length: float) -> None:
+        """A massless rod: two points, each in its body's frame, stay `length` metres apart."""
+        owner = f"rod {name!r}: "
+        self._fresh("rod", name, *self._connections())
+        points = (shapes.numbers(owner + f"point_{k}", p, 3) for k, p in (("a", point_a), ("b", point_b)))
+        a, b = points
+        rod = Rod(name, body_a, a, body_b, b, shapes.number(owner + "length", length))
+        self._refuse(record_checks.rod_problems(rod))
+        self._rods[name] = rod
+
+    def point_on_line(
+        self, name: str, body_a: str, point_a: Any, direction: Any, body_b: str, point_b: Any
+    ) -> None:
+        """A point of body_b stays on the line of body_a through point_a; each in its body's frame."""
+        self._guide(name, "line", body_a, point_a, direction, body_b, point_b)
+
+    def point_in_plane(self, name: str, body_a: str, point_a: Any, normal: Any, body_b: str, point_b: Any) -> None:
+        """A point of body_b stays in the plane of body_a through point_a; each in its body's frame."""
+        self._guide(name, "plane", body_a, point_a, normal, body_b, point_b)
+
+    def _guide(self, name: str, kind: str, body_a: str, point_a: Any, axis: Any, body_b: str, point_b: Any) -> None:
+        owner = f"guide {name!r}: "
+        self._fresh("guide", name, *self._connections())
+        a, along = shapes.numbers(owner + "point_a", point_a, 3), shapes.numbers(owner + "axis", axis, 3)
+        guide = Guide(name, kind, body_a, a, along, body_b, shapes.numbers(owner + "point_b", point_b, 3))
+        self._refuse(record_checks.guide_problems(guide))
+        self._guides[name] = guide
+
+    def relation(self, name: str, expression: str) -> None:
+        """A differentiable function of joint coordinates that is zero: "rocker - 2*sin(crank)".
+
+        Joints are written by name, or q["any name"], number k of a joint with several q["ball"][k]; functions are
+        sin, cos, tan, asin, acos, atan, atan2 and sqrt.
+        """
+        self._fresh("relation", name, *self._connections())
+        relation = Relation(name, str(expression))
+        parse(relation.expression)
+        self._relations[name] = relation
+
+    def _connections(self) -> tuple[dict[str, Any], ...]:
+        """Everything that shares one table of names with joints."""
+        return self._joints, self._loops, self._springs, self._rods, self._guides, self._relations
+
+    def spring(
+        self,
+        name: str,
+        body_a: str,
+        point_a: Any,
+        body_b: str,
+        point_b: Any,
+        stiffness: float,
+        length: float = 0,
+        damping: float = 0,
+    ) -> None:
+        """A spring and damper along the line between two points, each in its body's frame; N/m, m, N·s/m."""
+        owner = f"spring {name!r}: "
+        self._fresh("spring", name, *self._connections())
+        spring = Spring(
+            name,
+            body_a,
+            shapes.numbers(owner + "point_a", point_a, 3),
+            body_b,
+            shapes.numbers(owner + "point_b", point_b, 3),
+            shapes.number(owner + "stiffness", stiffness),
+            shapes.number(owner + "length", length),
+            shapes.number(owner + "damping", damping),
+        )
+        self._refuse(record_checks.spring_problems(spring))
+        self._springs[name] = spring
+
+    def motor(
+        self,
+        joint: str,
+        resistance: float,
+        inductance: float,
+        torque_constant: float,
+        speed_constant: float | None = None,
+        rotor_inertia: float = 0,
+        damping: float = 0,
+        gear: float = 1,
+        *,
+        name: str | None = None,
+        coordinate: int = 0,
+    ) -> None:
+        """A direct-current motor on a joint: ohm, henry, N·m/A, V·s/rad, kg·m² and N·m·s/rad at the motor's shaft.
+
+        `speed_constant` is the torque constant where none is given; `gear` is motor speed over joint speed; `name` is
+        the joint's where none is given; `coordinate` says which velocity of a joint with several it drives.
+        """
+        name = joint if name is None else name
+        owner = f"motor {name!r}: "
+        self._fresh("motor", name, self._motors)
+        given = {
+            "resistance": resistance, "inductance": inductance, "torque_constant": torque_constant,
+            "speed_constant": torque_constant if speed_constant is None else speed_constant,
+            "rotor_inertia": rotor_inertia, "damping": damping, "gear": gear,
+        }
+        values: dict[str, Any] = {key: shapes.number(owner + key, value) for key, value in given.items()}
+        self._motors[name] = Motor(name, joint, **values, coordinate=int(coordinate))
+
+    def transmission(self, name: str, joints: Iterable[str], matrix: Any) -> None:
+        """A drive that couples the motors of several joints: joint speeds = matrix · motor speeds."""
+        joints = tuple(joints)
+        self._fresh("transmission", name, self._transmissions)
+        matrix = shapes.numbers(f"transmission {name!r}: matrix", matrix, len(joints), len(joints))
+        self._transmissions[name] = Transmission(name, joints, matrix)
+
+    def flexible_link(
+        self,
+        name: str,
+        length: float,
+        mass_per_length: float,
+        EI: Any,
+        GJ: float | None = None,
+        *,
+        damping: float = 0,
+        segments: int = 10,
+        axis: Any = (0, 0, 1),
+        polar_inertia: float | None = None,
+    ) -> str:
+        """A flexible link along x as a chain of elastic joints; returns the name of its last piece.
+
+        Its first piece is the body `name`, its end the frame `<name>_tip`. It bends about `axis`, or, with GJ (and
+        `polar_inertia`, kg·m), about y and z, and twists. EI, GJ in N·m², `damping` in seconds (Kelvin-Voigt). Its
+        joints are passive. More `segments` make it truer, with the square of their number.
+        """
+        bodies, joints, frames = flexible_link_records(
+            name, length, mass_per_length, EI, GJ, damping=damping, segments=segments, axis=axis,
+            polar_inertia=polar_inertia,
+        )  # fmt: skip
+        for group, records in (("bodies", bodies), ("joints", joints), ("frames", frames)):
+            self._take(group, records)
+        return bodies[-1].name
+
+    def add(self, model: Model, prefix: str, parent: str = WORLD, origin: Any = None) -> None:
+        """A whole model as a part: its names get the prefix, its ground stands on `parent` at `origin` (4×4, or shift).
+
+        Gravity is this builder's own. Two arms of a file are one model after `add(arm, "left_")`, `add(arm, "right_")`.
+        """
+        if not isinstance(prefix, str) or not prefix:
+            raise InputError(f"a part needs a prefix for its names, got {prefix!r}")
+        part = placed(model.description, prefix, parent, _origin(f"part {prefix!r}: origin", origin))
+        for group in ("bodies", "joints", "frames", "loops", "springs", "motors", "transmissions", "rods", "guides"):
+            self._take(group, getattr(part, group))
+        self._couplings.update({coupling.joint: coupling for coupling in part.couplings})
+
+    def _take(self, group: str, records: Iterable[Any]) -> None:
+        """Records made elsewhere, under names that are still free."""
+        mine = getattr(self, f"_{group}")
+        taken = (self._bodies, self._frames) if group in ("bodies", "frames") else self._connections()
+        for record in records:
+            own = (mine,) if group in ("motors", "transmissions") else taken
+            self._fresh(type(record).__name__.lower(), record.name, *own)
+            mine[record.name] = record
+
+    def description(self) -> Description:
+        """What was said so far, as records."""
+        return with_unit_axes(
+            Description(
+                self.name,
+                self.gravity,
+                tuple(self._bodies.values()),
+                tuple(self._joints.values()),
+                tuple(self._frames.values()),
+                tuple(self._loops.values()),
+                tuple(self._springs.values()),
+                motors=tuple(self._motors.values()),
+                transmissions=tuple(self._transmissions.values()),
+                couplings=tuple(self._couplings.values()),
+                rods=tuple(self._rods.values()),
+                guides=tuple(self._guides.values()),
+                relations=tuple(self._relations.values()),
+            )
+        )
+
+    def model(self, *, base: str | Base | None = None) -> Model:
+        """The model; raises one `InputError` with everything that is wrong, warns of what is unusual.
+
+        `base` puts it on another base than was said: "fixed", "planar", "floating", "flying", or a `pb.Base`.
+        """
+        said = self.description()
+        return model_from(said if base is None else with_base(said, base), stacklevel=3)
+
+    @staticmethod
+    def _fresh(what: str, name: str, *taken: dict[str, Any]) -> None:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a {what} needs a name, got {name!r}")
+        if name == WORLD:
+            raise InputError(f"a {what} is named {WORLD!r}, which is the ground's name")
+        for records in taken:
+            if name in records:
+                other = type(records[name]).__name__.lower()
+                raise InputError(f"{what} {name!r}: there is a {other} of that name already")
+
+    @staticmethod
+    def _refuse(problems: Iterable[Problem], more: str | None = None) -> None:
+        """Raise the first error; warnings wait for `model()`."""
+        for message in [*(str(problem) for problem in errors_of(problems)), *([more] if more else [])]:
+            raise InputError(message)
+
+
+def _motion(
+    owner: str, kind: str, axis: Any, pitch: float | None, map: Any, stages: Iterable[int] | None
+) -> dict[str, Any]:
+    """The fields of a joint or a loop that decide how it moves."""
+    if kind not in KINDS:
+        raise InputError(f"{owner}no kind {kind!r}{nearest(str(kind), KINDS)}; there are {listed(KINDS)}")
+    return {
+        "kind": kind,
+        "axis": shapes.numbers(owner + "axis", axis, 3),
+        "pitch": None if pitch is None else shapes.number(owner + "pitch", pitch),
+        "map": None if map is None else shapes.numbers(owner + "map", map, *np.shape(map)),
+        "stages": None if stages is None else tuple(int(n) for n in stages),
+    }
+
+
+def _origin(what: str, origin: Any) -> Any:
+    return shapes.pose_matrix(what, np.eye(4) if origin is None else origin)
+
+
+def _unless_zero(given: Any, record: Any) -> Any:
+    """None where the caller left the default 0: nothing was said."""
+    return None if np.ndim(given) == 0 and given == 0 else record
+
+
+__all__ = ["Builder"]

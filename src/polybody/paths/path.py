@@ -1,0 +1,183 @@
+"""Paths: a motion to be followed, `path(t) -> (q, v, a)` for a number or an array of times.
+
+Where a model has loops or couplings, paths are those of its independent coordinates; the other joints follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT
+from polybody.algebra.jets import JetDomain
+from polybody.errors import InputError
+from polybody.paths import profiles
+from polybody.simulation.arguments import positive
+
+Array = np.ndarray
+Motion = tuple[Array, Array, Array]
+
+
+class Path(Protocol):
+    """q (..., nq), v and a (..., nv) at times (...); `duration` seconds long, at rest or extrapolated outside."""
+
+    duration: float
+
+    def __call__(self, t: Any) -> Motion: ...
+
+
+@dataclass(frozen=True)
+class PointToPoint:
+    """Along the manifold's geodesic q₀ ∘ exp(s d), with v = ṡ d and a = s̈ d, on every kind of joint."""
+
+    model: Any
+    q0: Array
+    direction: Array
+    law: profiles.Law
+    duration: float
+
+    def __call__(self, t: Any) -> Motion:
+        s, ds, dds = self.law(np.asarray(t, dtype=float))
+        d = self.direction
+        q = self.model.integrate(self.q0, s[..., None] * d)
+        return _on_loops(self.model, q, ds[..., None] * d, dds[..., None] * d)
+
+
+def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
+    """The motion with dependent joints where the independent ones put them."""
+    if not model.mechanism.constrained:
+        return q, v, a
+    u = list(model.independent_columns)
+    q = model.close_dependent(q)
+    return q, *model.follow(q, v[..., u], a[..., u])
+
+
+def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
+    ends = []
+    for name, values in (("q0", q0), ("q1", q1)):
+        array = np.asarray(values, dtype=float)
+        if array.shape != (model.nq,) or not np.isfinite(array).all():
+            raise InputError(f"{name} must be {model.nq} finite numbers, got shape {array.shape}")
+        ends.append(model.normalize(array))
+        if model.mechanism.constrained:
+            model.require_closed(ends[-1])
+    return ends[0], model.difference(*ends)
+
+
+def cycloidal(model: Any, q0: Any, q1: Any, duration: float) -> PointToPoint:
+    """Saha's cycloidal motion (39) from q0 to q1."""
+    T = positive("duration", duration)
+    return PointToPoint(model, *_ends(model, q0, q1), profiles.cycloidal(T), T)
+
+
+def quintic(model: Any, q0: Any, q1: Any, duration: float) -> PointToPoint:
+    """The quintic polynomial from rest at q0 to rest at q1."""
+    T = positive("duration", duration)
+    return PointToPoint(model, *_ends(model, q0, q1), profiles.quintic(T), T)
+
+
+def trapezoidal(model: Any, q0: Any, q1: Any, duration: float, ramp: float = 0.25) -> PointToPoint:
+    """Trapezoidal speed from q0 to q1, `ramp` the part of the time in which it grows."""
+    T = positive("duration", duration)
+    return PointToPoint(model, *_ends(model, q0, q1), profiles.trapezoidal(T, ramp), T)
+
+
+class Spline:
+    """A C² (cubic) or C⁴ (quintic) spline through configurations, v and a from q̇ = Γ(q) v.
+
+    Quaternions are splined as four numbers with signs chosen near each other, and made unit: with s the spline and
+    q = s/|s|, its derivatives follow exactly. Beyond the last time the path stays where it is.
+    """
+
+    def __init__(self, model: Any, times: Any, q: Any, order: int = 3, rest: bool = True) -> None:
+        from scipy.interpolate import make_interp_spline
+
+        times, q = np.asarray(times, dtype=float), np.array(q, dtype=float)
+        if order not in (3, 5):
+            raise InputError(f"order is {order!r}; wanted 3 (cubic) or 5 (quintic)")
+        if times.ndim != 1 or len(times) < 2 or (np.diff(times) <= 0).any() or not np.isfinite(times).all():
+            raise InputError("times must be at least two finite numbers that grow")
+        if q.shape != (len(times), model.nq) or not np.isfinite(q).all():
+            raise InputError(f"q has shape {q.shape}; wanted ({len(times)}, {model.nq}), finite, one row a time")
+        q = model.normalize(q)
+        for joint in model.mechanism.joints:
+            if joint.nq != joint.nv:
+                _align(q[:, joint.q.stop - 4 : joint.q.stop])
+        if len(times) <= order and not rest:
+            raise InputError(f"{len(times)} times are too few for order {order}; wanted more than {order}")
+        ends = [(k, np.zeros(model.nq)) for k in range(1, order // 2 + 1)]
+        self._spline = make_interp_spline(times, q, order, bc_type=(ends, ends) if rest else None)
+        self.model, self.start, self.end = model, float(times[0]), float(times[-1])
+        self.duration = self.end - self.start
+
+    def __call__(self, t: Any) -> Motion:
+        t = np.asarray(t, dtype=float)
+        inside = np.clip(t, self.start, self.end)
+        moving = ((t >= self.start) & (t <= self.end))[..., None]
+        raw, first, second = (self._spline(inside, k) for k in range(3))
+        return _on_loops(self.model, *coordinates(self.model, raw, first * moving, second * moving))
+
+
+def _align(quaternions: Array) -> None:
+    for k in range(1, len(quaternions)):
+        if quaternions[k] @ quaternions[k - 1] < 0:
+            quaternions[k] *= -1
+
+
+def coordinates(model: Any, raw: Array, first: Array, second: Array) -> Motion:
+    """(q, v, a) from numbers of a configuration and their first two derivatives; quaternions need not be unit."""
+    q, dq, ddq = raw.copy(), first.copy(), second.copy()
+    v = np.empty((*q.shape[:-1], model.nv))
+    a = np.empty_like(v)
+    for joint in model.mechanism.joints:
+        if joint.nq != joint.nv:
+            _unit(q, dq, ddq, slice(joint.q.stop - 4, joint.q.stop))
+        if joint.model.rates_are_velocities:
+            v[..., joint.v], a[..., joint.v] = dq[..., joint.q], ddq[..., joint.q]
+            continue
+        for index in np.ndindex(q.shape[:-1]):
+            v[index][joint.v], a[index][joint.v] = _velocities(
+                joint.model, q[index][joint.q], dq[index][joint.q], ddq[index][joint.q]
+            )
+    return q, v, a
+
+
+def _unit(q: Array, dq: Array, ddq: Array, part: slice) -> None:
+    """q = s/|s| and its derivatives, in place."""
+    s, ds, dds = q[..., part].copy(), dq[..., part].copy(), ddq[..., part].copy()
+    n = np.linalg.norm(s, axis=-1, keepdims=True)
+
+    def dot(x: Array, y: Array) -> Array:
+        return np.sum(x * y, axis=-1, keepdims=True)
+
+    dn = dot(s, ds) / n
+    ddn = (dot(ds, ds) + dot(s, dds) - dn * dn) / n
+    u = s / n
+    du = (ds - u * dn) / n
+    q[..., part], dq[..., part] = u, du
+    ddq[..., part] = (dds - 2 * du * dn - u * ddn) / n
+
+
+def _velocities(joint: Any, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
+    """q̇ = Γ(q) v gives v; q̈ = Γ v̇ + Γ̇ v gives a, Γ̇ v by a jet along q̇."""
+    gamma = np.column_stack([joint.rate(q, e) for e in np.eye(joint.nv)])
+    left = np.linalg.pinv(gamma)
+    v = left @ dq
+    jets = JetDomain(FLOAT)
+    turning = np.asarray(jets.rates(joint.rate(jets.lift(q, dq), jets.lift(v), domain=jets)), dtype=float)
+    return v, left @ (ddq - turning)
+
+
+def spline(model: Any, times: Any, q: Any, order: int = 3) -> Spline:
+    """Through waypoints q (n, nq) at `times`, at rest at both ends."""
+    return Spline(model, times, q, order)
+
+
+def recorded(model: Any, times: Any, q: Any) -> Spline:
+    """A recorded motion: the quintic (or, of few samples, cubic) spline through it, its ends as they come."""
+    return Spline(model, times, q, 5 if len(np.asarray(times)) > 5 else 3, rest=False)
+
+
+__all__ = ["Path", "PointToPoint", "Spline", "coordinates", "cycloidal", "quintic", "recorded", "spline", "trapezoidal"]

@@ -1,0 +1,21 @@
+"""Simulation: the motion of a model from a first state, on its manifold, with its balance sheet."""
+
+from __future__ import annotations
+
+from polybody.simulation.audit import Audit
+from polybody.simulation.events import Event, Happening
+from polybody.simulation.failures import ControllerError, SimulationError
+from polybody.simulation.integrators import METHODS
+from polybody.simulation.run import simulate
+from polybody.simulation.trajectory import Trajectory
+
+__all__ = [
+    "METHODS",
+    "Audit",
+    "ControllerError",
+    "Event",
+    "Happening",
+    "SimulationError",
+    "Trajectory",
+    "simulate",
+]

@@ -1,0 +1,214 @@
+"""Controllers: tau = controller(t, q, v). Any function will do; these are the usual ones.
+
+    PD                 tau = K_p log(q, q_d) + K_d (v_d − v) [+ gravity]
+    gravity            tau = gravity_forces(q)
+    computed torque    tau = ID(q, v, a_d + K_p log(q, q_d) + K_d (v_d − v))
+    operational space  tau = Jᵀ Λ (K_p x̃ + K_d (ẋ_d − ẋ) + ẍ_d − J̇v) + bias + null-space damping,  Λ = (J M⁻¹ Jᵀ)⁻¹
+
+log is the manifold's `difference`, so that errors of quaternions are rotation vectors. With loops, gravity, ID and the
+operational force are borne by active joints; computed torque steers the independent coordinates, the others follow, and
+the operational law is written in them (J G, M*, bias*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.formulations.influence import Influence
+from polybody.paths.path import Path
+
+Array = np.ndarray
+
+
+def zero(model: Any) -> Callable[[float, Array, Array], Array]:
+    """No torque."""
+    return lambda t, q, v: np.zeros(model.nv)
+
+
+class Given:
+    """Torques from a table (times, tau), linear in between, or from a function of time."""
+
+    def __init__(self, model: Any, tau: Any, times: Any = None) -> None:
+        self.model = model
+        if callable(tau):
+            self._function: Callable[[float], Any] = tau
+            return
+        table = np.asarray(tau, dtype=float)
+        if table.shape == (model.nv,):
+            self._function = lambda t: table
+            return
+        grid = np.asarray(times, dtype=float)
+        if grid.ndim != 1 or table.shape != (len(grid), model.nv) or (np.diff(grid) <= 0).any():
+            raise InputError(
+                f"tau has shape {table.shape} for times of shape {grid.shape}; wanted ({model.nv},), or "
+                f"(n, {model.nv}) with n growing times"
+            )
+        self._function = lambda t: np.array([np.interp(t, grid, table[:, k]) for k in range(model.nv)])
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        return np.asarray(self._function(t), dtype=float)
+
+
+def _gains(name: str, value: Any, nv: int) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.shape not in ((), (nv,)) or not np.isfinite(array).all():
+        raise InputError(f"{name} has shape {array.shape}; wanted one finite number or {nv}")
+    return np.broadcast_to(array, (nv,)).copy()
+
+
+class PD:
+    """A spring and damper in joint space towards a configuration or along a path; `gravity` adds what holds still."""
+
+    def __init__(
+        self, model: Any, target: Any = None, kp: Any = 100.0, kd: Any = 20.0, *, path: Path | None = None,
+        gravity: bool = False,
+    ) -> None:  # fmt: skip
+        if (target is None) == (path is None):
+            raise InputError("PD wants either a target configuration or a path")
+        self.model, self.path, self.gravity = model, path, gravity
+        self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
+        self.target: Array | None = None
+        if target is not None:
+            self.target = np.asarray(target, dtype=float)
+            if self.target.shape != (model.nq,):
+                raise InputError(f"target has shape {self.target.shape}; wanted ({model.nq},)")
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        goal, speed = (self.target, 0.0) if self.path is None else self.path(t)[:2]
+        tau = self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
+        return tau + self.model.holding_forces(q) if self.gravity else tau
+
+
+class GravityCompensation:
+    """What holds the mechanism still, with an optional damping of its motion."""
+
+    def __init__(self, model: Any, kd: Any = 0.0) -> None:
+        self.model, self.kd = model, _gains("kd", kd, model.nv)
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        return self.model.holding_forces(q) - self.kd * v
+
+
+class ComputedTorque:
+    """Inverse dynamics along a path: the error obeys ë + K_d ė + K_p e = 0."""
+
+    def __init__(self, model: Any, path: Path, kp: Any = 100.0, kd: Any = 20.0) -> None:
+        self.model, self.path = model, path
+        self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        goal, speed, acceleration = self.path(t)
+        a = acceleration + self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
+        u = list(self.model.independent_columns)
+        if len(u) < len(v):  # the path's accelerations, with errors added, no longer agree with the loops
+            v, a = self.model.follow(q, v[u], a[u])
+        return self.model.inverse_dynamics(q, v, a)
+
+
+class OperationalSpace:
+    """Khatib's law for a frame: its error obeys x̃'' + k_d x̃' + k_p x̃ = 0 while the rest of the motion is damped.
+
+    `target` is the frame's wanted pose (4, 4), or with rows="position" its wanted position (3,): a constant, a function
+    of time, or a path of `pb.paths`, whose motion of the frame is wanted. A path's velocity and acceleration are exact
+    (G v and G a + vᵀHv); so are those of a function that returns (goal, velocity, acceleration), rows [angular; linear]
+    in world axes. Of a function that returns the goal alone they are differences in time, to about 1e-7.
+    """
+
+    def __init__(
+        self, model: Any, frame: str, target: Any, kp: float = 100.0, kd: float = 20.0, *, rows: str = "pose",
+        null_damping: float = 1.0,
+    ) -> None:  # fmt: skip
+        if rows not in ("pose", "position"):
+            raise InputError(f"rows is {rows!r}; wanted 'pose' or 'position'")
+        model.frame(frame)
+        self.model, self.name, self.kp, self.kd = model, frame, float(kp), float(kd)
+        self.position_only, self.null_damping = rows == "position", float(null_damping)
+        fixed = None if callable(target) else np.asarray(target, dtype=float)
+        self.target: Callable[[float], Any] = target if fixed is None else lambda t: fixed
+        self.is_path, self.is_fixed = hasattr(target, "duration"), fixed is not None
+        self.tells_motion = self.is_path or isinstance(self.target(0.0), tuple)
+        self._check_target()
+
+    def _check_target(self) -> None:
+        wanted = (3,) if self.position_only else (4, 4)
+        rates = (3,) if self.position_only else (6,)
+        if self.is_path:
+            shape = np.shape(self.target(0.0)[0])
+            if shape != (self.model.nq,):
+                raise InputError(f"target is a path through configurations of shape {shape}; wanted ({self.model.nq},)")
+            return
+        found = self.target(0.0) if self.tells_motion else (self.target(0.0),)
+        shapes = [np.shape(x) for x in found]
+        if shapes[0] != wanted:
+            raise InputError(f"target has shape {shapes[0]}; wanted {wanted}")
+        if self.tells_motion and shapes[1:] != [rates, rates]:
+            raise InputError(f"target tells rates {shapes[1:]}; wanted velocity and acceleration, {rates} each")
+
+    def _coefficients(self, q: Array) -> Influence:
+        found = self.model.influence(q, self.name, 2)
+        return Influence(found.G[3:], found.H[3:]) if self.position_only else found
+
+    def _goal(self, t: float) -> Array:
+        """The wanted pose or position."""
+        found = self.target(t)
+        if self.is_path:
+            pose = self.model.pose(found[0], self.name)
+            return pose[:3, 3] if self.position_only else pose
+        return np.asarray(found[0] if self.tells_motion else found, dtype=float)
+
+    def _goal_motion(self, t: float, q: Array) -> tuple[Array, Array]:
+        """Velocity and acceleration of the goal: [angular; linear], or linear alone."""
+        if self.is_path:
+            goal_q, v, a = self.target(t)
+            found = self._coefficients(goal_q)
+            return found.velocity(v), found.acceleration(v, a)
+        if self.tells_motion:
+            _, velocity, acceleration = self.target(t)
+            return np.asarray(velocity, dtype=float), np.asarray(acceleration, dtype=float)
+        if self.is_fixed:
+            still = np.zeros(3 if self.position_only else 6)
+            return still, still
+        s = 1e-4  # seconds
+        before, now, after = (self.error(at, q) for at in (t - s, t, t + s))
+        return (after - before) / (2 * s), (after - 2 * now + before) / s**2
+
+    def error(self, t: float, q: Array) -> Array:
+        """From the frame to its target, world axes: [rotation vector; shift], or the shift alone."""
+        from scipy.spatial.transform import Rotation
+
+        pose, goal = self.model.pose(q, self.name), self._goal(t)
+        if self.position_only:
+            return goal - pose[:3, 3]
+        turn = Rotation.from_matrix(goal[:3, :3] @ pose[:3, :3].T).as_rotvec()
+        return np.concatenate([turn, goal[:3, 3] - pose[:3, 3]])
+
+    def _closed(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
+        """(J, J̇v, v) over the model's own coordinates; with loops the independent ones."""
+        found = self._coefficients(q)
+        J, drift = found.G, found.acceleration(v, np.zeros(len(v)))
+        if not self.model.mechanism.constrained:
+            return J, drift, v
+        u = list(self.model.independent_columns)
+        joints = self.model.joint_influence(q, 2)
+        return J @ joints.G, drift + J @ joints.acceleration(v[u], np.zeros(len(u))), v[u]
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        J, drift, w = self._closed(q, v)
+        error, (speed, acceleration) = self.error(t, q), self._goal_motion(t, q)
+        M = self.model.mass_matrix(q)
+        inverse_JT = np.linalg.solve(M, J.T)
+        inertia = np.linalg.pinv(J @ inverse_JT, rcond=1e-9, hermitian=True)
+        force = inertia @ (self.kp * error + self.kd * (speed - J @ w) + acceleration - drift)
+        damping = -self.null_damping * (M @ w)
+        free = damping - J.T @ (inertia @ (inverse_JT.T @ damping))
+        wanted = J.T @ force + free + self.model.bias_forces(q, v) - self.model.passive_forces(q, v)
+        tau = np.zeros(len(v))
+        tau[list(self.model.independent_columns)] = wanted
+        return self.model.borne(q, tau)
+
+
+__all__ = ["PD", "ComputedTorque", "Given", "GravityCompensation", "OperationalSpace", "zero"]

@@ -1,0 +1,33 @@
+"""Radau IIA of order 5 with adaptive steps: implicit, for stiff springs, dampers and gains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from polybody.simulation.failures import BlowUp
+from polybody.simulation.integrators.base import Options, Step, finite
+from polybody.simulation.integrators.scipy_steps import scipy_steps
+from polybody.simulation.problem import Problem
+
+
+class Radau5:
+    """SciPy's Radau; it does not tell how many tries it rejected."""
+
+    name, order, adaptive = "radau", 5, True
+
+    def steps(self, problem: Problem, t: float, y: np.ndarray, end: float, options: Options) -> Iterator[Step]:
+        from scipy.integrate import Radau
+
+        def rate(t: float, y: np.ndarray) -> np.ndarray:
+            """SciPy's Radau never returns once a NaN has reached its step size: it must not see one."""
+            result = problem.rate(t, y)
+            if not finite(result):
+                raise BlowUp("numbers are not finite any more")
+            return result
+
+        return scipy_steps(Radau, None, problem, t, y, end, options, rate)
+
+
+__all__ = ["Radau5"]

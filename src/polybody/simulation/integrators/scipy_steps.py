@@ -1,0 +1,57 @@
+"""SciPy's one-step solvers, stepped by hand: after each step the state is put back on its manifold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from polybody.simulation.failures import BlowUp
+from polybody.simulation.integrators.base import Options, Step, finite
+from polybody.simulation.problem import Problem
+
+Array = np.ndarray
+
+
+def scipy_steps(
+    solver_class: Any,
+    evaluations_a_try: int | None,
+    problem: Problem,
+    t: float,
+    y: Array,
+    end: float,
+    options: Options,
+    rate: Callable[[float, Array], Array] | None = None,
+) -> Iterator[Step]:
+    """Steps of a SciPy solver. `evaluations_a_try` lets rejected tries be counted, which SciPy does not tell.
+
+    The work W takes no part in error control (its tolerance is infinite): it is there to be audited.
+    """
+    atol = np.full(problem.size, options.atol)
+    atol[-1] = np.inf
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="invalid value|overflow", category=RuntimeWarning)
+        solver = solver_class(
+            rate or problem.rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
+            first_step=None if options.first_step is None else min(options.first_step, end - t),
+        )  # fmt: skip
+        while solver.status == "running":
+            t0, y0, before = solver.t, solver.y, solver.nfev
+            message = solver.step()
+            if solver.status == "failed":
+                raise BlowUp(message or "the step became too small")
+            if not finite(solver.y):
+                raise BlowUp("numbers are not finite any more")
+            tries = None if evaluations_a_try is None else (solver.nfev - before) // evaluations_a_try
+            off = problem.off_manifold(solver.y)
+            if problem.moves():
+                solver.y = problem.project(solver.y)
+                solver.f = problem.rate(solver.t, solver.y)
+            yield Step(
+                t0, solver.t, y0, solver.y, solver.dense_output, None if tries is None else max(0, tries - 1), off
+            )
+
+
+__all__ = ["scipy_steps"]

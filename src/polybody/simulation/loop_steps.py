@@ -1,0 +1,90 @@
+"""Fixed steps of models with loops: the text of one compiled step, and the same step by numbers.
+
+Accelerations come from the fixed elimination of `constraints.elimination`; after the step the dependent coordinates go
+back to the loops by two Newton iterations, and then the dependent velocities. The state carries one more number, the
+largest `growth` and `narrow` of pivots on its way: where that is large the elimination is not to be believed, and such
+states are stepped again one by one, rank-revealing (`model.loop_acceleration`, `model.loop_projection`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from polybody.constraints import elimination
+from polybody.constraints.elimination import Followed
+from polybody.mechanism import kinematics
+
+Array = np.ndarray
+#: growth for each pivot above which a step is not believed
+BELIEVED = 1e4
+NEWTON = 2
+
+
+class LoopSteps:
+    """What a compiled step needs of a model with loops, for states like q."""
+
+    def __init__(self, model: Any, q: Array) -> None:
+        self.model = model
+        self.plan = model.loop_kernels.plan(q) if model.loop_kernels.available else None
+        self.system = model.constraint_kernels.constraints
+
+    @property
+    def label(self) -> str:
+        """What tells the kernels of two plans apart."""
+        return hashlib.sha256(str(self.plan).encode()).hexdigest()[:16]
+
+    @property
+    def limit(self) -> float:
+        return BELIEVED * max(len(self.plan.pivots) if self.plan else 0, 1)
+
+    def acceleration(self, q: Array, v: Array, tau: Array, domain: Any) -> Array:
+        """a under tau."""
+        assert self.plan is not None
+        tree = self.model.tree.lean_mechanism
+        return elimination.forward(tree, self.system, self.plan, q, v, tau, None, domain=domain)[0]
+
+    def returned(self, q: Array, v: Array, domain: Any) -> tuple[Array, Array, Any]:
+        """(q, v, growth): the state put back on the loops."""
+        m, growth = self.model.mechanism, domain.const(0)
+        for _ in range(NEWTON):
+            found = self._eliminated(q, self.system.residual(q, domain=domain), domain)
+            q = kinematics.integrate(m, q, found.beta, domain=domain)
+            growth = growth + found.growth + found.narrow
+        found = self._eliminated(q, self.system.velocity(q, v, domain=domain), domain)
+        return q, v + found.beta, growth + found.growth + found.narrow
+
+    def _eliminated(self, q: Array, right: Array, domain: Any) -> Followed:
+        assert self.plan is not None
+        return elimination.eliminate(self.system.jacobian(q, domain=domain), right, self.plan, domain)
+
+
+def numeric_step(
+    model: Any, method: str, q: Array, v: Array, h: float, tau: Callable[[Array, Array], Array]
+) -> tuple[Array, Array]:
+    """One step of one state, rank-revealing where it must be."""
+
+    def accelerated(q: Array, v: Array) -> Array:
+        return model.loop_acceleration(q, v, tau(q, v))[0]
+
+    def rate(q: Array, v: Array) -> tuple[Array, Array]:
+        return kinematics.rate(model.mechanism, q, v), accelerated(q, v)
+
+    if method == "rk4":
+        k1 = rate(q, v)
+        k2 = rate(q + h / 2 * k1[0], v + h / 2 * k1[1])
+        k3 = rate(q + h / 2 * k2[0], v + h / 2 * k2[1])
+        k4 = rate(q + h * k3[0], v + h * k3[1])
+        q, v = (y + h / 6 * (a + 2 * (b + c) + d) for y, a, b, c, d in zip((q, v), k1, k2, k3, k4, strict=True))
+        q = model.normalize(q)
+    else:
+        v = v + h * accelerated(q, v)
+        q = model.integrate(q, v, h)
+    q, v, _ = model.loop_projection(q, v)
+    return q, v
+
+
+__all__ = ["LoopSteps", "numeric_step"]

@@ -1,0 +1,242 @@
+"""The initial value problem of a model: what every integrator integrates.
+
+    q̇ = Γ(q) v,    v̇ = FD(q, v, tau(t, q, v, i), w(t)),    Ẇ = vᵀ(tau + dampers) + Σ wᵀV
+
+y = [q; v; i; W], i the currents of motors where voltages drive them (see `currents`). W is the work that torques,
+dampers and external wrenches have done; energy − W is constant, which the audit looks at. Quaternions are carried as
+four numbers and put back on the unit sphere after every step: the method keeps its order, since the correction is no
+larger than the step's own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.simulation.currents import Circuits
+from polybody.simulation.failures import BlowUp, ControllerError
+
+if TYPE_CHECKING:
+    from polybody.simulation.stops import Stops
+
+Array = np.ndarray
+Controller = Callable[[float, Array, Array], Any]
+Loads = dict[str, Array] | None
+RUNAWAY = 1e30  # no speed of a mechanism
+
+
+class Problem:
+    """The right side, and how states are read, projected and checked."""
+
+    def __init__(
+        self,
+        model: Any,
+        controller: Controller | None = None,
+        wrenches: Mapping[str, Any] | None = None,
+        voltages: Any = None,
+    ) -> None:
+        self.model = model
+        self.controller = controller
+        self.wrenches = wrench_functions(model, wrenches)
+        self.nq, self.nv = model.nq, model.nv
+        self.circuits = Circuits(model, voltages)
+        self.size = self.nq + self.nv + self.circuits.size + 1
+        self.stops: Stops | None = None
+        self.evaluations = 0
+        self._quaternions = [j.q.stop - 4 for j in model.mechanism.joints if j.nq != j.nv]
+        self._trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.joints)
+        self._dissipates = _has_dampers(model.mechanism)
+        self._no_torque = np.zeros(self.nv)
+        self._at_rest = np.zeros(self.nv)
+        #: with loops: the largest residual that a step left before it was mended, evaluations near singular states, and
+        #: how often one was passed
+        self.loops = bool(model.mechanism.constrained)
+        self.off_loops = 0.0
+        self.singular = 0
+        self.passed = 0
+        self._signs: Any = None
+        self._tree = model.tree if self.loops else model
+
+    @property
+    def autonomous(self) -> bool:
+        """True when nothing but the model itself acts."""
+        return not self.driven and not self.resting
+
+    @property
+    def driven(self) -> bool:
+        """True when a controller, wrenches or motors act."""
+        return self.controller is not None or bool(self.wrenches) or self.circuits.closed
+
+    @property
+    def resting(self) -> list[int]:
+        """Velocities of joints that rest at a stop."""
+        return sorted(self.stops.held) if self.stops is not None else []
+
+    @property
+    def curved(self) -> bool:
+        """True when configurations have quaternions."""
+        return bool(self._quaternions)
+
+    def state(self, q: Array, v: Array, currents: Array | None = None, work: float = 0.0) -> Array:
+        i = np.zeros(self.circuits.size) if currents is None else currents
+        return np.concatenate([q, v, i, [work]])
+
+    def split(self, y: Array) -> tuple[Array, Array]:
+        return y[: self.nq].copy(), y[self.nq : self.nq + self.nv].copy()
+
+    def currents(self, y: Array) -> Array:
+        return y[self.nq + self.nv : -1]
+
+    def torque(self, t: float, q: Array, v: Array) -> Array:
+        """What the controller asks for, checked."""
+        if self.controller is None:
+            return self._no_torque
+        try:
+            answer = self.controller(t, q.copy(), v.copy())
+        except Exception as error:
+            kind = type(error).__name__
+            raise ControllerError(f"the controller raised {kind} at t = {t:.9g} s: {error}", t) from error
+        try:
+            tau = np.asarray(answer, dtype=float)
+        except (TypeError, ValueError):
+            raise ControllerError(
+                f"the controller returned {type(answer).__name__} at t = {t:.9g} s; wanted {self.nv} numbers", t
+            ) from None
+        if tau.shape != (self.nv,):
+            raise ControllerError(
+                f"the controller returned shape {tau.shape} at t = {t:.9g} s; wanted ({self.nv},), one number for each "
+                "of v",
+                t,
+            )
+        if not np.isfinite(tau).all():
+            if np.abs(v).max(initial=0.0) > RUNAWAY:
+                raise BlowUp("speeds left all bounds, and the controller with them")
+            k = int(np.argmin(np.isfinite(tau)))
+            raise ControllerError(f"the controller returned tau[{k}] = {tau[k]} at t = {t:.9g} s", t)
+        return tau
+
+    def wrenches_at(self, t: float) -> Loads:
+        return {name: np.asarray(function(t), dtype=float) for name, function in self.wrenches.items()} or None
+
+    def drive(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Loads]:
+        """What acts from outside: joint forces of controller and motors, wrenches of that time."""
+        tau = self.torque(t, q, v)
+        if self.circuits.closed:
+            tau = tau + self.circuits.drive(t, q, v, i)[0]
+        return tau, self.wrenches_at(t)
+
+    def free_acceleration(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
+        """v̇ as if there were no stops."""
+        self.evaluations += 1
+        if self.loops:
+            a, singular = self.model.loop_acceleration(q, v, tau, loads)
+            self.singular += singular
+            return a
+        if loads:
+            return self.model.forward_dynamics(q, v, tau, wrenches=loads)
+        return self.model.forward_dynamics(q, v, tau)
+
+    def accelerate(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
+        a = self.free_acceleration(q, v, tau, loads)
+        if self.stops is not None and self.stops.held:
+            a = a + self.stops.reaction(q, a)[0]
+        return a
+
+    def power(self, q: Array, v: Array, tau: Array, loads: Loads) -> float:
+        """Stops do no work while they hold."""
+        power = float(v @ tau)
+        if self._dissipates:
+            passive = self._tree.passive_forces
+            power += float(v @ (passive(q, v) - passive(q, self._at_rest)))
+        for name, wrench in (loads or {}).items():
+            power += float(wrench @ (self.model.jacobian(q, name) @ v))
+        return power
+
+    def outside_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
+        """(torques and external wrenches as joint forces, power), for methods that bring their own dynamics."""
+        tau, loads = self.drive(t, q, v, i)
+        force = tau
+        for name, wrench in (loads or {}).items():
+            force = force + self.model.jacobian(q, name).T @ wrench
+        return force, self.power(q, v, tau, loads)
+
+    def generalized_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
+        """The same with what stops exert."""
+        force, power = self.outside_force(t, q, v, i)
+        if self.stops is not None and self.stops.held:
+            free = self.free_acceleration(q, v, force, None)
+            force = force + self.stops.reaction(q, free)[1]
+        return force, power
+
+    def rate(self, t: float, y: Array) -> Array:
+        """ẏ."""
+        (q, v), i = self.split(y), self.currents(y)
+        tau, loads = self.drive(t, q, v, i)
+        result = np.empty(self.size)
+        result[: self.nq] = v if self._trivial_rate else self.model.answer("rate", q, v)
+        result[self.nq : self.nq + self.nv] = self.accelerate(q, v, tau, loads)
+        if self.circuits.size:
+            result[self.nq + self.nv : -1] = self.circuits.drive(t, q, v, i)[1]
+        result[-1] = self.power(q, v, tau, loads)
+        return result
+
+    def off_manifold(self, y: Array) -> float:
+        """How far quaternions are from unit length."""
+        return max((abs(float(np.linalg.norm(y[k : k + 4])) - 1.0) for k in self._quaternions), default=0.0)
+
+    def project(self, y: Array) -> Array:
+        """y with unit quaternions, and with what a stop holds at its stop."""
+        if self._quaternions:
+            y = y.copy()
+            for k in self._quaternions:
+                y[k : k + 4] /= np.linalg.norm(y[k : k + 4])
+        if self.stops is not None and self.stops.held:
+            y = self.stops.pinned(y)
+        if self.loops:
+            y = y.copy()
+            q, v, off = self.model.loop_projection(*self.split(y))
+            y[: self.nq], y[self.nq : self.nq + self.nv] = q, v
+            self.off_loops = max(self.off_loops, off)
+        return y
+
+    def watch(self, y: Array) -> None:
+        """Look whether the step that ended at y has passed a singular configuration of the loops."""
+        if self.loops:
+            self._signs, passed = self.model.loop_signs(self.split(y)[0], self._signs)
+            self.passed += passed
+
+    def moves(self) -> bool:
+        """True when `project` may change a state."""
+        return self.curved or self.loops or (self.stops is not None and bool(self.stops.held))
+
+
+def wrench_functions(model: Any, wrenches: Mapping[str, Any] | None) -> dict[str, Callable[[float], Any]]:
+    """{frame: function of time}, from functions or constant wrenches; checked once."""
+    functions: dict[str, Callable[[float], Any]] = {}
+    for name, given in (wrenches or {}).items():
+        model.frame(name)
+        function = given if callable(given) else _constant(given)
+        first = np.asarray(function(0.0), dtype=float)
+        if first.shape != (6,):
+            raise InputError(
+                f"wrenches[{name!r}] has shape {first.shape}, wanted (6,): [moment; force] in world axes at the "
+                "frame's origin, or a function of time that returns it"
+            )
+        functions[name] = function
+    return functions
+
+
+def _constant(value: Any) -> Callable[[float], Array]:
+    fixed = np.asarray(value, dtype=float)
+    return lambda t: fixed
+
+
+def _has_dampers(mechanism: Any) -> bool:
+    joints = any(j.damping.any() for j in mechanism.joints) or bool(mechanism.motor_damping.any())
+    return joints or any(s.damping for s in mechanism.springs)
+
+
+__all__ = ["Controller", "Problem", "wrench_functions"]

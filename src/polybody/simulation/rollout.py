@@ -1,0 +1,338 @@
+"""Many simulations at once: `rollout` advances thousands of states by fixed steps in one call of compiled code.
+
+One step is traced over the mechanism,
+
+    rk4            y₁ = y₀ + h/6 (k₁ + 2k₂ + 2k₃ + k₄),  y = [q; v],  ẏ = [Γ(q) v; FD(q, v, tau)],  unit quaternions
+    semi-implicit  v₁ = v₀ + h FD(q₀, v₀, tau),  q₁ = q₀ ∘ exp(h v₁)
+    midpoint       the implicit rule of `simulate.integrators.midpoint`, by four Newton iterations; small models
+
+and iterated by `kernels.iterate`. Torques are a table (held over each step), a PD law evaluated inside the step, or
+none; for those no Python runs between steps. Any other policy is called once a step on the whole batch. Models with
+loops end each step on them (`loop_steps`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT, domain
+from polybody.errors import InputError, PolybodyWarning
+from polybody.formulations import denoc
+from polybody.mechanism import kinematics
+from polybody.simulation.arguments import positive
+from polybody.simulation.controllers import PD
+from polybody.simulation.integrators.midpoint import residual_function
+from polybody.simulation.loop_steps import LoopSteps, numeric_step
+
+Array = np.ndarray
+METHODS = ("rk4", "semi-implicit", "midpoint")
+NEWTON_ITERATIONS = 4
+MIDPOINT_UP_TO = 8  # degrees of freedom: its Newton iterations are solved in straight-line code
+
+
+class Rollout(NamedTuple):
+    """States after each step: t (steps,), q (..., steps, nq), v (..., steps, nv); keep="last" drops that axis."""
+
+    t: Array
+    q: Array
+    v: Array
+
+
+def rollout(
+    model: Any,
+    q0: Any,
+    v0: Any,
+    tau: Any = None,
+    steps: int | None = None,
+    dt: float = 1e-3,
+    *,
+    method: str = "rk4",
+    keep: str = "all",
+) -> Rollout:
+    """Advance states (..., nq), (..., nv) by `steps` steps of `dt` seconds, all at once.
+
+    `tau`: None; a constant (nv,); a table (..., steps, nv), one row a step, whose leading dimensions broadcast with the
+    states'; a `pb.PD`; or any policy(t, q, v) -> (..., nv), which is called once a step. Joint limits do not act.
+    `keep` is "all" states or the "last" one. The number of steps is the table's where it is not given. Loops are kept,
+    positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
+    one by one, with a warning.
+    """
+    if method not in METHODS:
+        raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")
+    if keep not in ("all", "last"):
+        raise InputError(f"keep is {keep!r}; wanted 'all' or 'last'")
+    if method == "midpoint" and model.nv > MIDPOINT_UP_TO:
+        raise InputError(f"midpoint rollouts take up to {MIDPOINT_UP_TO} degrees of freedom, this model has {model.nv}")
+    if method == "midpoint" and model.mechanism.constrained:
+        raise InputError("midpoint rollouts do not keep loops; use method='rk4' or 'semi-implicit'")
+    h = positive("dt", dt)
+    x = _states(model, q0, v0)
+    law, constants, table, steps = _law(model, tau, steps, h)
+    if law is None:
+        return _by_policy(model, x, tau, steps, h, method, keep)
+    states = _Advance(model, law, method, x, keep == "all")(x, constants, table, steps, h)
+    times = h * np.arange(1, steps + 1)
+    return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
+
+
+class Law(NamedTuple):
+    """How torques come about inside the step: a name, the sizes of its constants and of a table's row, and its text."""
+
+    name: str
+    constants: int
+    table: int
+    text: Callable[..., Array]  # (mechanism, q, v, constants, row, domain) -> tau
+
+
+def _law(model: Any, tau: Any, steps: int | None, h: float) -> tuple[Law | None, Array, Array | None, int]:
+    """(law, its constants, its table, steps); no law for a policy in Python."""
+    none = np.zeros(0)
+    if isinstance(tau, PD) and not (tau.gravity and model.mechanism.constrained):  # held at active joints: a policy
+        return _pd_law(model, tau, _count(steps, None), h)
+    if callable(tau):
+        return None, none, None, _count(steps, None)
+    if tau is None:
+        return Law("free", 0, 0, lambda m, q, v, c, u, domain: domain.zeros(m.nv)), none, None, _count(steps, None)
+    values = np.asarray(tau, dtype=float)
+    if values.ndim == 0 or values.shape[-1] != model.nv:
+        raise InputError(f"tau has shape {values.shape}; wanted ({model.nv},) or (..., steps, {model.nv})")
+    if values.ndim == 1:
+        return Law("constant", model.nv, 0, lambda m, q, v, c, u, domain: c), values, None, _count(steps, None)
+    count = _count(steps, values.shape[-2])
+    if values.shape[-2] != count:
+        raise InputError(f"tau has {values.shape[-2]} rows for {count} steps; wanted shape (..., {count}, {model.nv})")
+    return Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u), none, np.ascontiguousarray(values), count
+
+
+def _count(steps: int | None, rows: int | None) -> int:
+    if steps is None:
+        if rows is None:
+            raise InputError("steps is not given, and tau is not a table that would say how many there are")
+        return rows
+    if int(steps) != steps or steps < 1:
+        raise InputError(f"steps is {steps!r}; wanted a whole number of at least 1")
+    return int(steps)
+
+
+def _pd_law(model: Any, law: PD, steps: int, h: float) -> tuple[Law, Array, Array | None, int]:
+    """PD inside the step: a fixed target is a constant, a path a table of targets at the beginnings of the steps."""
+    nq, nv = model.nq, model.nv
+    gains = np.concatenate([law.kp, law.kd])
+
+    def text(m: Any, q: Array, v: Array, c: Array, u: Array, domain: Any) -> Array:
+        kp, kd = c[:nv], c[nv : 2 * nv]
+        goal, speed = (u[:nq], u[nq:]) if law.path is not None else (c[2 * nv :], None)
+        pull = kinematics.difference(m, q, goal, domain=domain) * kp
+        tau = pull + ((speed - v) if speed is not None else -v) * kd
+        return tau + denoc.gravity_forces(m, q, domain=domain) if law.gravity else tau
+
+    name = f"pd{' along a path' if law.path else ''}{' with gravity' if law.gravity else ''}"
+    if law.path is None:
+        assert law.target is not None
+        return Law(name, 2 * nv + nq, 0, text), np.concatenate([gains, law.target]), None, steps
+    q, v, _ = law.path(h * np.arange(steps))
+    return Law(name, 2 * nv, nq + nv, text), gains, np.concatenate([q, v], axis=-1), steps
+
+
+def _states(model: Any, q0: Any, v0: Any) -> Array:
+    parts = []
+    for name, values, size in (("q0", q0, model.nq), ("v0", v0, model.nv)):
+        array = np.asarray(values, dtype=float)
+        if array.ndim == 0 or array.shape[-1] != size:
+            raise InputError(f"{name} has shape {array.shape}, wanted (..., {size})")
+        if not np.isfinite(array).all():
+            index = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+            raise InputError(f"{name}{list(index)} is {array[index]}; wanted a finite number")
+        parts.append(array)
+    lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
+    return np.concatenate([np.broadcast_to(p, (*lead, p.shape[-1])) for p in parts], axis=-1)
+
+
+class _Advance:
+    """Steps of one model under one law, compiled; with loops, doubtful states are stepped again by numbers."""
+
+    def __init__(self, model: Any, law: Law, method: str, x: Array, every: bool) -> None:
+        self.model, self.law, self.method, self.every = model, law, method, every
+        self.loops: LoopSteps | None = None
+        if not model.mechanism.constrained:
+            model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))  # what cannot move says so
+            return
+        q, v = x[..., : model.nq], x[..., model.nq :]
+        model.require_closed(q, v)
+        model.forward_dynamics(q, v, np.zeros(model.nv))
+        self.loops = LoopSteps(model, q)
+
+    def __call__(self, x: Array, constants: Array, table: Array | None, steps: int, h: float) -> Array:
+        """States after the steps, (..., steps, nq + nv) or the last; table (..., steps, n)."""
+        arguments = [x, np.concatenate([np.broadcast_to([h], (*constants.shape[:-1], 1)), constants], axis=-1)]
+        if table is not None:
+            arguments.append(table.reshape(*table.shape[:-2], -1))
+        if self.loops is None:
+            return self._kernel(steps)(*arguments)
+        size = x.shape[-1]
+        lead = np.broadcast_shapes(*(argument.shape[:-1] for argument in arguments))
+        if self.loops.plan is None:
+            states, doubtful = np.empty((*lead, *((steps,) if self.every else ()), size)), np.ones(lead, dtype=bool)
+        else:
+            arguments[0] = np.concatenate([x, np.zeros((*x.shape[:-1], 1))], axis=-1)
+            found = self._kernel(steps)(*arguments)
+            states, last = found[..., :size].copy(), found[..., -1, :] if self.every else found
+            doubtful = ~((last[..., -1] < self.loops.limit) & np.isfinite(last).all(axis=-1))
+        if np.any(doubtful):
+            self._by_numbers(states, doubtful, x, constants, table, steps, h)
+        return states
+
+    def _by_numbers(
+        self, states: Array, doubtful: Array, x: Array, constants: Array, table: Array | None, steps: int, h: float
+    ) -> None:
+        """Step the doubtful states again, in place."""
+        model, lead = self.model, doubtful.shape
+        wide_x = np.broadcast_to(x, (*lead, x.shape[-1]))
+        wide_c = np.broadcast_to(constants, (*lead, constants.shape[-1]))
+        wide_u = None if table is None else np.broadcast_to(table, (*lead, *table.shape[-2:]))
+        marked = [tuple(int(k) for k in index) for index in np.argwhere(doubtful)]
+        if self.loops is not None and self.loops.plan is not None:
+            where = f" (first: state {', '.join(map(str, marked[0]))})" if marked[0] else ""
+            warnings.warn(
+                f"{len(marked)} of {max(doubtful.size, 1)} states come near singular configurations{where}; they are "
+                "stepped one by one", PolybodyWarning, stacklevel=4,
+            )
+        for index in marked:
+            q, v = wide_x[index][: model.nq], wide_x[index][model.nq :]
+            for k in range(steps):
+                u = None if wide_u is None else wide_u[index][k]
+
+                def tau(q: Array, v: Array, index: Any = index, u: Any = u) -> Array:
+                    return self.law.text(model.mechanism, q, v, wide_c[index], u, FLOAT)
+
+                q, v = numeric_step(model, self.method, q, v, h, tau)
+                if self.every:
+                    states[(*index, k)] = np.concatenate([q, v])
+            if not self.every:
+                states[index] = np.concatenate([q, v])
+
+    def _kernel(self, steps: int) -> Any:
+        model, law, loops = self.model, self.law, self.loops
+        sizes = (model.nq + model.nv + (loops is not None), 1 + law.constants, law.table)
+        name = f"rollout {self.method} {law.name}{f' loops {loops.label}' if loops else ''}"
+        return model.iterate(name, sizes, steps, lambda: step_function(model, law, self.method, loops), self.every)
+
+
+def step_function(model: Any, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
+    """casadi.Function (x, p[, u]) -> x after one step; p = [h, constants]; with loops x ends with the growth."""
+    import casadi
+
+    m = model.lean_mechanism
+    graph: Any = domain("casadi")
+    sizes = {"x": m.nq + m.nv + (loops is not None), "p": 1 + law.constants, "u": law.table}
+    made = {name: graph.variables(name, size) for name, size in sizes.items() if size}
+    x, p = made["x"][1], made["p"][1]
+    u = made["u"][1] if "u" in made else None
+    q, v, h, constants = x[: m.nq], x[m.nq : m.nq + m.nv], p[0], p[1:]
+
+    def tau(q: Array, v: Array) -> Array:
+        return law.text(m, q, v, constants, u, graph)
+
+    def accelerated(q: Array, v: Array) -> Array:
+        if loops is not None:
+            return loops.acceleration(q, v, tau(q, v), graph)
+        return denoc.forward_dynamics(m, q, v, tau(q, v), domain=graph)
+
+    if method == "midpoint":
+        new = _midpoint(m, made, tau, graph)
+    else:
+        step = _runge_kutta if method == "rk4" else _semi_implicit
+        parts = step(m, q, v, h, accelerated, graph)
+        if loops is not None:
+            q, v, growth = loops.returned(*parts, graph)
+            worst = graph.where(graph.less(x[-1], growth), growth, x[-1])
+            parts = (q, v, np.array([worst], dtype=object))
+        new = graph.column(np.concatenate(parts))
+    return casadi.Function("step", [column for column, _ in made.values()], [new])
+
+
+def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
+    def rate(q: Array, v: Array) -> tuple[Array, Array]:
+        return kinematics.rate(m, q, v, domain=graph), accelerated(q, v)
+
+    half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
+    k1 = rate(q, v)
+    k2 = rate(q + k1[0] * half, v + k1[1] * half)
+    k3 = rate(q + k2[0] * half, v + k2[1] * half)
+    k4 = rate(q + k3[0] * h, v + k3[1] * h)
+    q1, v1 = (
+        y + (a + (b + c) * two + d) * sixth for y, a, b, c, d in zip((q, v), k1, k2, k3, k4, strict=True)
+    )
+    return _unit(m, q1, graph), v1
+
+
+def _unit(m: Any, q: Array, graph: Any) -> Array:
+    """q with unit quaternions."""
+    q = q.copy()
+    for joint in m.joints:
+        if joint.nq != joint.nv:
+            part = slice(joint.q.stop - 4, joint.q.stop)
+            q[part] = q[part] / graph.sqrt(q[part] @ q[part])
+    return q
+
+
+def _semi_implicit(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
+    faster = v + accelerated(q, v) * h
+    return kinematics.integrate(m, q, faster * h, domain=graph), faster
+
+
+def _midpoint(m: Any, made: dict[str, Any], tau: Any, graph: Any) -> Any:
+    import casadi
+
+    x, p = made["x"][0], made["p"][0]
+    q, v, h = x[: m.nq], x[m.nq :], p[0]
+    residual = residual_function(m)
+    (q_in, q_nodes), (v_in, v_nodes) = graph.variables("q", m.nq), graph.variables("v", m.nv)
+    (h_in, h_nodes) = graph.variables("h", 1)
+    M = graph.column(denoc.mass_matrix(m, q_nodes, domain=graph))
+    mass = casadi.Function("mass", [q_in], [casadi.reshape(M, m.nv, m.nv)])
+    moved = graph.column(kinematics.integrate(m, q_nodes, v_nodes * h_nodes[0], domain=graph))
+    integrate = casadi.Function("integrate", [q_in, v_in, h_in], [moved])
+    torque = casadi.Function("torque", [x, *(c for n, (c, _) in made.items() if n != "x")],
+                             [graph.column(tau(made["x"][1][: m.nq], made["x"][1][m.nq :]))])  # fmt: skip
+    rest = [c for n, (c, _) in made.items() if n != "x"]
+    momentum = mass(q) @ v
+    u = v
+    for _ in range(NEWTON_ITERATIONS):
+        force = torque(casadi.vertcat(integrate(q, u, h / 2), u), *rest)
+        r, jacobian, _ = residual(q, momentum, u, force, h)
+        u = u - casadi.solve(casadi.reshape(jacobian, m.nv, m.nv).T, r)
+    q1 = integrate(q, u, h)
+    middle = mass(integrate(q, u, h / 2)) @ u
+    v1 = casadi.solve(mass(q1), 2 * middle - momentum)
+    return casadi.densify(casadi.vertcat(q1, v1))
+
+
+def _by_policy(
+    model: Any, x: Array, policy: Callable[[float, Array, Array], Any], steps: int, h: float, method: str, keep: str
+) -> Rollout:
+    """The policy's torques are held over each step."""
+    law = Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u)
+    advance, none = _Advance(model, law, method, x, False), np.zeros(0)
+    lead = x.shape[:-1]
+    kept = np.empty((*lead, steps, x.shape[-1])) if keep == "all" else None
+    for k in range(steps):
+        q, v = x[..., : model.nq].copy(), x[..., model.nq :].copy()
+        torques = np.asarray(policy(k * h, q, v), dtype=float)
+        if torques.shape not in ((*lead, model.nv), (model.nv,)):
+            raise InputError(
+                f"the policy returned shape {torques.shape} at t = {k * h:.9g} s; wanted {(*lead, model.nv)}"
+            )
+        x = advance(x, none, torques[..., None, :], 1, h)
+        if kept is not None:
+            kept[..., k, :] = x
+    states = x if kept is None else kept
+    times = h * np.arange(1, steps + 1)
+    return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
+
+
+__all__ = ["METHODS", "Rollout", "rollout", "step_function"]

@@ -1,0 +1,301 @@
+"""`simulate`: from a model and a first state to a trajectory.
+
+The driver asks the integrator for steps, looks inside each for events, keeps the states that are wanted, and restarts
+the integrator where an event changed the state. Whatever ends a run early, what was computed is kept.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyWarning
+from polybody.simulation.arguments import lone_state, positive, sample_times
+from polybody.simulation.audit import (
+    Audit,
+    allowed_energy,
+    energy_balance,
+    momentum_applies,
+    momentum_balance,
+    warn_untrusted,
+)
+from polybody.simulation.events import Event, Happening, first_crossing
+from polybody.simulation.failures import BlowUp, ControllerError
+from polybody.simulation.integrators import Integrator, Options, Step, method_named
+from polybody.simulation.problem import Controller, Problem
+from polybody.simulation.switches import Switches
+from polybody.simulation.trajectory import Pieces, Trajectory
+
+Array = np.ndarray
+LIMITS = ("stop", "halt", "report", "ignore")
+#: methods that write the dynamics themselves, without loops
+WITHOUT_LOOPS = ("midpoint",)
+
+
+def simulate(
+    model: Any,
+    duration: float,
+    q0: Any = None,
+    v0: Any = None,
+    controller: Controller | None = None,
+    *,
+    wrenches: Mapping[str, Any] | None = None,
+    voltages: Any = None,
+    currents0: Any = None,
+    method: str = "dop853",
+    dt: float = 1e-3,
+    rtol: float = 1e-9,
+    atol: float = 1e-11,
+    max_step: float = np.inf,
+    first_step: float | None = None,
+    sample: float | None = None,
+    times: Any = None,
+    start: float = 0.0,
+    events: Sequence[Event] = (),
+    limits: str = "stop",
+    restitution: float = 0.0,
+    dense: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Trajectory:
+    """The motion of a model from (q0, v0), neutral and at rest where not given, for `duration` seconds.
+
+    `controller(t, q, v)` returns joint forces (nv numbers). `wrenches` maps a frame's name to a wrench [moment; force]
+    on its body, at the frame's origin, in world axes, or to a function of time that returns one. `voltages` (numbers,
+    or a function of (t, q, v)) drives the model's motors, whose currents become states that start at `currents0` (one
+    number a motor, zero where not given); without it their circuits are open.
+
+    `method`: dop853 (adaptive, order 8), radau and cvodes (stiff), idas (stiff; the equations with loops as they are,
+    without elimination), rk4, semi-implicit and midpoint (fixed steps `dt`; midpoint is implicit, and its energy error
+    stays bounded; not with loops). Adaptive methods keep a state every `sample` seconds (or
+    at `times`), fixed steps keep all unless told so. `dense=True` keeps interpolants for `Trajectory.at`.
+
+    `limits`: what joint limits do. "stop": joints hit them, with `restitution`; "halt": the run ends there; "report":
+    crossings are only noted; "ignore". `progress` is called with the time reached.
+    """
+    chosen = method_named(method)
+    duration, q, v = positive("duration", duration), *lone_state(model, q0, v0)
+    if limits not in LIMITS:
+        raise InputError(f"limits is {limits!r}; wanted one of {', '.join(LIMITS)}")
+    if not 0 <= restitution <= 1:
+        raise InputError(f"restitution is {restitution!r}; wanted a number from 0 to 1")
+    if controller is not None and not callable(controller):
+        raise InputError(f"controller is a {type(controller).__name__}; wanted a function of (t, q, v)")
+    end = start + duration
+    kept = sample_times(start, end, sample, times, chosen.adaptive)
+    options = Options(
+        dt=positive("dt", dt),
+        rtol=positive("rtol", rtol),
+        atol=positive("atol", atol),
+        max_step=positive("max_step", max_step, infinite=True),
+        first_step=None if first_step is None else positive("first_step", first_step),
+        times=() if kept is None else tuple(kept),
+    )
+    if model.mechanism.constrained and method in WITHOUT_LOOPS:
+        raise InputError(f"method {method!r} is for models without loops; with loops take dop853, radau, cvodes, idas, "
+                         "rk4 or semi-implicit")
+    problem = Problem(model, controller, wrenches, voltages)
+    model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
+    said = {
+        "method": method, "duration": duration, "start": start, "limits": limits, "restitution": restitution,
+        **({"rtol": options.rtol, "atol": options.atol} if chosen.adaptive else {"dt": options.dt}),
+    }  # fmt: skip
+    run = _Run(problem, chosen, options, kept, Switches(problem, events, limits, restitution), dense, progress)
+    return run.to_end(start, problem.state(q, v, problem.circuits.start(currents0)), end, said)
+
+
+class _Run:
+    """One run under way."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        method: Integrator,
+        options: Options,
+        kept: Array | None,
+        switches: Switches,
+        dense: bool,
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self.problem, self.method, self.options, self.kept = problem, method, options, kept
+        self.switches, self.progress = switches, progress
+        self.pieces = Pieces() if dense else None
+        self.times: list[float] = []
+        self.states: list[Array] = []
+        self.torques: list[Array] = []
+        self.currents: list[Array] = []
+        self.next = 0
+        self.steps, self.rejected, self.off_manifold = 0, 0, 0.0
+        self.rejected_known = True
+
+    def to_end(self, start: float, y: Array, end: float, said: dict[str, Any]) -> Trajectory:
+        clock = time.perf_counter()
+        stopped: str | None = None
+        self.reached, self.last = start, y
+        try:
+            stopped = self._advance(start, y, end)
+        except BlowUp as reason:
+            stopped = self._blown_up(str(reason))
+        except KeyboardInterrupt:
+            stopped = f"interrupted at t = {self.reached:.9g} s"
+        except ControllerError as error:
+            if self.times:
+                error.trajectory = self._trajectory(said, str(error), clock)
+            raise
+        if stopped is not None:
+            self._keep(self.reached, self.last)
+            if not self.switches.ended_on_purpose:
+                warnings.warn(f"the run stopped early: {stopped}", PolybodyWarning, stacklevel=3)
+        trajectory = self._trajectory(said, stopped, clock)
+        if not trajectory.audit.trusted:
+            warn_untrusted(trajectory.audit)
+        return trajectory
+
+    def _advance(self, t: float, y: Array, end: float) -> str | None:
+        """Integrate to the end; what ended the run before, if something did."""
+        self._keep_first(t, y)
+        y = self.switches.settle(t, y)
+        while t < end:
+            fresh = self.steps > 0
+            for step in self.method.steps(self.problem, t, y, end, self.options):
+                crossing = self._look(step, fresh)
+                fresh = False
+                if crossing is None:
+                    self._accept(step, step.t1)
+                    t, y = step.t1, step.y1
+                    continue
+                t, which, dense = crossing
+                at = step.y1 if t >= step.t1 else self.problem.project(dense(t))
+                self._accept(step, t)
+                y, halt = self.switches.act(which, t, at)
+                self.reached, self.last = t, y
+                if halt is not None:
+                    return halt
+                break
+            else:
+                return None
+        return None
+
+    def _look(self, step: Step, fresh: bool) -> tuple[float, list[int], Any] | None:
+        functions = self.switches.functions()
+        if not functions:
+            return None
+        dense = step.dense()
+        step.dense = lambda: dense
+        found = first_crossing(step, dense, functions, fresh)
+        return None if found is None else (*found, dense)
+
+    def _accept(self, step: Step, until: float) -> None:
+        """Count a step and keep what is wanted of it, up to a time within it."""
+        self.steps += 1
+        if step.rejected is None:
+            self.rejected_known = False
+        else:
+            self.rejected += step.rejected
+        self.off_manifold = max(self.off_manifold, step.off_manifold)
+        if self.pieces is not None:
+            self.pieces.add(step.t0, until, step.dense())
+        if self.kept is None:
+            if until >= step.t1:
+                self._keep(step.t1, step.y1)
+            else:
+                self._keep(until, self.problem.project(step.dense()(until)))
+        else:
+            self._keep_inside(step, until, self.kept)
+        self.problem.watch(step.y1)
+        self.reached, self.last = until, step.y1
+        if self.progress is not None:
+            self.progress(until)
+
+    def _keep_inside(self, step: Step, until: float, kept: Array) -> None:
+        dense = None
+        slack = 1e-13 * (1 + abs(until))
+        while self.next < len(kept) and kept[self.next] <= until + slack:
+            t = float(kept[self.next])
+            if t >= step.t1 - slack:
+                self._keep(t, step.y1)
+            else:
+                dense = dense or step.dense()
+                self._keep(t, self.problem.project(dense(t)))
+            self.next += 1
+
+    def _keep_first(self, t: float, y: Array) -> None:
+        if self.kept is None:
+            self._keep(t, y)
+        elif self.kept[0] <= t:
+            self._keep(t, y)
+            self.next = 1
+
+    def _keep(self, t: float, y: Array) -> None:
+        if self.times and t <= self.times[-1]:
+            return
+        q, v = self.problem.split(y)
+        tau, _ = self.problem.drive(t, q, v, self.problem.currents(y))
+        if self.problem.circuits.closed:
+            self.currents.append(self.problem.circuits.currents(t, q, v, self.problem.currents(y))[0])
+        self.times.append(t)
+        self.states.append(y)
+        self.torques.append(np.array(tau))
+
+    def _blown_up(self, reason: str) -> str:
+        """Name the joint whose speed or acceleration has left the others behind."""
+        problem, model = self.problem, self.problem.model
+        q, v = problem.split(self.last)
+        with np.errstate(all="ignore"):
+            tau, loads = problem.drive(self.reached, q, v, problem.currents(self.last))
+            a = problem.free_acceleration(q, v, tau, loads)
+        wild = np.where(np.isfinite(a), np.abs(a), np.inf) + np.abs(v)
+        k = int(np.argmax(wild))
+        joint = next(j for j in model.mechanism.joints if j.v.start <= k < j.v.stop)
+        return (
+            f"the run blew up after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the wildest: "
+            f"v = {v[k]:.4g}, a = {a[k]:.4g}"
+        )
+
+    def _trajectory(self, said: dict[str, Any], stopped: str | None, clock: float) -> Trajectory:
+        model, problem = self.problem.model, self.problem
+        t, y = np.array(self.times), np.array(self.states)
+        q, v, work = y[:, : problem.nq], y[:, problem.nq : problem.nq + problem.nv], y[:, -1]
+        seconds = time.perf_counter() - clock
+        kinetic, potential = model.energy(q, v)
+        error, relative = energy_balance(kinetic, potential, work)
+        allowed = allowed_energy(self.method.adaptive, self.options.rtol, self.options.atol, self.steps)
+        tau = np.array(self.torques)
+        note = momentum_applies(model, bool(problem.wrenches) or self._base_driven(tau))
+        audit = Audit(
+            method=self.method.name,
+            steps=self.steps,
+            rejected=self.rejected if self.rejected_known else None,
+            evaluations=problem.evaluations,
+            energy_error=error,
+            energy_error_relative=relative,
+            energy_allowed_relative=allowed,
+            momentum_error_relative=None if note else momentum_balance(model, t, q, v),
+            momentum_note=note,
+            quaternion_error=self.off_manifold if problem.curved else None,
+            seconds=seconds,
+            trusted=relative <= max(allowed, 1e-12),
+            loop_error=float(np.abs(model.constraint_residual(q)).max(initial=0.0)) if problem.loops else None,
+            loop_drift=problem.off_loops if problem.loops else None,
+            singular_evaluations=problem.singular,
+            singular_passages=problem.passed,
+        )
+        if problem.singular or problem.passed:
+            warnings.warn(
+                f"the motion went near singular configurations of its loops ({problem.singular} evaluations, "
+                f"{problem.passed} passed): the branch it took there is one of several, and loads are large",
+                PolybodyWarning, stacklevel=4,
+            )
+        happenings = list(self.switches.happenings)
+        currents = np.array(self.currents) if self.currents else None
+        return Trajectory(model, t, q, v, tau, work, audit, said, happenings, stopped, self.pieces, currents)
+
+    def _base_driven(self, tau: Array) -> bool:
+        roots = [j.v for j in self.problem.model.mechanism.joints if j.parent < 0]
+        return any(tau[:, part].any() for part in roots)
+
+
+__all__ = ["LIMITS", "Happening", "simulate"]

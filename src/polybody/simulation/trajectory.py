@@ -1,0 +1,90 @@
+"""What a run gives back: states over time, what acted, what happened, and how far it can be trusted."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.simulation.audit import Audit
+from polybody.simulation.events import Happening
+from polybody.simulation.integrators import Interpolant
+
+Array = np.ndarray
+
+
+@dataclass
+class Pieces:
+    """The interpolants of all steps."""
+
+    starts: list[float] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+    functions: list[Interpolant] = field(default_factory=list)
+
+    def add(self, start: float, end: float, function: Interpolant) -> None:
+        self.starts.append(start)
+        self.ends.append(end)
+        self.functions.append(function)
+
+    def __call__(self, t: float) -> Array:
+        return self.functions[max(0, bisect_right(self.starts, t) - 1)](t)
+
+
+@dataclass
+class Trajectory:
+    """States of one run: t (n,), q (n, nq), v (n, nv), tau (n, nv), work (n,), and currents (n, motors) where voltages
+    drove the motors.
+
+    `work` is what joint forces, dampers, stops and wrenches have done since the start. `stopped` says why the run ended
+    before its time, None if it did not. `audit` is its balance sheet, `happenings` its events.
+    """
+
+    model: Any
+    t: Array
+    q: Array
+    v: Array
+    tau: Array
+    work: Array
+    audit: Audit
+    options: dict[str, Any]
+    happenings: list[Happening] = field(default_factory=list)
+    stopped: str | None = None
+    pieces: Pieces | None = None
+    currents: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        end = f"stopped: {self.stopped}" if self.stopped else "complete"
+        return f"<Trajectory of {self.model.name!r}: {len(self)} states, {self.t[0]:g} to {self.t[-1]:g} s, {end}>"
+
+    @cached_property
+    def energies(self) -> tuple[Array, Array]:
+        """(kinetic, potential), each (n,)."""
+        return self.model.energy(self.q, self.v)
+
+    @cached_property
+    def a(self) -> Array:
+        """Accelerations without external wrenches and stops, (n, nv)."""
+        return self.model.forward_dynamics(self.q, self.v, self.tau)
+
+    def at(self, t: Any) -> tuple[Array, Array]:
+        """(q, v) at any time of a run made with dense=True, by its interpolants; t a number or an array."""
+        if self.pieces is None:
+            raise InputError("this run kept no dense output: simulate(..., dense=True)")
+        times = np.asarray(t, dtype=float)
+        low, high = self.pieces.starts[0], self.pieces.ends[-1]
+        slack = 1e-12 * (1 + abs(high))
+        if times.size and (np.min(times) < low - slack or np.max(times) > high + slack or np.isnan(times).any()):
+            raise InputError(f"t is outside the run, which goes from {low:g} to {high:g} s")
+        y = np.array([self.pieces(float(s)) for s in times.ravel()]).reshape(*times.shape, -1)
+        nq, nv = self.model.nq, self.model.nv
+        return self.model.normalize(y[..., :nq]), y[..., nq : nq + nv]
+
+
+__all__ = ["Pieces", "Trajectory"]

@@ -1,0 +1,433 @@
+"""Arms that hold an object: Table I, the inverse problem, capture, consistency; against an independent KKT solve."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from cooperation import FOUR, MIXED, SIX, THREE, held_system, kkt
+from mechanisms import random_pose
+from polybody.algebra.domains import FLOAT, domain
+from polybody.description.records import Body
+from polybody.errors import InputError
+from polybody.grasping import closed_configuration, closed_forward_dynamics
+from polybody.grasping.consistency import way_back
+from polybody.grasping.grasp import Grasp
+from polybody.grasping.inverse import asked, closed_inverse, plan_inverse, ranked_inverse
+from polybody.grasping.making import grasp
+from polybody.grasping.nearest import nearest, nearest_fixed, plan_rows
+from polybody.model import Model
+
+SYSTEMS = {
+    "two arms, free base": ((SIX, SIX), {}),
+    "two mixed arms, free base, springs and gravity": ((MIXED, SIX), {"gravity": (1, 2, -9.81), "passive": True}),
+    "three arms, free base": ((SIX, MIXED, SIX), {}),
+    "three arms, planar base, armature": ((MIXED, SIX, MIXED), {"base": "planar", "armature": True}),
+    "two arms on a torso": ((SIX, MIXED), {"trunk": ("revolute", "universal"), "gravity": (0, 0, -9.81)}),
+    "one arm, free base": ((SIX,), {}),
+    "arms of five and six joints": ((("spherical", "universal"), SIX), {"base": "revolute"}),
+    "arms of three and four joints among others": ((THREE, FOUR, SIX), {"base": "planar"}),
+}
+
+
+def near(actual, wanted, tolerance):
+    np.testing.assert_allclose(actual, wanted, rtol=0, atol=tolerance * (1 + np.abs(wanted).max()))
+
+
+def test_rotors_that_couple_joints_of_two_arms_are_honoured():
+    held, q, v, tau = held_system(6, (SIX, MIXED), armature=True)
+    mechanism = held.model.mechanism
+    root = np.random.default_rng(0).normal(size=(held.model.nv - 12,) * 2)
+    armature = mechanism.armature.copy()
+    armature[6:-6, 6:-6] += 0.01 * root @ root.T
+    coupled = dataclasses.replace(held.held, mechanism=dataclasses.replace(mechanism, armature=armature))
+    a, f_e = kkt(Grasp(Model(coupled.mechanism), coupled), q, v, tau)
+    found_a, found_f, _ = closed_forward_dynamics(coupled, q, v, tau)
+    near(found_a, a, 1e-9)
+    near(found_f, f_e, 1e-9)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("seed", range(2))
+def test_motion_and_loads_equal_an_independent_kkt_solve(system, seed):
+    arms, options = SYSTEMS[system]
+    held, q, v, tau = held_system(seed, arms, **options)
+    a, f_e = kkt(held, q, v, tau)
+    found_a, found_f, apart = closed_forward_dynamics(held.held, q, v, tau)
+    near(found_a, a, 1e-9)
+    near(found_f, f_e, 1e-9)
+    near(apart, 0 * apart, 1e-9 * (1 + np.abs(a).max()))
+
+
+@pytest.mark.parametrize("arms", [(MIXED, SIX), (SIX, MIXED, THREE)], ids=["two arms", "three arms, one short"])
+def test_compiled_batches_equal_single_states(arms):
+    held, q, v, tau = held_system(4, arms)
+    rng = np.random.default_rng(0)
+    v = held.capture(q, rng.normal(size=(5, len(v)))).v
+    tau = rng.normal(size=v.shape)
+    many = held.forward_dynamics(q, v, tau)
+    for i in range(5):
+        a, f_e = kkt(held, q, v[i], tau[i])
+        near(many.a[i], a, 1e-9)
+        near(many.f_e[i], f_e, 1e-9)
+    plain = held.forward_dynamics(q, v, tau, compiled=False)
+    near(plain.a, many.a, 1e-9)
+    near(plain.object_acceleration, many.object_acceleration, 1e-9)
+
+
+def test_a_wrench_on_the_object_is_the_force_of_its_jacobian():
+    held, q, v, tau = held_system(4, (MIXED, SIX))
+    wrench = np.random.default_rng(0).normal(size=6)
+    loaded = held.forward_dynamics(q, v, tau, wrenches={"load": wrench}, compiled=False)
+    as_force = tau + held.model.jacobian(q, "load").T @ wrench
+    near(loaded.a, held.forward_dynamics(q, v, as_force, compiled=False).a, 1e-9)
+
+
+def test_momentum_of_arms_base_and_object_together_is_kept():
+    held, q, v, tau = held_system(7, (SIX, MIXED))
+    model = held.model
+    tau[:6] = tau[-6:] = 0.0
+    a = held.forward_dynamics(q, v, tau, compiled=False).a
+    h = 1e-6
+    rates = (
+        model.momentum(model.integrate(q, v, h), v + h * a) - model.momentum(model.integrate(q, v, -h), v - h * a)
+    ) / (2 * h)
+    near(rates, np.zeros(6), 1e-7)
+
+
+@pytest.mark.parametrize("seed", [0])
+@pytest.mark.parametrize("base", ["floating", "revolute"])
+def test_inverse_problem_undone_by_forward_dynamics_with_wanted_internal_loads(seed, base):
+    held, q, v, _ = held_system(seed, (SIX, MIXED), base=base, gravity=(0, 0, -3.0))
+    rng = np.random.default_rng(seed)
+    wanted, internal = rng.normal(size=6), rng.normal(size=6)
+    found = held.inverse_dynamics(q, v, wanted, internal=internal)
+    near(found.internal, internal, 1e-9)
+    motion = held.forward_dynamics(q, v, found.tau, compiled=False)
+    near(motion.object_acceleration, wanted, 1e-8)
+    near(motion.f_e, found.f_e, 1e-8)
+    near(motion.a, found.a, 1e-8)
+    passive = ~held.model.active
+    np.testing.assert_array_equal(found.tau[passive], 0.0)
+
+
+def test_internal_loads_are_named_and_do_no_work_on_the_object():
+    held, *_ = held_system(1, (SIX, SIX, SIX))
+    assert len(held.internal_names) == 12
+    assert held.internal_names[9] == "force x of hand2 against hand0"
+    near(held.W.T @ held.internal_basis, np.zeros((6, 12)), 1e-13)
+
+
+def test_whole_motion_is_accepted_only_if_the_grips_stay_closed():
+    held, q, v, tau = held_system(2, (SIX, MIXED), base="revolute")
+    a = held.forward_dynamics(q, v, tau, compiled=False).a
+    back = held.inverse_dynamics(q, v, a=a, tau=tau)
+    near(held.forward_dynamics(q, v, back.tau, compiled=False).a, a, 1e-8)
+    a[0] += 1.0
+    with pytest.raises(InputError, match="tears grip 'hand"):
+        held.inverse_dynamics(q, v, a=a)
+
+
+def test_a_passive_joint_that_cannot_follow_is_named():
+    """Seven joints of which two are passive cannot give an object any acceleration."""
+    held, q, v, _ = held_system(3, (SIX,), base="revolute")
+    names = held.model.joint_names
+    with pytest.raises(InputError, match=r"joint '(arm0_3|base)_joint'\) is passive"):
+        held.inverse_dynamics(q, v, np.ones(6), active=names[1:-2])
+
+
+@pytest.mark.parametrize("seed", [0])
+def test_capture_keeps_momentum_and_loses_the_energy_it_says(seed):
+    held, q, v, _ = held_system(seed, (SIX, MIXED), closed=False)
+    model = held.model
+    after = held.capture(q, v)
+    near(held.closure_matrix(q) @ after.v, np.zeros(12), 1e-10)
+    near(model.momentum(q, after.v), model.momentum(q, v), 1e-10)
+    kinetic = model.energy(q, v)[0] - model.energy(q, after.v)[0]
+    near(after.energy_lost, kinetic, 1e-10)
+    assert kinetic > 0
+    # On the object alone: the impulses change its momentum, in its own axes, by Wᵀ I.
+    M = model.mass_matrix(q)[-6:, -6:]
+    near(held.W.T @ after.impulses.ravel(), M @ (after.v - v)[-6:], 1e-10)
+
+
+def test_projection_closes_an_open_grasp():
+    held, q, v, _ = held_system(5, (SIX, MIXED))
+    rng = np.random.default_rng(1)
+    off = held.model.integrate(q, 0.02 * rng.normal(size=held.model.nv))
+    with pytest.raises(InputError, match=r"end effector 'hand\d' does not meet the object 'load': it is 0\.\d+ m"):
+        held.check(off)
+    closed, velocity = held.project(np.array([off, q]), v)
+    held.check(closed, velocity, tolerance=1e-9)
+    with pytest.raises(InputError, match="moves against the object"):
+        held.forward_dynamics(q, rng.normal(size=held.model.nv), 0 * v)
+
+
+def wandering(held, q, count, seed=0, reach=0.2):
+    """Closed states around one: q (count, nq) and v (count, nv)."""
+    moved, v = np.random.default_rng(seed).normal(size=(2, count, held.model.nv))
+    return held.project(held.model.integrate(q, reach * moved), v)
+
+
+def test_projection_of_many_states_is_that_of_each_and_names_the_one_that_fails():
+    held, q, *_ = held_system(5, (SIX, MIXED), base="revolute")
+    rng = np.random.default_rng(1)
+    off = held.model.integrate(q, 0.1 * rng.normal(size=(2, 3, held.model.nv)))
+    closed = held.project(off)
+    held.check(closed, tolerance=1e-10)
+    for index in np.ndindex(2, 3):
+        near(closed[index], closed_configuration(held.held, off[index])[0], 1e-8)
+    away = off.copy()
+    away[1, 2, -7:-4] += 50.0  # the object out of reach of every arm
+    with pytest.raises(InputError, match=r"no configuration near q in state \(1, 2\) closes the grasp of 'load'"):
+        held.project(away)
+    away[0, 1, 0] = np.nan
+    with pytest.raises(InputError, match=r"q\[0, 1, 0\] is nan"):
+        held.project(away)
+
+
+@pytest.mark.parametrize("base", ["floating", "revolute"])
+def test_batched_inverse_problem_equals_rank_revealing_solutions_of_each_state(base):
+    held, q, *_ = held_system(1, (SIX, MIXED), base=base, gravity=(0, 0, -3.0), passive=True)
+    q, v = wandering(held, q, 4)
+    rng = np.random.default_rng(2)
+    wanted, internal, tau = rng.normal(size=(4, 6)), rng.normal(size=(4, 6)), rng.normal(size=(4, held.model.nv))
+    many = held.inverse_dynamics(q, v, wanted, internal=internal, tau=tau)
+    assert not many.deficient.any()
+    wants = asked(held.held, False, held.model.active)
+    for i in range(4):
+        a = np.concatenate([np.zeros(held.model.nv - 6), wanted[i]])
+        one = ranked_inverse(held.held, wants, q[i], v[i], a, internal[i], tau[i])
+        assert one.failed is None
+        near(many.tau[i], one.tau, 1e-9)
+        near(many.a[i], one.a, 1e-9)
+        near(many.f_e[i], one.f_e, 1e-9)
+    np.testing.assert_array_equal(many.tau[:, ~held.model.active], tau[:, ~held.model.active])
+    with pytest.raises(InputError, match=r"internal\[2, 1\] is nan"):
+        held.inverse_dynamics(q, v, wanted, internal=np.where(np.arange(24).reshape(4, 6) == 13, np.nan, internal))
+    # The arm of seven joints has one to spare: it goes as near to a preferred motion as it can.
+    preferred = rng.normal(size=held.model.nv)
+    near_it, plain = (held.inverse_dynamics(q, v, wanted, internal=internal, a=a) for a in (preferred, None))
+    arms = held.model.nv - 6
+    aside = [np.linalg.norm(x.a[:, :arms] - preferred[:arms], axis=1) for x in (near_it, plain)]
+    assert np.all(aside[0] < aside[1])
+    near(near_it.a[:, -6:], wanted, 1e-12)
+    motion = held.forward_dynamics(q, v, many.tau)
+    near(motion.a, many.a, 1e-8)
+    near(motion.f_e, many.f_e, 1e-8)
+    again = pickle.loads(pickle.dumps(held)).inverse_dynamics(q, v, wanted, internal=internal, a=preferred)
+    np.testing.assert_array_equal(again.tau, near_it.tau)
+    empty = held.inverse_dynamics(q[:0], v[:0], wanted[:0])
+    assert empty.tau.shape == (0, held.model.nv)
+
+
+@pytest.mark.parametrize("arms", [[], [range(3), range(3, 6)]], ids=["plain rows", "rows of two arms"])
+def test_nearest_solution_by_rows_equals_that_by_pseudo_inverses(arms):
+    """Rows with columns of their own and shared ones; two rows repeat others."""
+    rng = np.random.default_rng(0)
+    E = rng.normal(size=(9, 13))
+    E[:3, 4:8] = E[3:6, :4] = 0.0  # columns 0-3 belong to the first arm, 4-7 to the second, the others to both
+    E[2], E[7] = E[0] - 2 * E[1], E[6] + E[4]
+    right, start = E @ rng.normal(size=13), rng.normal(size=13)
+    order = plan_rows(E, arms)
+    assert order.groups == (((0, 1), (3, 4, 5)) if arms else ())
+    assert order.later == ((6, 8) if arms else (0, 1, 3, 4, 5, 6, 8))
+    x, growth = nearest_fixed(E, right, start, order, FLOAT)
+    wanted = start + np.linalg.pinv(E) @ (right - E @ start)
+    near(x, wanted, 1e-12)
+    assert growth < 1e3
+    level_by_level, rank = nearest(E, right, start, [range(4), range(4, 9)])
+    near(level_by_level, wanted, 1e-12)
+    assert rank == len(order) == 7
+
+
+def test_an_object_on_an_oblique_hinge_is_held_as_well():
+    """A door: its joint's axis is oblique, so that the reduced mechanism turns the object's own frame."""
+    rng = np.random.default_rng(3)
+    build = pb.Builder("door", gravity=(0.5, -1, -9.81))
+    near_body = "world"
+    for k in range(6):
+        build.body(f"link{k}", 1.0, com=rng.normal(size=3) * 0.1, inertia=(0.02, 0.03, 0.04))
+        build.joint(f"joint{k}", "revolute", near_body, f"link{k}", random_pose(rng, 0.4), axis=unit(rng))
+        near_body = f"link{k}"
+    build.frame("hand", near_body, random_pose(rng, 0.2))
+    build.body("door", 8.0, com=(0.4, 0.1, 0), inertia=(0.3, 0.4, 0.5))
+    build.joint("hinge", "revolute", "world", "door", random_pose(rng, 0.5), axis=unit(rng), active=False, damping=0.3)
+    model = build.model()
+    q = model.random_configuration(rng)
+    held = pb.grasp(model, "door", ["hand"], q)
+    v = held.capture(q, rng.normal(size=model.nv)).v
+    tau = rng.normal(size=model.nv)
+    motion = held.forward_dynamics(q, v, tau)
+    a, f_e = kkt(held, q, v, tau)
+    near(motion.a, a, 1e-9)
+    near(motion.f_e, f_e, 1e-9)
+    pushed = held.inverse_dynamics(q, v, [2.0])
+    near(held.forward_dynamics(q, v, pushed.tau).a[-1], 2.0, 1e-8)
+
+
+def test_arms_too_long_for_straight_line_code_are_answered_by_the_texts():
+    """An arm that ends in a flexible link of 118 segments: forward, inverse and projection, without kernels."""
+    build = pb.Builder("long", gravity=(0, -9.81, 0))
+    build.body("hub", 5.0, inertia=(1, 1, 1))
+    build.joint("shoulder", "revolute", "world", "hub")
+    tip = build.flexible_link("rod", 1.0, 0.5, 50.0, segments=118, damping=0.01)
+    build.joint("clamp", "fixed", "hub", "rod")
+    build.body("hand", 0.5, inertia=(0.01, 0.01, 0.01))
+    build.joint("wrist", "revolute", tip, "hand", (1 / 236, 0, 0))
+    build.body("ball", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("ball_joint", "planar", "world", "ball", active=False)
+    model = build.model()
+    assert model.is_long
+    q = model.neutral()
+    q[-2] = 1.0  # the ball at the rod's end
+    held = pb.grasp(model, "ball", {"hand": "ball"})
+    rng = np.random.default_rng(0)
+    q, v = held.project(model.integrate(q, 1e-3 * rng.normal(size=(2, model.nv))), np.zeros((2, model.nv)))
+    a = held.forward_dynamics(q, v, np.zeros(model.nv)).a
+    near(a[1], kkt(held, q[1], v[1], np.zeros(model.nv))[0], 1e-6)  # links of a gram: M is badly conditioned
+    driven = held.inverse_dynamics(q, v, a=a)
+    near(driven.tau, np.zeros((2, model.nv)), 1e-5)
+
+
+def unit(rng) -> np.ndarray:
+    axis = rng.normal(size=3)
+    return axis / np.linalg.norm(axis)
+
+
+def stretched_arm():
+    """A planar 3R arm that holds a planar load: (model, the load last, at the hand)."""
+    build = pb.Builder("stretched", gravity=(0, 0, 0))
+    near_body, T = "world", np.eye(4)
+    for k in range(3):
+        build.body(f"link{k}", 1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+        build.joint(f"joint{k}", "revolute", near_body, f"link{k}", T)
+        near_body, T = f"link{k}", np.eye(4)
+        T[0, 3] = 1.0
+    build.frame("hand", "link2", T)
+    build.body("load", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("load_joint", "planar", "world", "load", active=False)
+    return build.model()
+
+
+def with_load(model, q):
+    """q of the arm, and the load where the hand is."""
+    q = np.concatenate([q, np.zeros(3)])
+    q[3:] = q[:3].sum(), *model.pose(q, "hand")[:2, 3]
+    return q
+
+
+def test_states_that_lose_rank_are_marked_one_by_one_and_the_impossible_named():
+    model = stretched_arm()
+    bent, straight = with_load(model, [0.3, 0.4, 0.5]), with_load(model, [0.3, 0.0, 0.0])
+    held = pb.grasp(model, "load", {"hand": "load"})
+    q, v = np.array([bent, straight, bent]), np.zeros((3, 6))
+    # Across the stretched arm the load can still be moved, and turned; along it it cannot.
+    across = np.array([0.7, 0.0, 1.5])
+    found = held.inverse_dynamics(q, v, across)
+    np.testing.assert_array_equal(found.deficient, [False, True, False])
+    A = held.closure_matrix(q)
+    near((A @ found.a[..., None])[..., 0], np.zeros((3, 6)), 1e-12)
+    one = held.inverse_dynamics(bent, v[0], across)
+    near(found.tau[0], one.tau, 1e-12)
+    assert not one.deficient
+    least = np.linalg.lstsq(A[1][:, :3], -A[1][:, 3:] @ across, rcond=1e-9)[0]
+    near(found.a[1, :3], least, 1e-9)  # of all arm motions that do it, the least
+    with pytest.raises(InputError, match=r"the wanted motion in state \(1,\) tears grip 'hand' apart: linear x"):
+        held.inverse_dynamics(q, v, [0.0, 1.0, 0.0])
+
+
+def test_singular_arms_are_refused_with_rank_and_direction():
+    model = stretched_arm()
+    q = np.array([0.3, 0.0, 0.0, 0.3, 3 * np.cos(0.3), 3 * np.sin(0.3)])
+    held = pb.grasp(model, "load", ["hand"], q)
+    for compiled in (True, False):
+        with pytest.raises(InputError, match=r"H is singular: its rank is 2.*'hand'.*\[ ?-?0\. +-?0\. +-?0\. +-?1\."):
+            held.forward_dynamics(q, np.zeros(6), np.ones(6), compiled=compiled)
+    bent = np.array([0.3, 0.4, 0.5, 0, 0, 0])
+    bent[3:] = 1.2, *model.pose(bent, "hand")[:2, 3]
+    held.forward_dynamics(bent, np.zeros(6), np.ones(6))
+    with pytest.raises(InputError, match=r"H is singular in state \(1,\)"):
+        held.forward_dynamics(np.array([bent, q]), np.zeros(6), np.ones(6))
+
+
+def test_what_is_no_grasp_is_refused():
+    held, q, *_ = held_system(0, (SIX, SIX))
+    model = held.model
+    for frames, message in (
+        (["hand0"], "give q"),
+        ("hand0", "sequence"),
+        ({"hand0": np.ones((4, 4))}, "4×4 pose"),
+        ({"hand0": "hand1"}, "not fixed to the object"),
+        ({}, "at least one"),
+        ({"load": "load"}, "part of the object"),
+        ({"world": "load"}, "fixed to the ground"),
+        ({"hand7": "load"}, "no frame 'hand7'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            grasp(model, "load", frames)
+    with pytest.raises(InputError, match="joint of its own"):
+        grasp(model, "arm0_1", {"hand1": np.eye(4)})
+    with pytest.raises(InputError, match="give object_acceleration, or a"):
+        held.inverse_dynamics(q, np.zeros(model.nv))
+    assert isinstance(model.description.bodies[-1], Body)
+
+
+def operations(function) -> int:
+    return function.n_instructions() - function.nnz_in() - function.nnz_out()
+
+
+def traced_operations(text, *arrays) -> int:
+    """Operations of text(*arrays, domain=…) over the expression graph."""
+    import casadi
+
+    graph = domain("casadi")
+    columns, nodes = zip(*(graph.variables(f"x{k}", len(x)) for k, x in enumerate(arrays)), strict=True)
+    outputs = [graph.column(x) for x in text(*nodes, domain=graph)]
+    return operations(casadi.Function("f", list(columns), outputs))
+
+
+def counted(m: int, n: int) -> int:
+    """Operations of Table I for m arms of n joints on a free base, traced and counted."""
+    held, q, v, tau = held_system(m * 10 + n, (("revolute",) * n,) * m)
+    return traced_operations(lambda *x, domain: closed_forward_dynamics(held.held, *x, domain=domain), q, v, tau)
+
+
+def counted_inverse(m: int, base: str) -> int:
+    """Operations of the inverse problem for m arms of six joints."""
+    system, q, v, tau = held_system(m, (("revolute",) * 6,) * m, base=base)
+    held = system.held
+    wants = asked(held, False, system.model.active)
+    rows = plan_inverse(held, wants, q)
+
+    def text(q, v, a, tau, internal, *, domain):
+        return closed_inverse(held, held, wants, rows, q, v, a, internal, tau, domain=domain)
+
+    return traced_operations(text, q, v, v, tau, np.zeros(6 * (m - 1)))
+
+
+def counted_way_back(m: int) -> int:
+    """Operations of a step back to the grips."""
+    system, q, *_ = held_system(m, (("revolute",) * 6,) * m)
+    return traced_operations(lambda q, *, domain: way_back(system.held, q, domain=domain), q)
+
+
+def test_cost_grows_linearly_with_arms_and_with_joints():
+    """Each further arm costs the same, and each further joint of an arm too: no 6m×6m system anywhere."""
+    by_arms = [counted(m, 6) for m in (2, 3, 4)]
+    by_joints = [counted(1, n) for n in (7, 9, 11)]
+    for counts in (by_arms, by_joints):
+        first, second = np.diff(counts)
+        assert second == pytest.approx(first, rel=0.03)
+
+
+@pytest.mark.parametrize("base", ["floating", "revolute"])
+def test_cost_of_the_inverse_problem_and_of_projection_grows_linearly_with_arms(base):
+    """Arms that share a base, passive or driven, and an object: each further arm costs the same."""
+    for counts in ([counted_inverse(m, base) for m in (2, 3, 4)], [counted_way_back(m) for m in (2, 3, 4)]):
+        first, second = np.diff(counts)
+        assert second == pytest.approx(first, rel=0.03)

@@ -1,0 +1,146 @@
+"""Loops hold in long motions, through singular positions too."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import polybody as pb
+from machines import four_bar_chain
+from polybody.constraints import elimination
+from polybody.errors import PolybodyWarning
+from polybody.kernels.counts import operation_counts
+from polybody.model.tracing import trace
+
+
+def swung(model, rate):
+    """Neutral, with all uprights turning alike."""
+    return np.array([rate if joint.name.startswith("base") else -rate for joint in model.mechanism.joints])
+
+
+def pendulum(count, rate, times):
+    """The angle of the uprights: a chain on its parallelogram branch is a pendulum of (count+1)/3 + count kg m²."""
+    inertia, moment = (count + 1) / 3 + count, 9.81 * ((count + 1) / 2 + count)
+    found = solve_ivp(
+        lambda t, y: [y[1], moment / inertia * np.sin(y[0])], (0, times[-1]), [0.0, rate], "DOP853", times,
+        rtol=1e-12, atol=1e-12,
+    )
+    return found.y[0]
+
+
+def flat(model):
+    """All bars in line: every loop has a second motion."""
+    q = model.neutral()
+    for joint in model.mechanism.joints:
+        q[joint.q] = -np.pi / 2 if joint.name.startswith("base") else np.pi / 2
+    return q
+
+
+def uprights(model, q):
+    return q[:, [joint.q.start for joint in model.mechanism.joints if joint.name.startswith("base")]]
+
+
+@pytest.mark.parametrize("options", [{"method": "rk4", "dt": 5e-3}, {"method": "dop853"}], ids=lambda o: o["method"])
+def test_chain_of_forty_four_bars_turns_for_ten_seconds_through_its_singular_position(options):
+    model = four_bar_chain(40)
+    assert np.linalg.matrix_rank(model.constraint_jacobian(flat(model)), 1e-9) == model.nv - 41
+    with pytest.warns(PolybodyWarning, match="near singular configurations of its loops"):
+        motion = pb.simulate(model, 10.0, None, swung(model, -1.0), sample=0.1, **options)
+    assert motion.stopped is None
+    assert motion.t[-1] == 10.0
+    assert motion.audit.singular_passages >= 8
+    assert motion.audit.loop_error < 1e-10
+    assert motion.audit.energy_error_relative < 1e-6
+    angles = uprights(model, motion.q)
+    np.testing.assert_allclose(angles, np.tile(pendulum(40, -1.0, motion.t)[:, None], (1, 41)), atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_adaptive_steps_pass_singular_positions_on_the_branch_they_came_on(count):
+    model = four_bar_chain(count)
+    with pytest.warns(PolybodyWarning, match=r"\d passed"):
+        motion = pb.simulate(model, 6.0, None, swung(model, -1.0), sample=0.1)
+    expected = np.tile(pendulum(count, -1.0, motion.t)[:, None], (1, count + 1))
+    np.testing.assert_allclose(uprights(model, motion.q), expected, atol=1e-5)
+    assert motion.audit.loop_error < 1e-10
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-7, 1e-5])
+def test_accelerations_at_a_singular_position_are_those_of_the_branch(off):
+    """Beside the position dividing by the lost row gives rounding; on it, nothing at all."""
+    model = four_bar_chain(3)
+    v = swung(model, -2.0)
+    q = model.integrate(flat(model), v, off)
+    a, near = model.loop_acceleration(q, v, np.zeros(model.nv))
+    moment, inertia = 9.81 * (4 / 2 + 3), 4 / 3 + 3
+    expected = -moment / inertia * swung(model, 1.0)
+    assert near
+    np.testing.assert_allclose(a, expected, atol=1e-3 * moment)
+
+
+def test_a_motion_from_rest_at_a_singular_position_goes_on_with_its_loops_closed():
+    model = four_bar_chain(2)
+    with pytest.warns(PolybodyWarning, match="near singular"):
+        motion = pb.simulate(model, 0.3, flat(model), method="rk4", dt=5e-3)
+    assert motion.stopped is None
+    assert motion.audit.loop_error < 1e-9
+    assert np.ptp(motion.q[:, 0]) > 0.1
+
+
+def test_a_motion_far_from_singular_positions_is_not_warned_of():
+    model = four_bar_chain(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        motion = pb.simulate(model, 0.4, None, swung(model, -1.0))
+    assert (motion.audit.singular_evaluations, motion.audit.singular_passages) == (0, 0)
+
+
+def forward_operations(count):
+    model = four_bar_chain(count)
+    q = model.general_place(model.neutral())
+    plan, system, tree = model.loop_kernels.plan(q), model.constraint_kernels.constraints, model.tree.lean_mechanism
+
+    def text(q, v, tau, *, domain):
+        return elimination.forward(tree, system, plan, q, v, tau, None, domain=domain)
+
+    return operation_counts(trace("forward", [(x, model.nv) for x in ("q", "v", "tau")], text)).total
+
+
+def test_operations_of_forward_dynamics_are_linear_in_the_number_of_loops():
+    two, four, eight = (forward_operations(count) for count in (2, 4, 8))
+    assert abs((eight - four) - 2 * (four - two)) < 0.02 * (four - two)
+
+
+def test_entries_of_constraint_jacobians_are_linear_in_the_number_of_loops():
+    sizes = [four_bar_chain(count).constraint_kernels.entries for count in (2, 4, 8)]
+    assert sizes == [5 * 3 * count for count in (2, 4, 8)]
+
+
+def test_slider_crank_keeps_its_energy_while_its_coupler_spins_idly():
+    model = pb.load("slider-crank")
+    slices = model.joint_slices()
+    v = np.zeros(model.nv)
+    v[slices["crank_joint"][1]], v[slices["crank_ball"][1].start] = 3.0, 5.0
+    v = model.close_velocity(model.neutral(), v, hold=["crank_joint"])
+    motion = pb.simulate(model, 5.0, None, v, rtol=1e-11, atol=1e-12)
+    assert np.ptp(motion.q[:, slices["crank_joint"][0]]) > 1.0
+    assert np.abs(motion.v[:, slices["crank_ball"][1].start]).mean() > 2.0
+    assert motion.audit.energy_error_relative < 1e-8
+    assert motion.audit.loop_error < 1e-10
+
+
+def test_loops_that_are_not_kept_show_in_the_audit(monkeypatch):
+    """The residual and the energy of Bricard's mechanism are told by the states themselves."""
+    model = pb.load("bricard")
+    monkeypatch.setattr(type(model), "loop_projection", lambda self, q, v: (q, v, 0.0))
+    motion = pb.simulate(model, 1.0, method="rk4", dt=0.02)
+    assert motion.audit.loop_error > 1e-10
+    assert motion.audit.energy_error_relative > 1e-8
+
+
+def test_midpoint_rule_refuses_loops_and_names_other_methods():
+    with pytest.raises(pb.InputError, match="with loops take dop853, radau, cvodes, idas, rk4 or semi-implicit"):
+        pb.simulate(pb.load("four-bar"), 0.1, method="midpoint")
