@@ -6,6 +6,12 @@ Every deliberate error derives from `PolybodyError`. Where the input is at fault
 
 from __future__ import annotations
 
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).resolve().parent)
+
 
 class PolybodyError(Exception):
     """Base of every error polybody raises deliberately."""
@@ -19,4 +25,12 @@ class PolybodyWarning(UserWarning):
     """Something is unusual but was accepted."""
 
 
-__all__ = ["InputError", "PolybodyError", "PolybodyWarning"]
+def warn(message: str) -> None:
+    """Warn at the line of the caller: the innermost one that is not polybody's own."""
+    level, frame = 2, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, PolybodyWarning, stacklevel=level - 1)
+
+
+__all__ = ["InputError", "PolybodyError", "PolybodyWarning", "warn"]

@@ -1,6 +1,6 @@
 """Influence coefficients over independent coordinates: of all joints, and of any parameter of the joints.
 
-L_k is the derivative along u_k, T_k = L_k J, E as in `variations`. From L_m (J G_n) = 0 and L_l of that:
+L_k is the derivative along u_k, T_k = L_k J, E as in `motions`. From L_m (J G_n) = 0 and L_l of that:
 
     H_mn  = L_m G_n  = E T_m G_n
     D_lmn = L_l H_mn = E (T_l H_mn + (L_l T_m) G_n + T_m H_ln),    L_l T_m = d²J[G_l, G_m] + dJ[H_lm]
@@ -20,6 +20,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 Array = np.ndarray
+
+
+def combine(A: Array, C: Array) -> Array:
+    """A • C over leading dimensions."""
+    return np.einsum("...kp,...pmn->...kmn", A, C)
+
+
+def sandwich(X: Array, C: Array) -> Array:
+    """Xᵀ C X plane by plane, over leading dimensions."""
+    return np.einsum("...mi,...pmn,...nj->...pij", X, C, X, optimize=True)
 
 
 def joint_third_order(
@@ -65,4 +75,4 @@ def carried(parameter: Sequence[Array], joints: Sequence[Array]) -> list[Array]:
     return result
 
 
-__all__ = ["carried", "joint_third_order"]
+__all__ = ["carried", "combine", "joint_third_order", "sandwich"]

@@ -22,7 +22,7 @@ import numpy as np
 
 from polybody.constraints.ranks import NEAR, RANK_TOLERANCE, null_space, ranked_svd
 from polybody.constraints.system import Row
-from polybody.coordinates.conditioning import direction_text
+from polybody.mechanism.columns import direction_text
 
 Array = np.ndarray
 

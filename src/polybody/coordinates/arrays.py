@@ -19,17 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polybody.constraints.coefficients import combine, sandwich
+
 Array = np.ndarray
-
-
-def combine(A: Array, C: Array) -> Array:
-    """A • C over leading dimensions."""
-    return np.einsum("...kp,...pmn->...kmn", A, C)
-
-
-def sandwich(X: Array, C: Array) -> Array:
-    """Xᵀ C X plane by plane, over leading dimensions."""
-    return np.einsum("...mi,...pmn,...nj->...pij", X, C, X, optimize=True)
 
 
 def quadratic(x: Array, C: Array, y: Array) -> Array:

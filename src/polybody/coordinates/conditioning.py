@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polybody.errors import PolybodyError
+from polybody.mechanism.columns import direction_text, state_text
 
 Array = np.ndarray
 
@@ -36,14 +37,6 @@ class SingularTransferError(PolybodyError):
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 
 
-def direction_text(direction: Array, names: Sequence[str]) -> str:
-    """"0.71 hand.x − 0.71 hand.y": the larger parts of a direction."""
-    order = np.argsort(-np.abs(direction))
-    kept = [k for k in order[:4] if abs(direction[k]) > 0.05]
-    text = " ".join(f"{'+' if direction[k] >= 0 else '−'} {abs(direction[k]):.2f} {names[k]}" for k in kept)
-    return text.removeprefix("+ ")
-
-
 def inverse(
     G: Array, new: Sequence[str], old: Sequence[str], *, damping: float | None = None, limit: float = CONDITION_LIMIT
 ) -> Array:
@@ -57,9 +50,8 @@ def inverse(
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         values, lost, unseen = s[index], U[index][:, -1], Vt[index][-1]
         condition = f"{values[0] / values[-1]:.3g}" if values[-1] > 0 else "infinite"
-        where = f" (state {', '.join(map(str, index))} of the batch)" if index else ""
         raise SingularTransferError(
-            f"these coordinates are singular here{where}: condition number {condition}, singular values "
+            f"these coordinates are singular here{state_text(index)}: condition number {condition}, singular values "
             f"{np.array2string(values, precision=3)}. Lost: the motion {direction_text(lost, new)}; not seen: "
             f"the motion {direction_text(unseen, old)}. Take another configuration, other coordinates, or damping",
             values, lost, unseen, index,
@@ -67,4 +59,4 @@ def inverse(
     return np.linalg.inv(G)
 
 
-__all__ = ["CONDITION_LIMIT", "SingularTransferError", "direction_text", "inverse"]
+__all__ = ["CONDITION_LIMIT", "SingularTransferError", "inverse"]

@@ -1,40 +1,14 @@
-"""What analyses ask of a model. `Model` answers all of it; this layer lies below the façade and states its needs."""
+"""The columns of v: their names, which are driven, and directions among them as words."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
 
 import numpy as np
 
-from polybody.mechanism.mechanism import BodyFrame, Mechanism
+from polybody.mechanism.mechanism import Mechanism
 
 Array = np.ndarray
-
-
-class Answering(Protocol):
-    """The answers of a model that analyses use, all over leading batch dimensions."""
-
-    mechanism: Mechanism
-
-    @property
-    def independent_columns(self) -> tuple[int, ...]: ...
-    def kernel(self, quantity: Any) -> Any: ...
-    def frame(self, name: str) -> BodyFrame: ...
-    def pose(self, q: Any, frame: str) -> Array: ...
-    def jacobian(self, q: Any, frame: str, axes: str = "world") -> Array: ...
-    def mass_matrix(self, q: Any) -> Array: ...
-    def inverse_dynamics(self, q: Any, v: Any, a: Any) -> Array: ...
-    def forward_dynamics(self, q: Any, v: Any, tau: Any) -> Array: ...
-    def inverse_dynamics_derivatives(self, q: Any, v: Any, a: Any) -> tuple[Array, Array, Array]: ...
-    def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]: ...
-
-
-class Shaped(Answering, Protocol):
-    """The answers about configurations, beside the others."""
-
-    def neutral(self) -> Array: ...
-    def random_configuration(self, rng: Any = None, size: Any = None) -> Array: ...
-    def integrate(self, q: Any, v: Any, dt: Any = 1.0) -> Array: ...
 
 
 def velocity_names(mechanism: Mechanism) -> list[str]:
@@ -51,4 +25,17 @@ def actuated(mechanism: Mechanism) -> Array:
     return np.flatnonzero(np.concatenate(flags)) if flags else np.zeros(0, dtype=int)
 
 
-__all__ = ["Answering", "Shaped", "actuated", "velocity_names"]
+def direction_text(direction: Array, names: Sequence[str]) -> str:
+    """"0.71 hand.x − 0.71 hand.y": the larger parts of a direction."""
+    order = np.argsort(-np.abs(direction))
+    kept = [k for k in order[:4] if abs(direction[k]) > 0.05]
+    text = " ".join(f"{'+' if direction[k] >= 0 else '−'} {abs(direction[k]):.2f} {names[k]}" for k in kept)
+    return text.removeprefix("+ ")
+
+
+def state_text(index: Sequence[int]) -> str:
+    """" (state 3, 1 of the batch)", or nothing for a lone state."""
+    return f" (state {', '.join(str(int(i)) for i in index)} of the batch)" if len(index) else ""
+
+
+__all__ = ["actuated", "direction_text", "state_text", "velocity_names"]

@@ -21,16 +21,34 @@ def state_array(name: str, values: Any, size: int) -> Array:
 
 
 def float_array(name: str, values: Any) -> Array:
-    """`values` as a float array of any shape; complex numbers are refused, not cut down to their real parts."""
+    """`values` as a float array of any shape. Text, dates, None and complex numbers are refused, never converted."""
     try:
         array = np.asarray(values)
-        if np.iscomplexobj(array):
-            raise InputError(f"{name} must be real numbers, got {array.dtype}")
-        return np.asarray(array, dtype=float)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except (TypeError, ValueError):
         raise InputError(f"{name} must be numbers in a regular array, got {type(values).__name__}") from None
+    if array.dtype.kind not in "biuf":
+        what = "real numbers" if array.dtype.kind == "c" else "numbers in a regular array"
+        raise InputError(f"{name} must be {what}, got {type(values).__name__} of {array.dtype}")
+    return np.asarray(array, dtype=float)
+
+
+def into(out: Any, result: Any) -> Any:
+    """The result, put into `out` where that is given: an array, or a tuple of them for several results."""
+    if out is None:
+        return result
+    results, outs = (x if isinstance(x, tuple) else (x,) for x in (result, out))
+    if len(results) != len(outs):
+        raise InputError(f"out holds {len(outs)} arrays; wanted {len(results)}, one for each result")
+    for x, y in zip(results, outs, strict=True):
+        if not isinstance(y, np.ndarray):
+            raise InputError(f"out is of type {type(y).__name__}; wanted an array of shape {np.shape(x)}")
+        if y.shape != np.shape(x):
+            raise InputError(f"out has shape {y.shape}; wanted {np.shape(x)}")
+        if not np.issubdtype(y.dtype, np.floating):
+            raise InputError(f"out has dtype {y.dtype}; wanted float64 (or another float) of shape {np.shape(x)}")
+    for x, y in zip(results, outs, strict=True):
+        y[...] = x
+    return out
 
 
 def finite(name: str, array: Array) -> Array:
@@ -51,4 +69,4 @@ def choose(kind: str, name: str, table: dict[str, int]) -> int:
     raise InputError(f"no {kind} {name!r}{nearest(name, table)}; there are {listed(table)}")
 
 
-__all__ = ["choose", "finite", "float_array", "state_array"]
+__all__ = ["choose", "finite", "float_array", "into", "state_array"]

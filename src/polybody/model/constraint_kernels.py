@@ -15,8 +15,8 @@ from polybody.algebra.domains import FLOAT, Domain
 from polybody.constraints.system import Constraints, constraints_of
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.batches import batch_shape
-from polybody.model.tracing import argument_size, compiled, graph_domain
-from polybody.quantities.derivatives import tangent_map
+from polybody.model.tracing import compiled, trace
+from polybody.quantities.derivatives import graph_domain, tangent_map
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -78,6 +78,8 @@ class ConstraintKernels:
 
             return self._answer("far residual", (q,), ((self.rows,),), text)[0], self.jacobian(q)
         shapes = ((self.rows,), (self.entries,))
+        if not self.rows:
+            return np.zeros((*q.shape[:-1], 0)), np.zeros((*q.shape[:-1], 0, self.mechanism.nv))
         phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
         return phi, self.constraints.spread(entries)
 
@@ -111,6 +113,9 @@ class ConstraintKernels:
     def _answer(
         self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Any]
     ) -> tuple[Array, ...]:
+        if not self.rows:
+            lead = batch_shape(arrays)
+            return tuple(np.zeros((*lead, *shape)) for shape in shapes)
         others = (("multipliers", self.rows),) if name == "wrenches" else ("v", "d", "w")
         found = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)(*arrays)
         found = found if isinstance(found, tuple) else (found,)
@@ -139,26 +144,23 @@ class ConstraintKernels:
 
     def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, function: Any) -> Kernel:
         if name not in self._kernels:
+            m = self.mechanism
+            inputs = [x if isinstance(x, tuple) else (x, m.nq if x == "q" else m.nv) for x in arguments]
             outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
-            self._kernels[name] = compiled(
-                self.mechanism, f"constraint {name}", arguments, outputs, text or _untraced, function=function
-            )
+            make = function or (lambda: trace(name, inputs, text))
+            self._kernels[name] = compiled(f"constraint {name}", inputs, outputs, make, m.digest)
         return self._kernels[name]
 
     def _far_function(self) -> Any:
         import casadi
 
         graph = graph_domain()
-        column, q = graph.variables("q", argument_size(self.mechanism, "q"))
+        column, q = graph.variables("q", self.mechanism.nq)
         phi = graph.column(self.constraints.residual(q, domain=graph, far=True))
         J = casadi.jacobian(phi, column) @ tangent_map(self.mechanism, q)
         places = zip(*(index.tolist() for index in self.constraints.filled), strict=True)
         entries = casadi.densify(casadi.vertcat(*(J[i, j] for i, j in places)))
         return casadi.Function("far", [column], [phi, entries])
-
-
-def _untraced(*_: Any, **__: Any) -> Any:
-    raise AssertionError("this kernel is made from its own function")
 
 
 __all__ = ["ConstraintKernels"]

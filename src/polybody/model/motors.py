@@ -13,12 +13,16 @@ and, forwards, a = FD(q, v, Eᵀ K_t i + tau), L i̇ = V − R i − K_e E v. A 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.errors import InputError
-from polybody.mechanism.columns import Answering
+from polybody.model.arguments import state_array
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
 
 Array = np.ndarray
 
@@ -32,63 +36,79 @@ class MotorInputs:
     unmet: Array
 
 
-def _motors(model: Answering) -> Any:
-    motors = model.mechanism.motors
-    if not len(motors):
-        raise InputError(f"{model.mechanism.name!r} has no motors; give it some with Builder.motor or in its file")
-    return motors
+class ModelMotors:
+    """Currents and voltages of a model's motors."""
 
+    def __init__(self, model: Model) -> None:
+        self._model, self._motors = model, model.mechanism.motors
 
-def motor_inputs(model: Answering, q: Array, v: Array, a: Array, jerk: Array | None = None) -> MotorInputs:
-    """Nominal currents and voltages of a motion, (..., motors); `jerk` is da/dt, needed where there is inductance."""
-    motors = _motors(model)
-    if jerk is None and motors.inductance.any():
-        named = [n for n, x in zip(motors.names, motors.inductance, strict=True) if x]
-        raise InputError(f"motors {', '.join(named)} have inductance: their voltages need the trajectory's jerk, da/dt")
-    tau = model.inverse_dynamics(q, v, a)
-    T = motors.torques[motors.driven]
-    currents = np.linalg.solve(T, tau[..., motors.driven, None])[..., 0]
-    rate: Any = 0.0
-    if jerk is not None:
-        dq, dv, da = model.inverse_dynamics_derivatives(q, v, a)
-        u = list(model.independent_columns)  # with loops, the coordinates that the others follow
-        tau_dot = _times(dq, v[..., u]) + _times(dv, a[..., u]) + _times(da, jerk[..., u])
-        rate = np.linalg.solve(T, tau_dot[..., motors.driven, None])[..., 0]
-    voltages = motors.inductance * rate + motors.resistance * currents + v @ motors.voltages.T
-    unmet = tau.copy()
-    unmet[..., motors.driven] = 0.0
-    return MotorInputs(currents, voltages, unmet)
+    def __len__(self) -> int:
+        return len(self._motors)
+
+    @property
+    def names(self) -> list[str]:
+        """The motors, in the order of currents and voltages."""
+        return list(self._motors.names)
+
+    def inputs(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike | None = None) -> MotorInputs:
+        """Currents and voltages (..., motors) of a motion; `jerk` = da/dt is needed where there is inductance."""
+        motors, nv = self._some(), self._model.nv
+        q, v, a = self._model._q(q), state_array("v", v, nv), state_array("a", a, nv)
+        if jerk is None and motors.inductance.any():
+            named = [n for n, x in zip(motors.names, motors.inductance, strict=True) if x]
+            raise InputError(
+                f"motors {', '.join(named)} have inductance: their voltages need the trajectory's jerk, da/dt"
+            )
+        tau = self._model.inverse_dynamics(q, v, a)
+        T = motors.torques[motors.driven]
+        currents = np.linalg.solve(T, tau[..., motors.driven, None])[..., 0]
+        rate: Any = 0.0
+        if jerk is not None:
+            third = state_array("jerk", jerk, nv)
+            dq, dv, da = self._model.inverse_dynamics_derivatives(q, v, a)
+            u = list(self._model.engine.independent)  # the coordinates that the others follow
+            tau_dot = _times(dq, v[..., u]) + _times(dv, a[..., u]) + _times(da, third[..., u])
+            rate = np.linalg.solve(T, tau_dot[..., motors.driven, None])[..., 0]
+        voltages = motors.inductance * rate + motors.resistance * currents + v @ motors.voltages.T
+        unmet = tau.copy()
+        unmet[..., motors.driven] = 0.0
+        return MotorInputs(currents, voltages, unmet)
+
+    def dynamics(
+        self, q: ArrayLike, v: ArrayLike, currents: ArrayLike, voltages: ArrayLike, tau: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
+        """(a, di/dt) of the motor-driven mechanism; `tau` are joint forces beside the motors'.
+
+        Currents of motors without inductance are no states: their rate is zero.
+        """
+        motors, count, nv = self._some(), len(self._motors), self._model.nv
+        q, v = self._model._q(q), state_array("v", v, nv)
+        V = state_array("voltages", voltages, count)
+        i = self.full_currents(v, state_array("currents", currents, count), V)
+        applied = i @ motors.torques.T
+        a = self._model.forward_dynamics(q, v, applied if tau is None else applied + state_array("tau", tau, nv))
+        slow = motors.inductance > 0
+        net = V - motors.resistance * i - v @ motors.voltages.T
+        return a, np.where(slow, net / np.where(slow, motors.inductance, 1.0), 0.0)
+
+    def full_currents(self, v: Array, currents: Array, voltages: Array) -> Array:
+        """Currents of all motors: those of motors without inductance follow from voltage and speed."""
+        motors = self._some()
+        instant = motors.inductance == 0
+        result = np.array(currents, dtype=float)
+        if instant.any():
+            emf = v @ motors.voltages.T
+            result[..., instant] = ((voltages - emf) / np.where(instant, motors.resistance, 1.0))[..., instant]
+        return result
+
+    def _some(self) -> Any:
+        if not len(self._motors):
+            raise InputError(f"{self._model.name!r} has no motors; give it some with Builder.motor or in its file")
+        return self._motors
 
 
 def _times(matrix: Array, vector: Array) -> Array:
     return (matrix @ vector[..., None])[..., 0]
 
 
-def full_currents(model: Answering, v: Array, currents: Array, voltages: Array) -> Array:
-    """Currents of all motors: those of motors without inductance follow from voltage and speed."""
-    motors = _motors(model)
-    instant = motors.inductance == 0
-    result = np.array(currents, dtype=float)
-    if instant.any():
-        emf = v @ motors.voltages.T
-        result[..., instant] = ((voltages - emf) / np.where(instant, motors.resistance, 1.0))[..., instant]
-    return result
-
-
-def motor_dynamics(
-    model: Answering, q: Array, v: Array, currents: Array, voltages: Array, tau: Array | None = None
-) -> tuple[Array, Array]:
-    """(a, di/dt) of the motor-driven mechanism; `tau` are joint forces beside the motors'.
-
-    Currents of motors without inductance are ignored as states: their rate is zero.
-    """
-    motors = _motors(model)
-    i = full_currents(model, v, currents, voltages)
-    applied = i @ motors.torques.T
-    a = model.forward_dynamics(q, v, applied if tau is None else applied + tau)
-    slow = motors.inductance > 0
-    net = voltages - motors.resistance * i - v @ motors.voltages.T
-    return a, np.where(slow, net / np.where(slow, motors.inductance, 1.0), 0.0)
-
-
-__all__ = ["MotorInputs", "full_currents", "motor_dynamics", "motor_inputs"]
+__all__ = ["ModelMotors", "MotorInputs"]

@@ -1,4 +1,4 @@
-"""From a formulation's text to a CasADi function, and its compiled kernel.
+"""From a quantity's text to a CasADi function, and its compiled kernel.
 
 A quantity is a function of named arguments over any domain. Traced over CasADi nodes of a concrete mechanism it becomes
 an expression graph in which the mechanism's zeros and ones are folded away; `kernels` compiles that graph.
@@ -12,22 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from polybody.algebra.domains import GraphDomain, domain
-from polybody.mechanism.mechanism import Mechanism
+from polybody.quantities.derivatives import graph_domain
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
-Array = np.ndarray
-Body = Callable[..., Any]
-
-
-def argument_size(mechanism: Mechanism, name: str) -> int:
-    """How many numbers the argument of that name has."""
-    sizes = {"q": mechanism.nq, "q0": mechanism.nq, "q1": mechanism.nq, "wrenches": 6 * len(mechanism.bodies)}
-    return sizes.get(name, mechanism.nv)
+Inputs = Sequence[tuple[str, int]]
+Outputs = Sequence[tuple[str, tuple[int, ...]]]
 
 
 @cache
@@ -40,39 +31,29 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def graph_domain() -> GraphDomain:
-    result = domain("casadi")
-    assert isinstance(result, GraphDomain)
-    return result
+def plain_name(name: str) -> str:
+    """A name that CasADi and C take."""
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in name).split()
+    text = "_".join(words)
+    return text if text[:1].isalpha() else f"f_{text}"
 
 
-def trace(name: str, inputs: Sequence[tuple[str, int]], body: Body) -> Any:
+def trace(name: str, inputs: Inputs, body: Callable[..., Any]) -> Any:
     """The casadi.Function of body(*arrays, domain=...), which returns an array or a tuple of arrays."""
     import casadi
 
     graph = graph_domain()
-    columns, arrays = zip(*(graph.variables(key, size) for key, size in inputs), strict=True)
-    outputs = body(*arrays, domain=graph)
+    pairs = [graph.variables(key, size) for key, size in inputs]
+    outputs = body(*(array for _, array in pairs), domain=graph)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return casadi.Function(name, list(columns), [graph.column(output) for output in outputs])
+    return casadi.Function(plain_name(name), [column for column, _ in pairs], [graph.column(x) for x in outputs])
 
 
-def compiled(
-    mechanism: Mechanism,
-    name: str,
-    inputs: Sequence[str | tuple[str, int]],
-    outputs: Sequence[tuple[str, tuple[int, ...]]],
-    body: Body,
-    *,
-    function: Callable[[], Any] | None = None,
-) -> Kernel:
-    """The kernel of a quantity of this mechanism. `function` overrides how the casadi.Function is made."""
+def compiled(name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str) -> Kernel:
+    """The kernel of the casadi.Function that `make()` traces; `key` tells it from all others of this code."""
     from polybody import kernels
 
-    sized = [(x, argument_size(mechanism, x)) if isinstance(x, str) else x for x in inputs]
-    key = f"{name}:{mechanism.digest}:{source_digest()}"
-    plain = "_".join("".join(c if c.isascii() and c.isalnum() else " " for c in name).split())
-    return kernels.build(plain, sized, list(outputs), function or (lambda: trace(plain, sized, body)), key)
+    return kernels.build(plain_name(name), list(inputs), list(outputs), make, f"{name}:{key}:{source_digest()}")
 
 
-__all__ = ["argument_size", "compiled", "graph_domain", "source_digest", "trace"]
+__all__ = ["compiled", "plain_name", "source_digest", "trace"]

@@ -1,122 +1,400 @@
-"""The quantities of a model with loops as texts over any domain, by one fixed elimination: what C code is written from.
+"""What a mechanism with loops answers, over any domain: the text of its compiled code, C, CasADi functions and counts.
 
-Matrices and forces are those of the model's independent coordinates u, accelerations and joint forces those of all
-joints. Straight-line code cannot look for pivots, so beside its answer each function gives `trust`, [‖φ‖², ‖J v‖²,
-growth, leftover, narrow] (`elimination`): the state is on the loops where the first two vanish, and the answer may be
-believed where growth and narrow are below 1e10 and leftover below 1e-14.
+Matrices and forces are those of independent coordinates u, v = G u̇; accelerations and joint forces those of all joints.
 
     M* = GᵀMG,    C* = Gᵀ(C G + M Ġ),    bias* = Gᵀ(bias + M β),    gravity* = Gᵀ gravity,    passive* = Gᵀ passive
+    M* ü = Gᵀ (tau − ID(q, v, β)),       a = G ü + β,               β = follow(γ)                     (4-26)-(4-32)
+
+ID(q, v, β) = M β + C v + g − passive − Σ Jᵀw is one pass of inverse dynamics of the cut tree, Ġ_k = follow(J̇ G_k).
+Drives A bear a motion by G_Aᵀτ_A = Gᵀ ID: exactly where they are as many as the mobility, by the least τ_A = W⁻¹G_A y
+where more. The constraints bear λ = bear(ID − tau).
+
+A text is written over `Closed`, which gives it G, follow and bear at q. Straight-line code cannot look for pivots, so
+beside its answer each function has `diagnostics`, [‖φ‖², ‖J v‖², growth, leftover, narrow, ‖J a + γ‖²]
+(`constraints.elimination`): the state is on the constraints where the first two vanish (and a where the last does),
+and the answer may be believed where growth and narrow are below 1e10 and leftover below 1e-14.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from polybody.constraints import elimination
-from polybody.constraints.plan import Plan, plan_elimination
-from polybody.errors import InputError, PolybodyError
+from polybody.algebra.domains import Array, Domain
+from polybody.algebra.jets import JetDomain
+from polybody.constraints.elimination import Elimination, squares
+from polybody.constraints.motions import Motions
+from polybody.constraints.plan import Plan
+from polybody.constraints.sparse import carried_back, carried_out, sandwiched
+from polybody.constraints.system import Constraints
 from polybody.formulations import denoc
-from polybody.quantities.table import Quantity
+from polybody.formulations.network.reactions import reactions as tree_reactions
+from polybody.mechanism.kinematics import frame_jacobian, rate
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
-if TYPE_CHECKING:
-    from polybody.model.model import Model
-
-Array = np.ndarray
-TRUST = 5
+DIAGNOSTICS = ("diagnostics", (6,))
 
 
-class LoopTexts:
-    """The texts of one model, along a plan whose independent columns are the model's own."""
+@dataclass(eq=False)
+class Closed:
+    """A mechanism with its constraints, while one text is read: the cut tree, the rows, and which motions pass."""
 
-    def __init__(self, model: Model) -> None:
-        self.model, self.tree = model, model.tree.mechanism
-        self.system = model.constraint_kernels.constraints
-        q = model.general_place(model.close())
-        self.driven = tuple(int(k) for k in np.flatnonzero(model.active))
-        samples = model.constraint_kernels.jacobian(q)[None]
-        self.plan = plan_elimination(samples, wanted=model.independent_columns)
-        u = list(self.plan.independent)
-        GA = model.joint_influence(q, 1, model.independent).G[None, list(self.driven)]
-        square = len(self.driven) == len(u)
-        self.shares = plan_elimination(np.swapaxes(GA, -1, -2)) if square else Plan((), (), (), ())
-        self.holds = len(self.shares.pivots) == len(u) if square else len(self.driven) > len(u)
-        if sorted(u) != sorted(model.independent_columns):
-            raise PolybodyError(f"{model.name!r} has no place where {', '.join(model.independent)} are independent")
+    tree: Mechanism
+    system: Constraints
+    passing: Callable[[Array, Domain], Motions]  # J, domain -> motions
+    driven: tuple[int, ...]
+    shares: Plan | None = None  # of G_Aᵀ, where drives are as many as motions
+    weights: Array | None = None  # of the drives' loads, where they are more
+    growth: list[Any] = field(default_factory=list)
+    gaps: list[Any] = field(default_factory=list)
+    _known: list[tuple[Array, Array, Motions]] = field(default_factory=list)
 
-    def quantity(self, name: str) -> Quantity:
-        """A quantity by its full name."""
-        m, n = len(self.plan.independent), self.tree.nv
-        trust = ("trust", (TRUST,))
-        table: dict[str, tuple[tuple[str, ...], tuple[tuple[str, tuple[int, ...]], ...], Callable[..., Any]]] = {
-            "forward_dynamics": (("q", "v", "tau"), (("a", (n,)), trust), self._forward),
-            "inverse_dynamics": (("q", "v", "a"), (("tau", (n,)), ("trust", (TRUST + 1,))), self._inverse),
-            "mass_matrix": (("q",), (("M", (m, m)), trust), self._mass),
-            "coriolis_matrix": (("q", "v"), (("C", (m, m)), trust), self._coriolis),
-            "bias_forces": (("q", "v"), (("bias", (m,)), trust), self._bias),
-            "gravity_forces": (("q",), (("gravity", (m,)), trust), self._gravity),
-            "passive_forces": (("q", "v"), (("passive", (m,)), trust), self._passive),
-            "way_back": (("q", "v"), (("step", (n,)), ("speed", (n,)), ("trust", (3,))), self._way_back),
-        }
-        if name == "inverse_dynamics" and not self.holds:
-            raise InputError("inverse: the active joints cannot hold every motion, so there is no such function")
-        arguments, shapes, text = table[name]
-        return Quantity(name, arguments, lambda _: shapes, text)
+    def jacobian(self, q: Array, domain: Domain) -> Array:
+        return self._at(q, domain)[1]
 
-    def _forward(self, _: Any, q: Array, v: Array, tau: Array, *, domain: Any) -> Any:
-        return elimination.forward(self.tree, self.system, self.plan, q, v, tau, None, domain=domain)
+    def motions(self, q: Array, domain: Domain) -> Motions:
+        """The motions that pass at q; worked out once."""
+        return self._at(q, domain)[2]
 
-    def _inverse(self, _: Any, q: Array, v: Array, a: Array, *, domain: Any) -> Any:
-        return elimination.inverse(
-            self.tree, self.system, self.plan, self.shares, self.driven, q, v, a, None, domain=domain
-        )
+    def _at(self, q: Array, domain: Domain) -> tuple[Array, Array, Motions]:
+        for known in self._known:
+            if known[0] is q:
+                return known
+        J = self.system.jacobian(q, domain=domain)
+        self._known.append((q, J, self.passing(J, domain)))
+        return self._known[-1]
 
-    def _way_back(self, _: Any, q: Array, v: Array, *, domain: Any) -> Any:
-        return elimination.way_back(self.system, self.plan, q, v, domain=domain)[:3]
-
-    def _followed(self, q: Array, v: Array | None, domain: Any) -> tuple[Any, Array]:
-        gamma = None if v is None else self.system.bias(q, v, domain=domain)
-        found = elimination.eliminate(self.system.jacobian(q, domain=domain), gamma, self.plan, domain)
-        speed = domain.zeros(self.tree.nv) if v is None else v
-        return found, elimination.trust(self.system, q, speed, found, domain)
-
-    def _mass(self, _: Any, q: Array, *, domain: Any) -> Any:
-        found, trust = self._followed(q, None, domain)
-        return elimination.sandwiched(found.G, denoc.mass_matrix(self.tree, q, domain=domain), domain), trust
-
-    def _coriolis(self, _: Any, q: Array, v: Array, *, domain: Any) -> Any:
-        found, trust = self._followed(q, v, domain)
-        G, J = found.G, self.system.jacobian(q, domain=domain)
-        J_rate = self._jacobian_rate(q, v, domain)
-        G_rate = domain.zeros(*G.shape)
-        for k in range(G.shape[1]):
-            G_rate[:, k] = elimination.eliminate(J, J_rate @ G[:, k], self.plan, domain).beta
-        M = denoc.mass_matrix(self.tree, q, domain=domain)
-        inner = denoc.coriolis_matrix(self.tree, q, v, domain=domain) @ G + M @ G_rate
-        return G.T @ inner, trust
-
-    def _jacobian_rate(self, q: Array, v: Array, domain: Any) -> Array:
-        rates = self.system.entry_rates(q, v, domain=domain)
-        result = domain.zeros(len(self.system), self.tree.nv)
-        for row, column, rate in zip(*self.system.filled, rates, strict=True):
-            result[row, column] = rate
-        return result
-
-    def _bias(self, _: Any, q: Array, v: Array, *, domain: Any) -> Any:
-        found, trust = self._followed(q, v, domain)
-        drift = denoc.mass_matrix(self.tree, q, domain=domain) @ found.beta
-        whole = denoc.bias_forces(self.tree, q, v, domain=domain) + drift
-        return elimination.carried_back(found.G, whole, domain), trust
-
-    def _gravity(self, _: Any, q: Array, *, domain: Any) -> Any:
-        found, trust = self._followed(q, None, domain)
-        return elimination.carried_back(found.G, denoc.gravity_forces(self.tree, q, domain=domain), domain), trust
-
-    def _passive(self, _: Any, q: Array, v: Array, *, domain: Any) -> Any:
-        found, trust = self._followed(q, v, domain)
-        return elimination.carried_back(found.G, denoc.passive_forces(self.tree, q, v, domain=domain), domain), trust
+    def diagnostics(self, q: Array, v: Array | None, domain: Domain) -> Array:
+        """[‖φ‖², ‖J v‖², growth, leftover, narrow, ‖J a + γ‖²] of what was read."""
+        found, growth = self.motions(q, domain), domain.const(0)
+        for term in (found.growth, *self.growth):
+            growth = growth + term
+        off = squares(self.system.residual(q, domain=domain), domain)
+        slip = domain.const(0) if v is None else squares(self.system.velocity(q, v, domain=domain), domain)
+        gap = squares(self.gaps, domain)
+        return np.array([off, slip, growth, found.leftover, found.narrow, gap], dtype=domain.dtype)
 
 
-__all__ = ["LoopTexts"]
+def along_plan(plan: Plan) -> Callable[[Array, Domain], Motions]:
+    """The motions by elimination along a plan."""
+    return lambda J, domain: Elimination(J, plan, domain)
+
+
+# Terms in independent coordinates.
+
+
+def mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:
+    """M* = GᵀMG."""
+    return sandwiched(c.motions(q, domain).G, denoc.mass_matrix(c.tree, q, domain=domain), domain)
+
+
+def inverse_mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:
+    """M*⁻¹."""
+    M = mass_matrix(c, q, domain=domain)
+    return domain.solve(M, domain.eye(len(M)))
+
+
+def coriolis_matrix(c: Closed, q: Array, v: Array, *, domain: Domain) -> Array:
+    """C* = Gᵀ(C G + M Ġ), (4-30)."""
+    found = c.motions(q, domain)
+    J_rate = jacobian_change(c, q, v, domain)
+    G_rate = np.array([found.follow(J_rate @ g) for g in found.G.T], dtype=domain.dtype).reshape(found.G.T.shape).T
+    M = denoc.mass_matrix(c.tree, q, domain=domain)
+    return found.G.T @ (denoc.coriolis_matrix(c.tree, q, v, domain=domain) @ found.G + M @ G_rate)
+
+
+def bias_forces(c: Closed, q: Array, v: Array, *, domain: Domain) -> Array:
+    """Gᵀ(C v + g + M β)."""
+    found = c.motions(q, domain)
+    beta = found.follow(c.system.bias(q, v, domain=domain))
+    drift = denoc.mass_matrix(c.tree, q, domain=domain) @ beta
+    return carried_back(found.G, denoc.bias_forces(c.tree, q, v, domain=domain) + drift, domain)
+
+
+def gravity_forces(c: Closed, q: Array, *, domain: Domain) -> Array:
+    """Gᵀ g."""
+    return carried_back(c.motions(q, domain).G, denoc.gravity_forces(c.tree, q, domain=domain), domain)
+
+
+def passive_forces(c: Closed, q: Array, v: Array, *, domain: Domain) -> Array:
+    """Gᵀ of what springs and dampers exert."""
+    return carried_back(c.motions(q, domain).G, denoc.passive_forces(c.tree, q, v, domain=domain), domain)
+
+
+def task_space_inertia(c: Closed, frame: BodyFrame, q: Array, *, domain: Domain) -> Array:
+    """(J_x M*⁻¹ J_xᵀ)⁻¹ with J_x = J_frame G, 6×6."""
+    J = frame_jacobian(c.tree, q, frame, domain=domain) @ c.motions(q, domain).G
+    return domain.solve(J @ inverse_mass_matrix(c, q, domain=domain) @ J.T, domain.eye(6))
+
+
+# Motions and forces of all joints.
+
+
+def forward_dynamics(
+    c: Closed, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
+) -> Array:
+    """a under tau."""
+    found = c.motions(q, domain)
+    beta = found.follow(c.system.bias(q, v, domain=domain))
+    needed = denoc.inverse_dynamics(c.tree, q, v, beta, wrenches, domain=domain)
+    force = carried_back(found.G, tau - needed, domain)
+    u = domain.solve(mass_matrix(c, q, domain=domain), force) if len(force) else force
+    return carried_out(found.G, u, beta, domain)
+
+
+def inverse_dynamics(
+    c: Closed, q: Array, v: Array, a: Array, wrenches: Array | None = None, *, domain: Domain
+) -> Array:
+    """tau at the driven velocities."""
+    needed = denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain)
+    c.gaps.extend(c.jacobian(q, domain) @ a + c.system.bias(q, v, domain=domain))
+    return drive_forces(c, q, needed, domain)
+
+
+def drive_forces(c: Closed, q: Array, needed: Array, domain: Domain) -> Array:
+    """tau of the drives that does on every motion what joint forces `needed` do: G_Aᵀτ_A = Gᵀ needed."""
+    G = c.motions(q, domain).G
+    force = carried_back(G, needed, domain)
+    tau, GA = domain.zeros(c.tree.nv), G[list(c.driven)]
+    if c.shares is not None:
+        shared = Elimination(GA.T, c.shares, domain)
+        tau[list(c.driven)] = shared.follow(-force)
+        c.growth.append(shared.growth)
+    elif len(force):
+        weighted, inner = _weighted(c, GA, domain)
+        tau[list(c.driven)] = weighted @ domain.solve(inner, force)
+    # Where the drives cannot do it, what they would need is out of all proportion: (‖τ‖ ‖G‖ / ‖Gᵀ ID‖)².
+    asked = squares(force, domain) + domain.const(1e-200)
+    c.growth.append(squares(tau, domain) * squares(G.ravel(), domain) / asked)
+    return tau
+
+
+def _weighted(c: Closed, GA: Array, domain: Domain) -> tuple[Array, Array]:
+    """(W⁻¹G_A, G_AᵀW⁻¹G_A)."""
+    weighted = GA if c.weights is None else (GA.T / domain.array(c.weights)).T
+    return weighted, GA.T @ weighted
+
+
+def constraint_loads(
+    c: Closed, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
+) -> tuple[Array, Array]:
+    """(a, λ) of the motion under tau: of all λ the least, in the order of the constraints' rows."""
+    a = forward_dynamics(c, q, v, tau, wrenches, domain=domain)
+    found = c.motions(q, domain)
+    return a, found.least(found.bear(denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain) - tau))
+
+
+def reactions(
+    c: Closed, q: Array, v: Array, a: Array, loads: Array | None = None, *, axes: str = "world", domain: Domain
+) -> tuple[Array, Array]:
+    """(wrench of every joint on its child, wrench of every loop's cut joint on body b at b's frame), (…, 6) each.
+
+    `loads` (frames, 6) are wrenches on frames. Active joints drive, and redundant constraints bear the least.
+    """
+    m = c.tree
+    found = c.motions(q, domain)
+    body = None if loads is None else _on_bodies(m, q, loads, domain)
+    needed = denoc.inverse_dynamics(m, q, v, a, body, domain=domain)
+    c.gaps.extend(c.jacobian(q, domain) @ a + c.system.bias(q, v, domain=domain))
+    tau = drive_forces(c, q, needed, domain)
+    borne, totals = c.system.wrenches(q, found.least(found.bear(needed - tau)), domain=domain)
+    every = domain.zeros(len(m.frames), 6) if loads is None else loads.copy()
+    for link, total in zip(c.system.loaded_links, totals, strict=True):
+        every[m.frame_index[link]] = every[m.frame_index[link]] + total
+    return tree_reactions(m, q, v, a, every, axes=axes, domain=domain), borne
+
+
+def _on_bodies(m: Mechanism, q: Array, loads: Array, domain: Domain) -> Array:
+    """Wrenches on frames (frames, 6) as wrenches at the bodies' origins, world axes."""
+    from polybody.algebra.rotations import cross
+    from polybody.mechanism.kinematics import body_poses
+
+    poses, result = body_poses(m, q, domain=domain), domain.zeros(len(m.bodies), 6)
+    for frame, wrench in zip(m.frames, loads, strict=True):
+        if frame.body != GROUND:
+            lever = poses[frame.body][0] @ domain.array(frame.position)
+            moved = np.concatenate([wrench[:3] + cross(lever, wrench[3:]), wrench[3:]])
+            result[frame.body] = result[frame.body] + moved
+    return result
+
+
+def projection_step(c: Closed, q: Array, v: Array, *, domain: Domain) -> tuple[Array, Array]:
+    """(step of q, change of v) with φ + J step = 0, J (v + change) = 0: Newton's way back to the constraints."""
+    found = c.motions(q, domain)
+    return found.follow(c.system.residual(q, domain=domain)), found.follow(c.system.velocity(q, v, domain=domain))
+
+
+# Derivatives along the constraints.
+
+
+def jacobian_change(c: Closed, q: Array, d: Array, domain: Domain) -> Array:
+    """dJ along the tangent vector d."""
+    result = domain.zeros(len(c.system), c.tree.nv)
+    for row, column, change in zip(*c.system.filled, c.system.entry_rates(q, d, domain=domain), strict=True):
+        result[row, column] = result[row, column] + change
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """How a motion ID(q, v, a) = tau + Jᵀλ changes with displacements δu and velocities δu̇.
+
+    A neighbouring state is reached by δu and δu̇; the other joints follow. With T_k = dJ along G_k,
+
+        δφ = G δu,    δv = G δu̇ + V δu,     V_k = follow(T_k v)                        since J v = 0 stays
+        δa = G δü + W_q δu + W_v δu̇         W_q,k = follow(T_k a + dγ[G_k, V_k])       since J a + γ = 0 stays
+                                            W_v,k = V_k + follow(J̇ G_k)
+        M* δü = Gᵀδtau − R_q δu − R_v δu̇    R_q,k = Gᵀ(dID[G_k, V_k, W_q,k] − T_kᵀλ),   R_v,k = Gᵀ dID[0, G_k, W_v,k]
+
+    λ is not unique where rows are redundant, but GᵀT_kᵀλ is.
+    """
+
+    V: Array
+    W_q: Array
+    W_v: Array
+    R_q: Array
+    R_v: Array
+    changes: list[Array]  # T_k
+
+
+def neighbours(
+    c: Closed, q: Array, v: Array, a: Array, load: Array, wrenches: Array | None, domain: Domain
+) -> Neighbours:
+    """The neighbourhood of a motion; load = ID(q, v, a) − tau is what the constraints bear."""
+    found = c.motions(q, domain)
+    G, multipliers, J_rate = found.G, found.bear(load), jacobian_change(c, q, v, domain)
+    parts: list[list[Array]] = [[], [], [], [], []]
+    changes, still = [], domain.zeros(c.tree.nv)
+    for g in G.T:
+        T = jacobian_change(c, q, g, domain)
+        V = found.follow(T @ v)
+        W_q = found.follow(T @ a + c.system.bias_change(q, v, g, V, domain=domain))
+        W_v = V + found.follow(J_rate @ g)
+        R_q = _inverse_change(c.tree, q, v, a, g, V, W_q, wrenches, domain) - T.T @ multipliers
+        R_v = _inverse_change(c.tree, q, v, a, still, g, W_v, wrenches, domain)
+        changes.append(T)
+        for part, value in zip(parts, (V, W_q, W_v, R_q, R_v), strict=True):
+            part.append(value)
+    n, m = G.shape
+    V, W_q, W_v, R_q, R_v = (np.array(p, dtype=domain.dtype).reshape(m, n).T for p in parts)
+    back = [np.array([carried_back(G, x, domain) for x in R.T], dtype=domain.dtype).reshape(m, m).T for R in (R_q, R_v)]
+    return Neighbours(V, W_q, W_v, *back, changes)
+
+
+def _inverse_change(
+    m: Mechanism, q: Array, v: Array, a: Array, dq: Array, dv: Array, da: Array, wrenches: Array | None, domain: Domain
+) -> Array:
+    """dID along (dq, dv, da); wrenches stay constant in world axes."""
+    jets = JetDomain(domain)
+    moving = jets.lift(q, rate(m, q, dq, domain=domain))
+    loads = None if wrenches is None else jets.lift(wrenches)
+    return jets.rates(denoc.inverse_dynamics(m, moving, jets.lift(v, dv), jets.lift(a, da), loads, domain=jets))
+
+
+def motion_derivatives(
+    c: Closed, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
+) -> tuple[Array, ...]:
+    """(da/du, da/du̇, da/dtau, G, V): of all accelerations, and how all joints follow."""
+    found = c.motions(q, domain)
+    G, m = found.G, found.G.shape[1]
+    a = forward_dynamics(c, q, v, tau, wrenches, domain=domain)
+    load = denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain) - tau
+    near = neighbours(c, q, v, a, load, wrenches, domain)
+    right = np.concatenate([-near.R_q, -near.R_v, G.T], axis=1)
+    u = domain.solve(mass_matrix(c, q, domain=domain), right) if m else right
+    moved = [_times(G, x, domain) for x in (u[:, :m], u[:, m : 2 * m], u[:, 2 * m :])]
+    return moved[0] + near.W_q, moved[1] + near.W_v, moved[2], G, near.V
+
+
+def forward_dynamics_derivatives(
+    c: Closed, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
+) -> tuple[Array, ...]:
+    """(da/du, da/du̇, da/dtau)."""
+    return motion_derivatives(c, q, v, tau, wrenches, domain=domain)[:3]
+
+
+def inverse_dynamics_derivatives(
+    c: Closed, q: Array, v: Array, a: Array, wrenches: Array | None = None, *, domain: Domain
+) -> tuple[Array, ...]:
+    """(dtau/du, dtau/du̇, dtau/dü), nv×m with zeros where nothing drives.
+
+    G_Aᵀ δτ_A = R_q δu + R_v δu̇ + M* δü, δτ_A = W⁻¹(G_A δy + δG_A y), δG y = Σ follow(T_k G y) δu_k
+    """
+    found = c.motions(q, domain)
+    needed = denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain)
+    c.gaps.extend(c.jacobian(q, domain) @ a + c.system.bias(q, v, domain=domain))
+    tau = drive_forces(c, q, needed, domain)
+    near = neighbours(c, q, v, a, needed - tau, wrenches, domain)
+    G, driven = found.G, list(c.driven)
+    GA, m = G[driven], G.shape[1]
+    weighted, inner = _weighted(c, GA, domain)
+    own = domain.zeros(len(driven), m)
+    if len(driven) > m:
+        y = domain.solve(inner, GA.T @ tau[driven])
+        moved = np.array([found.follow(T @ (G @ y)) for T in near.changes], dtype=domain.dtype).reshape(m, -1).T
+        own = moved[driven] if c.weights is None else (moved[driven].T / domain.array(c.weights)).T
+    wanted = (near.R_q - GA.T @ own, near.R_v, mass_matrix(c, q, domain=domain))
+    parts = [weighted @ domain.solve(inner, x) for x in wanted] if m else [domain.zeros(len(driven), 0)] * 3
+    results = []
+    for k, part in enumerate(parts):
+        whole = domain.zeros(c.tree.nv, m)
+        whole[driven] = part + own if k == 0 else part
+        results.append(whole)
+    return tuple(results)
+
+
+def _times(G: Array, X: Array, domain: Domain) -> Array:
+    """G X, known zeros of G skipped."""
+    zero = domain.zeros(G.shape[0])
+    columns = [carried_out(G, x, zero, domain) for x in X.T]
+    return np.array(columns, dtype=domain.dtype).reshape(X.shape[1], G.shape[0]).T
+
+
+# The implicit and the augmented form: no ranks are decided.
+
+
+def implicit_residual(
+    c: Closed, q: Array, v: Array, a: Array, tau: Array, multipliers: Array, *, domain: Domain
+) -> tuple[Array, Array]:
+    """(ID(q, v, a) − tau − Jᵀλ, J a + γ): both vanish along motions."""
+    J = c.system.jacobian(q, domain=domain)
+    balance = denoc.inverse_dynamics(c.tree, q, v, a, domain=domain) - tau
+    balance = balance - J.T @ multipliers if len(J) else balance
+    return balance, (J @ a + c.system.bias(q, v, domain=domain)) if len(J) else domain.zeros(0)
+
+
+def augmented_system(c: Closed, q: Array, v: Array, tau: Array, *, domain: Domain) -> tuple[Array, Array]:
+    """(K, r) of K [a; −λ] = r: K = [M Jᵀ; J 0], r = [tau − ID(q, v, 0); −γ]."""
+    J, n = c.system.jacobian(q, domain=domain), c.tree.nv
+    K = domain.zeros(n + len(J), n + len(J))
+    K[:n, :n] = denoc.mass_matrix(c.tree, q, domain=domain)
+    K[n:, :n], K[:n, n:] = J, J.T
+    force = tau - denoc.inverse_dynamics(c.tree, q, v, domain.zeros(n), domain=domain)
+    return K, np.concatenate([force, -c.system.bias(q, v, domain=domain)]) if len(J) else force
+
+
+__all__ = [
+    "DIAGNOSTICS",
+    "Closed",
+    "along_plan",
+    "augmented_system",
+    "bias_forces",
+    "constraint_loads",
+    "coriolis_matrix",
+    "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "gravity_forces",
+    "implicit_residual",
+    "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_mass_matrix",
+    "mass_matrix",
+    "motion_derivatives",
+    "passive_forces",
+    "projection_step",
+    "reactions",
+    "task_space_inertia",
+]

@@ -1,4 +1,4 @@
-"""Derivatives of inverse and forward dynamics in tangent space, from the expression graph.
+"""Derivatives of inverse and forward dynamics of trees in tangent space, from the expression graph.
 
 With Γ(q) the nq×nv matrix of q̇ = Γ(q) v, the tangent derivative of a function of q is its Jacobian times Γ: one
 column for each number of v, also where q has more numbers than v. External wrenches stay constant in world axes.
@@ -11,10 +11,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from polybody.algebra.domains import GraphDomain, domain
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.tracing import argument_size, graph_domain
+from polybody.quantities.quantity import ARGUMENTS, sized, sizes_of
+
+
+def graph_domain() -> GraphDomain:
+    """The domain of expression graphs."""
+    result = domain("casadi")
+    assert isinstance(result, GraphDomain)
+    return result
 
 
 def tangent_map(mechanism: Mechanism, q: Any) -> Any:
@@ -27,41 +35,53 @@ def tangent_map(mechanism: Mechanism, q: Any) -> Any:
         direction = graph.zeros(mechanism.nv)
         direction[k] = 1.0
         columns.append(graph.column(kinematics.rate(mechanism, q, direction, domain=graph)))
-    return casadi.sparsify(casadi.horzcat(*columns))
+    return casadi.sparsify(casadi.horzcat(*columns)) if columns else casadi.SX(mechanism.nq, 0)
 
 
-def inverse_derivatives(mechanism: Mechanism, with_wrenches: bool) -> Any:
+def inverse_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:
     """casadi.Function (q, v, a[, wrenches]) -> dtau/dq, dtau/dv, dtau/da, row by row."""
     import casadi
 
-    graph = graph_domain()
-    names = ["q", "v", "a", *(["wrenches"] if with_wrenches else [])]
-    columns, arrays = zip(*(graph.variables(n, argument_size(mechanism, n)) for n in names), strict=True)
-    q, v, a = arrays[:3]
-    wrenches = arrays[3].reshape(-1, 6) if with_wrenches else None
-    tau = graph.column(denoc.inverse_dynamics(mechanism, q, v, a, wrenches, domain=graph))
+    graph, (columns, (q, v, a, *loads)) = graph_domain(), _variables(mechanism, "a", wrenches)
+    on_bodies = loads[0].reshape(-1, 6) if loads else None
+    tau = graph.column(denoc.inverse_dynamics(mechanism, q, v, a, on_bodies, domain=graph))
     dq = casadi.jacobian(tau, columns[0]) @ tangent_map(mechanism, q)
     dv = casadi.jacobian(tau, columns[1])
     M = graph.column(denoc.mass_matrix(mechanism, q, domain=graph))
-    return casadi.Function("inverse_derivatives", list(columns), [_rows(dq), _rows(dv), M])
+    return casadi.Function("inverse_derivatives", columns, [_rows(dq), _rows(dv), M])
 
 
-def forward_derivatives(mechanism: Mechanism) -> Any:
-    """casadi.Function (q, v, tau) -> da/dq, da/dv, da/dtau, row by row, in one straight line."""
+def forward_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:
+    """casadi.Function (q, v, tau[, wrenches]) -> da/dq, da/dv, da/dtau, row by row, in one straight line."""
     import casadi
 
-    graph = graph_domain()
-    names = ("q", "v", "tau")
-    columns, arrays = zip(*(graph.variables(n, argument_size(mechanism, n)) for n in names), strict=True)
-    q, v, tau = arrays
-    a = graph.column(denoc.forward_dynamics(mechanism, q, v, tau, domain=graph))
-    inverse = inverse_derivatives(mechanism, False)
-    dq, dv, _ = inverse(columns[0], columns[1], a)
+    graph, (columns, (q, v, tau, *loads)) = graph_domain(), _variables(mechanism, "tau", wrenches)
+    on_bodies = loads[0].reshape(-1, 6) if loads else None
+    a = graph.column(denoc.forward_dynamics(mechanism, q, v, tau, on_bodies, domain=graph))
+    dq, dv, _ = inverse_derivatives(mechanism, wrenches)(columns[0], columns[1], a, *columns[3:])
     n = mechanism.nv
     M_inverse = casadi.reshape(graph.column(denoc.inverse_mass_matrix(mechanism, q, domain=graph)), n, n).T
     da_dq = -(M_inverse @ casadi.reshape(dq, n, n).T)
     da_dv = -(M_inverse @ casadi.reshape(dv, n, n).T)
-    return casadi.Function("forward_derivatives", list(columns), [_rows(da_dq), _rows(da_dv), _rows(M_inverse)])
+    return casadi.Function("forward_derivatives", columns, [_rows(da_dq), _rows(da_dv), _rows(M_inverse)])
+
+
+def motion_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:
+    """The same with G = 1 and V = 0: joints that follow nothing."""
+    import casadi
+
+    found = forward_derivatives(mechanism, wrenches)
+    n = mechanism.nv
+    columns = found.sx_in()
+    more = [_rows(casadi.SX.eye(n)), _rows(casadi.SX.zeros(n, n))]
+    return casadi.Function("motion_derivatives", columns, [*found.call(columns), *more])
+
+
+def _variables(mechanism: Mechanism, third: str, wrenches: bool) -> tuple[list[Any], list[Any]]:
+    names = ["q", "v", third, *(["wrenches"] if wrenches else [])]
+    graph, sizes = graph_domain(), sizes_of(mechanism)
+    pairs = [graph.variables(name, sized(ARGUMENTS[name], sizes)) for name in names]
+    return [column for column, _ in pairs], [array for _, array in pairs]
 
 
 def _rows(matrix: Any) -> Any:
@@ -71,4 +91,4 @@ def _rows(matrix: Any) -> Any:
     return casadi.densify(casadi.vec(matrix.T))
 
 
-__all__ = ["forward_derivatives", "inverse_derivatives", "tangent_map"]
+__all__ = ["forward_derivatives", "graph_domain", "inverse_derivatives", "motion_derivatives", "tangent_map"]

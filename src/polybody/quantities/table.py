@@ -1,52 +1,23 @@
-"""The compiled quantities by name: arguments, shapes of results, and the text each is traced from."""
+"""The table of everything a model can answer at a state. A new quantity is one entry here, and one test.
+
+`QUANTITIES` are those without parameters; `FAMILIES` make one for a frame or two. `quantity(mechanism, "pose:hand")`
+finds either by name: a family's parameters follow its name after colons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from polybody.algebra.domains import Domain
-from polybody.algebra.spatial import pose
+from polybody.algebra.domains import Array, Domain
+from polybody.errors import InputError
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.mechanism import Mechanism
-
-Array = np.ndarray
-Shapes = Callable[[Mechanism], tuple[tuple[str, tuple[int, ...]], ...]]
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """One answer: `text(mechanism, *arguments, domain=...)` gives arrays of the named shapes.
-
-    `lean`: it depends on joint-space dynamics only, so it may be traced from the reduced mechanism.
-    """
-
-    name: str
-    arguments: tuple[str, ...]
-    shapes: Shapes
-    text: Callable[..., Any]
-    lean: bool = False
-
-
-def _vector(name: str) -> Shapes:
-    return lambda m: ((name, (m.nv,)),)
-
-
-def _matrix(name: str) -> Shapes:
-    return lambda m: ((name, (m.nv, m.nv)),)
-
-
-def _inverse_with_wrenches(m: Mechanism, q: Array, v: Array, a: Array, w: Array, *, domain: Domain) -> Array:
-    return denoc.inverse_dynamics(m, q, v, a, w.reshape(-1, 6), domain=domain)
-
-
-def _forward_with_wrenches(m: Mechanism, q: Array, v: Array, tau: Array, w: Array, *, domain: Domain) -> Array:
-    return denoc.forward_dynamics(m, q, v, tau, w.reshape(-1, 6), domain=domain)
+from polybody.names import listed, nearest
+from polybody.quantities import constrained, derivatives, frames, trees
+from polybody.quantities.quantity import Quantity, Traced
 
 
 def _energies(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Array, Array]:
@@ -54,55 +25,162 @@ def _energies(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Arra
     return domain.array([kinetic]), domain.array([potential])
 
 
-def _rotations(m: Mechanism, q: Array, *, domain: Domain) -> Array:
-    return np.array([R for R, _ in kinematics.body_poses(m, q, domain=domain)], dtype=domain.dtype)
+_DYNAMICS = (
+    Quantity(
+        "inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),), denoc.inverse_dynamics, constrained.inverse_dynamics,
+        "Joint forces of a motion.", "dynamics", reduced=True, loaded=True,
+    ),
+    Quantity(
+        "forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),), denoc.forward_dynamics, constrained.forward_dynamics,
+        "Accelerations under joint forces.", "dynamics", reduced=True, loaded=True,
+    ),
+    Quantity(
+        "mass_matrix", ("q",), (("M", ("m", "m")),), denoc.mass_matrix, constrained.mass_matrix,
+        "Mass matrix with armature and reflected rotors.", "dynamics", reduced=True,
+    ),
+    Quantity(
+        "inverse_mass_matrix", ("q",), (("M_inverse", ("m", "m")),), denoc.inverse_mass_matrix,
+        constrained.inverse_mass_matrix, "Inverse of the mass matrix.", "dynamics", reduced=True,
+    ),
+    Quantity(
+        "coriolis_matrix", ("q", "v"), (("C", ("m", "m")),), denoc.coriolis_matrix, constrained.coriolis_matrix,
+        "Saha's C with Ṁ − 2C skew.", "dynamics",
+    ),
+    Quantity(
+        "bias_forces", ("q", "v"), (("bias", ("m",)),), denoc.bias_forces, constrained.bias_forces,
+        "C v + gravity_forces.", "dynamics", reduced=True,
+    ),
+    Quantity(
+        "gravity_forces", ("q",), (("gravity", ("m",)),), denoc.gravity_forces, constrained.gravity_forces,
+        "What holds the mechanism at rest against gravity.", "dynamics", reduced=True,
+    ),
+    Quantity(
+        "passive_forces", ("q", "v"), (("passive", ("m",)),), denoc.passive_forces, constrained.passive_forces,
+        "What springs and dampers exert.", "dynamics",
+    ),
+    Quantity(
+        "energy", ("q", "v"), (("kinetic", ()), ("potential", ())), _energies, None,
+        "Kinetic and potential energy, springs, armature and rotors included.", "dynamics",
+    ),
+    Quantity(
+        "momentum", ("q", "v"), (("momentum", (6,)),), momentum, None,
+        "[angular; linear] momentum about the centre of mass, world axes.", "dynamics",
+    ),
+    Quantity(
+        "centroidal_momentum_matrix", ("q",), (("A", (6, "nv")),), trees.centroidal_momentum_matrix, None,
+        "A with momentum = A v.", "dynamics",
+    ),
+)  # fmt: skip
+
+_KINEMATICS = (
+    Quantity(
+        "center_of_mass", ("q",), (("com", (3,)),), kinematics.center_of_mass, None,
+        "Centre of mass of everything that moves, in the world.", "kinematics",
+    ),
+    Quantity(
+        "poses", ("q",), (("T", ("frames", 4, 4)),), trees.poses, None, "Pose of every frame in the world.",
+        "kinematics",
+    ),
+    Quantity(
+        "body_rotations", ("q",), (("R", ("bodies", 3, 3)),), trees.body_rotations, None,
+        "Rotation of every body in the world.", "kinematics",
+    ),
+    Quantity(
+        "integrate", ("q", "d"), (("q", ("nq",)),), kinematics.integrate, None,
+        "The configuration reached from q along d.", "configurations",
+    ),
+    Quantity(
+        "difference", ("q0", "q1"), (("d", ("nv",)),), kinematics.difference, None,
+        "The tangent vector that leads from q0 to q1.", "configurations",
+    ),
+    Quantity(
+        "rate", ("q", "v"), (("qdot", ("nq",)),), kinematics.rate, None, "Rate of the configuration's numbers.",
+        "configurations",
+    ),
+)  # fmt: skip
+
+_DERIVATIVES = (
+    Quantity(
+        "inverse_dynamics_derivatives", ("q", "v", "a"),
+        (("dtau_dq", ("nv", "m")), ("dtau_dv", ("nv", "m")), ("dtau_da", ("nv", "m"))),
+        Traced(derivatives.inverse_derivatives), constrained.inverse_dynamics_derivatives,
+        "Derivatives of inverse dynamics in tangent space.", "derivatives", reduced=True, loaded=True,
+    ),
+    Quantity(
+        "forward_dynamics_derivatives", ("q", "v", "tau"),
+        (("da_dq", ("nv", "m")), ("da_dv", ("nv", "m")), ("da_dtau", ("nv", "nv"))),
+        Traced(derivatives.forward_derivatives), constrained.forward_dynamics_derivatives,
+        "Derivatives of forward dynamics in tangent space.", "derivatives", reduced=True, loaded=True,
+    ),
+    Quantity(
+        "motion_derivatives", ("q", "v", "tau"),
+        (("da_dq", ("nv", "m")), ("da_dv", ("nv", "m")), ("da_dtau", ("nv", "nv")), ("G", ("nv", "m")),
+         ("V", ("nv", "m"))),
+        Traced(derivatives.motion_derivatives), constrained.motion_derivatives,
+        "Derivatives of forward dynamics, and how all joints follow the independent ones.", "derivatives",
+        loaded=True,
+    ),
+)  # fmt: skip
+
+_CONSTRAINTS = (
+    Quantity(
+        "constraint_loads", ("q", "v", "tau"), (("a", ("nv",)), ("multipliers", ("rows",))),
+        trees.unconstrained_loads, constrained.constraint_loads,
+        "Accelerations, and the least loads of the constraints' rows, under joint forces.", "constraints", loaded=True,
+    ),
+    Quantity(
+        "projection_step", ("q", "v"), (("step", ("nv",)), ("change", ("nv",))), trees.no_step,
+        constrained.projection_step, "Newton's step of q and change of v that lead back to the constraints.",
+        "constraints",
+    ),
+    Quantity(
+        "implicit_residual", ("q", "v", "a", "tau", "multipliers"), (("balance", ("nv",)), ("closure", ("rows",))),
+        trees.implicit_residual, constrained.implicit_residual,
+        "What is left of the equations of motion and of the constraints' accelerations: no rank is decided.",
+        "constraints",
+    ),
+    Quantity(
+        "augmented_system", ("q", "v", "tau"), (("K", ("all", "all")), ("right", ("all",))), trees.augmented_system,
+        constrained.augmented_system, "K [a; −multipliers] = right: no rank is decided.", "constraints",
+    ),
+)  # fmt: skip
+
+QUANTITIES: dict[str, Quantity] = {x.name: x for x in (*_DYNAMICS, *_KINEMATICS, *_DERIVATIVES, *_CONSTRAINTS)}
+
+#: made for frames: (mechanism, *parameters) -> quantity
+FAMILIES: Mapping[str, Callable[..., Quantity]] = {
+    "pose": frames.pose,
+    "relative_pose": frames.relative_pose,
+    "jacobian": frames.jacobian,
+    "jacobian_rate": frames.jacobian_rate,
+    "frame_velocity": frames.velocity,
+    "frame_acceleration": frames.acceleration,
+    "task_space_inertia": frames.task_space_inertia,
+    "reactions": frames.reactions,
+    "influence": frames.influence,
+    "center_of_mass_influence": frames.center_of_mass_influence,
+}
 
 
-_ALL = (
-    Quantity("inverse_dynamics", ("q", "v", "a"), _vector("tau"), denoc.inverse_dynamics, lean=True),
-    Quantity("inverse_dynamics_wrenches", ("q", "v", "a", "wrenches"), _vector("tau"), _inverse_with_wrenches),
-    Quantity("forward_dynamics", ("q", "v", "tau"), _vector("a"), denoc.forward_dynamics, lean=True),
-    Quantity("forward_dynamics_wrenches", ("q", "v", "tau", "wrenches"), _vector("a"), _forward_with_wrenches),
-    Quantity("mass_matrix", ("q",), _matrix("M"), denoc.mass_matrix, lean=True),
-    Quantity("coriolis_matrix", ("q", "v"), _matrix("C"), denoc.coriolis_matrix),
-    Quantity("bias_forces", ("q", "v"), _vector("bias"), denoc.bias_forces, lean=True),
-    Quantity("gravity_forces", ("q",), _vector("gravity"), denoc.gravity_forces, lean=True),
-    Quantity("passive_forces", ("q", "v"), _vector("passive"), denoc.passive_forces),
-    Quantity("energy", ("q", "v"), lambda m: (("kinetic", ()), ("potential", ())), _energies),
-    Quantity("momentum", ("q", "v"), lambda m: (("momentum", (6,)),), momentum),
-    Quantity("center_of_mass", ("q",), lambda m: (("com", (3,)),), kinematics.center_of_mass),
-    Quantity("integrate", ("q", "d"), lambda m: (("q", (m.nq,)),), kinematics.integrate),
-    Quantity("difference", ("q0", "q1"), _vector("d"), kinematics.difference),
-    Quantity("rate", ("q", "v"), lambda m: (("qdot", (m.nq,)),), kinematics.rate),
-    Quantity("body_rotations", ("q",), lambda m: (("R", (len(m.bodies), 3, 3)),), _rotations),
-)
-
-QUANTITIES = {quantity.name: quantity for quantity in _ALL}
+def quantity(mechanism: Mechanism, name: str) -> Quantity:
+    """The quantity of that name: "mass_matrix", or of a family "pose:FRAME", "jacobian:FRAME:frame", …"""
+    if name in QUANTITIES:
+        return QUANTITIES[name]
+    family, *parameters = str(name).split(":")
+    if family in FAMILIES:
+        try:
+            return FAMILIES[family](mechanism, *parameters)
+        except TypeError:
+            wanted = ":".join([family, *(x.upper() for x in _parameters(family))])
+            raise InputError(f"{name!r}: this quantity is called {wanted!r}") from None
+    known: dict[str, Any] = {**QUANTITIES, **FAMILIES}
+    raise InputError(f"no quantity {name!r}{nearest(str(name), known)}; there are {listed(known)}")
 
 
-def pose_quantity(frame: str) -> Quantity:
-    """Pose of one frame in the world."""
+def _parameters(family: str) -> list[str]:
+    import inspect
 
-    def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
-        place = m.frames[m.frame_index[frame]]
-        poses = kinematics.body_poses(m, q, domain=domain)
-        return pose(*kinematics.frame_pose(place, poses, domain=domain), domain=domain)
-
-    return Quantity(f"pose {frame}", ("q",), lambda m: (("T", (4, 4)),), text)
+    return [p.name for p in inspect.signature(FAMILIES[family]).parameters.values()][1:]
 
 
-def jacobian_quantity(frame: str, axes: str) -> Quantity:
-    """Jacobian of one frame's origin, in world axes or the frame's own."""
-
-    def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
-        place = m.frames[m.frame_index[frame]]
-        J = kinematics.frame_jacobian(m, q, place, domain=domain)
-        if axes == "world":
-            return J
-        R, _ = kinematics.frame_pose(place, kinematics.body_poses(m, q, domain=domain), domain=domain)
-        return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
-
-    return Quantity(f"jacobian {axes} {frame}", ("q",), lambda m: (("J", (6, m.nv)),), text)
-
-
-__all__ = ["QUANTITIES", "Quantity", "jacobian_quantity", "pose_quantity"]
+__all__ = ["FAMILIES", "QUANTITIES", "quantity"]

@@ -1,0 +1,246 @@
+"""`model.actuation`: active and passive coordinates, given motions here and given forces there.
+
+Columns A follow given accelerations, the others given forces. With constraints the motion is that of the mechanism with
+rows a_A added to them,
+
+    [J; S_A] a = [−γ; a_A],     M a = f + Jᵀλ + S_Aᵀτ_A
+
+solved rank-revealing; then τ_A are the least forces of those columns that make it, Z_Aᵀτ_A = Zᵀ(ID − tau), as in
+inverse dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from polybody.algebra.domains import Domain
+from polybody.constraints.actuation import actuator_loads, internal_load_basis
+from polybody.constraints.multipliers import solve_multipliers
+from polybody.errors import InputError, PolybodyError
+from polybody.formulations import operators as formulation
+from polybody.mechanism.columns import actuated, state_text, velocity_names
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model import wrenches as loads
+from polybody.model.arguments import choose, state_array
+from polybody.model.batches import batch_shape
+from polybody.model.engine import Request
+from polybody.model.ranked import Ranked
+from polybody.model.wrenches import Wrenches
+from polybody.quantities.quantity import Quantity
+from polybody.quantities.table import QUANTITIES
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+
+Array = np.ndarray
+
+
+class Actuation:
+    """Which coordinates are driven, and what that takes."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._mechanism, self._engine = model, model.mechanism, model.engine
+
+    @property
+    def active(self) -> Array:
+        """Which columns of v are driven, (nv,) booleans; a free base's are not."""
+        return formulation.active_mask(self._mechanism)
+
+    @property
+    def names(self) -> list[str]:
+        """The active coordinates by name."""
+        every = velocity_names(self._mechanism)
+        return [every[k] for k in actuated(self._mechanism)]
+
+    def mask(self, active: Sequence[str] | ArrayLike | None = None) -> Array:
+        """Booleans of the active columns: the model's own, those of the named joints, or a mask of nv booleans."""
+        m = self._mechanism
+        if active is None:
+            return self.active
+        given: list[Any] = list(active)  # type: ignore[arg-type]
+        if given and all(isinstance(x, str) for x in given):
+            mask = np.zeros(m.nv, dtype=bool)
+            for name in given:
+                mask[m.joints[choose("joint", name, m.joint_index)].v] = True
+            return mask
+        if len(given) != m.nv or not all(isinstance(x, (bool, np.bool_)) for x in given):
+            raise InputError(f"active must be joint names or {m.nv} booleans, got {active!r}")
+        return np.array(given, dtype=bool)
+
+    def hybrid_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
+        wrenches: Wrenches | None = None,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """(a, tau), each (..., nv): active columns follow the given a, passive ones the given tau (default 0).
+
+        a is (..., nv), of which only active columns are read, or (..., number of active columns) in their order; tau
+        likewise with the passive columns. The result holds all columns: the active forces that the motion takes, and
+        the passive accelerations that follow. `active` chooses other columns than the model's own. With loops the
+        given accelerations must agree with them, and where active columns are more than needed their forces are the
+        least.
+        """
+        mask = self.mask(active)
+        q, v = self._model._q(q), state_array("v", v, self._mechanism.nv)
+        a = self._scattered("a", a, mask)
+        forces = np.zeros(self._mechanism.nv) if tau is None else self._scattered("tau", tau, ~mask)
+        given = loads.checked(self._mechanism, wrenches)
+        on_bodies = loads.on_bodies(self._engine.tree, q, given) if given else None
+        if not len(self._engine.constraints.constraints):
+            if not mask.all():
+                self._engine.tree._refuse_singular()
+            return self._engine.answer(Request(_hybrid(mask), (q, v, a, forces), on_bodies))
+        self._engine.require_closed(q, v)
+        motion = self._hybrid_motion(q, v, a, forces, mask, on_bodies)
+        needed = self._tree_inverse(q, v, motion, on_bodies) - forces
+        found, unmet = actuator_loads(self._engine.constraints.jacobian(q), needed, np.flatnonzero(mask))
+        self._require_mass(unmet, needed)
+        return motion, found + forces
+
+    def active_forces(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
+        tolerance: float = 1e-9,
+    ) -> Array:  # fmt: skip
+        """tau, (..., nv), that makes the whole motion a with active forces alone; passive ones are the given tau.
+
+        A motion that the passive columns would not make by themselves is refused, with the coordinate that stands out.
+        With loops the least such forces; the motion that nothing active holds is named.
+        """
+        mask, nv = self.mask(active), self._mechanism.nv
+        q, v, a = self._model._q(q), state_array("v", v, nv), state_array("a", a, nv)
+        given = np.zeros(nv) if tau is None else self._scattered("tau", tau, ~mask)
+        self._engine.require_closed(q, v)
+        self._engine.require_acceleration(q, v, a)
+        needed = self._tree_inverse(q, v, a, None) - given
+        if len(self._engine.constraints.constraints):
+            return self._ranked.held_by(q, needed, np.flatnonzero(mask)) + given
+        lacking = np.where(mask, 0.0, np.abs(needed))
+        share = lacking / (1.0 + np.abs(needed).max(axis=-1, keepdims=True, initial=0.0))
+        if np.any(share > tolerance):
+            at = np.unravel_index(int(np.argmax(np.nan_to_num(share))), share.shape)
+            base = float(np.broadcast_to(given, needed.shape)[at])
+            raise InputError(self._impossible(at, float(needed[at]) + base, base))
+        return np.where(mask, needed, 0.0) + given
+
+    def equivalent_actuator_forces(self, q: ArrayLike, forces: ArrayLike) -> Array:
+        """tau, (..., nv), of the active joints that does on every motion what joint forces (..., nv) would do.
+
+        With loops the least such tau, and an error where there is none; without loops the forces themselves.
+        """
+        q, forces = self._model._q(q), state_array("forces", forces, self._mechanism.nv)
+        if not len(self._engine.constraints.constraints):
+            return forces
+        return self._ranked.held_by(q, forces, np.flatnonzero(self.active))
+
+    def holding_forces(self, q: ArrayLike) -> Array:
+        """tau, (..., nv), of the active joints that holds the mechanism still against gravity; springs not counted.
+
+        `gravity_forces` of a model without loops; with loops the least such forces, and an error where none do.
+        """
+        q = self._model._q(q)
+        gravity = self._engine.tree.answer(Request(QUANTITIES["gravity_forces"], (q,)))
+        return self.equivalent_actuator_forces(q, gravity)
+
+    def internal_loads(self, q: ArrayLike) -> tuple[list[str], Array]:
+        """(active coordinates, basis (active, k)): actuator loads that move nothing at q, orthonormal."""
+        q = self._model._q(q)
+        if q.ndim != 1:  # how many loads there are changes with the state
+            raise InputError(f"internal_loads takes one configuration, got shape {q.shape}")
+        self._engine.require_closed(q)
+        basis = internal_load_basis(self._engine.constraints.jacobian(q), actuated(self._mechanism))
+        return self.names, basis
+
+    def column_name(self, column: int) -> str:
+        """How messages call a column of v."""
+        for joint in self._mechanism.joints:
+            if joint.v.start <= column < joint.v.stop:
+                part = "" if joint.nv == 1 else f", column {column - joint.v.start} of {joint.nv}"
+                return f"v[{column}] (joint {joint.name!r}{part})"
+        raise InputError(f"no column {column}; v has {self._mechanism.nv}")
+
+    # Inside.
+
+    @property
+    def _ranked(self) -> Ranked:
+        return Ranked(self._engine.tree, self._model._assembly)
+
+    def _weights(self, weights: ArrayLike | None) -> Array | None:
+        if weights is None:
+            return None
+        count = len(actuated(self._mechanism))
+        found = state_array("weights", weights, count)
+        if found.ndim != 1 or not np.all(found > 0):
+            raise InputError(f"weights must be {count} positive numbers, one for each active coordinate")
+        return found
+
+    def _tree_inverse(self, q: Array, v: Array, a: Array, on_bodies: Array | None) -> Array:
+        return self._engine.tree.answer(Request(QUANTITIES["inverse_dynamics"], (q, v, a), on_bodies))
+
+    def _scattered(self, name: str, values: Any, mask: Array) -> Array:
+        """(..., nv) with zeros outside the mask, from all columns or from those of the mask alone."""
+        array, nv, some = np.asarray(values), self._mechanism.nv, int(mask.sum())
+        if array.ndim and array.shape[-1] == some != nv:
+            array = state_array(name, array, some)
+            full = np.zeros((*array.shape[:-1], nv))
+            full[..., mask] = array
+            return full
+        return np.where(mask, state_array(name, array, nv), 0.0)
+
+    def _impossible(self, at: tuple[Any, ...], needed: float, given: float) -> str:
+        *index, column = (int(i) for i in at)
+        state = f" in state {tuple(index)}" if index else ""
+        return (
+            f"{self.column_name(column)} is passive: this motion{state} needs the force {needed:.6g} there, and "
+            f"{given:.6g} is given; take the passive accelerations from hybrid_dynamics, or make that coordinate active"
+        )
+
+    def _hybrid_motion(
+        self, q: Array, v: Array, a: Array, tau: Array, mask: Array, on_bodies: Array | None
+    ) -> Array:
+        M, force = self._ranked.tree_terms(q, v, tau, on_bodies)
+        J, gamma = self._engine.constraints.jacobian(q), self._engine.constraints.bias(q, v)
+        chosen = np.eye(self._mechanism.nv)[mask]
+        rows = np.concatenate([J, np.broadcast_to(chosen, (*J.shape[:-2], *chosen.shape))], axis=-2)
+        lead = batch_shape([gamma, a])
+        right = np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (gamma, -a[..., mask])], axis=-1)
+        motion = solve_multipliers(M, rows, right, force).a
+        gap = (rows @ motion[..., None])[..., 0] + right
+        slack = 1e-7 * (1 + np.abs(right).max(axis=-1, keepdims=True, initial=0.0))
+        bad = np.any(np.abs(gap) > slack, axis=-1)
+        if np.any(bad):
+            index = tuple(int(k) for k in np.argwhere(bad)[0])
+            names = ", ".join(self.column_name(int(k)) for k in np.flatnonzero(mask))
+            raise InputError(
+                f"the accelerations given for {names} do not agree with the loops{state_text(index)}: they miss by "
+                f"{np.abs(gap[index]).max():.3g}; model.assemble_acceleration(q, v, a) gives some that do, or give "
+                "fewer"
+            )
+        return motion
+
+    def _require_mass(self, unmet: Array, needed: Array) -> None:
+        """What the active columns do not bear must be in balance by itself; a massless motion cannot be."""
+        size = 1e-3 + np.abs(needed).max(axis=-1, initial=0.0)
+        if not np.all(np.abs(unmet).max(axis=-1, initial=0.0) <= 1e-6 * size):
+            raise PolybodyError(
+                f"{self._mechanism.name!r}: a passive motion that the loops let pass moves no mass, so no force "
+                "determines its acceleration; give its bodies mass or its joints armature"
+            )
+
+
+def _hybrid(mask: Array) -> Quantity:
+    """Hybrid dynamics for one choice of active columns."""
+
+    def text(
+        m: Mechanism, q: Array, v: Array, a: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain
+    ) -> Any:
+        return formulation.hybrid_dynamics(m, q, v, mask, a, tau, wrenches, domain=domain)
+
+    bits = "".join("1" if x else "0" for x in mask)
+    results = (("a", ("nv",)), ("tau", ("nv",)))
+    return Quantity(f"hybrid:{bits}", ("q", "v", "a", "tau"), results, text, group="dynamics", loaded=True)
+
+
+__all__ = ["Actuation"]

@@ -1,0 +1,213 @@
+"""`model.coefficients`: Freeman's influence coefficients and dynamic arrays, Swain & Morris' operators.
+
+    v = G u̇,    a = G ü + u̇ᵀHu̇,    I* ü + u̇ᵀP*u̇ − load = Gᵀ tau
+    I*_uu = Gᵀ I* G,    P*_uuu = Gᵀ•(Gᵀ P* G) + (Gᵀ I*)•H                                           (4-26)-(4-32)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from polybody.constraints.coefficients import carried, combine, sandwich
+from polybody.errors import InputError, PolybodyError
+from polybody.formulations import influence as freeman
+from polybody.formulations import operators as formulation
+from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
+from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
+from polybody.mechanism.columns import velocity_names
+from polybody.mechanism.mechanism import GROUND, BodyFrame
+from polybody.model.arguments import state_array
+from polybody.model.engine import Request
+from polybody.model.operators import Operators
+from polybody.model.tracing import trace
+from polybody.quantities import frames
+from polybody.quantities.quantity import Quantity
+from polybody.quantities.table import QUANTITIES
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+
+Array = np.ndarray
+FLOAT64 = np.dtype(np.float64)
+
+#: Above this many results straight-line code takes too long to compile; numpy then works over the whole batch.
+COMPILED_UP_TO = 3000
+#: States from which on a kernel of D is worth compiling: numpy takes 50 us a state of a 7-dof arm, the kernel one.
+THIRD_ORDER_FROM = 1000
+#: Velocities up to which I* and P* are one kernel: every entry of P* sums over bodies. Above, numpy multiplies
+#: what kernels of the screws and of their pairs give.
+COMPILED_ARRAYS_UP_TO = 9
+
+
+@dataclass(frozen=True, eq=False)
+class ReducedDynamics:
+    """I* ü + u̇ᵀP*u̇ − load = Gᵀtau at assembled configurations (...); v = G u̇, a = G ü + u̇ᵀHu̇."""
+
+    names: tuple[str, ...]
+    G: Array  # (..., nv, m)
+    H: Array  # (..., nv, m, m)
+    I: Array  # (..., m, m), the paper's name
+    P: Array  # (..., m, m, m)
+    load: Array  # (..., m): −gravity + springs at rest
+
+
+class Coefficients:
+    """Motion and dynamics as arrays of coefficients."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._mechanism, self._tree = model, model.mechanism, model.engine.tree
+        #: compiled coefficients by frame and order, for calls that need no preparation: they count in small batches
+        self._ready: dict[tuple[str, int], Callable[..., Any]] = {}
+        self._known: set[str] = set()
+
+    def influence(
+        self, q: ArrayLike, frame: str, order: int = 3, *, point: Any = None, independent: Sequence[str] | None = None
+    ) -> Influence:
+        """Influence coefficients G (..., 6, nv), H (..., 6, nv, nv), D (..., 6, nv, nv, nv) of a frame, world axes.
+
+        Rows are [angular; linear]; H[:, m, n] is the derivative of G[:, n] along v_m, D[:, l, m, n] that of H[:, m, n]
+        along v_l. `order` is the highest wanted. `point` moves the point from the frame's origin: three numbers in the
+        frame's axes, or "com" for the mass centre of the rigid body that carries the frame. With loops these hold over
+        all velocities of the tree, which v = G u̇ relates; `independent` coordinates give them over u instead (m
+        columns), loops included.
+        """
+        if point is None and independent is None and isinstance(q, np.ndarray) and q.dtype is FLOAT64:
+            ready = self._ready.get((frame, order)) if isinstance(frame, str) and isinstance(order, int) else None
+            if ready is not None:  # asked before: the kernel itself checks what is left to check
+                return Influence(*ready(q))
+        order, place, q = check_order(order), self._placed(frame, point), self._model._q(q)
+        name = f"{place.name} {place.position.tolist()}"
+        compiled = self._compiled_order(order, name, q)
+        quantity = frames.influence(self._mechanism, frame, compiled, place)
+        found = _influence(self._tree.answer(Request(quantity, (q,))))
+        self._known.add(f"{compiled} {name}")
+        if point is None and compiled == order > 1 and self._mechanism.nq == self._mechanism.nv:
+            self._ready[frame, order] = self._tree.lone(quantity, lambda q: self._tree.answer(Request(quantity, (q,))))
+        return self._over(q, order, higher_orders(self._mechanism, found, order), independent)
+
+    def center_of_mass(
+        self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None
+    ) -> Influence:
+        """The same of the centre of mass of everything that moves; the angular rows are zero."""
+        self._model._require_mass("centre of mass")
+        order, q = check_order(order), self._model._q(q)
+        quantity = frames.center_of_mass_influence(self._mechanism, order)
+        if 6 * self._mechanism.nv**order <= COMPILED_UP_TO:
+            found = self._tree.answer(Request(quantity, (q,)))
+        else:
+            found = self._tree._interpreted(Request(quantity, (q,)))
+        return self._over(q, order, _influence(found), independent)
+
+    def dynamic_arrays(self, q: ArrayLike, *, independent: Sequence[str] | None = None) -> tuple[Array, Array]:
+        """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., m, m) and (..., m, m, m); P*[i] belongs to tau_i.
+
+        With loops those of the independent coordinates.
+        """
+        q = self._model._q(q)
+        if not len(self._model.constraints):
+            self._refuse_choice(independent)
+            return self._tree_arrays(q)
+        return self._arrays(q, self._model.constraints.joint_influence(q, 2, independent))
+
+    def reduced_dynamics(self, q: ArrayLike, independent: Sequence[str] | None = None) -> ReducedDynamics:
+        """Freeman's model of assembled configurations in independent coordinates: G, H of all joints, I*, P*, load."""
+        q, constraints = self._model._q(q), self._model.constraints
+        joints = constraints.joint_influence(q, 2, independent)
+        assert joints.H is not None
+        I, P = self._arrays(q, joints)
+        rest = np.zeros(self._mechanism.nv)
+        passive = self._tree.answer(Request(QUANTITIES["passive_forces"], (q, rest)))
+        load = passive - self._tree.answer(Request(QUANTITIES["gravity_forces"], (q,)))
+        names = velocity_names(self._mechanism)
+        chosen = tuple(names[k] for k in constraints._columns(independent))
+        carried_back = (np.swapaxes(joints.G, -1, -2) @ load[..., None])[..., 0]
+        return ReducedDynamics(chosen, joints.G, joints.H, I, P, carried_back)
+
+    def operators(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, frames: Sequence[str] | None = None,
+        active: Any = None,
+    ) -> Operators:  # fmt: skip
+        """The spatial operators and the coefficients of the unified model at (q, v), by the paper's names.
+
+        `frames` are the end effectors (default: the outermost links), `active` the driven columns (default: the
+        model's own). tau (default 0) enters T_a, T_p and T_hat only. Models with loops refuse: these are a tree's.
+        """
+        from polybody.quantities.frames import find_frame
+
+        if len(self._model.constraints):
+            raise PolybodyError(
+                "operators: the paper's operators are those of a tree, and this model has loops; "
+                "model.tree.coefficients.operators gives the tree's, actuation.hybrid_dynamics splits active and "
+                "passive columns with loops, mass_matrix, dynamic_arrays and influence(…, independent=…) give what "
+                "moves in independent coordinates"
+            )
+        m = self._mechanism
+        values = (q, v, np.zeros(m.nv) if tau is None else tau)
+        arrays = self._model._arrays(QUANTITIES["forward_dynamics"], values)
+        tips = None if frames is None else tuple(find_frame(m, name) for name in frames)
+        split = formulation.split(m, self._model.actuation.mask(active), tips)
+        return Operators(self._tree, *arrays, split)
+
+    # Inside.
+
+    def _compiled_order(self, order: int, name: str, q: Array) -> int:
+        """How many orders the kernel gives. D takes seconds to compile, so few states get it from numpy, by G and H."""
+        if order == 3 and f"3 {name}" not in self._known and q.size < THIRD_ORDER_FROM * q.shape[-1]:
+            order = 2
+        while order > 1 and 6 * self._mechanism.nv**order > COMPILED_UP_TO:
+            order -= 1
+        return order
+
+    def _placed(self, frame: str, point: Any) -> BodyFrame:
+        place = frames.find_frame(self._mechanism, frame)
+        if point is None:
+            return place
+        if isinstance(point, str):
+            if point != "com" or place.body == GROUND:
+                raise InputError(f"point is {point!r} of {frame!r}, wanted three numbers, or 'com' of a moving body")
+            position = self._mechanism.bodies[place.body].com
+        else:
+            position = place.position + place.rotation @ state_array("point", point, 3)
+        return BodyFrame(place.name, place.body, place.rotation, position)
+
+    def _over(self, q: Array, order: int, found: Influence, independent: Sequence[str] | None) -> Influence:
+        if independent is None:
+            return found
+        if not len(self._model.constraints):
+            self._refuse_choice(independent)
+        joints = self._model.constraints.joint_influence(q, order, independent)
+        return Influence(*carried(*([x for x in (part.G, part.H, part.D) if x is not None] for part in (found, joints))))
+
+    def _refuse_choice(self, independent: Sequence[str] | None) -> None:
+        if independent is not None:
+            raise InputError("independent coordinates are chosen in models with loops; this one has none")
+
+    def _tree_arrays(self, q: Array) -> tuple[Array, Array]:
+        n = self._mechanism.nv
+        if n <= COMPILED_ARRAYS_UP_TO:
+            results = (("I", ("nv", "nv")), ("P", ("nv", "nv", "nv")))
+            quantity = Quantity("dynamic_arrays", ("q",), results, freeman.dynamic_arrays, group="dynamics")
+            return self._tree.answer(Request(quantity, (q,)))
+        parts = (("S", ("nv", 6)), ("carried", ("bodies", CARRIED)))
+        composites = Quantity("composites", ("q",), parts, freeman.composites)
+        S, borne = self._tree.answer(Request(composites, (q,)))
+        pairs = self._tree.compile("pair loads", PAIR, PAIR_LOADS, lambda: trace("pairs", PAIR, freeman.pair_loads))
+        return freeman.arrays_of_composites(self._mechanism, S, borne, pairs)
+
+    def _arrays(self, q: Array, joints: Influence) -> tuple[Array, Array]:
+        I, P = self._tree_arrays(q)
+        assert joints.H is not None
+        G, back = joints.G, np.swapaxes(joints.G, -1, -2)
+        return back @ I @ G, combine(back, sandwich(G, P)) + combine(back @ I, joints.H)
+
+
+def _influence(found: Any) -> Influence:
+    return Influence(*(found if isinstance(found, tuple) else (found,)))
+
+
+__all__ = ["Coefficients", "ReducedDynamics"]

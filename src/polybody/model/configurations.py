@@ -1,0 +1,80 @@
+"""Moving about on the manifold of configurations: neutral, random, along a velocity, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.mechanism.mechanism import Mechanism, TreeJoint
+
+Array = np.ndarray
+#: a quaternion whose length is off one by more is not taken for a rotation
+UNIT = 1e-6
+
+
+def neutral(mechanism: Mechanism) -> Array:
+    """Every joint's child at its origin."""
+    parts = [joint.model.neutral() for joint in mechanism.joints]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
+    """Configurations within joint limits, quaternions uniformly; (nq,) or (*size, nq)."""
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng is {rng!r}, wanted a numpy.random.Generator, a whole number or None") from None
+    shape = () if size is None else tuple(np.atleast_1d(size))
+    if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
+        raise InputError(f"size is {size!r}, wanted a whole number that is not negative, or several")
+    result = np.empty((*shape, mechanism.nq))
+    for index in np.ndindex(shape):
+        for joint in mechanism.joints:
+            result[(*index, joint.q)] = _within(joint, joint.model.random(rng), rng)
+    return result
+
+
+def _within(joint: TreeJoint, q: Array, rng: np.random.Generator) -> Array:
+    """q of one joint, drawn again where limits bound it: from one limit, as far as an unbounded draw is from zero."""
+    if joint.nq != joint.nv:
+        return q
+    low, high = joint.limits.lower, joint.limits.upper
+    both = np.isfinite(low) & np.isfinite(high)
+    q = np.where(both, rng.uniform(np.where(both, low, 0), np.where(both, high, 1)), q)
+    q = np.where(np.isfinite(low) & ~both & (q < low), low + np.abs(q), q)
+    return np.where(np.isfinite(high) & ~both & (q > high), high - np.abs(q), q)
+
+
+def normalized(mechanism: Mechanism, q: Array) -> Array:
+    """q with its quaternions made unit; a zero quaternion is an error."""
+    q = q.copy()
+    for joint in with_quaternions(mechanism):
+        part = q[..., joint.q]
+        norms = np.linalg.norm(part[..., -4:], axis=-1, keepdims=True)
+        if np.any(norms == 0):
+            raise InputError(f"joint {joint.name!r}: its quaternion is zero; a unit (x, y, z, w) is wanted")
+        part[..., -4:] /= norms
+    return q
+
+
+def with_quaternions(mechanism: Mechanism) -> list[TreeJoint]:
+    return [joint for joint in mechanism.joints if joint.nq != joint.nv]
+
+
+def require_unit(mechanism: Mechanism, name: str, q: Array) -> None:
+    """Refuse quaternions that are no rotations."""
+    for joint in with_quaternions(mechanism):
+        off = np.abs(np.square(q[..., joint.q][..., -4:]).sum(axis=-1) - 1.0)
+        if np.any(off > 2 * UNIT):
+            index = tuple(int(i) for i in np.argwhere(off > 2 * UNIT)[0]) if off.ndim else ()
+            where = f"[{', '.join(map(str, index))}]" if index else ""
+            length = float(np.linalg.norm(q[(*index, joint.q)][-4:]))
+            raise InputError(
+                f"{name}{where}: the quaternion of joint {joint.name!r} has length {length:.9g}, wanted 1; "
+                "model.normalize(q) makes it unit"
+            )
+
+
+__all__ = ["draw", "neutral", "normalized", "require_unit", "with_quaternions"]

@@ -1,0 +1,354 @@
+"""The engine of mechanisms with loops, rods, guides and relations: a tree engine, a constraint system, and plans.
+
+Every quantity is compiled along a plan of elimination (`model.plans`), and tells beside its answer how far it may be
+believed. States off the constraints are refused. States at which the plan does badly (coordinates that are not
+independent there, a rank unlike that of the neighbours) are answered again by singular values (`model.ranked`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.constraints.mobility import choose_independent
+from polybody.constraints.plan import Plan
+from polybody.constraints.ranks import null_space, ranked_svd
+from polybody.errors import InputError, PolybodyError, warn
+from polybody.mechanism.columns import actuated
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model.arguments import finite, into
+from polybody.model.assembly import STATE_TOLERANCE, Assembly
+from polybody.model.batches import batch_shape, each_state
+from polybody.model.constraint_kernels import ConstraintKernels
+from polybody.model.engine import Request
+from polybody.model.plans import Plans, label, share_plan
+from polybody.model.ranked import Ranked, refers_to_coordinates
+from polybody.model.tracing import plain_name, trace
+from polybody.model.tree_engine import TreeEngine
+from polybody.quantities.constrained import DIAGNOSTICS, Closed, along_plan
+from polybody.quantities.quantity import Quantity, sizes_of
+from polybody.quantities.table import QUANTITIES
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+
+#: (row over pivot)² above this: ten digits of the answer would be lost
+GROWTH = 1e10
+#: a redundant row that is not, squared
+LEFTOVER = 1e-14
+#: above this many velocities straight-line code takes too long to compile
+COMPILED_UP_TO = 300
+#: quantities whose text asks the drives for forces
+DRIVEN = ("inverse_dynamics", "reactions")
+#: quantities that decide no rank: they hold at any state, and have no diagnostics
+PLAIN = ("implicit_residual", "augmented_system")
+
+
+class ConstrainedEngine:
+    """Answers that honour the constraints."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.tree = TreeEngine(mechanism.cut())
+        self.constraints = ConstraintKernels(mechanism)
+        self.assembly = Assembly(self.tree, self.constraints)
+        self.ranked = Ranked(self.tree, self.assembly)
+        self.plans = Plans(self.constraints.jacobian, self.assembly.general_place)
+        self.driven = tuple(int(k) for k in actuated(mechanism))
+        self._kernels: dict[str, Kernel] = {}
+        self._shares: dict[str, Plan | None] = {}
+        self._chosen: tuple[int, ...] | None = None
+        self._has_mass = False
+
+    @property
+    def reduced_mechanism(self) -> Mechanism:
+        return self.tree.reduced_mechanism
+
+    @property
+    def independent(self) -> tuple[int, ...]:
+        """Columns chosen once for the model: driven ones where they serve well at a general place."""
+        return self.coordinates()
+
+    def coordinates(self, q: Array | None = None) -> tuple[int, ...]:
+        """The model's own independent columns; at states like q, where the mobility is less than it seemed, others."""
+        if self._chosen is None:
+            self._choose(self.assembly.from_neutral() if q is None else _first(q))
+        elif q is not None and q.size and self.assembly.mobile(_first(q)) < len(self._chosen):
+            self._choose(_first(q))
+        assert self._chosen is not None
+        return self._chosen
+
+    def _choose(self, q: Array) -> None:
+        self.assembly.require_closed(q)
+        Z = null_space(self.constraints.jacobian(self.assembly.general_place(q)))
+        self._chosen = choose_independent(Z, actuated(self.mechanism), Z.shape[1])
+        self.plans.forget()
+
+    @property
+    def rank(self) -> int:
+        """The rank of the constraints in general position."""
+        return self.mechanism.nv - len(self.independent)
+
+    @property
+    def is_compiled(self) -> bool:
+        return 0 < self.mechanism.nv <= COMPILED_UP_TO
+
+    def sizes(self) -> dict[str, int]:
+        return self._sizes(self.independent)
+
+    def _sizes(self, columns: tuple[int, ...]) -> dict[str, int]:
+        rows, pairs = len(self.constraints.constraints), len(self.constraints.constraints.pairs)
+        return sizes_of(self.mechanism, independent=len(columns), rows=rows, pairs=pairs)
+
+    # Answers.
+
+    def answer(self, request: Request) -> Any:
+        if request.quantity.constrained is None:
+            _refuse_choice(request)
+            return self.tree.answer(request)
+        if request.check:
+            for name, array in zip(request.whole.arguments, request.all_arrays, strict=True):
+                finite(name, array)
+        q = request.arrays[0]
+        lead = batch_shape(request.all_arrays)
+        columns = request.independent if request.independent is not None else self.coordinates(q)
+        if not np.prod(lead, dtype=int):
+            shapes = request.quantity.shapes(self._sizes(columns))
+            return into(request.out, _alone(tuple(np.empty((*lead, *shape)) for _, shape in shapes)))
+        if request.formulation is not None:
+            return into(request.out, self._by_formulation(request, columns))
+        plan = None if request.weights is not None else self._plan(request.quantity, columns, q)
+        if plan is None or not self._can_drive(request.quantity, plan, q):
+            found = self.ranked.answer(request, columns)
+            self._flag(request, np.ones(lead, dtype=bool))
+            return into(request.out, found)
+        return into(request.out, self._by_plan(request, plan, columns))
+
+    def _by_plan(self, request: Request, plan: Plan, columns: tuple[int, ...]) -> Any:
+        quantity, q = request.whole, request.arrays[0]
+        if quantity.name in PLAIN:
+            return self._kernel(quantity, plan)(*request.all_arrays)
+        self._require_mass(request.quantity, q)
+        *values, told = self._kernel(quantity, plan)(*request.all_arrays)
+        if quantity.name != "projection_step":
+            self._require_on_constraints(request, told)
+        again = doubtful(told)
+        if np.any(again):
+            values = self._mended(request, values, again, columns)
+        return _alone(tuple(values))
+
+    def _mended(self, request: Request, values: list[Array], again: Array, columns: tuple[int, ...]) -> list[Array]:
+        """The values with those of doubtful states found anew by singular values."""
+
+        def solve(pick: Callable[[Array], Array]) -> Any:
+            some = replace(
+                request, arrays=tuple(pick(x) for x in request.arrays), out=None,
+                wrenches=None if request.wrenches is None else pick(request.wrenches),
+            )  # fmt: skip
+            return self.ranked.answer(some, columns)
+
+        try:
+            found = solve(lambda x: np.broadcast_to(x, (*again.shape, x.shape[-1]))[again])
+        except PolybodyError:
+            solve(lambda x: x)  # asked of all, so that its error counts the batch's states
+            raise
+        values = [np.array(x) for x in values]
+        for value, part in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
+            value[again] = part
+        self._flag(request, again)
+        return values
+
+    def lone(self, quantity: Quantity, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        return self.tree.lone(quantity, fallback) if quantity.constrained is None else fallback
+
+    def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]:
+        found = quantity.shapes(self.sizes())
+        told = quantity.constrained is not None and quantity.name not in PLAIN
+        return [*found, DIAGNOSTICS] if told else found
+
+    def function(self, quantity: Quantity) -> Any:
+        """The casadi.Function, by elimination along the plan of the model's own coordinates, diagnostics last."""
+        import casadi
+
+        if quantity.constrained is None:
+            return self.tree.function(quantity)
+        q = self.assembly.general_place(self.assembly.from_neutral())
+        plan = self.plans.of_columns(self.coordinates(q), q)
+        if plan is None:
+            raise PolybodyError(f"{self.mechanism.name!r} has no place where its coordinates are independent")
+        if not self._can_drive(quantity, plan, q):
+            raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so there is no such function")
+        made = self._traced(quantity, plan)
+        names = [name for name, _ in self.results(quantity)]
+        columns = made.sx_in()
+        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), list(quantity.arguments), names)
+
+    def compile(
+        self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],
+        make: Callable[[], Any],
+    ) -> Kernel:
+        return self.tree.compile(f"{name} {self.mechanism.digest}", inputs, outputs, make)
+
+    def iterate(
+        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
+    ) -> Kernel:
+        return self.tree.iterate(f"{name} {self.mechanism.digest}", sizes, steps, make, every)
+
+    def kernel(self, quantity: Quantity) -> Kernel:
+        """The tree's kernel of what constraints do not change."""
+        return self.tree.kernel(quantity)
+
+    def require_closed(self, q: Array, v: Array | None = None) -> None:
+        self.assembly.require_closed(q, v)
+
+    def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
+        self.assembly.require_acceleration(q, v, a)
+
+    def constraint_rank(self, q: Array) -> Array:
+        """The rank of J, (...), state by state."""
+        return ranked_svd(self.constraints.jacobian(q))[3].sum(axis=-1)
+
+    def eliminated(self, quantity: Quantity, *arrays: Array) -> tuple[Array, ...]:
+        """A quantity by the free plan alone, with its diagnostics: for who decides himself what to believe."""
+        return self._kernel(quantity, self.plans.free(arrays[0]))(*arrays)
+
+    # Inside.
+
+    def _plan(self, quantity: Quantity, columns: tuple[int, ...], q: Array) -> Plan | None:
+        if not self.is_compiled:
+            return None
+        if not refers_to_coordinates(quantity):
+            if not self.plans.is_made:
+                self.assembly.require_closed(q)
+            return self.plans.free(q)
+        self.assembly.require_closed(q)
+        return self.plans.of_columns(columns, q)
+
+    def _can_drive(self, quantity: Quantity, plan: Plan, q: Array) -> bool:
+        """Whether the drives can hold every motion, where the text asks them to."""
+        if not quantity.name.startswith(DRIVEN):
+            return True
+        shares = self._share_plan(plan, q)
+        if len(self.driven) == len(plan.independent):
+            return shares is not None and len(shares.pivots) == len(self.driven)
+        return len(self.driven) > len(plan.independent)
+
+    def _share_plan(self, plan: Plan, q: Array) -> Plan | None:
+        key = label(plan)
+        if key not in self._shares:
+            place = self.assembly.general_place(_first(q))
+            self._shares[key] = share_plan(self.constraints.jacobian(place)[None], plan, self.driven)
+        return self._shares[key]
+
+    def _kernel(self, quantity: Quantity, plan: Plan) -> Kernel:
+        name = f"{quantity.name} along {label(plan, self._shares.get(label(plan)))}"
+        if name not in self._kernels:
+            told = [] if quantity.name in PLAIN else [DIAGNOSTICS]
+            sizes = self._sizes(plan.independent)
+            self._kernels[name] = self.tree.compile(
+                f"{name} {self.mechanism.digest}", quantity.inputs(sizes), [*quantity.shapes(sizes), *told],
+                lambda: self._traced(quantity, plan),
+            )  # fmt: skip
+        return self._kernels[name]
+
+    def _traced(self, quantity: Quantity, plan: Plan) -> Any:
+        mechanism = self.tree.reduced_mechanism if quantity.reduced else self.tree.mechanism
+        text, names = quantity.constrained, quantity.arguments
+        assert text is not None
+
+        def body(*arrays: Array, domain: Any) -> tuple[Array, ...]:
+            closed = Closed(
+                mechanism, self.constraints.constraints, along_plan(plan), self.driven, self._shares.get(label(plan))
+            )
+            values = text(closed, *arrays, domain=domain)
+            values = values if isinstance(values, tuple) else (values,)
+            if quantity.name in PLAIN:
+                return values
+            given = dict(zip(names, arrays, strict=True))
+            return (*values, closed.diagnostics(given["q"], given.get("v"), domain))
+
+        return trace(quantity.name, quantity.inputs(self._sizes(plan.independent)), body)
+
+    def _by_formulation(self, request: Request, columns: tuple[int, ...]) -> Array:
+        if request.formulation == "network" and request.quantity.name == "forward_dynamics":
+            return self._by_network(request)
+        found = self.ranked.by_formulation(request, columns)
+        self._flag(request, np.ones(batch_shape(request.all_arrays), dtype=bool))
+        return found
+
+    def _by_network(self, request: Request) -> Array:
+        from polybody.formulations.network import network_of
+
+        m = self.mechanism
+        if request.wrenches is not None or m.rods or m.guides or m.relations:
+            raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
+        self.assembly.require_closed(*request.arrays[:2])
+        net = network_of(m)
+
+        def one(q: Array, v: Array, tau: Array) -> Array:
+            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in m.joints}
+            found = net.solve(*({n: p[k] for n, p in parts.items()} for k in range(2)),
+                              forces={n: p[2] for n, p in parts.items()})
+            return np.concatenate([np.atleast_1d(found.accelerations[j.name]) for j in m.joints])
+
+        return each_state(one, request.arrays, (m.nv,))
+
+    def _require_on_constraints(self, request: Request, told: Array) -> None:
+        given = dict(zip(request.quantity.arguments, request.arrays, strict=True))
+        if not np.all((told[..., 0] < STATE_TOLERANCE**2) & (told[..., 1] < STATE_TOLERANCE**2)):
+            self.assembly.require_closed(given["q"], given.get("v"))
+        if "a" in given and np.any(told[..., 5] > 1e-12):
+            self.assembly.require_acceleration(given["q"], given["v"], given["a"])
+
+    def _require_mass(self, quantity: Quantity, q: Array) -> None:
+        """Raise where a mechanism has motions without inertia; asked once, of the first state."""
+        if not self._has_mass and "tau" in quantity.arguments:
+            first = _first(q)
+            M = self.tree.answer(Request(QUANTITIES["mass_matrix"], (first,)))
+            self.ranked.refuse_massless(M, self.constraints.jacobian(first), ())
+            self._has_mass = True
+
+    def _flag(self, request: Request, states: Array) -> None:
+        """Warn where the marked states of a batch have not the rank that the others have."""
+        if refers_to_coordinates(request.quantity) or request.quantity.name == "projection_step":
+            return
+        q = request.arrays[0]
+        ranks = self.constraint_rank(np.broadcast_to(q, (*states.shape, q.shape[-1]))[states])
+        odd = ranks != self.rank
+        if not np.any(odd):
+            return
+        first = tuple(int(i) for i in np.argwhere(states)[np.flatnonzero(odd)[0]])
+        where = f"; the first is {', '.join(map(str, first))}" if first else ""
+        told = ", ".join(map(str, np.unique(ranks[odd])))
+        warn(
+            f"{int(np.sum(odd))} of {states.size} states are singular{where}: the constraints have rank {told} there, "
+            f"{self.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) tells which "
+            "are so"
+        )
+
+
+def doubtful(told: Array) -> Array:
+    """States whose elimination is not to be believed."""
+    return ~((told[..., 2] < GROWTH) & (told[..., 4] < GROWTH) & (told[..., 3] < LEFTOVER))
+
+
+def _first(q: Array) -> Array:
+    return q.reshape(-1, q.shape[-1])[0]
+
+
+def _alone(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _refuse_choice(request: Request) -> None:
+    if request.independent is not None:
+        raise InputError(f"{request.quantity.name} does not depend on the choice of independent coordinates")
+
+
+__all__ = ["GROWTH", "ConstrainedEngine", "doubtful"]

@@ -1,0 +1,258 @@
+"""`model.constraints`: loops, rods, guides and relations of a model; a tree has none, and all its velocities are
+independent.
+
+Independent coordinates u are some columns of v, as many as the mechanism is mobile: v = G u̇.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from polybody.constraints.coefficients import joint_third_order
+from polybody.constraints.motions import returning
+from polybody.constraints.multipliers import Solved
+from polybody.constraints.plan import Plan
+from polybody.constraints.ranks import ranked_svd
+from polybody.errors import InputError
+from polybody.formulations.influence.coefficients import Influence, check_order
+from polybody.formulations.network.reactions import reaction_names
+from polybody.mechanism.columns import velocity_names
+from polybody.mechanism.mechanism import GROUND
+from polybody.model import wrenches as loads
+from polybody.model.arguments import into, state_array
+from polybody.model.assembly import column_indices
+from polybody.model.engine import Request
+from polybody.model.plans import Plans
+from polybody.model.ranked import Ranked
+from polybody.model.wrenches import Given, Wrenches
+from polybody.quantities import frames
+from polybody.quantities.table import QUANTITIES
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+
+Array = np.ndarray
+
+
+class ModelConstraints:
+    """What holds a mechanism together beside its tree."""
+
+    def __init__(self, model: Model) -> None:
+        self._model, self._engine, self._kernels = model, model.engine, model.engine.constraints
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self._kernels.constraints)
+
+    @property
+    def names(self) -> list[str]:
+        """The constrained directions: "loop: direction", in the order of residuals and multipliers."""
+        return [str(row) for row in self._kernels.constraints.rows]
+
+    @property
+    def independent(self) -> list[str]:
+        """The coordinates in which `mass_matrix` and its like answer: all of them for a tree."""
+        names = velocity_names(self._model.mechanism)
+        return [names[k] for k in self._engine.independent]
+
+    def indices(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Indices in v of coordinates by name: "joint", or "joint_k" of a joint with several."""
+        return column_indices(self._model.mechanism, names)
+
+    def residual(self, q: ArrayLike) -> Array:
+        """How far q is from closed, (..., rows): metres and radians, in the order of `names`."""
+        return self._kernels.residual(self._model._q(q))
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """J, (..., rows, nv): J v = 0 for motions that the constraints let pass."""
+        return self._kernels.jacobian(self._model._q(q))
+
+    def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """γ = J̇ v, (..., rows): J a + γ = 0 for accelerations that keep the constraints."""
+        return self._kernels.bias(self._model._q(q), state_array("v", v, self._model.nv))
+
+    def rank(self, q: ArrayLike) -> Array:
+        """The rank of J, (...), state by state: nv less it are the motions that pass. Where it drops, q is singular."""
+        return ranked_svd(self.jacobian(q))[3].sum(axis=-1)
+
+    def assembly_modes(
+        self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 60
+    ) -> Array:
+        """The different assembled configurations, (modes, nq), that many starts lead to; the one nearest to q first.
+
+        Hold as many coordinates as the mechanism is mobile: then modes are isolated, and each is told once.
+        """
+        place = self._model.neutral() if q is None else self._model.normalize(q)
+        if place.ndim != 1:
+            raise InputError(f"assembly_modes takes one configuration, got shape {place.shape}")
+        return self._model._assembly.modes(place, hold, limits, restarts)
+
+    def assemble_dependent(self, q: ArrayLike, independent: Sequence[str] | None = None) -> Array:
+        """The assembled configuration near q, (..., nq), with the independent coordinates where they are.
+
+        By Newton's method, for configurations that are nearly closed, many at once; `model.assemble` finds one from
+        anywhere.
+        """
+        return self._model._assembly.dependent(self._model._q(q), self._columns(independent))
+
+    def projection_step(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """(step of q, change of v), (..., nv) each: Newton's step towards the constraints, φ + J step = 0."""
+        return self._model._ask("projection_step", (q, v))
+
+    def joint_motion(
+        self, q: ArrayLike, u_dot: ArrayLike, u_ddot: ArrayLike | None = None, *,
+        independent: Sequence[str] | None = None,
+    ) -> Any:  # fmt: skip
+        """v, (..., nv), of all joints at q when the independent coordinates move with u̇; with ü also: (v, a)."""
+        m = len(self._columns(independent))
+        u_dot = state_array("u_dot", u_dot, m)
+        joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent)
+        v = joints.velocity(u_dot)
+        return v if u_ddot is None else (v, joints.acceleration(u_dot, state_array("u_ddot", u_ddot, m)))
+
+    def joint_influence(
+        self, q: ArrayLike, order: int = 2, independent: Sequence[str] | None = None
+    ) -> Influence:
+        """G (..., nv, m), H (..., nv, m, m), D (..., nv, m, m, m) of all joints over the independent coordinates.
+
+        H[:, m, n] is the derivative of G[:, n] along u_m, D[:, l, m, n] that of H[:, m, n] along u_l: `velocity`,
+        `acceleration` and `jerk` of the result take u̇, ü and its rate, and give those of all joints.
+        """
+        order, q, kernels = check_order(order), self._model._q(q), self._kernels
+        self._engine.require_closed(q)
+        J, columns = kernels.jacobian(q), self._columns(independent)
+        self._ranked.transfer(J, np.zeros(J.shape[:-1]), columns)
+        E, G = returning(J, columns)
+        if order == 1:
+            return Influence(G)
+        T = kernels.jacobian_changes(q, G)
+        H = np.einsum("...ir,...krj,...jn->...ikn", E, T, G, optimize=True)
+        if order == 2:
+            return Influence(G, H)
+        D = joint_third_order(
+            E, T, G, H, lambda X: kernels.jacobian_changes(q, X), lambda X, Y: kernels.jacobian_seconds(q, X, Y)
+        )
+        return Influence(G, H, D)
+
+    def solution(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
+        route: str = "multipliers", independent: Sequence[str] | None = None, formulation: str | None = None,
+    ) -> Solved:  # fmt: skip
+        """Accelerations (..., nv), multipliers (..., rows) and the rank of the constraints, under joint forces tau.
+
+        By singular values. Multipliers are loads on the mechanism in the order of `names`; where constraints are
+        redundant they are the least. `route` "multipliers" or "minimal" (transfer to independent coordinates); both
+        give the same.
+        """
+        arrays = self._model._arrays(QUANTITIES["forward_dynamics"], (q, v, tau))
+        request = Request(QUANTITIES["forward_dynamics"], arrays, self._on_bodies(arrays[0], wrenches), formulation)
+        columns = self._engine.coordinates(arrays[0]) if independent is None else self.indices(independent)
+        return self._ranked.solution(request, route, columns)
+
+    def loads(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None
+    ) -> dict[str, Array]:
+        """{constraint: loads} of the motion under tau.
+
+        A loop's is the wrench (..., 6) [moment; force] of its cut joint on body b at b's frame origin, world axes; a
+        rod's its force (..., 1), positive where it pushes; the others' their multipliers. Where constraints are
+        redundant, they are the least.
+        """
+        _, multipliers = self._model._ask("constraint_loads", (q, v, tau), wrenches=wrenches)
+        return self._by_name(self._model._q(q), multipliers)
+
+    def motion_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
+        independent: Sequence[str] | None = None,
+    ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
+        """(da_dq, da_dv, da_dtau, G, V): the derivatives of forward dynamics, and how all joints follow.
+
+        δφ = G δu and δv = G δu̇ + V δu for displacements δu and velocities δu̇ of the independent coordinates.
+        """
+        return self._model._ask("motion_derivatives", (q, v, tau), wrenches=wrenches, independent=independent)
+
+    # Inside.
+
+    @property
+    def _ranked(self) -> Ranked:
+        return Ranked(self._engine.tree, self._model._assembly)
+
+    @property
+    def _plan(self) -> Plan:
+        """The elimination of the model's own coordinates at a general place."""
+        place = self._model._assembly.general_place(self._model.assemble())
+        plan = Plans(self._kernels.jacobian, lambda q: q).of_columns(self._engine.independent, place)
+        if plan is None:
+            raise InputError(f"{self._model.name!r} has no place where {', '.join(self.independent)} are independent")
+        return plan
+
+    def _columns(self, independent: Sequence[str] | None) -> tuple[int, ...]:
+        return self._engine.independent if independent is None else self.indices(independent)
+
+    def _on_bodies(self, q: Array, wrenches: Wrenches | None) -> Array | None:
+        given = loads.checked(self._model.mechanism, wrenches)
+        return loads.on_bodies(self._engine.tree, q, given) if given else None
+
+    def _by_name(self, q: Array, multipliers: Array) -> dict[str, Array]:
+        system = self._kernels.constraints
+        found = {name: multipliers[..., part] for name, part in system.slices.items()}
+        if system.pairs:
+            borne, _ = self._kernels.wrenches(q, multipliers)
+            loops = {closure.name for closure in self._model.mechanism.closures}
+            found |= {pair.name: borne[..., k, :] for k, pair in enumerate(system.pairs) if pair.name in loops}
+        return found
+
+    def _reactions(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None, axes: str
+    ) -> dict[str, Array]:
+        m = self._model.mechanism
+        given = loads.checked(m, wrenches)
+        quantity = frames.reactions(m, axes, "loads" if given else "")
+        arrays = self._model._arrays(QUANTITIES["inverse_dynamics"], (q, v, a))
+        table = (loads.on_frames(m, arrays, given),) if given else ()
+        rows, borne = self._engine.answer(Request(quantity, (*arrays, *table)))
+        found = {name: rows[..., i, :] for i, name in enumerate(reaction_names(m))}
+        closures = {closure.name: closure for closure in m.closures}
+        for k, pair in enumerate(self._kernels.constraints.pairs):
+            if pair.name in closures:
+                found[pair.name] = self._turned(arrays[0], closures[pair.name].b, borne[..., k, :], axes)
+        return found
+
+    def _turned(self, q: Array, place: Any, wrench: Array, axes: str) -> Array:
+        """A wrench in world axes, or in those of the place."""
+        if axes == "world":
+            return wrench
+        R = place.rotation
+        if place.body != GROUND:
+            rotations = self._engine.tree.answer(Request(QUANTITIES["body_rotations"], (q,)))
+            R = rotations[..., place.body, :, :] @ place.rotation
+        return np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (wrench[..., :3], wrench[..., 3:])], axis=-1)
+
+    def _with_levers(self, request: Request, given: Given) -> Any:
+        """Derivatives under wrenches whose levers turn with their bodies."""
+        out, request = request.out, replace(request, out=None)
+        found = list(self._engine.answer(request))
+        shifts = loads.lever_shifts(self._engine.tree, request.arrays[0], given)
+        if shifts is not None:
+            q = request.arrays[0]
+            if len(self):
+                columns = request.independent if request.independent is not None else self._engine.independent
+                shifts = shifts @ returning(self._kernels.jacobian(q), columns)[1]
+            if request.quantity.name.startswith("inverse"):
+                extra = shifts
+                if len(self):
+                    mask = np.flatnonzero(self._model.actuation.active)
+                    rows = np.swapaxes(shifts, -1, -2)
+                    extra = np.swapaxes(self._ranked.held_by(q[..., None, :], rows, mask, request.weights), -1, -2)
+                found[0] = found[0] + extra
+            else:
+                found[0] = found[0] - found[2] @ shifts
+        return into(out, tuple(found))
+
+
+__all__ = ["ModelConstraints"]

@@ -1,0 +1,98 @@
+"""How a model answers: the protocol of the tree engine and the constrained engine, and what they are asked.
+
+`Model` turns what a user gives into a `Request` of arrays; an engine answers it. Nothing above asks which engine it is:
+a tree is a mechanism without constraint rows, and whatever is said of rows, independent coordinates and projections
+holds for none of them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from polybody.mechanism.mechanism import Mechanism
+from polybody.quantities.quantity import Quantity
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+    from polybody.model.constraint_kernels import ConstraintKernels
+    from polybody.model.tree_engine import TreeEngine
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """A quantity at states: checked arrays in the order of its arguments, and how it is wanted."""
+
+    quantity: Quantity
+    arrays: tuple[Array, ...]
+    wrenches: Array | None = None  # (..., 6·bodies): on bodies at their origins, world axes
+    formulation: str | None = None  # None: the compiled default
+    independent: tuple[int, ...] | None = None  # columns of v that matrices and forces refer to
+    weights: Array | None = None  # of the drives' loads
+    out: Any = None
+    check: bool = False
+
+    @property
+    def whole(self) -> Quantity:
+        """The quantity with wrenches among its arguments where they are given."""
+        return self.quantity if self.wrenches is None else self.quantity.with_wrenches()
+
+    @property
+    def all_arrays(self) -> tuple[Array, ...]:
+        return self.arrays if self.wrenches is None else (*self.arrays, self.wrenches)
+
+
+class Engine(Protocol):
+    """One of the two engines."""
+
+    @property
+    def mechanism(self) -> Mechanism: ...
+
+    @property
+    def tree(self) -> TreeEngine:
+        """The engine of the tree alone, every loop cut."""
+        ...
+
+    @property
+    def constraints(self) -> ConstraintKernels:
+        """φ, J, γ over batches; without constraints they have no rows."""
+        ...
+
+    @property
+    def independent(self) -> tuple[int, ...]:
+        """Columns of v that the others follow."""
+        ...
+
+    @property
+    def reduced_mechanism(self) -> Mechanism:
+        """The mechanism that joint-space kernels are traced from: the same motion from fewer numbers."""
+        ...
+
+    def sizes(self) -> dict[str, int]: ...
+    def answer(self, request: Request) -> Any: ...
+    def lone(self, quantity: Quantity, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """A callable for one state of plain arrays, which hands any other call to `fallback`."""
+        ...
+
+    def function(self, quantity: Quantity) -> Any:
+        """The casadi.Function of a quantity, with named inputs and outputs."""
+        ...
+
+    def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]: ...
+    def compile(
+        self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],
+        make: Callable[[], Any],
+    ) -> Kernel:
+        """The kernel of a casadi.Function made of this mechanism, kept under `name`."""
+        ...
+
+    def require_closed(self, q: Array, v: Array | None = None) -> None: ...
+    def require_acceleration(self, q: Array, v: Array, a: Array) -> None: ...
+
+
+__all__ = ["Engine", "Request"]

@@ -1,0 +1,110 @@
+"""Which velocities the others follow, and in what order they are eliminated: chosen on numbers, kept for compiled code.
+
+Two kinds of plan. The *free* one serves accelerations and joint forces of all joints, which do not depend on the choice:
+the sparsest elimination that holds at the first states asked for, disturbed into general position; simulation changes
+it where it does badly. A plan *of coordinates* has given independent columns: matrices and forces refer to those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from polybody.constraints.minimal import transfer_to
+from polybody.constraints.plan import Plan, growth, plan_elimination, resized
+
+Array = np.ndarray
+
+#: growth for each pivot above which simulation looks for better coordinates
+SWITCH = 100.0
+MOST_PLANS = 8
+#: states for which no better plan is looked for after none was found
+RESTS = 50
+#: configurations whose Jacobians a plan is made from
+SAMPLES = 4
+
+
+class Plans:
+    """The plans of one mechanism; `jacobian(q)` gives J, `general(q)` a place in general position near q."""
+
+    def __init__(self, jacobian: Callable[[Array], Array], general: Callable[[Array], Array]) -> None:
+        self._jacobian, self._general = jacobian, general
+        self._free: Plan | None = None
+        self._known: list[Plan] = []
+        self._rests = 0
+        self._of_columns: dict[tuple[int, ...], Plan] = {}
+
+    @property
+    def is_made(self) -> bool:
+        return self._free is not None
+
+    def free(self, q: Array) -> Plan:
+        """The plan for answers that do not depend on the coordinates, from the first states asked for."""
+        if self._free is None:
+            self._free = plan_elimination(self._samples(q))
+            self._known.append(self._free)
+        return self._free
+
+    def of_columns(self, columns: tuple[int, ...], q: Array) -> Plan | None:
+        """The plan whose independent columns are these, in this order; None where they are not independent."""
+        if columns not in self._of_columns:
+            found = plan_elimination(self._samples(q), wanted=columns)
+            if sorted(found.independent) != sorted(columns):
+                return None
+            self._of_columns[columns] = replace(found, independent=columns)
+        return self._of_columns[columns]
+
+    def forget(self) -> None:
+        """Make all plans anew: the rank in general position is not what it seemed."""
+        self._free, self._known, self._of_columns = None, [], {}
+
+    def _samples(self, q: Array) -> Array:
+        """J at up to four of the states, moved into general position."""
+        states = q.reshape(-1, q.shape[-1])
+        picked = states[np.unique(np.linspace(0, len(states) - 1, SAMPLES).astype(int))]
+        return self._jacobian(np.array([self._general(state) for state in picked]))
+
+    def switch(self, q: Array, rank: int, always: bool = True) -> None:
+        """Take the free plan that does best at q: one of those known, or a new one made for it.
+
+        Where none was better, as near singular configurations, it is not looked for at every state, unless `always`.
+        """
+        self._rests -= 1
+        if self._rests > 0 and not always:
+            return
+        J = self._jacobian(q)
+        assert self._free is not None
+
+        def cost(plan: Plan) -> float:
+            return growth(J, plan)
+
+        best = min(self._known, key=cost)
+        if cost(best) > SWITCH * len(best.pivots) and len(self._known) < MOST_PLANS:
+            fresh = resized(plan_elimination(J[None], rank=rank), self._free)
+            whole = len(fresh.pivots) == len(best.pivots)  # at a singular place there are fewer
+            if whole and cost(fresh) < 0.1 * cost(best):
+                self._known.append(fresh)
+                best = fresh
+        if best is self._free:
+            self._rests = RESTS
+        self._free = best
+
+
+def share_plan(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Plan | None:
+    """The plan of G_Aᵀ at the samples, where drives are as many as motions; None otherwise."""
+    if len(driven) != len(plan.independent):
+        return None
+    GA = transfer_to(samples, np.zeros(samples.shape[:-1]), plan.independent).G[:, list(driven)]
+    return plan_elimination(np.swapaxes(GA, -1, -2))
+
+
+def label(*plans: Plan | None) -> str:
+    """What tells the kernels of two plans apart."""
+    text = "|".join(f"{plan};{plan.independent}" if plan is not None else "" for plan in plans)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+__all__ = ["SWITCH", "Plans", "label", "share_plan"]

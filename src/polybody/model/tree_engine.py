@@ -1,0 +1,267 @@
+"""The engine of trees: every quantity by a compiled kernel, straight-line or rolled, or by a formulation's own text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT
+from polybody.errors import InputError, PolybodyError
+from polybody.formulations.protocol import formulation as formulation_named
+from polybody.mechanism.joints import closed_manifold
+from polybody.mechanism.mechanism import Mechanism
+from polybody.mechanism.reduction import reduced
+from polybody.model.arguments import finite, into
+from polybody.model.batches import each_state
+from polybody.model.constraint_kernels import ConstraintKernels
+from polybody.model.engine import Request
+from polybody.model.rolled import ANY_FROM, rolled_kernel, worth_rolling
+from polybody.model.tracing import compiled, plain_name, source_digest, trace
+from polybody.quantities.quantity import Quantity, Traced, sizes_of
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+
+#: Quantities that have a rolled kernel for long chains.
+ROLLED = frozenset({"inverse_dynamics", "forward_dynamics"})
+#: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code.
+FUSED_DERIVATIVES_UP_TO = 16
+#: What the five formulations answer themselves.
+OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
+
+
+class TreeEngine:
+    """Answers for a mechanism without constraints."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._kernels: dict[str, Kernel] = {}
+        self._regular = False
+
+    @property
+    def tree(self) -> TreeEngine:
+        return self
+
+    @cached_property
+    def constraints(self) -> ConstraintKernels:
+        return ConstraintKernels(self.mechanism)
+
+    @property
+    def independent(self) -> tuple[int, ...]:
+        return tuple(range(self.mechanism.nv))
+
+    def sizes(self) -> dict[str, int]:
+        return sizes_of(self.mechanism)
+
+    @cached_property
+    def reduced_mechanism(self) -> Mechanism:
+        """The same joint-space dynamics from fewer numbers; point springs need the bodies' own frames."""
+        return self.mechanism if self.mechanism.springs else reduced(self.mechanism)
+
+    @cached_property
+    def is_rolled(self) -> bool:
+        """True when inverse and forward dynamics run as recursions over the tree rather than as straight lines."""
+        return worth_rolling(self.reduced_mechanism)
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Too many joints for straight-line code of any quantity."""
+        return len(self.mechanism.joints) > 2 * ANY_FROM
+
+    # Answers.
+
+    def answer(self, request: Request) -> Any:
+        _refuse_choices(request)
+        name = request.quantity.name
+        if name.startswith("forward_dynamics"):
+            self._refuse_singular()
+        if request.formulation is not None:
+            return self._by_formulation(request)
+        composed = getattr(self, f"_composed_{name}", None)
+        if composed is not None and (found := composed(request)) is not None:
+            return into(request.out, found)
+        if self._by_text(request.whole):
+            return into(request.out, self._interpreted(request))
+        return self.kernel(request.whole)(*request.all_arrays, out=request.out, check=request.check)
+
+    def lone(self, quantity: Quantity, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        if self._by_text(quantity) or quantity.name.endswith("_derivatives"):
+            return fallback
+        if quantity.name == "forward_dynamics":
+            self._refuse_singular()
+        return self.kernel(quantity).fast(fallback, quantity.name)
+
+    def kernel(self, quantity: Quantity) -> Kernel:
+        """The compiled kernel of a quantity, built when first asked for."""
+        if quantity.name not in self._kernels:
+            if quantity.name in ROLLED and self.is_rolled:
+                made = rolled_kernel(self.reduced_mechanism, quantity.name)
+            else:
+                inputs = quantity.inputs(self.sizes())
+                made = compiled(
+                    quantity.name, inputs, self.results(quantity), lambda: self._traced(quantity),
+                    self.mechanism.digest,
+                )  # fmt: skip
+            self._kernels[quantity.name] = made
+        return self._kernels[quantity.name]
+
+    def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]:
+        return quantity.shapes(self.sizes())
+
+    def function(self, quantity: Quantity) -> Any:
+        """The casadi.Function with the names of its arguments and results."""
+        import casadi
+
+        made = self._traced(quantity)
+        names = [name for name, _ in self.results(quantity)]
+        columns = made.sx_in()
+        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), list(quantity.arguments), names)
+
+    def compile(
+        self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],
+        make: Callable[[], Any],
+    ) -> Kernel:
+        """The kernel of a casadi.Function that `make()` makes of this mechanism, kept under `name`."""
+        if name not in self._kernels:
+            self._kernels[name] = compiled(name, inputs, outputs, make, self.mechanism.digest)
+        return self._kernels[name]
+
+    def iterate(
+        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
+    ) -> Kernel:
+        """The kernel that iterates the step function `make()` makes of this mechanism (kernels.iterate)."""
+        from polybody.kernels import iterate
+
+        key = f"{name}:{self.mechanism.digest}:{source_digest()}"
+        return iterate.build(name.replace(" ", "_"), sizes, steps, make, key, every=every)
+
+    def require_closed(self, q: Array, v: Array | None = None) -> None:
+        """A tree has nothing to close."""
+
+    def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
+        """A tree allows every acceleration."""
+
+    # Inside.
+
+    def _traced(self, quantity: Quantity) -> Any:
+        mechanism = self.reduced_mechanism if quantity.reduced else self.mechanism
+        if isinstance(quantity.tree, Traced):
+            return quantity.tree.make(mechanism, quantity.tree.wrenches)
+        text = quantity.tree
+        return trace(quantity.name, quantity.inputs(self.sizes()), lambda *x, domain: text(mechanism, *x, domain=domain))
+
+    def _by_text(self, quantity: Quantity) -> bool:
+        """True where no code is compiled: long chains, and manifolds without a closed form."""
+        if quantity.name in ("integrate", "difference"):
+            return not all(closed_manifold(joint.model) for joint in self.mechanism.joints) or self.is_long
+        if quantity.name in ROLLED and self.is_rolled:
+            return False
+        return self.is_long and not isinstance(quantity.tree, Traced)
+
+    def _interpreted(self, request: Request) -> Any:
+        """A quantity by its text, state by state."""
+        quantity, shapes = request.whole, [shape for _, shape in self.results(request.whole)]
+        _check_finite(request)
+        text = quantity.tree
+        assert not isinstance(text, Traced)
+
+        def flat(*state: Array) -> Array:
+            values = text(self.mechanism, *state, domain=FLOAT)
+            return np.concatenate([np.ravel(x) for x in (values if isinstance(values, tuple) else (values,))])
+
+        sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
+        rows = each_state(flat, request.all_arrays, (sum(sizes),))
+        parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
+        results = tuple(part.reshape((*rows.shape[:-1], *shape)) for part, shape in zip(parts, shapes, strict=True))
+        return results[0] if len(results) == 1 else results
+
+    def _by_formulation(self, request: Request) -> Array:
+        name, quantity = request.formulation, request.quantity
+        if quantity.name not in OF_FORMULATIONS:
+            raise InputError(f"{quantity.name} has one text; formulations answer {', '.join(sorted(OF_FORMULATIONS))}")
+        function = getattr(formulation_named(str(name)), quantity.name)
+        _check_finite(request)
+        (_, shape), *_ = self.results(quantity)
+        count = len(request.arrays)
+
+        def one(*state: Array) -> Array:
+            loads = [x.reshape(-1, 6) for x in state[count:]]
+            return function(self.mechanism, *state[:count], *loads)
+
+        return into(request.out, each_state(one, request.all_arrays, shape))
+
+    def _composed_mass_matrix(self, request: Request) -> Array | None:
+        """M of a long chain, column by column: inverse dynamics of unit accelerations at rest, less its rest torque."""
+        if not self.is_long:
+            return None
+        from polybody.quantities.table import QUANTITIES
+
+        (q,), inverse = request.arrays, self.kernel(QUANTITIES["inverse_dynamics"])
+        unit, rest = np.eye(self.mechanism.nv), np.zeros(self.mechanism.nv)
+        columns = inverse(q[..., None, :], rest, unit)
+        return np.swapaxes(columns - inverse(q, rest, rest)[..., None, :], -1, -2)
+
+    def _composed_inverse_dynamics_derivatives(self, request: Request) -> Any:
+        """Long chains: one directional derivative for each degree of freedom, as a batch."""
+        if request.wrenches is not None or not self.is_rolled:
+            return None
+        if "inverse_directional" not in self._kernels:
+            from polybody.model.rolled_derivatives import rolled_directional
+
+            self._kernels["inverse_directional"] = rolled_directional(self.reduced_mechanism)
+        kernel, n = self._kernels["inverse_directional"], self.mechanism.nv
+        unit, none = np.eye(n), np.zeros(n)
+        q, v, a = (x[..., None, :] for x in request.arrays)
+        along = ((unit, none, none), (none, unit, none), (none, none, unit))
+        return tuple(np.swapaxes(kernel(q, x, v, y, a, z), -1, -2) for x, y, z in along)
+
+    def _composed_forward_dynamics_derivatives(self, request: Request) -> Any:
+        """Where straight-line code is too long: da = −M⁻¹ dtau."""
+        if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:
+            return None
+        from polybody.quantities.table import QUANTITIES
+
+        q, v, tau = request.arrays
+        a = self.answer(Request(QUANTITIES["forward_dynamics"], (q, v, tau), request.wrenches))
+        dq, dv, M = self.answer(Request(QUANTITIES["inverse_dynamics_derivatives"], (q, v, a), request.wrenches))
+        inverse = np.linalg.inv(M)
+        return -(inverse @ dq), -(inverse @ dv), np.broadcast_to(inverse, (*dq.shape[:-2], *inverse.shape[-2:]))
+
+    def _composed_motion_derivatives(self, request: Request) -> Any:
+        from polybody.quantities.table import QUANTITIES
+
+        known = Request(QUANTITIES["forward_dynamics_derivatives"], request.arrays, request.wrenches)
+        dq, dv, dtau = self.answer(known)
+        G = np.broadcast_to(np.eye(self.mechanism.nv), dq.shape)
+        return dq, dv, dtau, G, np.zeros_like(dq)
+
+    def _refuse_singular(self) -> None:
+        """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""
+        if not self._regular:
+            from polybody.formulations.denoc.articulated import singular_joint, singular_message
+
+            joint = singular_joint(self.mechanism)
+            if joint is not None:
+                raise PolybodyError(singular_message(joint))
+            self._regular = True
+
+
+def _refuse_choices(request: Request) -> None:
+    if request.independent is not None:
+        raise InputError("independent coordinates are chosen in models with loops; this one has none")
+    if request.weights is not None:
+        raise InputError("weights share loads among the actuators of loops; this model has none")
+
+
+def _check_finite(request: Request) -> None:
+    if request.check:
+        for name, array in zip(request.whole.arguments, request.all_arrays, strict=True):
+            finite(name, array)
+
+
+__all__ = ["TreeEngine"]
