@@ -37,7 +37,7 @@ class AssemblyAnswers(ShapeAnswers):
 
     @cached_property
     def constraint_kernels(self) -> ConstraintKernels:
-        """φ, J and γ of the model's loops, couplings, rods, guides and relations, over batches."""
+        """φ, J and γ of the model's loops, rods, guides and relations, over batches."""
         return ConstraintKernels(self.mechanism)
 
     @property
@@ -79,7 +79,7 @@ class AssemblyAnswers(ShapeAnswers):
     def close(
         self, q: Any = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30
     ) -> Array:
-        """A configuration, (..., nq), that meets all loops and couplings, near the guess q (default: neutral).
+        """A configuration, (..., nq), that meets all loops, near the guess q (default: neutral).
 
         Joints in `hold` keep their q. Limits are kept unless `limits` is False. Where the guess leads nowhere, up to
         `restarts` others are tried; if none closes, `AssemblyError` says which loop fails, and by how much.
@@ -129,29 +129,10 @@ class AssemblyAnswers(ShapeAnswers):
     def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
         """Configurations drawn within finite joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
 
-        Where the model has loops or couplings, each is closed from there.
+        Where the model has loops, each is closed from there.
         """
         drawn = super().random_configuration(rng, size)
-        m = self.mechanism
-        if not m.constrained:
-            return drawn
-        if m.closures or m.rods or m.guides or m.relations:
-            return self.close(drawn)
-        return self._coupled(drawn)
-
-    def _coupled(self, q: Array) -> Array:
-        """q with followers put where their leaders are; those that this takes past a limit are closed one by one."""
-        slices, found = self.joint_slices(), q.copy()
-        for _ in self.mechanism.couplings:  # followers may lead others
-            for c in self.mechanism.couplings:
-                found[..., slices[c.joint][0]] = c.ratio * found[..., slices[c.source_joint][0]] + c.offset
-        outside = np.zeros(q.shape[:-1], dtype=bool)
-        for joint in (j for j in self.mechanism.joints if j.nq == j.nv):
-            part = found[..., joint.q]
-            outside |= np.any((part < joint.limits.lower) | (part > joint.limits.upper), axis=-1)
-        if np.any(outside):
-            found[outside] = self.close(q[outside])
-        return found
+        return self.close(drawn) if self.mechanism.constrained else drawn
 
     def mobility(self, q: Any = None, independent: Sequence[str] | None = None) -> Mobility:
         """What the mechanism is at the closed configuration q (default: closed from neutral). Printable.
@@ -266,7 +247,7 @@ class AssemblyAnswers(ShapeAnswers):
         sizes = {name: float(np.linalg.norm(phi[part])) for name, part in system.slices.items()}
         failing = sorted((name for name in sizes if sizes[name] > CLOSED), key=lambda name: -sizes[name])
         told = ", ".join(f"{name!r} by {sizes[name]:.3g}" for name in failing[:5]) or "an axis points backwards"
-        held = [j.name for j in self.mechanism.joints if j.v.start not in problem.free]
+        held = [j.name for j in self.mechanism.independent_joints if j.v.start not in problem.free]
         hint = f" with {', '.join(map(repr, held))} held" if held else ""
         return AssemblyError(
             f"the constraints cannot be met{hint}: at the best of {restarts + 1} starts open are {told} (m or rad); "
@@ -276,8 +257,8 @@ class AssemblyAnswers(ShapeAnswers):
     def _unwound(self, q: Array, near: Array) -> Array:
         """Angles that turn without limit, brought within half a turn of `near`, so that equal poses look equal."""
         q = q.copy()
-        bound = {name for c in (*self.mechanism.couplings,) for name in (c.joint, c.source_joint)}
-        for joint in self.mechanism.joints:
+        bound = {leader for leader, _, _ in self.mechanism.followers.values()}  # a turn of theirs moves followers
+        for joint in self.mechanism.independent_joints:
             if joint.kind in ("revolute", "continuous", "universal") and joint.name not in bound:
                 turns = np.round((q[joint.q] - near[joint.q]) / (2 * np.pi)) * 2 * np.pi
                 inside = (q[joint.q] - turns >= joint.limits.lower) & (q[joint.q] - turns <= joint.limits.upper)
@@ -292,7 +273,7 @@ class AssemblyAnswers(ShapeAnswers):
         held = self._held(hold)
         free = np.ones(self.nv, dtype=bool)
         for joint in self.mechanism.joints:
-            free[joint.v] = joint.name not in held
+            free[joint.v] &= joint.name not in held
         lead = batch_shape([gap, given])
         result = np.broadcast_to(given, (*lead, self.nv)).copy()
         result[..., free] -= (pseudo_inverse(J[..., free]) @ gap[..., None])[..., 0]

@@ -55,11 +55,11 @@ class ControlAnswers(DynamicAnswers):
         compiled = self._compiled_order(order, name, q)
 
         def one(m: Any, q: Array, domain: Any) -> Influence:
-            return freeman.influence(m, q, place, compiled, domain=domain)
+            return freeman.column_influence(m, q, place, compiled, domain=domain)
 
         label = f"influence {compiled} {name}"
-        found = self._kernel_coefficients(label, q, compiled, one)
-        if point is None and compiled == order > 1:
+        found = self._kernel_coefficients(label, q, compiled, one, len(self.mechanism.slots))
+        if point is None and compiled == order > 1 and not self.mechanism.followers:
             self._ready[frame, order] = self._kernels[label].call
         return higher_orders(self.mechanism, found, order)
 
@@ -100,15 +100,18 @@ class ControlAnswers(DynamicAnswers):
             position = place.position + place.rotation @ state_array("point", point, 3)
         return BodyFrame(place.name, place.body, place.rotation, position)
 
-    def _shapes(self, order: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return tuple((name, (6, *(self.mechanism.nv,) * (k + 1))) for k, name in enumerate("GHD"[:order]))
+    def _shapes(self, order: int, columns: int | None = None) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        n = self.mechanism.nv if columns is None else columns
+        return tuple((name, (6, *(n,) * (k + 1))) for k, name in enumerate("GHD"[:order]))
 
-    def _kernel_coefficients(self, label: str, q: Array, order: int, one: Callable[..., Influence]) -> Influence:
+    def _kernel_coefficients(
+        self, label: str, q: Array, order: int, one: Callable[..., Influence], columns: int | None = None
+    ) -> Influence:
         def text(m: Any, q: Array, *, domain: Any) -> tuple[Array, ...]:
             found = one(m, q, domain)
             return tuple(x for x in (found.G, found.H, found.D) if x is not None)
 
-        found = self.kernel(Quantity(label, ("q",), lambda _: self._shapes(order), text))(q)
+        found = self.kernel(Quantity(label, ("q",), lambda _: self._shapes(order, columns), text))(q)
         return Influence(*(found if isinstance(found, tuple) else (found,)))
 
     def _looped_coefficients(self, q: Array, order: int, one: Callable[..., Influence]) -> Influence:
@@ -127,7 +130,7 @@ class ControlAnswers(DynamicAnswers):
         shapes = (("I", (n, n)), ("P", (n, n, n)))
         if n <= COMPILED_ARRAYS_UP_TO:
             return self.kernel(Quantity("dynamic arrays", ("q",), lambda _: shapes, freeman.dynamic_arrays))(q)
-        parts = (("S", (n, 6)), ("carried", (len(self.mechanism.bodies), CARRIED)))
+        parts = (("S", (len(self.mechanism.slots), 6)), ("carried", (len(self.mechanism.bodies), CARRIED)))
         S, carried = self.answer(Quantity("composites", ("q",), lambda _: parts, freeman.composites), q)
         pairs = self.compile("pair loads", PAIR, PAIR_LOADS, lambda: trace("pair_loads", PAIR, freeman.pair_loads))
         return freeman.arrays_of_composites(self.mechanism, S, carried, pairs)

@@ -264,10 +264,9 @@ class DynamicAnswers(KinematicAnswers):
         """Never answer for the cut tree."""
         m = self.mechanism
         if m.constrained:
-            named = [r.name for r in (*m.closures, *m.rods, *m.guides, *m.relations)]
-            names = ", ".join(repr(name) for name in [*named, *(c.joint for c in m.couplings)])
+            names = ", ".join(repr(r.name) for r in (*m.closures, *m.rods, *m.guides, *m.relations))
             raise PolybodyError(
-                f"{what}: this model has loops or couplings ({names}) that its tree alone does not honour; "
+                f"{what}: this model has loops ({names}) that its tree alone does not honour; "
                 f"model.tree.{what} answers for the tree"
             )
 

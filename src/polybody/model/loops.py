@@ -88,9 +88,7 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
         if not idle.shape[1]:
             return
         names = velocity_names(self.mechanism)
-        followers = {c.joint for c in self.mechanism.couplings}
-        own = [j.v.start + k for j in self.mechanism.joints if j.name not in followers for k in range(j.nv)]
-        leaders = [names[k] for k in choose_independent(idle, np.array(own, dtype=int), idle.shape[1])]
+        leaders = [names[k] for k in choose_independent(idle, np.arange(self.nv), idle.shape[1])]
         where = f" (state {', '.join(map(str, index))} of the batch)" if index else ""
         raise PolybodyError(
             f"{self.mechanism.name!r}: nothing that moves with {' or '.join(leaders)} has mass{where}, so no force "
@@ -282,7 +280,7 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
 
     def _by_network(self, q: Any, v: Any, tau: Any, wrenches: Wrenches | None) -> Array:
         m = self.mechanism
-        if wrenches or m.couplings or m.rods or m.guides or m.relations:
+        if wrenches or m.followers or m.rods or m.guides or m.relations:
             raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         self.require_closed(q, v)

@@ -95,7 +95,7 @@ def _pieces(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Array,
 
 def _piece_shapes(m: Mechanism) -> tuple[tuple[str, tuple[int, ...]], ...]:
     n = len(m.bodies)
-    return ("X", (n, 6, 6)), ("Phi", (6, m.nv)), ("V", (n, 6)), ("zeta", (n, 6)), ("b", (n, 6))
+    return ("X", (n, 6, 6)), ("Phi", (6, len(m.slots))), ("V", (n, 6)), ("zeta", (n, 6)), ("b", (n, 6))
 
 
 #: What the structure matrices are stacked from.
@@ -226,7 +226,7 @@ class OperatorAnswers(DynamicAnswers):
 
     def column_name(self, column: int) -> str:
         """How messages call a column of v."""
-        for joint in self.mechanism.joints:
+        for joint in self.mechanism.independent_joints:
             if joint.v.start <= column < joint.v.stop:
                 part = "" if joint.nv == 1 else f", column {column - joint.v.start} of {joint.nv}"
                 return f"v[{column}] (joint {joint.name!r}{part})"

@@ -46,8 +46,8 @@ class ShapeAnswers(CompiledAnswers):
 
     @property
     def joint_names(self) -> list[str]:
-        """Joints with nv > 0 in depth-first preorder."""
-        return [joint.name for joint in self.mechanism.joints]
+        """Independent joints with nv > 0 in depth-first preorder."""
+        return [joint.name for joint in self.mechanism.independent_joints]
 
     @property
     def body_names(self) -> list[str]:
@@ -61,11 +61,11 @@ class ShapeAnswers(CompiledAnswers):
 
     def joint_slices(self) -> dict[str, tuple[slice, slice]]:
         """{joint name: (slice of q, slice of v)}."""
-        return {joint.name: (joint.q, joint.v) for joint in self.mechanism.joints}
+        return {joint.name: (joint.q, joint.v) for joint in self.mechanism.independent_joints}
 
     def neutral(self) -> Array:
         """The configuration in which every joint's child coincides with its origin."""
-        parts = [joint.model.neutral() for joint in self.mechanism.joints]
+        parts = [joint.model.neutral() for joint in self.mechanism.independent_joints]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
@@ -79,7 +79,7 @@ class ShapeAnswers(CompiledAnswers):
             raise InputError(f"size is {size!r}, wanted a whole number that is not negative, or several")
         result = np.empty((*shape, self.nq))
         for index in np.ndindex(shape):
-            for joint in self.mechanism.joints:
+            for joint in self.mechanism.independent_joints:
                 q = joint.model.random(rng)
                 low, high = joint.limits.lower, joint.limits.upper
                 if joint.nq == joint.nv:
