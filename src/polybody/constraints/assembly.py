@@ -149,7 +149,7 @@ def starts(problem: Problem, guess: Array, draw: Callable[[np.random.Generator],
             result.append(problem.move(guess, noise))
         else:
             anywhere = draw(rng)
-            for joint in problem.mechanism.joints:
+            for joint in problem.mechanism.independent_joints:
                 if joint.v.start not in problem.free:
                     anywhere[joint.q] = guess[joint.q]
             result.append(anywhere)

@@ -20,7 +20,7 @@ from polybody.mechanism.mechanism import BodyFrame, Mechanism
 
 
 class Constraint(ABC):
-    """One loop, coupling, rod, guide or relation: `labels` names its directions, `units` their residuals' units."""
+    """One loop, rod, guide or relation: `labels` names its directions, `units` their residuals' units."""
 
     name: str
     kind: str

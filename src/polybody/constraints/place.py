@@ -57,13 +57,16 @@ class Place:
     def relative_jacobian(self, a: BodyFrame, b: BodyFrame) -> Array:
         """6×k over the columns `velocities_between`: both bodies' twists at b's origin subtract, in a's axes."""
         (Ra, _), (_, pb) = self.frame(a), self.frame(b)
-        blocks = []
+        place = {slot: k for k, slot in enumerate(velocities_between(self.mechanism, a.body, b.body))}
+        J = self.domain.zeros(6, len(place))
         for i, sign in joints_between(self.mechanism, a.body, b.body):
             w, u = self.columns[i][:3], self.columns[i][3:]
             moved = np.array([u[:, k] + cross(w[:, k], pb) for k in range(w.shape[1])], dtype=self.domain.dtype).T
             block = np.concatenate([Ra.T @ w, Ra.T @ moved])
-            blocks.append(block if sign > 0 else -block)
-        return np.concatenate(blocks, axis=1) if blocks else self.domain.zeros(6, 0)
+            first = place[self.mechanism.joints[i].v.start]  # a joint's velocities stand together
+            own = slice(first, first + block.shape[1])
+            J[:, own] = J[:, own] + block if sign > 0 else J[:, own] - block
+        return J
 
     def relative_twist(self, a: BodyFrame, b: BodyFrame) -> Array:
         (Ra, _), (_, pb) = self.frame(a), self.frame(b)
@@ -83,9 +86,9 @@ def joints_between(mechanism: Mechanism, a: int, b: int) -> list[tuple[int, int]
 
 
 def velocities_between(mechanism: Mechanism, a: int, b: int) -> list[int]:
-    """The velocities of `joints_between`, in order."""
+    """The velocities of `joints_between`, in order; one that several joints share comes once."""
     slices = [mechanism.joints[i].v for i, _ in joints_between(mechanism, a, b)]
-    return [k for part in slices for k in range(part.start, part.stop)]
+    return list(dict.fromkeys(k for part in slices for k in range(part.start, part.stop)))
 
 
 __all__ = ["Place", "joints_between", "velocities_between"]

@@ -1,6 +1,8 @@
-"""Constraints between joint coordinates: couplings q_i = k q_j + c, and any differentiable function f(q) = 0.
+"""Constraints between joint coordinates: any differentiable function f(q) = 0.
 
-A relation's Jacobian is taken by jets, one for each velocity of the joints it names: J_k = df along q̇ = Γ e_k.
+A relation's Jacobian is taken by jets, one for each velocity of the joints it names: J_k = df along q̇ = Γ e_k. The
+coordinate of a joint that follows another is its own, k q + c; linear couplings that could not be eliminated (a second
+leader, a cycle) come here as relations (`mechanism.couplings`).
 """
 
 from __future__ import annotations
@@ -15,35 +17,8 @@ from polybody.algebra.jets import JetDomain
 from polybody.constraints.constraint import Constraint
 from polybody.constraints.place import Place
 from polybody.description.expressions import Expression
+from polybody.mechanism.geared import own_coordinates
 from polybody.mechanism.mechanism import Mechanism, TreeJoint
-
-
-class CouplingConstraint(Constraint):
-    """q of a joint follows q of another: gears, and URDF's mimic."""
-
-    kind = "coupling"
-    labels = ("ratio",)
-
-    def __init__(self, name: str, follower: TreeJoint, leader: TreeJoint, ratio: float, offset: float) -> None:
-        self.name, self.follower, self.leader, self.ratio, self.offset = name, follower, leader, ratio, offset
-        self.units = ("m" if follower.kind == "prismatic" else "rad",)
-
-    def residual(self, place: Place, far: bool = False) -> Array:
-        c, q = place.domain.const, place.q
-        gap = q[self.follower.q.start] - q[self.leader.q.start] * c(self.ratio) - c(self.offset)
-        return np.array([gap], dtype=place.domain.dtype)
-
-    def support(self, mechanism: Mechanism) -> list[int]:
-        return [self.follower.v.start, self.leader.v.start]
-
-    def columns(self, place: Place) -> Array:
-        return place.domain.array([[1.0, -self.ratio]])
-
-    def velocity(self, place: Place) -> Array:
-        assert place.v is not None
-        v = place.v
-        gap = v[self.follower.v.start] - v[self.leader.v.start] * place.domain.const(self.ratio)
-        return np.array([gap], dtype=place.domain.dtype)
 
 
 class RelationConstraint(Constraint):
@@ -58,7 +33,8 @@ class RelationConstraint(Constraint):
         self.joints: Sequence[TreeJoint] = [mechanism.joints[index[joint]] for joint in expression.joints]
 
     def _value(self, q: Array, domain: Domain) -> Any:
-        return self.expression.value({joint.name: q[joint.q] for joint in self.joints}, domain)
+        own = {joint.name: own_coordinates(joint.model, q[joint.q], domain=domain) for joint in self.joints}
+        return self.expression.value(own, domain)
 
     def residual(self, place: Place, far: bool = False) -> Array:
         return np.array([self._value(place.q, place.domain)], dtype=place.domain.dtype)
@@ -74,7 +50,7 @@ class RelationConstraint(Constraint):
         return jets.rates(value)[0]
 
     def support(self, mechanism: Mechanism) -> list[int]:
-        return [k for joint in self.joints for k in range(joint.v.start, joint.v.stop)]
+        return list(dict.fromkeys(k for joint in self.joints for k in range(joint.v.start, joint.v.stop)))
 
     def columns(self, place: Place) -> Array:
         domain = place.domain
@@ -91,4 +67,4 @@ class RelationConstraint(Constraint):
         return np.array([self._along(place.q, place.v, place.domain)], dtype=place.domain.dtype)
 
 
-__all__ = ["CouplingConstraint", "RelationConstraint"]
+__all__ = ["RelationConstraint"]

@@ -1,6 +1,6 @@
 """All constraints of a mechanism as one system φ(q) = 0 with its J and γ, row by row under names.
 
-Rows come in the order loops, couplings, rods, guides, relations; each has the name of its constraint and the direction
+Rows come in the order loops, rods, guides, relations; each has the name of its constraint and the direction
 it holds ("d: tilt 1"). A loop whose joint leaves all motion free has no rows.
 """
 
@@ -18,7 +18,7 @@ from polybody.constraints.constraint import Constraint, PairConstraint
 from polybody.constraints.map_closure import closure_constraint
 from polybody.constraints.place import Place
 from polybody.constraints.points import GuideConstraint, RodConstraint
-from polybody.constraints.relations import CouplingConstraint, RelationConstraint
+from polybody.constraints.relations import RelationConstraint
 from polybody.description.expressions import parse
 from polybody.mechanism.kinematics import rate
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
@@ -170,17 +170,13 @@ class Constraints:
 
 
 def constraints_of(mechanism: Mechanism) -> Constraints:
-    """The constraints of a mechanism's loops, couplings, rods, guides and relations."""
+    """The constraints of a mechanism's loops, rods, guides and relations."""
     records = {loop.name: loop for loop in mechanism.description.loops}
     elements: list[Constraint] = []
     for closure in mechanism.closures:
         constraint = closure_constraint(closure, records[closure.name])
         if constraint is not None:
             elements.append(constraint)
-    joints = {joint.name: joint for joint in mechanism.joints}
-    for c in mechanism.couplings:
-        name = f"coupling of {c.joint}"
-        elements.append(CouplingConstraint(name, joints[c.joint], joints[c.source_joint], c.ratio, c.offset))
     for rod in mechanism.rods:
         ends = _point(mechanism, rod.body_a, rod.point_a), _point(mechanism, rod.body_b, rod.point_b)
         elements.append(RodConstraint(rod.name, *ends, rod.length))

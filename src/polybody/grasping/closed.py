@@ -284,7 +284,7 @@ def closed_forward_dynamics(
     """
     mechanism = grasp.mechanism
     force = tau + joint_passive_forces(mechanism, q, v, domain=domain)
-    if not mechanism.armature_is_local:
+    if not mechanism.separable:
         return dense_forward_dynamics(grasp, q, v, force, wrenches, domain=domain)
     at = state(mechanism, q, v, wrenches, domain=domain)
     steps = _Elimination(grasp, at, force)

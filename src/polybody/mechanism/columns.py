@@ -14,14 +14,14 @@ Array = np.ndarray
 def velocity_names(mechanism: Mechanism) -> list[str]:
     """A name for each number of v: the joint's, with _0, _1, … where it has several."""
     names = []
-    for joint in mechanism.joints:
+    for joint in mechanism.independent_joints:
         names += [joint.name] if joint.nv == 1 else [f"{joint.name}_{k}" for k in range(joint.nv)]
     return names
 
 
 def actuated(mechanism: Mechanism) -> Array:
-    """Indices of the velocities that are active."""
-    flags = [joint.active for joint in mechanism.joints]
+    """Indices of the velocities that are active: those of a joint or of one that follows it."""
+    flags = [joint.active for joint in mechanism.independent_joints]
     return np.flatnonzero(np.concatenate(flags)) if flags else np.zeros(0, dtype=int)
 
 

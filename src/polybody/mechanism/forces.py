@@ -4,8 +4,9 @@ A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold'
 
     f = −Dᵀ K ξ − B v,      D = ∂ξ/∂(tangent of q),
 
-so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A point spring pulls along
-the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
+so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A follower's spring and
+damper are those of its own coordinate k q + c: what they exert on it acts on the slot, times k. A point spring pulls
+along the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
+from polybody.mechanism.geared import own_coordinates, own_model, own_velocities, slot_forces
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinematics import Pose
 from polybody.mechanism.mechanism import GROUND, Mechanism, PointSpring
@@ -36,15 +38,14 @@ class Sprung(Protocol):
 
 
 def spring_gradient(joint: Sprung, q: Array, *, domain: Domain = FLOAT) -> Array:
-    """∂(½ ξᵀKξ)/∂(tangent), nv numbers, of one joint."""
+    """∂(½ ξᵀKξ)/∂(tangent), nv numbers, of one joint; q and the result are those of its slot."""
     rest, K = domain.array(joint.rest), domain.array(joint.stiffness)
     model = joint.model
     if model is None:
         return domain.zeros(0)
-    xi = model.difference(rest, q, domain=domain)
-    pull = K @ xi
+    pull = K @ spring_deflection(model, rest, q, domain=domain)
     if model.rates_are_velocities:
-        return pull
+        return slot_forces(model, pull, domain=domain)
     jets = JetDomain(domain)
     gradient = domain.zeros(joint.nv)
     for k in range(joint.nv):
@@ -56,6 +57,11 @@ def spring_gradient(joint: Sprung, q: Array, *, domain: Domain = FLOAT) -> Array
     return gradient
 
 
+def spring_deflection(model: JointModel, rest: Array, q: Array, *, domain: Domain = FLOAT) -> Array:
+    """ξ = difference(rest, q) in the joint's own coordinates, q those of its slot."""
+    return own_model(model).difference(rest, own_coordinates(model, q, domain=domain), domain=domain)
+
+
 def joint_passive_forces(mechanism: Mechanism, q: Array, v: Array | None, *, domain: Domain = FLOAT) -> Array:
     """What joint springs, dampers and motors' bearings exert on v, nv numbers; dampers are left out where v is None."""
     forces = domain.zeros(mechanism.nv)
@@ -63,7 +69,8 @@ def joint_passive_forces(mechanism: Mechanism, q: Array, v: Array | None, *, dom
         if joint.stiffness.any():
             forces[joint.v] = forces[joint.v] - spring_gradient(joint, q[joint.q], domain=domain)
         if v is not None and joint.damping.any():
-            forces[joint.v] = forces[joint.v] - domain.array(joint.damping) @ v[joint.v]
+            drag = domain.array(joint.damping) @ own_velocities(joint.model, v[joint.v], domain=domain)
+            forces[joint.v] = forces[joint.v] - slot_forces(joint.model, drag, domain=domain)
     if v is not None and mechanism.motor_damping.any():
         forces = forces - domain.array(mechanism.motor_damping) @ v
     return forces
@@ -151,7 +158,7 @@ def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: 
     half, energy = domain.const(0.5), domain.const(0)
     for joint in mechanism.joints:
         if joint.stiffness.any():
-            xi = joint.model.difference(domain.array(joint.rest), q[joint.q], domain=domain)
+            xi = spring_deflection(joint.model, domain.array(joint.rest), q[joint.q], domain=domain)
             energy = energy + half * (xi @ (domain.array(joint.stiffness) @ xi))
     for spring in mechanism.springs:
         stretch = spring_length(spring, poses, domain=domain) - domain.const(spring.length)
@@ -161,6 +168,7 @@ def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: 
 
 __all__ = [
     "joint_passive_forces",
+    "spring_deflection",
     "spring_energy",
     "spring_forces",
     "spring_gradient",

@@ -83,9 +83,9 @@ def point_jacobian(
     for i in mechanism.supports[body]:
         columns = maps[i]
         for k in range(columns.shape[1]):
-            w = columns[:3, k]
-            J[:3, mechanism.joints[i].v.start + k] = w
-            J[3:, mechanism.joints[i].v.start + k] = columns[3:, k] + cross(w, point)
+            w, own = columns[:3, k], mechanism.joints[i].v.start + k
+            J[:3, own] = J[:3, own] + w
+            J[3:, own] = J[3:, own] + columns[3:, k] + cross(w, point)
     return J
 
 
@@ -109,19 +109,19 @@ def center_of_mass(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) ->
 
 def integrate(mechanism: Mechanism, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
     """The configuration reached from q along the tangent vector d."""
-    parts = [j.model.integrate(q[j.q], d[j.v], domain=domain) for j in mechanism.joints]
+    parts = [j.model.integrate(q[j.q], d[j.v], domain=domain) for j in mechanism.independent_joints]
     return np.concatenate(parts) if parts else domain.zeros(0)
 
 
 def difference(mechanism: Mechanism, q0: Array, q1: Array, *, domain: Domain = FLOAT) -> Array:
     """The tangent vector that leads from q0 to q1."""
-    parts = [j.model.difference(q0[j.q], q1[j.q], domain=domain) for j in mechanism.joints]
+    parts = [j.model.difference(q0[j.q], q1[j.q], domain=domain) for j in mechanism.independent_joints]
     return np.concatenate(parts) if parts else domain.zeros(0)
 
 
 def rate(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
     """q̇ of the configuration's numbers."""
-    parts = [j.model.rate(q[j.q], v[j.v], domain=domain) for j in mechanism.joints]
+    parts = [j.model.rate(q[j.q], v[j.v], domain=domain) for j in mechanism.independent_joints]
     return np.concatenate(parts) if parts else domain.zeros(0)
 
 

@@ -5,20 +5,28 @@ frame of joint i: for a joint walked forward that is the child link's own frame,
 the parent link. Links joined by fixed joints are merged into one body; every link keeps its place as a frame.
 
     pose of body i in body parent(i) = placement_i · X_i(q_i)
+
+A joint that follows another (see `couplings`) moves its body like any other, but its slices of q and v are its
+leader's: several joints share one slot. So what joints do to v adds up in their slots, and what goes through q and v
+number by number goes over `independent_joints`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.spatial import inverse_pose, joined_inertia
-from polybody.description.records import WORLD, Coupling, Description, Guide, Joint, Limits, Relation, Rod
+from polybody.description.records import WORLD, Description, Guide, Joint, Limits, Relation, Rod
 from polybody.errors import InputError
+from polybody.mechanism.couplings import eliminated
+from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.graph import Step, joint_graph, walk
+from polybody.mechanism.groups import Group, elimination_groups
 from polybody.mechanism.joints import JointModel, ReversedJoint
 from polybody.mechanism.kinds import joint_model, joint_size
 from polybody.mechanism.motors import Motors, motors_of
@@ -29,7 +37,11 @@ GROUND = -1
 
 @dataclass(frozen=True, eq=False)
 class TreeJoint:
-    """Joint i of the tree, which moves body i relative to body `parent`."""
+    """Joint i of the tree, which moves body i relative to body `parent`.
+
+    A follower's q, v, limits and active are those of its slot, its leader's; stiffness, damping, friction and rest are
+    said in its own coordinate.
+    """
 
     index: int
     name: str
@@ -59,6 +71,11 @@ class TreeJoint:
     @property
     def nq(self) -> int:
         return self.model.nq
+
+    @property
+    def follows(self) -> bool:
+        """True where the joint has no coordinates of its own."""
+        return isinstance(self.model, GearedJoint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +155,6 @@ class Mechanism:
     frames: tuple[BodyFrame, ...]
     closures: tuple[Closure, ...]
     springs: tuple[PointSpring, ...]
-    couplings: tuple[Coupling, ...]
     fixed_joints: tuple[FixedJoint, ...]
     armature: Array  # nv×nv: armature and reflected rotor inertia
     motors: Motors
@@ -151,15 +167,61 @@ class Mechanism:
     rods: tuple[Rod, ...] = ()
     guides: tuple[Guide, ...] = ()
     relations: tuple[Relation, ...] = ()
+    #: {follower: (leader, factor, offset)}, in the order of the joints; leaders are independent
+    followers: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
     @property
     def constrained(self) -> bool:
-        """True where loops, couplings, rods, guides or relations hold beside the tree."""
-        return bool(self.closures or self.couplings or self.rods or self.guides or self.relations)
+        """True where loops, rods, guides or relations hold beside the tree."""
+        return bool(self.closures or self.rods or self.guides or self.relations)
 
     def cut(self) -> Mechanism:
-        """The tree alone: what is left when every constraint is taken away."""
-        return replace(self, closures=(), couplings=(), rods=(), guides=(), relations=())
+        """The tree alone: what is left when every constraint is taken away. Followers still follow."""
+        return replace(self, closures=(), rods=(), guides=(), relations=())
+
+    @cached_property
+    def independent_joints(self) -> tuple[TreeJoint, ...]:
+        """The joints that own their slices of q and v: all but followers. Their slices follow each other."""
+        return tuple(joint for joint in self.joints if not joint.follows)
+
+    def owner(self, slot: int) -> TreeJoint:
+        """The independent joint that has number `slot` of v."""
+        return next(joint for joint in self.independent_joints if joint.v.start <= slot < joint.v.stop)
+
+    @cached_property
+    def slots(self) -> Array:
+        """For each column of all joints, joint after joint, the velocity it belongs to."""
+        columns = [np.arange(joint.v.start, joint.v.stop) for joint in self.joints]
+        return np.concatenate([np.zeros(0, dtype=int), *columns])
+
+    @cached_property
+    def columns(self) -> tuple[slice, ...]:
+        """Each joint's own columns among those of all joints; where nobody follows, its slice of v."""
+        ends = np.cumsum([0, *(joint.nv for joint in self.joints)])
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The joints as articulated recursions eliminate them, outwards: one by one, coupled ones together."""
+        return elimination_groups(self.joints, self.supports, self.armature)
+
+    @property
+    def separable(self) -> bool:
+        """True where neither coordinates nor rotors couple joints: each is eliminated alone."""
+        return len(self.groups) == len(self.joints)
+
+    @cached_property
+    def uncoupled(self) -> Mechanism:
+        """The same tree with a slot for every joint: q and v are those of `joint_positions`, `joint_velocities`."""
+        if not self.followers:
+            return self
+        free = mechanism_from(self.description, couplings=False)
+        joints = tuple(
+            replace(joint, model=own_model(own.model), rotation=own.rotation, position=own.position)
+            for joint, own in zip(free.joints, self.joints, strict=True)
+        )
+        same = ("gravity", "bodies", "frames", "closures", "springs", "inertials", "rods", "guides", "relations")
+        return replace(free, joints=joints, **{name: getattr(self, name) for name in same})
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -197,17 +259,14 @@ class Mechanism:
             result.append((*above, joint.index))
         return tuple(result)
 
-    @cached_property
-    def armature_is_local(self) -> bool:
-        """True when no rotor couples two joints, so that O(n) recursions stay exact."""
-        mask = np.zeros((self.nv, self.nv), dtype=bool)
-        for joint in self.joints:
-            mask[joint.v, joint.v] = True
-        return not np.any(self.armature[~mask])
 
+def mechanism_from(description: Description, *, couplings: bool = True) -> Mechanism:
+    """Build the mechanism of a description that `description.checks` found sound.
 
-def mechanism_from(description: Description) -> Mechanism:
-    """Build the mechanism of a description that `description.checks` found sound."""
+    Joints that follow others by linear couplings have no coordinates of their own; without `couplings` they are free.
+    """
+    if not couplings:
+        description = replace(description, couplings=())
     builder = _TreeBuilder(description)
     for step in walk(description):
         builder.take(step)
@@ -292,7 +351,7 @@ class _TreeBuilder:
         )
         armature += motors.reflected_inertia
         fixed = [FixedJoint(s.joint.name, body, s.near, s.far, s.joint) for s, body in self.fixed]
-        return Mechanism(
+        free = Mechanism(
             name=d.name,
             gravity=np.asarray(d.gravity, dtype=float),
             joints=tuple(self.joints),
@@ -300,7 +359,6 @@ class _TreeBuilder:
             frames=tuple(frames),
             closures=tuple(self._closures()),
             springs=tuple(self._springs()),
-            couplings=d.couplings,
             fixed_joints=tuple(fixed),
             armature=armature,
             motors=motors,
@@ -312,6 +370,7 @@ class _TreeBuilder:
             guides=d.guides,
             relations=d.relations,
         )
+        return eliminated(free, d.couplings)
 
     def _bodies(self) -> list[TreeBody]:
         parts: list[list[tuple[float, Array, Array]]] = [[] for _ in self.joints]

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polybody.algebra.rotations import skew
+from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.joints import MapJoint
 from polybody.mechanism.kinds import plane_axes
 from polybody.mechanism.maps import JointMap
@@ -85,7 +86,7 @@ class _Axis:
 
 def _axis(joint: TreeJoint) -> _Axis | None:
     """The axis of a joint that only turns or only slides, in body axes."""
-    H = joint.model.constant_map
+    H = own_model(joint.model).constant_map
     if joint.nv != 1 or H is None:
         return None
     column = np.asarray(H, dtype=float)[:, 0]
@@ -104,13 +105,14 @@ def _aligned_axes(mechanism: Mechanism) -> tuple[list[TreeJoint], list[Array]]:
         before = np.eye(3) if joint.parent == GROUND else turns[joint.parent]
         axis, turn, model = _axis(joint), np.eye(3), joint.model
         if axis is not None and axis.index is None:
-            column = np.asarray(model.constant_map, dtype=float)[:, 0]
+            column = np.asarray(own_model(model).constant_map, dtype=float)[:, 0]
             part = column[:3] if axis.turning else column[3:]
             norm = float(np.linalg.norm(part))
             turn = np.column_stack([*plane_axes(part / norm), part / norm])
             straight = np.zeros((6, 1))
             straight[2 if axis.turning else 5, 0] = norm
-            model = MapJoint(model.kind, JointMap(straight, (1,)))
+            aligned = MapJoint(model.kind, JointMap(straight, (1,)))
+            model = GearedJoint(aligned, model.factor, model.offset) if isinstance(model, GearedJoint) else aligned
         rotation = tidy_rotation(before.T @ joint.rotation @ turn)
         joints.append(replace(joint, model=model, rotation=rotation, position=before.T @ joint.position))
         turns.append(turn)

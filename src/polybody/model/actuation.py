@@ -155,7 +155,7 @@ class Actuation:
 
     def column_name(self, column: int) -> str:
         """How messages call a column of v."""
-        for joint in self._mechanism.joints:
+        for joint in self._mechanism.independent_joints:
             if joint.v.start <= column < joint.v.stop:
                 part = "" if joint.nv == 1 else f", column {column - joint.v.start} of {joint.nv}"
                 return f"v[{column}] (joint {joint.name!r}{part})"

@@ -54,6 +54,8 @@ class Assembly:
     def assembled(self, q: Array, hold: Iterable[str] = (), limits: bool = True, restarts: int = 30) -> Array:
         """The configurations near q that meet all constraints."""
         problem, result = self._problem(hold, limits), np.empty(q.shape)
+        if not len(self.kernels.constraints):
+            return q
         for index in np.ndindex(q.shape[:-1]):
             result[index] = self._assembled(problem, q[index], restarts)
         return result
@@ -237,7 +239,7 @@ class Assembly:
         sizes = {name: float(np.linalg.norm(phi[part])) for name, part in self.kernels.constraints.slices.items()}
         failing = sorted((name for name in sizes if sizes[name] > CLOSED), key=lambda name: -sizes[name])
         told = ", ".join(f"{name!r} by {sizes[name]:.3g}" for name in failing[:5]) or "an axis points backwards"
-        held = [j.name for j in self.mechanism.joints if j.v.start not in problem.free]
+        held = [j.name for j in self.mechanism.independent_joints if j.v.start not in problem.free]
         hint = f" with {', '.join(map(repr, held))} held" if held else ""
         return AssemblyError(
             f"the constraints cannot be met{hint}: at the best of {restarts + 1} starts open are {told} (m or rad); "
@@ -247,8 +249,9 @@ class Assembly:
     def _unwound(self, q: Array, near: Array) -> Array:
         """Angles that turn without limit, brought within half a turn of `near`, so that equal poses look equal."""
         q = q.copy()
-        for joint in self.mechanism.joints:
-            if joint.kind in ("revolute", "continuous", "universal"):
+        bound = {leader for leader, _, _ in self.mechanism.followers.values()}  # a turn of theirs moves followers
+        for joint in self.mechanism.independent_joints:
+            if joint.kind in ("revolute", "continuous", "universal") and joint.name not in bound:
                 turns = np.round((q[joint.q] - near[joint.q]) / (2 * np.pi)) * 2 * np.pi
                 inside = (q[joint.q] - turns >= joint.limits.lower) & (q[joint.q] - turns <= joint.limits.upper)
                 q[joint.q] -= np.where(inside, turns, 0.0)
@@ -262,7 +265,7 @@ class Assembly:
         held, nv = self._held(hold), self.mechanism.nv
         free = np.ones(nv, dtype=bool)
         for joint in self.mechanism.joints:
-            free[joint.v] = joint.name not in held
+            free[joint.v] &= joint.name not in held
         result = np.broadcast_to(given, (*batch_shape([gap, given]), nv)).copy()
         result[..., free] -= (pseudo_inverse(J[..., free]) @ gap[..., None])[..., 0]
         left = gap + (J @ (result - given)[..., None])[..., 0]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from polybody.algebra.domains import Domain
 from polybody.constraints.coefficients import carried, combine, sandwich
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations import influence as freeman
@@ -20,7 +21,7 @@ from polybody.formulations import operators as formulation
 from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
 from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
 from polybody.mechanism.columns import velocity_names
-from polybody.mechanism.mechanism import GROUND, BodyFrame
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
@@ -83,12 +84,14 @@ class Coefficients:
         order, place, q = check_order(order), self._placed(frame, point), self._model._q(q)
         name = f"{place.name} {place.position.tolist()}"
         compiled = self._compiled_order(order, name, q)
-        quantity = frames.influence(self._mechanism, frame, compiled, place)
+        whole = compiled == order
+        quantity = (frames.influence if whole else _column_influence)(self._mechanism, frame, compiled, place)
         found = _influence(self._tree.answer(Request(quantity, (q,))))
         self._known.add(f"{compiled} {name}")
-        if point is None and compiled == order > 1 and self._mechanism.nq == self._mechanism.nv:
+        if point is None and whole and order > 1 and self._mechanism.nq == self._mechanism.nv:
             self._ready[frame, order] = self._tree.lone(quantity, lambda q: self._tree.answer(Request(quantity, (q,))))
-        return self._over(q, order, higher_orders(self._mechanism, found, order), independent)
+        found = found if whole else higher_orders(self._mechanism, found, order)
+        return self._over(q, order, found, independent)
 
     def center_of_mass(
         self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None
@@ -193,7 +196,7 @@ class Coefficients:
             results = (("I", ("nv", "nv")), ("P", ("nv", "nv", "nv")))
             quantity = Quantity("dynamic_arrays", ("q",), results, freeman.dynamic_arrays, group="dynamics")
             return self._tree.answer(Request(quantity, (q,)))
-        parts = (("S", ("nv", 6)), ("carried", ("bodies", CARRIED)))
+        parts = (("S", ("slots", 6)), ("carried", ("bodies", CARRIED)))
         composites = Quantity("composites", ("q",), parts, freeman.composites)
         S, borne = self._tree.answer(Request(composites, (q,)))
         pairs = self._tree.compile("pair loads", PAIR, PAIR_LOADS, lambda: trace("pairs", PAIR, freeman.pair_loads))
@@ -204,6 +207,17 @@ class Coefficients:
         assert joints.H is not None
         G, back = joints.G, np.swapaxes(joints.G, -1, -2)
         return back @ I @ G, combine(back, sandwich(G, P)) + combine(back @ I, joints.H)
+
+
+def _column_influence(m: Mechanism, frame: str, order: int, place: BodyFrame) -> Quantity:
+    """G, H with an index for each column of all joints, followers too: what `higher_orders` starts from."""
+
+    def text(m: Mechanism, q: Array, *, domain: Domain) -> tuple[Array, ...]:
+        found = freeman.column_influence(m, q, place, order, domain=domain)
+        return tuple(x for x in (found.G, found.H, found.D) if x is not None)
+
+    results = tuple((name, (6, *("slots",) * (k + 1))) for k, name in enumerate("GHD"[:order]))
+    return Quantity(f"column_influence:{frame}:{order}:{place.position.tolist()}", ("q",), results, text)
 
 
 def _influence(found: Any) -> Influence:

@@ -16,7 +16,7 @@ UNIT = 1e-6
 
 def neutral(mechanism: Mechanism) -> Array:
     """Every joint's child at its origin."""
-    parts = [joint.model.neutral() for joint in mechanism.joints]
+    parts = [joint.model.neutral() for joint in mechanism.independent_joints]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -31,7 +31,7 @@ def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
         raise InputError(f"size is {size!r}, wanted a whole number that is not negative, or several")
     result = np.empty((*shape, mechanism.nq))
     for index in np.ndindex(shape):
-        for joint in mechanism.joints:
+        for joint in mechanism.independent_joints:
             result[(*index, joint.q)] = _within(joint, joint.model.random(rng), rng)
     return result
 
@@ -60,7 +60,7 @@ def normalized(mechanism: Mechanism, q: Array) -> Array:
 
 
 def with_quaternions(mechanism: Mechanism) -> list[TreeJoint]:
-    return [joint for joint in mechanism.joints if joint.nq != joint.nv]
+    return [joint for joint in mechanism.independent_joints if joint.nq != joint.nv]
 
 
 def require_unit(mechanism: Mechanism, name: str, q: Array) -> None:

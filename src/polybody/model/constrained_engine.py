@@ -286,7 +286,7 @@ class ConstrainedEngine:
         from polybody.formulations.network import network_of
 
         m = self.mechanism
-        if request.wrenches is not None or m.rods or m.guides or m.relations:
+        if request.wrenches is not None or m.followers or m.rods or m.guides or m.relations:
             raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
         self.assembly.require_closed(*request.arrays[:2])
         net = network_of(m)

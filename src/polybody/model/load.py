@@ -24,17 +24,22 @@ from polybody.model.model import Model
 from polybody.model.validation import model_from
 
 
-def load(source: str | os.PathLike[str], *, base: str | Base | None = None) -> Model:
+def load(
+    source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True
+) -> Model:
     """The model in a .yaml, .urdf or .xml (MJCF) file, or a shipped one by name (`polybody models` lists them).
 
     `base` says how it stands on the ground, in place of what the file says: "fixed", "planar" (mobile), "floating",
     "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
 
+    Joints that follow others (URDF `mimic`, MJCF joint equalities, the mechanism file's couplings) have no coordinates
+    of their own: `model.followers` tells which. `couplings=False` loads them as free joints.
+
     Everything wrong is one `InputError`; what is unusual (no mass, an inertia no body can have) is a `PolybodyWarning`
     each. Shipped models, whose peculiarities are stated in their files, load without warnings.
     """
     ours = find_source(source) in shipped_models().values()
-    return model_from(based_description(source, base), warn=not ours, stacklevel=3)
+    return model_from(based_description(source, base), warn=not ours, stacklevel=3, couplings=couplings)
 
 
 def based_description(source: str | os.PathLike[str], base: str | Base | None) -> Description:

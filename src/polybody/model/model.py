@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from polybody.constraints.mobility import Mobility
 from polybody.description.records import Description
 from polybody.errors import InputError
+from polybody.mechanism import couplings
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model import configurations, wrenches as loads
 from polybody.model.actuation import Actuation
@@ -94,7 +95,7 @@ class Model:
     @property
     def joint_names(self) -> list[str]:
         """Joints with coordinates of their own in depth-first preorder: those of q and v."""
-        return [joint.name for joint in self.mechanism.joints]
+        return [joint.name for joint in self.mechanism.independent_joints]
 
     @property
     def body_names(self) -> list[str]:
@@ -106,16 +107,21 @@ class Model:
         """world, every link, then named frames."""
         return [frame.name for frame in self.mechanism.frames]
 
+    @property
+    def followers(self) -> dict[str, tuple[str, float, float]]:
+        """{follower: (leader, factor, offset)}: joints without coordinates of their own, q_f = factor · q_l + offset."""
+        return dict(self.mechanism.followers)
+
     def joint_slices(self) -> dict[str, tuple[slice, slice]]:
         """{joint name: (slice of q, slice of v)}."""
-        return {joint.name: (joint.q, joint.v) for joint in self.mechanism.joints}
+        return {joint.name: (joint.q, joint.v) for joint in self.mechanism.independent_joints}
 
     def joint_limits(self) -> dict[str, Array]:
         """{"lower", "upper", "velocity", "effort"}: nv numbers each, ±inf where there is no limit.
 
         Positions of joints whose q has another number of entries than their v are not limited.
         """
-        parts = [joint.limits for joint in self.mechanism.joints]
+        parts = [joint.limits for joint in self.mechanism.independent_joints]
         return {
             key: np.concatenate([np.zeros(0), *(np.asarray(getattr(limits, key), dtype=float) for limits in parts)])
             for key in ("lower", "upper", "velocity", "effort")
@@ -152,6 +158,10 @@ class Model:
     def normalize(self, q: ArrayLike) -> Array:
         """q with its quaternions made unit, (..., nq); a zero quaternion is an error."""
         return configurations.normalized(self.mechanism, state_array("q", q, self.nq))
+
+    def joint_positions(self, q: ArrayLike) -> dict[str, Array]:
+        """{joint: (..., nq of the joint)} of all joints, followers too."""
+        return couplings.joint_positions(self.mechanism, self._q(q))
 
     def assemble(
         self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30

@@ -21,6 +21,7 @@ from polybody.model.arguments import state_array
 from polybody.model.batches import batch_shape
 from polybody.model.model import Model
 from polybody.names import listed, nearest
+from polybody.quantities.frames import find_frame
 
 Array = np.ndarray
 
@@ -94,7 +95,7 @@ def rebased(model: Model, body: str) -> Rebased:
 
 def _floating_root(model: Model, body: str) -> Joint:
     """The joint that sets the tree of `body` free."""
-    frame = model.frame(body)
+    frame = find_frame(model.mechanism, body)
     if frame.body < 0:
         raise InputError(f"{body!r} is fixed to the ground, so it cannot become a free base")
     tree = model.mechanism.joints[model.mechanism.supports[frame.body][0]]

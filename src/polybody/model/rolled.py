@@ -44,7 +44,7 @@ _UPPER = [(i, j) for i in range(6) for j in range(i, 6)]
 def can_roll(mechanism: Mechanism) -> bool:
     """Point springs, springs on curved manifolds and rotors that couple joints need the whole mechanism at once."""
     curved = any(j.stiffness.any() and not j.model.rates_are_velocities for j in mechanism.joints)
-    return not mechanism.springs and not curved and mechanism.armature_is_local
+    return not mechanism.springs and not curved and mechanism.separable
 
 
 def worth_rolling(mechanism: Mechanism) -> bool:

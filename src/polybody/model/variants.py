@@ -29,7 +29,9 @@ Array = np.ndarray
 def _model(model: Model, description: Description) -> Model:
     from polybody.model.validation import model_from
 
-    return model_from(description, warn=False, couplings=model.mechanism.couplings_eliminated)
+    m, d = model.mechanism, model.description
+    coupled = bool(m.followers) or len(m.relations) > len(d.relations) or not d.couplings
+    return model_from(description, warn=False, couplings=coupled)
 
 
 def with_gravity(model: Model, gravity: ArrayLike) -> Model:

@@ -5,7 +5,8 @@ mechanisms with constraints. Batched calls, lone calls, `out=`, C, CasADi functi
 outlets of the one table (`quantities.table`); none has a list of its own.
 
 Sizes are words: "nq", "nv", "m" (the independent coordinates: nv where nothing is constrained), "bodies", "frames",
-"joints" (fixed ones too), "loops", "pairs", "rows" (of the constraints), or numbers.
+"joints" (fixed ones too), "slots" (columns of all joints, followers too), "pairs", "rows" (of the constraints), "all"
+(nv + rows), or numbers.
 """
 
 from __future__ import annotations
@@ -109,6 +110,7 @@ def sizes_of(mechanism: Mechanism, *, independent: int | None = None, rows: int 
         "rows": rows,
         "pairs": pairs,
         "all": mechanism.nv + rows,
+        "slots": len(mechanism.slots),
     }
 
 

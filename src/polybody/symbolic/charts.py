@@ -15,6 +15,7 @@ import numpy as np
 
 from polybody.algebra.rotations import matrix_quaternion, matrix_rpy, quaternion_matrix
 from polybody.errors import InputError
+from polybody.mechanism.geared import GearedJoint
 from polybody.mechanism.joints import JointModel, MapJoint, ReversedJoint
 from polybody.mechanism.maps import JointMap, holonomy_problem
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
@@ -41,7 +42,9 @@ def charts(mechanism: Mechanism, choice: str | Mapping[str, str] | None) -> list
 
 
 def map_joint(model: JointModel) -> MapJoint:
-    """The joint in the chart of its map matrix."""
+    """The joint in the chart of its map matrix; of a follower, its own."""
+    if isinstance(model, GearedJoint):
+        return map_joint(model.model)
     if isinstance(model, ReversedJoint):
         return map_joint(model.joint)
     if isinstance(model, MapJoint):
@@ -72,7 +75,10 @@ def _restaged(mechanism: Mechanism, joint: TreeJoint, own: MapJoint, wanted: str
 
 
 def as_walked(joint: TreeJoint, chart: MapJoint) -> JointModel:
-    return ReversedJoint(chart) if joint.reversed else chart
+    walked = ReversedJoint(chart) if joint.reversed else chart
+    if isinstance(joint.model, GearedJoint):
+        return GearedJoint(walked, joint.model.factor, joint.model.offset)
+    return walked
 
 
 def chart_rest(joint: TreeJoint) -> Array:
@@ -116,7 +122,7 @@ def parallel_pairs(mechanism: Mechanism, joints: list[MapJoint]) -> list[tuple[i
             if not size:
                 continue
             index, unit = joint.v.start + k, axis / size
-            if before is not None and np.linalg.norm(np.cross(before[1], unit)) < 1e-12:
+            if before is not None and before[0] != index and np.linalg.norm(np.cross(before[1], unit)) < 1e-12:
                 pairs.append((before[0], index))
             before = (index, unit)
         last.append(before)

@@ -115,7 +115,7 @@ class ClosedForms:
     def is_coordinate(self) -> list[bool]:
         """For each k whether v_k = ∂/∂q_k: its stage has one column."""
         result: list[bool] = []
-        for joint in self.mechanism.joints:
+        for joint in self.mechanism.independent_joints:
             for stage, _ in stage_maps(joint.model):
                 result += [stage.stop - stage.start == 1 or joint.model.rates_are_velocities] * (
                     stage.stop - stage.start

@@ -1,4 +1,4 @@
-"""The symbolic model of a mechanism with loops or couplings: equations with multipliers, and minimal ones.
+"""The symbolic model of a mechanism with loops: equations with multipliers, and minimal ones.
 
     𝓜 ṗ + 𝓒 p + 𝓕 = Q_p + passive + Jᵀλ,    φ(q) = 0,    J p = 0,    J ṗ + γ = 0,    q̇ = V p
 
@@ -10,8 +10,8 @@ rows that determine them,
     p = G p_u,   ṗ = G ṗ_u + β,    G_d = −J_d⁻¹J_u,  β_d = −J_d⁻¹γ
     Gᵀ𝓜G ṗ_u + Gᵀ(𝓒p + 𝓕 − passive + 𝓜β) = Gᵀ Q_p
 
-Followers of couplings, q_d = k q_j + c, leave the expressions altogether; of loops the dependent q stay, bound by
-φ = 0. Lengths of joints are symbols as ever; the places of cut joints, rods and guides on their links are numbers.
+The dependent q of loops stay, bound by φ = 0; followers of linear couplings have no q at all. Lengths of
+joints are symbols as ever; the places of cut joints, rods and guides on their links are numbers.
 """
 
 from __future__ import annotations
@@ -26,16 +26,14 @@ import sympy
 from polybody.algebra.domains import domain
 from polybody.constraints.elimination import eliminate
 from polybody.constraints.plan import Plan
-from polybody.constraints.relations import CouplingConstraint
 from polybody.constraints.system import Constraints, constraints_of
 from polybody.errors import PolybodyError
 from polybody.mechanism.columns import velocity_names
 from polybody.mechanism.mechanism import Mechanism
 from polybody.symbolic.equations import Equations
 from polybody.symbolic.model import SymbolicModel
-from polybody.symbolic.printing import number, to_matrix
+from polybody.symbolic.printing import to_matrix
 from polybody.symbolic.program import Program
-from polybody.symbolic.ring import exact
 from polybody.symbolic.sections import Section
 
 Array = np.ndarray
@@ -144,10 +142,9 @@ class SymbolicLoops(SymbolicModel):
         G, beta = self._solved() if len(self._plan.pivots) <= SOLVED_UP_TO else self._eliminated()
         M = self.mass_matrix()
         h = self.velocity_forces() + self.potential_forces() - self.passive_forces()
-        answers = (G, beta, G.T * M * G, G.T * (h + M * beta))
         u, names = self._plan.independent, velocity_names(self.mechanism)
-        found = [x.subs(self._followers) for x in answers] if self._followers else answers
-        return MinimalEquations(tuple(names[k] for k in u), sympy.Matrix([self.p[k] for k in u]), *found)
+        own = tuple(names[k] for k in u), sympy.Matrix([self.p[k] for k in u])
+        return MinimalEquations(*own, G, beta, G.T * M * G, G.T * (h + M * beta))
 
     def _solved(self) -> tuple[Any, Any]:
         """G and β by cofactors of J_d, in which angle sums collect."""
@@ -170,19 +167,6 @@ class SymbolicLoops(SymbolicModel):
         J, gamma = (np.array(to_matrix(x), dtype=object) for x in (self._J, self._gamma))
         found = eliminate(J, gamma[:, 0], self._plan, domain("sympy"))
         return sympy.Matrix(found.G), sympy.Matrix(found.beta)
-
-    @cached_property
-    def _followers(self) -> dict[Any, Any]:
-        """q and p of followers in terms of their leaders, chains of them resolved."""
-        bound: dict[Any, Any] = {}
-        for c in self._system.elements:
-            if isinstance(c, CouplingConstraint):
-                i, j = c.follower.v.start, c.leader.v.start
-                ratio, offset = number(exact(c.ratio)), number(exact(c.offset))
-                bound[self.q[i]], bound[self.p[i]] = ratio * self.q[j] + offset, ratio * self.p[j]
-        for _ in range(len(bound)):
-            bound = {symbol: value.subs(bound) for symbol, value in bound.items()}
-        return bound
 
     def linearize(self, *_: Any, **__: Any) -> Any:
         """Refused: closed states are linearised by numbers, `model.linearize`."""

@@ -65,7 +65,7 @@ class SymbolicModel:
     ) -> None:
         if mechanism.constrained and not self.honours_loops:
             raise PolybodyError(
-                f"symbolic: {mechanism.name!r} has loops or couplings that its tree alone does not honour; "
+                f"symbolic: {mechanism.name!r} has loops that its tree alone does not honour; "
                 "model.symbolic() takes them up, model.tree.symbolic answers for the tree"
             )
         self.mechanism = mechanism
@@ -122,7 +122,8 @@ class SymbolicModel:
         own_q, own_v = np.empty((*lead, self.mechanism.nq)), np.empty((*lead, n))
         for index in np.ndindex(lead):
             at_q, at_p = np.broadcast_to(q, (*lead, n))[index], np.broadcast_to(p, (*lead, n))[index]
-            for joint, chart in zip(self.mechanism.joints, self._charts, strict=True):
+            for joint in self.mechanism.independent_joints:
+                chart = self._charts[joint.index]
                 pair = model_state(joint, chart, at_q[joint.v], at_p[joint.v])
                 own_q[(*index, joint.q)], own_v[(*index, joint.v)] = pair
         return own_q, own_v

@@ -96,7 +96,10 @@ def _fill_inertia(
         for k in range(joint.nv):
             column = joint.v.start + k
             if i != start or column <= row:
-                M[row, column] = M[column, row] = step.H[:3, k] @ n + step.H[3:, k] @ f
+                value = step.H[:3, k] @ n + step.H[3:, k] @ f
+                M[row, column] = M[row, column] + value
+                if i != start or column != row:  # joints that share a slot meet on its diagonal twice
+                    M[column, row] = M[column, row] + value
         if joint.parent != GROUND:
             n, f = step.wrench_to_parent(n, f)
         i = joint.parent
@@ -211,9 +214,9 @@ def _fill_convective(
         joint, step = mechanism.joints[i], across[i]
         for m in range(joint.nv):
             other = joint.v.start + m
-            C[other, own] = step.H[:3, m] @ n_col + step.H[3:, m] @ f_col
+            C[other, own] = C[other, own] + step.H[:3, m] @ n_col + step.H[3:, m] @ f_col
             if i != start:
-                C[own, other] = rates[i][:3, m] @ n + rates[i][3:, m] @ f + g @ step.H[:3, m]
+                C[own, other] = C[own, other] + rates[i][:3, m] @ n + rates[i][3:, m] @ f + g @ step.H[:3, m]
         if joint.parent != GROUND:
             n_col, f_col = step.wrench_to_parent(n_col, f_col)
             n, f = step.wrench_to_parent(n, f)

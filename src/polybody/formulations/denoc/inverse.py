@@ -108,12 +108,12 @@ def outward_motions(
 def inward_forces(
     mechanism: Mechanism, chain: list[Link], across: list[Crossing], wrenches: list[tuple[Array, Array]], domain: Domain
 ) -> Array:
-    """τ from the wrenches that bodies need: γ_j += B_ijᵀ γ_i, τ_i = H_iᵀ γ_i."""
+    """τ from the wrenches that bodies need: γ_j += B_ijᵀ γ_i, τ_i = H_iᵀ γ_i, summed where joints share a slot."""
     tau = domain.zeros(mechanism.nv)
     gamma = list(wrenches)
     for joint in reversed(mechanism.joints):
         i = joint.index
-        tau[joint.v] = joint_force(across[i], *gamma[i])
+        tau[joint.v] = tau[joint.v] + joint_force(across[i], *gamma[i])
         if joint.parent != GROUND:
             n, f = across[i].wrench_to_parent(*gamma[i])
             gamma[joint.parent] = (gamma[joint.parent][0] + n, gamma[joint.parent][1] + f)

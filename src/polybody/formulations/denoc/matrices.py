@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import skew
-from polybody.formulations.denoc.articulated import body_matrix
 from polybody.formulations.denoc.links import Crossing, crossings, links
+from polybody.formulations.denoc.pivots import body_matrix
 from polybody.mechanism.mechanism import GROUND, Mechanism
 
 

@@ -25,7 +25,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.formulations.influence.arrays import world_center, world_inertia
 from polybody.formulations.influence.coefficients import configured
-from polybody.formulations.influence.incidence import incidence, support
+from polybody.formulations.influence.incidence import folded, incidence, support
 from polybody.mechanism.mechanism import GROUND, Mechanism
 
 #: States worked on at once: enough to hide numpy's cost of a call, few enough to stay in a cache.
@@ -38,7 +38,7 @@ PAIR_LOADS = (("screw", (6,)), ("momentum", (6,)), ("jm", (6,)), ("mj", (6,)), (
 
 
 def composites(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
-    """(screws at the world's origin nv×6, what each joint carries nb×25), world axes."""
+    """(screws of all joints' columns at the world's origin, columns×6, what each joint carries nb×25), world axes."""
     at = configured(mechanism, q, domain=domain)
     origins = [p for _, p in at.poses]
     found = []
@@ -92,15 +92,15 @@ def pair_loads(m: Array, j: Array, carried: Array, sigma: Array, *, domain: Doma
 def arrays_of_composites(
     mechanism: Mechanism, S: Array, carried: Array, pairs: Callable[..., tuple[Array, ...]]
 ) -> tuple[Array, Array]:
-    """(I*, P*) of states (..., nv, 6), (..., nb, 25), as numbers; `pairs` is `pair_loads` over leading dimensions."""
-    lead, n = S.shape[:-2], mechanism.nv
+    """(I*, P*) of states (..., columns, 6), (..., nb, 25) as numbers; `pairs` is `pair_loads` over batches."""
+    lead, n = S.shape[:-2], len(mechanism.slots)
     S, carried = S.reshape(-1, n, 6), carried.reshape(-1, *carried.shape[-2:])
     inertia, power = np.zeros((len(S), n, n)), np.zeros((len(S), n, n, n))
     sigma = incidence(mechanism).astype(float)
-    ways = [(own, support(mechanism, joint.index)) for joint in mechanism.joints for own in range(n)[joint.v]]
+    ways = [(own, support(mechanism, i)) for i, columns in enumerate(mechanism.columns) for own in range(n)[columns]]
     at_m = np.concatenate([index for _, index in ways])
     at_j = np.concatenate([np.full(len(index), own) for own, index in ways])
-    outermost = _joint_of_velocity(mechanism)[at_j]
+    outermost = _joint_of_column(mechanism)[at_j]
     both = np.stack([sigma[at_j, at_m], sigma[at_m, at_j]], axis=-1)
     for first in range(0, len(S), PIECE):
         piece = slice(first, first + PIECE)
@@ -110,11 +110,13 @@ def arrays_of_composites(
             start, end = end, end + len(index)
             part = [x[:, start:end] for x in found]
             _fill(inertia[piece], power[piece], index, own, sigma[index[:, None], index], part)
-    inertia += mechanism.armature
+    if mechanism.followers:
+        inertia, power = (folded(x, mechanism.slots, mechanism.nv, x.ndim - 1) for x in (inertia, power))
+    inertia, n = inertia + mechanism.armature, mechanism.nv
     return inertia.reshape(*lead, n, n), power.reshape(*lead, n, n, n)
 
 
-def _joint_of_velocity(mechanism: Mechanism) -> Array:
+def _joint_of_column(mechanism: Mechanism) -> Array:
     return np.concatenate([np.full(joint.nv, joint.index) for joint in mechanism.joints])
 
 

@@ -30,9 +30,9 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.errors import InputError
-from polybody.formulations.influence.incidence import incidence, support
-from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, point_jacobian, world_maps
-from polybody.mechanism.mechanism import BodyFrame, Mechanism
+from polybody.formulations.influence.incidence import folded, incidence, support
+from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, world_maps
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 ORDERS = (1, 2, 3)
 
@@ -91,16 +91,27 @@ def configured(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Con
 
 
 def local_coefficients(at: Configured, body: int, point: Array, order: int) -> tuple[Array, list[Array]]:
-    """([indices that move the body], [G, H, D up to the order]) of a body's point at world position `point`."""
-    domain, indices = at.domain, support(at.mechanism, body)
-    G = point_jacobian(at.mechanism, body, point, at.maps, domain=domain)[:, indices]
-    found = [G]
+    """([velocities that move the body], [G, H, D up to the order]) of a body's point at world position `point`."""
+    columns, found = column_coefficients(at, body, point, order)
+    velocities = at.mechanism.slots[columns]
+    own, slots = np.unique(velocities, return_inverse=True)
+    if len(own) == len(velocities):
+        return velocities, found
+    return own, [folded(x, slots, len(own), k + 1, domain=at.domain) for k, x in enumerate(found)]
+
+
+def column_coefficients(at: Configured, body: int, point: Array, order: int) -> tuple[Array, list[Array]]:
+    """The same over columns: ([columns that move the body], [G, H, D])."""
+    domain, columns = at.domain, support(at.mechanism, body)
+    supports = () if body == GROUND else at.mechanism.supports[body]
+    screws = np.concatenate([domain.zeros(6, 0), *(at.maps[i] for i in supports)], axis=1)
+    found = [np.concatenate([screws[:3], screws[3:] + cross(screws[:3], point[:, None])])]
     if order > 1:
-        sigma = domain.array(at.sigma[indices[:, None], indices].astype(int))
-        found.append(second_order(G, sigma, domain))
+        sigma = domain.array(at.sigma[columns[:, None], columns].astype(int))
+        found.append(second_order(found[0], sigma, domain))
         if order > 2:
-            found.append(third_order(G, found[1], sigma, domain))
-    return indices, found
+            found.append(third_order(found[0], found[1], sigma, domain))
+    return columns, found
 
 
 def second_order(G: Array, sigma: Array, domain: Domain) -> Array:
@@ -146,6 +157,16 @@ def check_order(order: Any) -> int:
     return int(order)
 
 
+def column_influence(
+    mechanism: Mechanism, q: Array, frame: BodyFrame, order: int = 3, *, domain: Domain = FLOAT
+) -> Influence:
+    """The coefficients of `influence` with an index for each column of all joints: what `higher_orders` starts from."""
+    at = configured(mechanism, q, domain=domain)
+    _, p = frame_pose(frame, at.poses, domain=domain)
+    columns, found = column_coefficients(at, frame.body, p, check_order(order))
+    return Influence(*(spread(x, columns, len(mechanism.slots), domain) for x in found))
+
+
 def point_influence(at: Configured, body: int, point: Array, order: int = 3) -> Influence:
     """Coefficients of the point of a body that is at world position `point`."""
     indices, found = local_coefficients(at, body, point, check_order(order))
@@ -155,10 +176,11 @@ def point_influence(at: Configured, body: int, point: Array, order: int = 3) -> 
 def higher_orders(mechanism: Mechanism, known: Influence, order: int) -> Influence:
     """The coefficients of a body's point up to `order`, from G (and H where known), over leading dimensions; numbers.
 
-    Columns that do not move the body are zero in G, and so in everything made of it: no index sets are needed.
+    What is known is over the columns of all joints (`column_influence`), the result over velocities. Columns that do
+    not move the body are zero in G, and so in everything made of it: no index sets are needed.
     """
     if order == 1 or (order == 2 and known.H is not None):
-        return known
+        return _over_velocities(mechanism, known)
     sigma = incidence(mechanism).astype(float)[..., None]  # states go last, as the third index of every array
     lead = known.G.shape[:-2]
 
@@ -171,7 +193,15 @@ def higher_orders(mechanism: Mechanism, known: Influence, order: int) -> Influen
     G = states_last(known.G, 2)
     H = second_order(G, sigma, FLOAT) if known.H is None else states_last(known.H, 3)
     D = states_first(third_order(G, H, sigma, FLOAT)) if order == 3 else None
-    return Influence(known.G, states_first(H) if known.H is None else known.H, D)
+    return _over_velocities(mechanism, Influence(known.G, states_first(H) if known.H is None else known.H, D))
+
+
+def _over_velocities(mechanism: Mechanism, known: Influence) -> Influence:
+    """Coefficients over columns as those over velocities, where some joints share theirs."""
+    if not mechanism.followers:
+        return known
+    parts = [x for x in (known.G, known.H, known.D) if x is not None]
+    return Influence(*(folded(x, mechanism.slots, mechanism.nv, k + 1) for k, x in enumerate(parts)))
 
 
 def influence(
@@ -207,6 +237,7 @@ __all__ = [
     "Influence",
     "center_influence",
     "check_order",
+    "column_influence",
     "configured",
     "higher_orders",
     "influence",

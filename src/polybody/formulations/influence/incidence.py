@@ -12,17 +12,19 @@ side, which makes each of these two cases the other. Freeman's "m < n" is (*) fo
 
 The velocity directions of a joint do not commute when they are quasi-velocities: [X_m, X_n] = Σ_k c^k_mn X_k. Inside
 one stage the screws span a subalgebra, and its structure constants are these c.
+
+Joints that share a slot (followers and their leader) have a screw each, so that σ and screws go by columns, joint after
+joint; `folded` adds the columns of each slot: L of a slot is the sum of L over its columns, and so is its screw.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.spatial import bracket_matrix
 from polybody.mechanism.joints import JointModel, MapJoint, ReversedJoint
 from polybody.mechanism.mechanism import GROUND, Mechanism
-
-Array = np.ndarray
 
 
 def _forward(model: JointModel) -> JointModel:
@@ -42,27 +44,39 @@ def _inside(model: JointModel) -> Array:
 
 
 def incidence(mechanism: Mechanism) -> Array:
-    """σ, nv×nv booleans: σ[m, n] says that velocity m carries the screw of velocity n."""
-    sigma = np.zeros((mechanism.nv, mechanism.nv), dtype=bool)
-    for joint in mechanism.joints:
+    """σ over the columns of all joints, booleans: σ[m, n] says that column m carries the screw of column n."""
+    columns = mechanism.columns
+    sigma = np.zeros((len(mechanism.slots),) * 2, dtype=bool)
+    for joint, own in zip(mechanism.joints, columns, strict=True):
         for i in mechanism.supports[joint.index][:-1]:
-            sigma[mechanism.joints[i].v, joint.v] = True
-        sigma[joint.v, joint.v] = _inside(joint.model)
+            sigma[columns[i], own] = True
+        sigma[own, own] = _inside(joint.model)
     return sigma
 
 
 def support(mechanism: Mechanism, body: int) -> Array:
-    """Indices of the velocities that move a body, in order."""
+    """The columns that move a body, in order."""
     if body == GROUND:
         return np.zeros(0, dtype=int)
-    return np.concatenate([np.arange(mechanism.joints[i].v.start, mechanism.joints[i].v.stop)
+    return np.concatenate([np.arange(mechanism.columns[i].start, mechanism.columns[i].stop)
                            for i in mechanism.supports[body]])
+
+
+def folded(array: Array, slots: Array, size: int, indices: int, *, domain: Domain = FLOAT) -> Array:
+    """The last `indices` axes, over columns in `slots`, summed to axes over `size` slots."""
+    for axis in range(array.ndim - indices, array.ndim):
+        columns = np.moveaxis(array, axis, 0)
+        total = domain.zeros(size, *columns.shape[1:])
+        for slot, column in zip(slots, columns, strict=True):
+            total[slot] = total[slot] + column
+        array = np.moveaxis(total, 0, axis)
+    return array
 
 
 def structure_constants(mechanism: Mechanism) -> Array:
     """c[k, m, n] with [X_m, X_n] = Σ_k c^k_mn X_k, for the velocity directions X of the configuration's manifold."""
     c = np.zeros((mechanism.nv,) * 3)
-    for joint in mechanism.joints:
+    for joint in mechanism.independent_joints:
         H = _map_columns(joint.model)
         for stage in _stage_slices(joint.model):
             left = np.linalg.pinv(H[:, stage])
@@ -81,4 +95,4 @@ def _map_columns(model: JointModel) -> Array:
     return np.asarray(model.constant_map, dtype=float)
 
 
-__all__ = ["incidence", "structure_constants", "support"]
+__all__ = ["folded", "incidence", "structure_constants", "support"]

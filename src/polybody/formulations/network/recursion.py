@@ -130,10 +130,10 @@ def inward_throughs(mechanism: Mechanism, needed: list[Array], poses: list[Pose]
 
 
 def joint_forces(mechanism: Mechanism, y: list[Array], directions: list[Array], *, domain: Domain = FLOAT) -> Array:
-    """tau_i = Φ_iᵀ y_bi."""
+    """tau_i = Φ_iᵀ y_bi, summed where joints share a slot."""
     tau = domain.zeros(mechanism.nv)
     for joint in mechanism.joints:
-        tau[joint.v] = directions[joint.index].T @ y[joint.index]
+        tau[joint.v] = tau[joint.v] + directions[joint.index].T @ y[joint.index]
     return tau
 
 
@@ -211,10 +211,14 @@ def mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Ar
 def _project_on_ancestors(
     mechanism: Mechanism, M: Array, i: int, column: int, y: Array, directions: list[Array], poses: list[Pose]
 ) -> None:
-    """Column `column` of M from the through variable y that unit acceleration of it needs at B_i."""
+    """Add to M the column `column` of joint i, from the through variable y that its unit acceleration needs at B_i."""
+    own = i
     while True:
         joint = mechanism.joints[i]
-        M[joint.v, column] = M[column, joint.v] = directions[i].T @ y
+        values = directions[i].T @ y
+        M[joint.v, column] = M[joint.v, column] + values
+        if i != own:  # the joint's own block has all its columns; joints that share a slot meet on its diagonal twice
+            M[column, joint.v] = M[column, joint.v] + values
         if joint.parent == GROUND:
             return
         y, i = through_from(y, poses[i][1] - poses[joint.parent][1]), joint.parent
@@ -240,7 +244,7 @@ def forward_dynamics(
 
 
 def _refuse_idle_joints(mechanism: Mechanism, M: Array, domain: Domain) -> None:
-    for joint in mechanism.joints:
+    for joint in mechanism.independent_joints:
         for k in range(joint.v.start, joint.v.stop):
             if domain.is_zero(M[k, k]):
                 raise PolybodyError(

@@ -71,7 +71,8 @@ def tip_jacobian(mechanism: Mechanism, across: list[Crossing], tips: tuple[BodyF
         rows = frame_crossing(frame, domain=domain).pull_columns(domain.eye(6))
         i = frame.body
         while i != GROUND:
-            J[stack_rows(k), mechanism.joints[i].v] = (across[i].Phi.T @ rows).T
+            own = mechanism.joints[i].v
+            J[stack_rows(k), own] = J[stack_rows(k), own] + (across[i].Phi.T @ rows).T
             rows = across[i].pull_columns(rows)
             i = mechanism.joints[i].parent
     return J

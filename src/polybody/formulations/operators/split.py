@@ -1,8 +1,8 @@
 """Which columns are active, which link is the base, and where the end effectors are.
 
 The paper's passive columns are the six of a free base; here any column of any joint may be passive. The base is the
-one link joined to the ground that carries all end effectors, when its columns are passive, else the ground itself
-(M_b → ∞ and V_b = 0, section 8.1, corrected).
+one link joined to the ground that carries all end effectors, when its columns are passive and move no other link as
+those of a leader do, else the ground itself (M_b → ∞ and V_b = 0, section 8.1, corrected).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Split:
 
 def active_mask(mechanism: Mechanism) -> Array:
     """The mechanism's own active columns."""
-    parts = [joint.active for joint in mechanism.joints]
+    parts = [joint.active for joint in mechanism.independent_joints]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
 
@@ -54,9 +54,11 @@ def base_link(mechanism: Mechanism, mask: Array, tips: tuple[BodyFrame, ...] | N
     roots = {joint.index for joint in mechanism.joints if joint.parent == GROUND}
     if tips:
         roots = {mechanism.supports[tip.body][0] for tip in tips if tip.body != GROUND}
-    if len(roots) == 1 and not mask[mechanism.joints[min(roots)].v].any():
-        return min(roots)
-    return GROUND
+    if len(roots) != 1:
+        return GROUND
+    own = mechanism.joints[min(roots)].v
+    shared = sum(joint.v == own for joint in mechanism.joints) > 1
+    return GROUND if shared or mask[own].any() else min(roots)
 
 
 def tip_frames(mechanism: Mechanism, base: int) -> tuple[BodyFrame, ...]:

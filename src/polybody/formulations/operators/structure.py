@@ -52,7 +52,7 @@ class Pieces(NamedTuple):
     """What varies with the state, N links of the mechanism: numbers may have leading batch dimensions."""
 
     X: Array  # N×6×6, between each link and its parent
-    Phi: Array  # 6×nv, each joint's columns in the axes of its link
+    Phi: Array  # 6×columns of all joints, joint after joint, in the axes of its link
     V: Array  # N×6
     zeta: Array  # N×6, the part of V̇ that comes from velocities, joint by joint
     b: Array  # N×6, the weight included
@@ -63,11 +63,11 @@ def pieces(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) 
     at = state(mechanism, q, v, domain=domain, springs=False)
     n, g = len(at.M), domain.array(mechanism.gravity)
     X, V, zeta, b = domain.zeros(n, 6, 6), domain.zeros(n, 6), domain.zeros(n, 6), domain.zeros(n, 6)
-    Phi = domain.zeros(6, mechanism.nv)
+    Phi = domain.zeros(6, len(mechanism.slots))
     for i, (R, _) in enumerate(body_poses(mechanism, q, domain=domain)):
         X[i], V[i], zeta[i] = at.across[i].matrix(), at.V[i], at.zeta[i]
         b[i] = at.b[i] - at.M[i][:, 3:] @ (R.T @ g)
-        Phi[:, mechanism.joints[i].v] = at.across[i].Phi
+        Phi[:, mechanism.columns[i]] = at.across[i].Phi
     return Pieces(X, Phi, V, zeta, b)
 
 
@@ -111,14 +111,15 @@ class Stack:
             own = self.mechanism.joints[i].v
             if own.stop > own.start:
                 first = columns.index(own.start)
-                Phi[..., stack_rows(k), first : first + own.stop - own.start] = self.given.Phi[..., own]
+                here = slice(first, first + own.stop - own.start)
+                Phi[..., stack_rows(k), here] = self.given.Phi[..., self.mechanism.columns[i]]
         return Phi
 
     @cached_property
     def Phi_b(self) -> Array:
         if self.chosen.base == GROUND:
             return self._zeros(6, 0)
-        return self.given.Phi[..., self.mechanism.joints[self.chosen.base].v]
+        return self.given.Phi[..., self.mechanism.columns[self.chosen.base]]
 
     @cached_property
     def B(self) -> Array:

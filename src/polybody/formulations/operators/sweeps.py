@@ -57,10 +57,10 @@ def anticausal(mechanism: Mechanism, across: list[Crossing], wrenches: list[Arra
 
 
 def project(mechanism: Mechanism, across: list[Crossing], transmitted: list[Array], *, domain: Domain) -> Array:
-    """Φᵀ f."""
+    """Φᵀ f; where joints share a slot, their forces add up."""
     tau = domain.zeros(mechanism.nv)
     for joint, step, f in zip(mechanism.joints, across, transmitted, strict=True):
-        tau[joint.v] = step.Phi.T @ f
+        tau[joint.v] = tau[joint.v] + step.Phi.T @ f
     return tau
 
 

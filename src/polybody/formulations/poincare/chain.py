@@ -120,7 +120,7 @@ def project_inward(mechanism: Mechanism, states: list[JointState], wrenches: lis
     total, result = list(wrenches), domain.zeros(mechanism.nv)
     for joint in reversed(mechanism.joints):
         k = joint.index
-        result[joint.v] = states[k].H.T @ total[k]
+        result[joint.v] = result[joint.v] + states[k].H.T @ total[k]
         if joint.parent != GROUND:
             total[joint.parent] = total[joint.parent] + states[k].inward(total[k])
     return result
@@ -150,13 +150,17 @@ def rigid_mass_matrix(mechanism: Mechanism, states: list[JointState], *, domain:
 
 
 def _fill(mechanism: Mechanism, states: list[JointState], M: Array, column: int, k: int, w: Array) -> None:
-    """The entries of one column of 𝓜 at joint k and at every joint between it and the ground, and their mirror."""
+    """Add one column of 𝓜 at joint k and at every joint between it and the ground, and their mirror."""
+    own = k
     while True:
         joint = mechanism.joints[k]
         entries = states[k].H.T @ w
         for row, value in zip(range(joint.v.start, joint.v.stop), entries, strict=True):
-            if row <= column:  # the other triangle of the joint's own block comes with its own columns
-                M[row, column] = M[column, row] = value
+            if k == own and row > column:  # the other triangle of the joint's own block comes with its own columns
+                continue
+            M[row, column] = M[row, column] + value
+            if k != own or row != column:  # joints that share a slot meet on its diagonal twice
+                M[column, row] = M[column, row] + value
         if joint.parent == GROUND:
             return
         w, k = states[k].inward(w), joint.parent

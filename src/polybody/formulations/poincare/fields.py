@@ -52,7 +52,7 @@ def joint_structure_constants(model: JointModel, *, domain: Domain = FLOAT) -> A
 def structure_constants(mechanism: Mechanism, *, domain: Domain = FLOAT) -> Array:
     """c[k, i, j] = c^k_ij of (38) for the whole mechanism."""
     c = domain.zeros(mechanism.nv, mechanism.nv, mechanism.nv)
-    for joint in mechanism.joints:
+    for joint in mechanism.independent_joints:
         c[joint.v, joint.v, joint.v] = joint_structure_constants(joint.model, domain=domain)
     return c
 
@@ -60,7 +60,7 @@ def structure_constants(mechanism: Mechanism, *, domain: Domain = FLOAT) -> Arra
 def kinematic_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
     """V(q) of (39), nq×nv: q̇ = V p."""
     V = domain.zeros(mechanism.nq, mechanism.nv)
-    for joint in mechanism.joints:
+    for joint in mechanism.independent_joints:
         for k in range(joint.nv):
             V[joint.q, joint.v.start + k] = joint.model.rate(q[joint.q], unit(joint.nv, k, domain), domain=domain)
     return V

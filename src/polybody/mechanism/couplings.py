@@ -1,0 +1,217 @@
+"""Linear couplings, eliminated: a follower q_f = k q_l + c has no coordinates of its own.
+
+Chains resolve to the one leader at their root, q_f = k_1 (k_2 q + c_2) + c_1. A coupling whose follower follows
+already, or whose leader follows it in turn (a cycle), cannot be solved for a coordinate: it stays as the relation
+q_f − k q_l − c = 0. With E the matrix of all joints' velocities per independent one, what is given for the velocities
+of all joints becomes
+
+    armature Eᵀ A E,     motors' speeds (per velocity) · E,     limits those of the leader and all its followers,
+
+and a velocity is active where that of its joint or of a follower is. What a joint's spring, damper and friction are
+stays said in the joint's own coordinate, k q + c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from polybody.description.records import Coupling, Limits, Relation
+from polybody.errors import InputError
+from polybody.mechanism.geared import GearedJoint, own_coordinates, own_velocities
+
+if TYPE_CHECKING:
+    from polybody.mechanism.mechanism import Mechanism, TreeJoint
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Following:
+    """(root leader, factor, offset) of each follower, and the couplings left over."""
+
+    followers: dict[str, tuple[str, float, float]]
+    rest: tuple[Coupling, ...]
+
+
+def resolved(couplings: Sequence[Coupling]) -> Following:
+    """Every follower by its root leader; a coupling that would make a second leader or a cycle is left over."""
+    direct: dict[str, Coupling] = {}
+    rest = []
+
+    def root(joint: str) -> str:
+        while joint in direct:
+            joint = direct[joint].source_joint
+        return joint
+
+    for coupling in couplings:
+        if coupling.joint in direct or root(coupling.source_joint) == coupling.joint:
+            rest.append(coupling)
+        else:
+            direct[coupling.joint] = coupling
+
+    followers = {}
+    for joint in direct:
+        leader, factor, offset = joint, 1.0, 0.0
+        while leader in direct:
+            step = direct[leader]
+            leader, factor, offset = step.source_joint, factor * step.ratio, factor * step.offset + offset
+        followers[joint] = (leader, factor, offset)
+    return Following(followers, tuple(rest))
+
+
+def left_over(coupling: Coupling) -> Relation:
+    """A coupling as a relation between coordinates."""
+    text = f"q[{coupling.joint!r}] - ({coupling.ratio!r})*q[{coupling.source_joint!r}] - ({coupling.offset!r})"
+    return Relation(f"coupling of {coupling.joint}", text, coupling.source)
+
+
+def eliminated(mechanism: Mechanism, couplings: Sequence[Coupling]) -> Mechanism:
+    """The mechanism, every joint of which has coordinates of its own, with followers in the slots of their leaders."""
+    if not couplings:
+        return mechanism
+    _check_sizes(mechanism, couplings)
+    following = resolved(couplings)
+    followers = {j.name: following.followers[j.name] for j in mechanism.joints if j.name in following.followers}
+    slices = _slots(mechanism, followers)
+    limits, active = _shared(mechanism, followers)
+    joints = tuple(_in_slot(joint, followers, slices, limits, active) for joint in mechanism.joints)
+    nq = sum(j.nq for j in joints if j.name not in followers)
+    nv = sum(j.nv for j in joints if j.name not in followers)
+    E = _expansion(mechanism, joints, nv)
+    old = mechanism.motors
+    driven = np.array([_slot_of(mechanism, joints, int(column)) for column in old.driven], dtype=int)
+    return replace(
+        mechanism,
+        joints=joints,
+        armature=E.T @ mechanism.armature @ E,
+        motors=replace(old, speeds=old.speeds @ E, driven=driven),
+        motor_damping=E.T @ mechanism.motor_damping @ E,
+        nq=nq,
+        nv=nv,
+        followers=followers,
+        relations=(*mechanism.relations, *(left_over(c) for c in following.rest)),
+    )
+
+
+def _check_sizes(mechanism: Mechanism, couplings: Sequence[Coupling]) -> None:
+    for coupling in couplings:
+        for name in (coupling.joint, coupling.source_joint):
+            where = f"{coupling.source}: " if coupling.source else ""
+            if name not in mechanism.joint_index:
+                raise InputError(f"{where}coupling of {coupling.joint!r}: {name!r} is not a moving joint of the tree")
+            joint = mechanism.joints[mechanism.joint_index[name]]
+            if (joint.nq, joint.nv) != (1, 1):
+                raise InputError(
+                    f"{where}coupling of {coupling.joint!r}: joint {name!r} ({joint.kind}) has not one coordinate; "
+                    "write a relation"
+                )
+
+
+def _slots(mechanism: Mechanism, followers: Mapping[str, tuple[str, float, float]]) -> dict[str, tuple[slice, slice]]:
+    """Slices of q and v: consecutive over independent joints, the leader's for followers."""
+    slices: dict[str, tuple[slice, slice]] = {}
+    nq = nv = 0
+    for joint in mechanism.joints:
+        if joint.name not in followers:
+            slices[joint.name] = slice(nq, nq + joint.nq), slice(nv, nv + joint.nv)
+            nq, nv = nq + joint.nq, nv + joint.nv
+    return slices | {name: slices[leader] for name, (leader, _, _) in followers.items()}
+
+
+def _in_slot(
+    joint: TreeJoint,
+    followers: Mapping[str, tuple[str, float, float]],
+    slices: Mapping[str, tuple[slice, slice]],
+    limits: Mapping[str, Limits],
+    active: Mapping[str, Array],
+) -> TreeJoint:
+    q, v = slices[joint.name]
+    leader, factor, offset = followers.get(joint.name, (joint.name, 1.0, 0.0))
+    model = GearedJoint(joint.model, factor, offset) if joint.name in followers else joint.model
+    return replace(joint, model=model, q=q, v=v, limits=limits[leader], active=active[leader])
+
+
+def _expansion(mechanism: Mechanism, joints: Sequence[TreeJoint], nv: int) -> Array:
+    """E: velocities of all joints per independent velocity."""
+    E = np.zeros((mechanism.nv, nv))
+    for before, joint in zip(mechanism.joints, joints, strict=True):
+        E[before.v, joint.v] = own_velocities(joint.model, np.eye(joint.nv))
+    return E
+
+
+def _slot_of(mechanism: Mechanism, joints: Sequence[TreeJoint], column: int) -> int:
+    before = next(joint for joint in mechanism.joints if joint.v.start <= column < joint.v.stop)
+    return joints[before.index].v.start + column - before.v.start
+
+
+def _shared(
+    mechanism: Mechanism, followers: Mapping[str, tuple[str, float, float]]
+) -> tuple[dict[str, Limits], dict[str, Array]]:
+    """Limits and active flags of every independent joint, those of its followers taken up."""
+    limits = {joint.name: joint.limits for joint in mechanism.joints}
+    active = {joint.name: joint.active for joint in mechanism.joints}
+    for name, (leader, factor, offset) in followers.items():
+        limits[leader] = _intersected(limits[leader], limits[name], name, leader, factor, offset)
+        active[leader] = active[leader] | active[name]
+    return limits, active
+
+
+def _intersected(own: Limits, other: Limits, name: str, leader: str, factor: float, offset: float) -> Limits:
+    """The leader's limits and those of a follower, said for the leader's coordinate."""
+    law = f"joint {name!r} follows {leader!r} by {factor:g} q {'-' if offset < 0 else '+'} {abs(offset):g}"
+    low, high = float(other.lower[0]), float(other.upper[0])
+    if factor == 0:
+        if not low <= offset <= high:
+            raise InputError(f"{law}, and its limits [{low:g}, {high:g}] do not hold {offset:g}; mend either of them")
+        return own
+    ends = sorted([(low - offset) / factor, (high - offset) / factor])
+    lower, upper = max(float(own.lower[0]), ends[0]), min(float(own.upper[0]), ends[1])
+    if lower > upper:
+        raise InputError(
+            f"{law}, and its limits [{low:g}, {high:g}] leave no position within those of {leader!r} "
+            f"[{float(own.lower[0]):g}, {float(own.upper[0]):g}]; mend the limits, or load with couplings=False"
+        )
+    velocity = np.minimum(own.velocity, other.velocity / abs(factor))
+    # Files give followers an effort of zero to say that they have no motor; that does not bind the leader's.
+    effort = np.minimum(own.effort, other.effort * abs(factor)) if other.effort[0] > 0 else own.effort
+    return Limits(np.array([lower]), np.array([upper]), velocity, effort)
+
+
+# ---- all joints by name ----------------------------------------------------------------------------------------------
+
+
+def joint_positions(mechanism: Mechanism, q: Array) -> dict[str, Array]:
+    """{joint: its coordinates (..., nq of the joint)} of all joints of the tree, followers too; q is (..., nq)."""
+    return {joint.name: own_coordinates(joint.model, q[..., joint.q]) for joint in mechanism.joints}
+
+
+def joint_velocities(mechanism: Mechanism, v: Array) -> dict[str, Array]:
+    """{joint: its velocities (..., nv of the joint)} of all joints of the tree; serves accelerations too."""
+    return {joint.name: own_velocities(joint.model, v[..., joint.v]) for joint in mechanism.joints}
+
+
+def transmitted_efforts(mechanism: Mechanism, efforts: Mapping[str, Array | float]) -> Array:
+    """tau (..., nv) of efforts (..., nv of the joint) by name: those on a follower act on its leader, times k."""
+    unknown = sorted(set(efforts) - set(mechanism.joint_index))
+    if unknown:
+        raise InputError(f"no joint {unknown[0]!r} to act on; there are {', '.join(mechanism.joint_index)}")
+    given = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in efforts.items()}
+    lead = np.broadcast_shapes(*(effort.shape[:-1] for effort in given.values()))
+    tau = np.zeros((*lead, mechanism.nv))
+    for name, effort in given.items():
+        joint = mechanism.joints[mechanism.joint_index[name]]
+        tau[..., joint.v] += own_velocities(joint.model, effort)
+    return tau
+
+
+__all__ = [
+    "eliminated",
+    "joint_positions",
+    "joint_velocities",
+    "resolved",
+    "transmitted_efforts",
+]
