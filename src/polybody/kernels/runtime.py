@@ -20,20 +20,17 @@ import numpy as np
 from polybody.kernels import runtime_code
 from polybody.kernels.lone_code import PLAN
 from polybody.kernels.machine import Loaded
+from polybody.kernels.pool import address
 from polybody.kernels.target import Target
 
 ARRAY_NEW, ARRAY_RETURN, ARRAY_TYPE = 93, 76, 2  # places in NumPy's table of C functions, fixed by its ABI
 
-# void shared(next, piece, states, body, context, scratch, inputs, ports, dims, shape, base, strides, bytes,
-# stream); the GIL is released in it
-SHARED_TYPE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4,
-    ctypes.c_int64,
-)
+# void together(job, helpers, create, join, stack); the GIL is released in it
+TOGETHER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 3)
 
 
 def text(target: Target) -> str:
-    """The module of `shared`, and of `lone` and `address` where they can be used."""
+    """The module of `together`, and of `lone` and `address` where they can be used."""
     return runtime_code.text(target, callable_alone=can_be_called_alone())
 
 
@@ -99,10 +96,6 @@ def make_builtin(
 ) -> Callable[..., Any]:
     """A builtin that computes a lone state and hands everything else to `fallback`. It keeps `alive` alive."""
     api = ctypes.pythonapi
-
-    def address(function: Any) -> int:
-        return ctypes.cast(function, ctypes.c_void_p).value or 0
-
     table = _numpy_table()
     numbers = {
         "inputs": len(input_sizes),
@@ -135,7 +128,7 @@ def make_address(code: Loaded) -> Callable[[np.ndarray], int]:
     """`a.ctypes.data`, in a twentieth of its time: what small batches spend most on is asking where arrays are."""
     if "address" not in code.addresses:
         return lambda array: array.ctypes.data
-    maker = np.array([ctypes.cast(ctypes.pythonapi.PyLong_FromVoidPtr, ctypes.c_void_p).value], dtype=np.int64)
+    maker = np.array([address(ctypes.pythonapi.PyLong_FromVoidPtr)], dtype=np.int64)
     return _builtin("address", code.addresses["address"], 0x0008, "", (maker, code))
 
 
