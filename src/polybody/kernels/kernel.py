@@ -103,25 +103,26 @@ class Kernel:
         return self.batch(*values, out=out, check=check)
 
     def fast(self, fallback: Callable[..., Any], name: str | None = None, doc: str = "") -> Callable[..., Any]:
-        """A callable that computes a lone plain state itself and passes any other call to `fallback`, unchanged.
-
-        Stored as an attribute of an instance it replaces a method whose slow path is `fallback`.
-        """
-        if "lone" not in self._runtime.addresses or len(self._contexts) > 1:
+        """A builtin that computes a lone plain state itself and passes any other call to `fallback`, unchanged."""
+        if self.lone is None:
             return fallback
-        return runtime.make_builtin(
-            lone=self._runtime.addresses["lone"],
+        return runtime.make_builtin(self._runtime, self.lone, fallback, name or self.name, doc)
+
+    @functools.cached_property
+    def lone(self) -> runtime.Lone | None:
+        """What lone calls go by without Python code (see `methods`); None where that cannot be done."""
+        if "lone" not in self._runtime.addresses or len(self._contexts) > 1:
+            return None
+        return runtime.make_lone(
+            alone=self._runtime.addresses["alone"],
             body=self._program.body,
             scratch=np.empty(self._scratch_bytes // 8 + 8),
             input_sizes=self._sizes,
             output_shapes=[shape for _, shape in self.outputs],
-            fallback=fallback,
-            name=name or self.name,
-            doc=doc,
             context=self._contexts[0],
             alive=(self._alive, self._runtime),
             dense=self._dense,
-            limit=max(1, int(2 * WORTH_A_THREAD / (max(NANOSECONDS, self.nanoseconds)))),
+            limit=max(1, int(2 * WORTH_A_THREAD / max(NANOSECONDS, self.nanoseconds))),
         )
 
     def batch(self, *values: Any, out: Any = None, check: bool = False) -> Any:
@@ -281,9 +282,9 @@ _lock = threading.RLock()
 def _runtime(target: Target) -> machine.Loaded:
     with _lock:
         if target not in _runtimes:
-            names = ["together", "lone", "address"] if runtime.can_be_called_alone() else ["together"]
+            names = ["together", "lone", "alone", "address"] if runtime.can_be_called_alone() else ["together"]
             title = digest("runtime", runtime.layout(), target, names)
-            code, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
+            code, _ = kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
             _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
 
@@ -314,11 +315,11 @@ def program(title: str, name: str, make: Callable[[], Made]) -> Program:
     with _lock:
         found = _programs.get(title)
         if found is None:
-            found = _programs[title] = Program(*_kept(title, name, make))
+            found = _programs[title] = Program(*kept(title, name, make))
         return found
 
 
-def _kept(title: str, name: str, make: Callable[[], Made]) -> Made:
+def kept(title: str, name: str, make: Callable[[], Made]) -> Made:
     stored = cache.load(title)
     if stored is not None:
         facts, code = stored

@@ -18,7 +18,6 @@ its bytes a state. Each thread has a part of the scratch memory to itself.
 
 from __future__ import annotations
 
-from polybody.kernels import lone_code
 from polybody.kernels.target import Target
 
 JOB = (
@@ -27,11 +26,11 @@ JOB = (
 )  # fmt: skip
 
 
-def text(target: Target, *, callable_alone: bool) -> str:
-    """The module of `run` and `lone`."""
+def text(target: Target, callable_alone: str) -> str:
+    """The module of `together`, and of what calls kernels alone (`lone_code`)."""
     triple = f'target triple = "{target.triple}"\n'
     loops = _block_text(target.lanes) + _run_text(target.lanes) + _together_text("windows" in target.triple)
-    return triple + loops + (lone_code.text() if callable_alone else "") + "\n!0 = !{i32 1}\n"
+    return triple + loops + callable_alone + "\n!0 = !{i32 1}\n"
 
 
 def _block_text(lanes: int) -> str:
