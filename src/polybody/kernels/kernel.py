@@ -25,6 +25,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import arrays, cache, machine, memory, pool, rows, runtime, tape
+from polybody.kernels.locks import Lock
 from polybody.kernels.target import Target, host
 
 NANOSECONDS = 0.06  # of one addition of a state, one thread: measured; for decisions about threads and turns only
@@ -276,7 +277,7 @@ class Kernel:
 
 _runtimes: dict[Target, machine.Loaded] = {}
 _programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
-_lock = threading.RLock()
+_lock = Lock()
 
 
 def _runtime(target: Target) -> machine.Loaded:

@@ -25,16 +25,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
-import threading
 from types import FunctionType
 
 from polybody.errors import PolybodyError
 from polybody.kernels import lone_code, machine, runtime
 from polybody.kernels.kernel import digest, kept
+from polybody.kernels.locks import Lock
 from polybody.kernels.pool import address
 from polybody.kernels.target import host
 
-_lock = threading.Lock()
+_lock = Lock()
 _taken: list[object] = []  # for each cell what it refers to, for ever: a class may keep its methods
 
 
