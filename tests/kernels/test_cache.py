@@ -155,6 +155,33 @@ def test_a_link_in_place_of_an_entry_is_not_followed(empty, tmp_path):
     assert traced.count == 2
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+@pytest.mark.parametrize("which", ["entry", "key"])
+def test_a_pipe_in_the_cache_is_refused_at_once(empty, which):
+    traced = Traced()
+    traced.build()
+    path = kernel_file(empty) if which == "entry" else empty / "key"
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert len(cache.entries()) == 2
+    with pytest.warns(PolybodyWarning, match="is not a file of ours"):
+        traced.build()
+    assert traced.count == 2
+
+
+def test_foreign_files_in_the_cache_are_passed_over(empty):
+    traced = Traced()
+    traced.build()
+    path = kernel_file(empty)
+    path.unlink()
+    path.mkdir()
+    (empty / "notes.kernel").write_text("not a kernel")
+    assert {e.name for e in cache.entries()} == {"runtime", "(damaged)"}
+    with pytest.warns(PolybodyWarning, match="is not a file of ours|Is a directory"):
+        traced.build()
+    assert traced.count == 2
+
+
 def test_an_unusable_folder_is_one_warning_and_work_goes_on(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path / "file"))

@@ -1,14 +1,19 @@
 """Threads: the same answers, the number asked for, no lock held."""
 
+import ctypes
+import errno
+import os
 import threading
 import time
 
+import casadi as ca
 import numpy as np
 import pytest
 from helpers import product_kernel, product_oracle
 
 from polybody.errors import InputError
-from polybody.kernels import pool, thread_count, threads
+from polybody.kernels import iterate, pool, thread_count, threads
+from polybody.kernels import kernel as kernel_module
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8])
@@ -17,7 +22,7 @@ def test_any_number_of_threads_gives_the_same_answer(count, states):
     rng = np.random.default_rng(states)
     a, b = rng.normal(size=(states, 5)), rng.normal(size=(states, 3))
     kernel = product_kernel()
-    kernel.nodes = 10**6  # as if each state were dear, so that threads are worth it
+    kernel.nanoseconds = 1e5  # as if each state were dear, so that threads are worth it
     with threads(count):
         found = kernel(a, b)
     for f, w in zip(found, product_oracle(a, b), strict=True):
@@ -33,28 +38,83 @@ def test_pieces_are_whole_blocks_and_enough_for_every_thread(states):
         assert -(-states // size) <= workers * pool.PIECES
 
 
-def test_every_thread_works_and_all_have_ended():
-    names, barrier = set(), threading.Barrier(3)
+class Started:
+    """Stands between machine code and the system's function that starts threads: counts, and refuses after `most`."""
 
-    def work():
-        barrier.wait(timeout=20)
-        names.add(threading.current_thread().name)
+    def __init__(self, most: int) -> None:
+        real, self.join, self.stack = pool.starter()
+        create = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
+        self.count, start = 0, create(real)
 
-    pool.together(3, work)
-    assert len(names) == 3
+        def started(*arguments):
+            if self.count == most:
+                return errno.EAGAIN
+            self.count += 1
+            return start(*arguments)
+
+        self.function = create(started)
+
+    def __call__(self):
+        return pool.address(self.function), self.join, self.stack
 
 
-def test_error_in_any_thread_is_raised():
-    here = threading.current_thread()
-    barrier = threading.Barrier(2)
+@pytest.mark.skipif(os.name != "posix", reason="threads are started by pthread_create")
+@pytest.mark.parametrize(("wanted", "granted"), [(2, 1), (5, 4), (5, 2), (5, 0)])
+def test_helpers_are_started_and_those_that_cannot_start_are_done_without(monkeypatch, wanted, granted):
+    started = Started(granted)
+    monkeypatch.setattr(pool, "starter", started)
+    kernel = product_kernel()
+    kernel.nanoseconds = 1e5
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(801, 5)), rng.normal(size=(801, 3))
+    with threads(wanted):
+        found = kernel.batch(a, b)
+    assert started.count == granted
+    for f, w in zip(found, product_oracle(a, b), strict=True):
+        np.testing.assert_allclose(f, w, rtol=1e-14, atol=1e-14)
 
-    def fail_elsewhere():
-        barrier.wait(timeout=20)
-        if threading.current_thread() is not here:
-            raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError):
-        pool.together(2, fail_elsewhere)
+def test_batches_leave_no_thread_behind_and_the_stack_size_alone():
+    kernel = product_kernel()
+    kernel.nanoseconds = 1e5
+    before = threading.stack_size(), len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+    with threads(6):
+        kernel.batch(np.zeros((999, 5)), np.zeros(3))
+    after = threading.stack_size(), len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
+    assert after == before
+
+
+@pytest.mark.parametrize("turn", [1, 700, 10**4, 10**5])
+def test_turns_cover_every_state_once(monkeypatch, turn):
+    monkeypatch.setattr(kernel_module, "TURN", turn)
+    monkeypatch.setattr(kernel_module, "TURN_SECONDS", (0, 1e-9) if turn == 1 else (0, 1))
+    rng = np.random.default_rng(turn)
+    a, b = rng.normal(size=(40, 25, 5)), rng.normal(size=(25, 3))
+    for count in (1, 3):
+        with threads(count):
+            found = product_kernel().batch(a, b)
+        for f, w in zip(found, product_oracle(a, b), strict=True):
+            np.testing.assert_allclose(f, w, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_steps_made_in_rounds_equal_steps_made_at_once(monkeypatch, every):
+    x, u = ca.SX.sym("x", 3), ca.SX.sym("u", 2)
+    step = ca.Function("f", [x, u], [ca.vertcat(x[1] + u[0], ca.sin(x[2]), x[0] * u[1])])
+    rng = np.random.default_rng(3)
+    start, table = rng.normal(size=(21, 3)), rng.normal(size=(21, 50 * 2))
+    whole = iterate.build("rounds", (3, 0, 2), 50, lambda: step, "rounds", every=every)
+    monkeypatch.setattr(iterate, "TURN", 30.0)
+    cut = iterate.build("rounds", (3, 0, 2), 50, lambda: step, "rounds", every=every)
+    assert len(whole._contexts) == 1 < len(cut._contexts)
+    for workers in (1, 3):
+        with threads(workers):
+            np.testing.assert_array_equal(cut(start, table), whole(start, table))
+            np.testing.assert_array_equal(cut(start[0], table[0]), whole(start, table)[0])
+            np.testing.assert_array_equal(cut(start[0], table), whole(start[0], table))
+            inside = start.copy()
+            if not every:
+                np.testing.assert_array_equal(cut(inside, table, out=inside), whole(start, table))
 
 
 def test_threads_nest_and_belong_to_their_context():

@@ -2,7 +2,7 @@
 
 Knows CasADi functions and arrays, nothing of robots. `build` compiles a straight-line kernel, `scan.build` a rolled one
 over a tree; `threads` says how many threads batches use; `cache` is where compiled code is kept; `csource` writes the
-same functions as C.
+same functions as C; `methods.fast_method` lets methods of a class run kernels without Python code in between.
 """
 
 from __future__ import annotations

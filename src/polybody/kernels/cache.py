@@ -22,7 +22,6 @@ import secrets
 import stat
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from polybody.errors import PolybodyWarning
+from polybody.kernels.locks import Lock
 
 MAGIC = b"polybody kernel 1\n"
 LIMIT = 512 * 2**20  # bytes; beyond it the entries used longest ago go
@@ -39,7 +39,7 @@ KEY_SIZE = 32
 ABANDONED = 3600.0  # seconds after which a temporary file belongs to a process that died
 
 _warned = False
-_lock = threading.Lock()
+_lock = Lock()
 #: bytes stored in a folder by this process since it was last looked through
 _stored: dict[Path, int] = {}
 
@@ -130,12 +130,9 @@ def _files(where: Path) -> Iterator[Path]:
 
 def _name(path: Path) -> str:
     try:
-        start = len(MAGIC) + 32
-        with open(path, "rb") as file:
-            file.seek(start)
-            length = int.from_bytes(file.read(4), "little")
-            return str(json.loads(file.read(min(length, 2**20)))["name"])
-    except (OSError, ValueError, KeyError, TypeError):
+        payload = _read_private(path)[len(MAGIC) + 32 :]
+        return str(json.loads(payload[4 : 4 + int.from_bytes(payload[:4], "little")])["name"])
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return "(damaged)"
 
 
@@ -173,12 +170,14 @@ def _check_folder(where: Path) -> None:
 
 
 def _read_private(path: Path) -> bytes:
-    """A file that only this user can have written."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    """A file that only this user can have written. A pipe is opened without waiting for who writes to it."""
+    flags = os.O_RDONLY
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+        flags |= getattr(os, name, 0)
     with open(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise RuntimeError(f"{path.name} is not a file")
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LIMIT:
+            raise RuntimeError(f"{path.name} is not a file of ours")
         if os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
             raise RuntimeError(f"{path.name} could have been written by another user")
         return file.read()

@@ -7,8 +7,9 @@ x is the state, p what stays the same, u_k a row of a table. Any of p and u may 
 with `every`, all states after each step (..., steps, nx).
 
 The body is a loop around the step's straight-line code. x and p are kept as vectors on the stack; u_k is read, and x_k
-written, by the same transposition as in `rows`, at an offset that grows from step to step. The number of steps is read
-from the context, so that one compilation serves every length.
+written, by the same transposition as in `rows`, at an offset that grows from step to step. The first step and the last
+are read from the context, so that one compilation serves every length, and many steps can be made in several rounds,
+between which Python handles signals: a later round begins with the state that the one before it left in the result.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.kernels import machine, tape
 from polybody.kernels.emit import LIBM, Code, emit_nodes
-from polybody.kernels.kernel import Kernel, Made, digest, program
+from polybody.kernels.kernel import NANOSECONDS, TURN, Kernel, Made, digest, program
 from polybody.kernels.rows import RowPorts, module_text
 from polybody.kernels.target import Target, host
 
@@ -52,15 +53,20 @@ def build(
                 f"wanted {expected} and [{nx}]"
             )
         code = machine.assemble(body_text(traced, sizes, every, chosen), chosen)
-        return code, {"nodes": sum(op >= 0 for op, _, _ in traced.nodes)}
+        return code, {"nodes": traced.operations(), "work": traced.work()}
 
     title = digest("iterate", key, chosen, [name, *sizes, every])
     loaded = program(title, name, make)
-    context = np.concatenate([machine.libm_table(), np.array([steps], dtype=np.uint64)])
+    one = max(1, loaded.facts["work"]) * chosen.lanes * NANOSECONDS
+    rounds = range(0, steps, max(1, min(steps, int(TURN / one))))
+    contexts = [
+        np.concatenate([machine.libm_table(), np.array([k, min(k + rounds.step, steps)], dtype=np.uint64)])
+        for k in rounds
+    ]
     inputs = [("x", nx), *([("p", n_constant)] if n_constant else []), *([("u", steps * n_table)] if n_table else [])]
     result = (steps, nx) if every else (nx,)
-    nodes = loaded.facts["nodes"] * steps
-    return Kernel(name, inputs, [("x", result)], loaded, chosen, nodes=nodes, context=context)
+    nodes, work = loaded.facts["nodes"] * steps, loaded.facts["work"] * steps
+    return Kernel(name, inputs, [("x", result)], loaded, chosen, nodes=nodes, work=work, contexts=contexts)
 
 
 class _Offset(RowPorts):
@@ -72,6 +78,20 @@ class _Offset(RowPorts):
 
     def _row(self, code: Code, port: int, lane: int) -> str:
         return code.add(f"getelementptr i8, ptr {super()._row(code, port, lane)}, i64 {self.offset}")
+
+
+class _Begin(RowPorts):
+    """The state to begin with: the argument, or in later rounds what stands in the result."""
+
+    scope = ""  # the result is read, so nothing is promised about what is not written
+
+    def _row(self, code: Code, port: int, lane: int) -> str:
+        row = super()._row(code, port, lane)
+        if port:
+            return row
+        result = super()._row(code, self.first_output, lane)
+        before = code.add(f"getelementptr i8, ptr {result}, i64 %before")
+        return code.add(f"select i1 %first_round, ptr {row}, ptr {before}")
 
 
 class _StepPorts:
@@ -99,15 +119,19 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     widths = [nx, *(n for n in (n_constant, n_table) if n)]
     kept = {k: code.buffer(width) for k, width in enumerate(widths[: 1 + bool(n_constant)])}
     new = code.buffer(nx)
-    first = RowPorts(widths, [nx], target.lanes)
+    context = code.add(f"getelementptr i64, ptr %libm, i64 {len(LIBM)}")
+    code.do(f"%begin = load i64, ptr {context}")
+    code.do(f"%steps = load i64, ptr {code.add(f'getelementptr i64, ptr {context}, i64 1')}")
+    code.do("%first_round = icmp eq i64 %begin, 0")
+    code.do("%last_done = add i64 %begin, -1")
+    code.do(f"%before = mul i64 %last_done, {8 * nx if every else 0}")
+    first = _Begin(widths, [nx], target.lanes)
     for argument, buffer in kept.items():
         for element in range(widths[argument]):
             code.store(first.read(code, argument, element), buffer, element)
-    count = code.add(f"getelementptr i64, ptr %libm, i64 {len(LIBM)}")
-    code.do(f"%steps = load i64, ptr {count}")
     code.do("br label %step")
     code.lines.append("step:")
-    code.do("%k = phi i64 [0, %entry], [%following, %step]")
+    code.do("%k = phi i64 [%begin, %entry], [%following, %step]")
     code.do(f"%read = mul i64 %k, {8 * n_table}")
     code.do(f"%write = mul i64 %k, {8 * nx}")
     table = _Offset(widths, [nx], target.lanes, "%read")

@@ -13,6 +13,7 @@ import functools
 import hashlib
 import math
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -24,12 +25,16 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import arrays, cache, machine, memory, pool, rows, runtime, tape
+from polybody.kernels.locks import Lock
 from polybody.kernels.target import Target, host
 
-NANOSECONDS_A_NODE = 0.06  # of a state, one thread: measured, used only to decide how many threads are worth it
+NANOSECONDS = 0.06  # of one addition of a state, one thread: measured; for decisions about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
 SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; on Zen 3 twice the lanes pay below and spill above
+TURN = 10e6  # nanoseconds of work, as estimated, after which Python may handle signals
+TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
+
 STREAMED_FROM = 24 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
 
 Ports = Sequence[tuple[str, int]]
@@ -57,12 +62,15 @@ class Kernel:
         target: Target,
         *,
         nodes: int,
+        work: int,
         scratch: int = 0,
         dense: bool = False,
-        context: np.ndarray | None = None,
+        contexts: Sequence[np.ndarray] = (),
         alive: object = None,
     ) -> None:
-        """`nodes`: operations a state; `scratch`: bytes a block needs; `context`: libm's table and what follows it.
+        """`nodes`: operations a state; `work`: their time in additions; `scratch`: bytes a block needs.
+
+        `contexts`: what bodies read beside their arrays, libm's table first; a batch is run once with each, in order.
 
         `dense`: the body puts the results of a block behind each other (`rows.DenseRows`), not at given addresses.
         """
@@ -73,15 +81,18 @@ class Kernel:
         self._result_steps = [[8 * math.prod(shape)] for _, shape in self.outputs]
         self.lanes = target.lanes
         self.nodes = nodes
+        self.nanoseconds = work * NANOSECONDS  # of a state
         self._program = program
         self._dense = dense
         self._addressed = len(self.inputs) + (0 if dense else len(self.outputs))
         self._row_bytes = [*(8 * size for size in self._sizes), *(steps[0] for steps in self._result_steps)]
         self._scratch_bytes = scratch + (target.lanes * sum(s[0] for s in self._result_steps) if dense else 0)
-        self._context = machine.libm_table() if context is None else context
-        self._alive = (program, self._context, alive)
+        self._scratch_bytes += -self._scratch_bytes % 64
+        self._contexts = list(contexts) or [machine.libm_table()]
+        self._first_context = self._contexts[0].ctypes.data
+        self._alive = (program, self._contexts, alive)
         self._runtime = _runtime(target)
-        self._run = runtime.SHARED_TYPE(self._runtime.addresses["shared"])
+        self._run = runtime.TOGETHER_TYPE(self._runtime.addresses["together"])
         self._address = runtime.make_address(self._runtime)
         self._memory = threading.local()
         self.call: Callable[..., Any] = self.fast(self.batch, name)
@@ -93,25 +104,26 @@ class Kernel:
         return self.batch(*values, out=out, check=check)
 
     def fast(self, fallback: Callable[..., Any], name: str | None = None, doc: str = "") -> Callable[..., Any]:
-        """A callable that computes a lone plain state itself and passes any other call to `fallback`, unchanged.
-
-        Stored as an attribute of an instance it replaces a method whose slow path is `fallback`.
-        """
-        if "lone" not in self._runtime.addresses:
+        """A builtin that computes a lone plain state itself and passes any other call to `fallback`, unchanged."""
+        if self.lone is None:
             return fallback
-        return runtime.make_builtin(
-            lone=self._runtime.addresses["lone"],
+        return runtime.make_builtin(self._runtime, self.lone, fallback, name or self.name, doc)
+
+    @functools.cached_property
+    def lone(self) -> runtime.Lone | None:
+        """What lone calls go by without Python code (see `methods`); None where that cannot be done."""
+        if "lone" not in self._runtime.addresses or len(self._contexts) > 1:
+            return None
+        return runtime.make_lone(
+            alone=self._runtime.addresses["alone"],
             body=self._program.body,
             scratch=np.empty(self._scratch_bytes // 8 + 8),
             input_sizes=self._sizes,
             output_shapes=[shape for _, shape in self.outputs],
-            fallback=fallback,
-            name=name or self.name,
-            doc=doc,
-            context=self._context,
+            context=self._contexts[0],
             alive=(self._alive, self._runtime),
             dense=self._dense,
-            limit=max(1, int(2 * WORTH_A_THREAD / (NANOSECONDS_A_NODE * max(1, self.nodes)))),
+            limit=max(1, int(2 * WORTH_A_THREAD / max(NANOSECONDS, self.nanoseconds))),
         )
 
     def batch(self, *values: Any, out: Any = None, check: bool = False) -> Any:
@@ -209,30 +221,38 @@ class Kernel:
         self._launch(*arrays.collapse(batch, steps), [*sources, *targets])
 
     def _launch(self, extents: list[int], kept: list[list[int]], ports: list[np.ndarray]) -> None:
-        """Run over these extents, with strides `kept[port]`, by as many threads as pay."""
+        """Run over these extents, with strides `kept[port]`, by as many threads as pay; in turns, for signals' sake."""
         dims, states = len(extents), math.prod(extents)
-        worth = int(states * self.nodes * NANOSECONDS_A_NODE / WORTH_A_THREAD)
+        cost = self.nanoseconds / len(self._contexts)
+        worth = int(states * cost / WORTH_A_THREAD)
         workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
-        numbers = [0, *extents, *(step for steps in kept for step in steps)]
+        least = workers * self.lanes
+        turn = min(states, max(1, int(TURN / (cost * self.lanes + 1))) * least)
         addresses = [self._address(a) for a in ports]
-        numbers += addresses + self._row_bytes
-        table = np.array(numbers, dtype=np.int64)
-        counter = self._address(table)
-        shape = counter + 8
-        strides = shape + 8 * dims
-        base = strides + 8 * dims * len(kept)
-        row_bytes = base + 8 * len(kept)
-        context = self._address(self._context)
-        piece = pool.piece(states, self.lanes, workers)
-        stream = self._is_streamed(states, addresses[len(self.inputs) :])
-
-        def work() -> None:
-            self._run(
-                counter, piece, states, self._program.body, context, self._scratch(), self._addressed,
-                len(kept), dims, shape, base, strides, row_bytes, stream,
-            )  # fmt: skip
-
-        pool.together(workers, work)
+        job = np.array(
+            [
+                0, 0, pool.piece(turn, self.lanes, workers), turn, self._program.body, self._first_context,
+                self._scratch(workers), self._scratch_bytes, self._addressed, len(kept), dims,
+                self._is_streamed(states, addresses[len(self.inputs) :]),
+                *extents, *addresses, *(step for steps in kept for step in steps), *self._row_bytes,
+            ],
+            dtype=np.int64,
+        )  # fmt: skip
+        start, helpers, system = self._address(job), workers - 1, pool.starter()
+        for context in self._contexts:
+            done = 0
+            while done < states:
+                if done or turn < states or context is not self._contexts[0]:
+                    piece = pool.piece(turn, self.lanes, workers)
+                    job[:6] = done, 0, piece, min(done + turn, states), self._program.body, self._address(context)
+                begun = time.perf_counter()
+                self._run(start, helpers, *system)
+                elapsed = time.perf_counter() - begun
+                done += turn
+                if elapsed < TURN_SECONDS[0]:
+                    turn *= 2
+                elif elapsed > TURN_SECONDS[1]:
+                    turn = max(least, turn // (2 * least) * least)
 
     def _is_streamed(self, states: int, addresses: list[int]) -> bool:
         """Whether results go past the caches: more than fit these, at places where that can be done."""
@@ -240,14 +260,14 @@ class Kernel:
             return False
         return self.lanes % 4 == 0 and not any(address % 32 for address in addresses)
 
-    def _scratch(self) -> int:
-        """This thread's working memory for bodies that need one."""
+    def _scratch(self, workers: int) -> int:
+        """Working memory for bodies that need some: this thread's, with room for its helpers."""
         if not self._scratch_bytes:
             return 0
         memory = getattr(self._memory, "array", None)
-        if memory is None:
-            memory = self._memory.array = np.empty(self._scratch_bytes // 8 + 8)
-        return memory.ctypes.data
+        if memory is None or memory.nbytes < workers * self._scratch_bytes:
+            memory = self._memory.array = np.empty(workers * self._scratch_bytes // 8 + 8)
+        return self._address(memory)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{n}[{s}]" for n, s in self.inputs)
@@ -257,15 +277,15 @@ class Kernel:
 
 _runtimes: dict[Target, machine.Loaded] = {}
 _programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
-_lock = threading.RLock()
+_lock = Lock()
 
 
 def _runtime(target: Target) -> machine.Loaded:
     with _lock:
         if target not in _runtimes:
-            names = ["shared", "lone", "address"] if runtime.can_be_called_alone() else ["shared"]
+            names = ["together", "lone", "alone", "address"] if runtime.can_be_called_alone() else ["together"]
             title = digest("runtime", runtime.layout(), target, names)
-            code, _ = _kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
+            code, _ = kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
             _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
 
@@ -296,11 +316,11 @@ def program(title: str, name: str, make: Callable[[], Made]) -> Program:
     with _lock:
         found = _programs.get(title)
         if found is None:
-            found = _programs[title] = Program(*_kept(title, name, make))
+            found = _programs[title] = Program(*kept(title, name, make))
         return found
 
 
-def _kept(title: str, name: str, make: Callable[[], Made]) -> Made:
+def kept(title: str, name: str, make: Callable[[], Made]) -> Made:
     stored = cache.load(title)
     if stored is not None:
         facts, code = stored
@@ -332,16 +352,18 @@ def build(
         function = trace()
         _check_function(name, function, [s for _, s in inputs], [math.prod(s) for _, s in outputs])
         traced = tape.from_function(function)
-        nodes = sum(op >= 0 for op, _, _ in traced.nodes)
+        nodes = traced.operations()
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, sum(map(len, traced.outputs)))
         final = chosen.with_lanes(width)
-        return machine.assemble(rows.body_text(traced, final), final), {"nodes": nodes, "lanes": width}
+        facts = {"nodes": nodes, "work": traced.work(), "lanes": width}
+        return machine.assemble(rows.body_text(traced, final), final), facts
 
     title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
     loaded = program(title, name, make)
     final = chosen.with_lanes(loaded.facts["lanes"])
     dense = rows.is_dense([math.prod(shape) for _, shape in outputs])
-    return Kernel(name, inputs, outputs, loaded, final, nodes=loaded.facts["nodes"], dense=dense)
+    nodes, work = loaded.facts["nodes"], loaded.facts["work"]
+    return Kernel(name, inputs, outputs, loaded, final, nodes=nodes, work=work, dense=dense)
 
 
 def _best_lanes(target: Target, nodes: int, results: int) -> int:

@@ -1,37 +1,75 @@
-"""LLVM text of a kernel called from Python on plain arrays, without any Python code in between.
+"""LLVM text of kernels called from Python on plain arrays, without any Python code in between.
 
-`lone` is a CPython function (METH_FASTCALL | METH_KEYWORDS). Plain arguments (as many positional ndarrays as the kernel
-has inputs, contiguous float64, the right length, all of one leading shape or none, no more states than are computed in
-some 0.1 ms) are computed at once, into fresh arrays. Anything else it passes on, untouched, to a Python callable. Its
-`self` is a tuple (plan, fallback, …); the plan is an int64 array of sizes and addresses in the order of `PLAN`.
+`alone` computes plain arguments (as many positional ndarrays as the kernel has inputs, contiguous float64, the right
+length, all of one leading shape or none, no more states than are computed in some 0.1 ms) at once, into fresh arrays;
+of any other it says that they are not its business. It works by a *plan*, an int64 array of sizes and addresses in the
+order of `PLAN`, which an object of `runtime.Lone` holds.
+
+Two kinds of CPython functions (METH_FASTCALL | METH_KEYWORDS) try it first and pass every other call on, untouched:
+
+    lone      a builtin whose `self` is such an object; passes on to that object's `fallback`
+    method_k  a method; `self` is an instance that has such an object in a slot, passes on to a Python function of the
+              class. Where the slot is and which function it is stands in the k-th of `cells`, in the order of `CELL`.
 """
 
 from __future__ import annotations
 
 PLAN = (
     "inputs", "outputs", "addressed", "body", "libm", "scratch", "array_type", "float64", "array_new", "array_return",
-    "tuple_new", "tuple_set", "vectorcall", "release", "limit",
+    "tuple_new", "tuple_set", "vectorcall", "release", "limit", "alone",
 )  # fmt: skip
+CELL = ("slot", "function", "lone_type", "vectorcall")
+METHODS = 64  # that can be fast, in one process
+MOST_ARGUMENTS = 32  # of a call that is passed on; no function that is made fast takes as many
+NOT_MINE = "inttoptr (i64 1 to ptr)"
 # After these: the size of each input; for each output its number of dimensions, where they are, and its bytes a state.
 HEADER = len(PLAN)
 MOST_DIMENSIONS = 32  # of a result; the arguments may have half as many
 NPY_DOUBLE = 12
 
 
-def text() -> str:
-    """Offsets are of CPython's object header and NumPy's PyArrayObject, checked by `runtime.can_be_called_alone`."""
-    plan = {name: k for k, name in enumerate(PLAN)}
+def _plan_field(name: str, kind: str) -> str:
+    return f"""  %f_{name} = getelementptr i64, ptr %plan, i64 {PLAN.index(name)}
+  %{name} = load {kind}, ptr %f_{name}
+"""
 
-    def field(name: str, kind: str) -> str:
-        return f"  %f_{name} = getelementptr i64, ptr %plan, i64 {plan[name]}\n  %{name} = load {kind}, ptr %f_{name}\n"
 
-    return f"""
-define ptr @lone(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
-entry:
-  %p_plan = getelementptr i8, ptr %self, i64 {tuple.__basicsize__}
+def _plan_of(lone: str, plan_at: int) -> str:
+    """Lines that load the plan of a `runtime.Lone`, whose slot for it is so many bytes from its beginning."""
+    return f"""  %p_plan = getelementptr i8, ptr {lone}, i64 {plan_at}
   %plan_array = load ptr, ptr %p_plan
   %p_data = getelementptr i8, ptr %plan_array, i64 16
   %plan = load ptr, ptr %p_data
+"""
+
+
+def text(plan_at: int, fallback_at: int) -> str:
+    """`alone` and `lone`; the arguments are the places of two slots of `runtime.Lone`.
+
+    Offsets are of CPython's object header and NumPy's PyArrayObject, checked by `runtime.can_be_called_alone`.
+    """
+    field = _plan_field
+    return f"""
+define ptr @lone(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
+entry:
+{_plan_of("%self", plan_at)}{field("vectorcall", "ptr")}
+  %named = icmp ne ptr %keywords, null
+  br i1 %named, label %pass_on, label %try
+try:
+  %result = call ptr @alone(ptr %plan, ptr %args, i64 %nargs)
+  %not_mine = icmp eq ptr %result, {NOT_MINE}
+  br i1 %not_mine, label %pass_on, label %mine
+mine:
+  ret ptr %result
+pass_on:
+  %p_fallback = getelementptr i8, ptr %self, i64 {fallback_at}
+  %fallback = load ptr, ptr %p_fallback
+  %answer = call ptr %vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr %keywords)
+  ret ptr %answer
+}}
+
+define ptr @alone(ptr %plan, ptr %args, i64 %nargs) {{
+entry:
 {field("inputs", "i64")}{field("outputs", "i64")}{field("array_type", "ptr")}{field("float64", "ptr")}
   %ports = add i64 %inputs, %outputs
   %base = alloca ptr, i64 %ports, align 16
@@ -42,10 +80,8 @@ entry:
   %v_states = alloca i64, align 8
   store i64 0, ptr %v_leading
   store i64 1, ptr %v_states
-  %named = icmp ne ptr %keywords, null
   %wrong_count = icmp ne i64 %nargs, %inputs
-  %unusual = or i1 %named, %wrong_count
-  br i1 %unusual, label %pass_on, label %more_inputs
+  br i1 %wrong_count, label %pass_on, label %more_inputs
 
 more_inputs:
   %i = phi i64 [0, %entry], [%in, %accept]
@@ -237,22 +273,95 @@ drop:
 failed:
   ret ptr null
 pass_on:
-{field("vectorcall", "ptr")}
-  %p_fallback = getelementptr i8, ptr %p_plan, i64 8
-  %fallback = load ptr, ptr %p_fallback
-  %answer = call ptr %vectorcall(ptr %fallback, ptr %args, i64 %nargs, ptr %keywords)
-  ret ptr %answer
+  ret ptr {NOT_MINE}
 }}
 
 define ptr @address(ptr %self, ptr %array) {{
-  %p_plan = getelementptr i8, ptr %self, i64 {tuple.__basicsize__}
-  %plan_array = load ptr, ptr %p_plan
-  %p_data = getelementptr i8, ptr %plan_array, i64 16
-  %plan = load ptr, ptr %p_data
-  %make = load ptr, ptr %plan
+{_plan_of("%self", plan_at)}  %make = load ptr, ptr %plan
   %p_numbers = getelementptr i8, ptr %array, i64 16
   %data = load ptr, ptr %p_numbers
   %number = call ptr %make(ptr %data)
   ret ptr %number
 }}
 """
+
+
+def methods_text(triple: str, plan_at: int) -> str:
+    """`method_0`, `method_1`, …, which differ in their cell only, and `cells_at`, which tells where the cells are."""
+    fields = "".join(
+        f"  %c_{name} = getelementptr i64, ptr %cell, i64 {k}\n"
+        f"  %{name} = load {'i64' if k == 0 else 'ptr'}, ptr %c_{name}\n"
+        for k, name in enumerate(CELL)
+    )
+    entries = "".join(
+        f"""
+define ptr @method_{k}(ptr %self, ptr %args, i64 %nargs, ptr %keywords) {{
+  %cell = getelementptr i64, ptr @cells, i64 {k * len(CELL)}
+  %answer = tail call ptr @method(ptr %self, ptr %args, i64 %nargs, ptr %keywords, ptr %cell)
+  ret ptr %answer
+}}
+"""
+        for k in range(METHODS)
+    )
+    return f"""target triple = "{triple}"
+@cells = internal global [{METHODS * len(CELL)} x i64] zeroinitializer, align 64
+
+define ptr @cells_at() {{
+  ret ptr @cells
+}}
+
+define internal ptr @method(ptr %self, ptr %args, i64 %nargs, ptr %keywords, ptr %cell) {{
+entry:
+{fields}
+  %p_lone = getelementptr i8, ptr %self, i64 %slot
+  %lone = load ptr, ptr %p_lone
+  %unset = icmp eq ptr %lone, null
+  %named = icmp ne ptr %keywords, null
+  %unusual = or i1 %unset, %named
+  br i1 %unusual, label %pass_on, label %look
+look:
+  %p_type = getelementptr i8, ptr %lone, i64 8
+  %type = load ptr, ptr %p_type
+  %is_lone = icmp eq ptr %type, %lone_type
+  br i1 %is_lone, label %try, label %pass_on
+try:
+{_plan_of("%lone", plan_at)}{_plan_field("alone", "ptr")}
+  %result = call ptr %alone(ptr %plan, ptr %args, i64 %nargs)
+  %not_mine = icmp eq ptr %result, {NOT_MINE}
+  br i1 %not_mine, label %pass_on, label %mine
+mine:
+  ret ptr %result
+
+pass_on:
+  %all = alloca ptr, i64 {2 * MOST_ARGUMENTS}, align 16
+  store ptr %self, ptr %all
+  br i1 %named, label %count_names, label %counted
+count_names:
+  %p_count = getelementptr i8, ptr %keywords, i64 16
+  %names = load i64, ptr %p_count
+  br label %counted
+counted:
+  %named_count = phi i64 [0, %pass_on], [%names, %count_names]
+  %wanted = add i64 %nargs, %named_count
+  %too_many = icmp sge i64 %wanted, {2 * MOST_ARGUMENTS}
+  %total = select i1 %too_many, i64 {MOST_ARGUMENTS}, i64 %wanted
+  %positional = select i1 %too_many, i64 {MOST_ARGUMENTS}, i64 %nargs
+  %labels = select i1 %too_many, ptr null, ptr %keywords
+  br label %more
+more:
+  %i = phi i64 [0, %counted], [%in, %copy]
+  %left = icmp slt i64 %i, %total
+  br i1 %left, label %copy, label %go
+copy:
+  %p_from = getelementptr ptr, ptr %args, i64 %i
+  %argument = load ptr, ptr %p_from
+  %in = add i64 %i, 1
+  %p_to = getelementptr ptr, ptr %all, i64 %in
+  store ptr %argument, ptr %p_to
+  br label %more
+go:
+  %with_self = add i64 %positional, 1
+  %answer = call ptr %vectorcall(ptr %function, ptr %all, i64 %with_self, ptr %labels)
+  ret ptr %answer
+}}
+{entries}"""

@@ -15,9 +15,10 @@ import math
 import mmap
 import os
 import sys
-import threading
 
 import numpy as np
+
+from polybody.kernels.locks import Lock
 
 SMALL = 1 << 18  # below this malloc keeps its own free lists
 LARGE = 1 << 20  # from here on in huge pages
@@ -36,7 +37,7 @@ def _kept() -> int:
 KEPT = _kept()
 
 _buffers: list[np.ndarray] = []
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def _references(buffers: list[np.ndarray], index: int) -> int:

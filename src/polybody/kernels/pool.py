@@ -5,26 +5,30 @@
 holds for the code inside it (a context variable: other threads and tasks keep their own number). The default is every
 core this process may use. Work is cut into more pieces than threads, which take the next piece when they are free; the
 calling thread works too.
+
+Helper threads are the system's, not Python's: machine code starts them, works beside them and joins them before it
+returns (`runtime_code.together`). No Python exception can come in between, so none can free memory that a helper still
+writes to; nothing outlives a call, so there is nothing for a fork to lose; the size of their stacks is theirs alone. A
+thread that the system refuses to start is done without.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import operator
 import os
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import sys
+from collections.abc import Iterator
 from contextvars import ContextVar
 
 from polybody.errors import InputError
 
 PIECES = 16  # for each thread
-STACK = 64 * 1024 * 1024  # a large kernel's frame is megabytes, and macOS gives a thread half of one
+STACK = 16 * 2**20  # a large kernel's frame is megabytes, and macOS gives a thread half of one
 
 _chosen: ContextVar[int | None] = ContextVar("polybody_threads", default=None)
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
 
 
 def cores() -> int:
@@ -56,25 +60,6 @@ def threads(n: int) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def _executor(workers: int) -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None or _pool._max_workers < workers:
-            _pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="polybody")
-        return _pool
-
-
-def _forget_pool() -> None:
-    """A forked child has none of its parent's threads, and perhaps a lock that nobody will release."""
-    global _pool, _pool_lock
-    _pool = None
-    _pool_lock = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
-
-
 def piece(states: int, lanes: int, workers: int) -> int:
     """How many states a thread takes at a time: whole blocks, and few enough that all end at about the same time."""
     if workers <= 1:
@@ -82,18 +67,29 @@ def piece(states: int, lanes: int, workers: int) -> int:
     return -(-states // (workers * PIECES * lanes)) * lanes
 
 
-def together(workers: int, work: Callable[[], None]) -> None:
-    """Call work() by so many threads, this one among them, until all have returned."""
-    if workers <= 1:
-        work()
-        return
-    executor = _executor(max(workers - 1, cores() - 1))
-    before = threading.stack_size(STACK)  # the executor starts threads when work is submitted
-    try:
-        helpers: list[Future[None]] = [executor.submit(work) for _ in range(workers - 1)]
-    finally:
-        threading.stack_size(before)
-    work()
-    for helper in helpers:
-        if not helper.cancel():  # one that has not started yet has nothing left to do
-            helper.result()
+def address(function: object) -> int:
+    """Where a C function that ctypes found begins."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+
+
+@functools.cache
+def starter() -> tuple[int, int, int]:
+    """What machine code starts and joins threads with: two functions, and what it must know of their stacks.
+
+    pthread_create, pthread_join and the address of a pthread_attr_t; on Windows CreateThread, WaitForSingleObject and
+    the address of a stack's size and of CloseHandle.
+    """
+    if sys.platform == "win32":
+        kernel = ctypes.WinDLL("kernel32")
+        facts = (ctypes.c_int64 * 2)(STACK, address(kernel.CloseHandle))
+        _kept.append(facts)
+        return address(kernel.CreateThread), address(kernel.WaitForSingleObject), ctypes.addressof(facts)
+    library = ctypes.CDLL(None)
+    attributes = ctypes.create_string_buffer(256)  # more than any system's pthread_attr_t
+    library.pthread_attr_init(attributes)
+    library.pthread_attr_setstacksize(attributes, ctypes.c_size_t(STACK))
+    _kept.append(attributes)
+    return address(library.pthread_create), address(library.pthread_join), ctypes.addressof(attributes)
+
+
+_kept: list[object] = []  # read whenever a thread starts, as long as the process lives

@@ -42,6 +42,8 @@ def _groups(size: int, lanes: int) -> tuple[int, list[int]]:
 class RowPorts:
     """Inputs and outputs as rows of the caller's arrays."""
 
+    scope = ", !alias.scope !3"  # what is read is never written
+
     def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], lanes: int) -> None:
         self.lanes = lanes
         self.sizes = [*input_sizes, *output_sizes]
@@ -70,7 +72,7 @@ class RowPorts:
             for lane in range(first, first + width):
                 row = self._row(code, argument, lane)
                 place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
-                pieces.append(code.add(f"load {small}, ptr {place}, align 8, !alias.scope !3"))
+                pieces.append(code.add(f"load {small}, ptr {place}, align 8{self.scope}"))
             squares.append(shuffle_transpose(code, pieces, width))
         return [_concatenate(code, [square[k] for square in squares], width) for k in range(width)]
 

@@ -9,37 +9,65 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
+import inspect
 import math
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
-from polybody.kernels import runtime_code
+from polybody.errors import PolybodyError
+from polybody.kernels import lone_code, runtime_code
 from polybody.kernels.lone_code import PLAN
 from polybody.kernels.machine import Loaded
+from polybody.kernels.pool import address
 from polybody.kernels.target import Target
 
+FASTCALL = 0x0080 | 0x0002  # METH_FASTCALL | METH_KEYWORDS
 ARRAY_NEW, ARRAY_RETURN, ARRAY_TYPE = 93, 76, 2  # places in NumPy's table of C functions, fixed by its ABI
 
-# void shared(next, piece, states, body, context, scratch, inputs, ports, dims, shape, base, strides, bytes,
-# stream); the GIL is released in it
-SHARED_TYPE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 4,
-    ctypes.c_int64,
-)
+# void together(job, helpers, create, join, stack); the GIL is released in it
+TOGETHER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 3)
+
+
+class Lone:
+    """What machine code needs to compute a lone state of a kernel: its plan, and whatever must live as long."""
+
+    __slots__ = ("alive", "fallback", "plan")
+
+    def __init__(self, plan: np.ndarray, fallback: Callable[..., Any] | None, alive: object) -> None:
+        self.plan, self.fallback, self.alive = plan, fallback, alive
+
+    def __reduce__(self) -> Any:
+        return _nothing, ()  # addresses mean nothing to another process; whoever unpickles or copies gets None
+
+
+def _nothing() -> None:
+    """What a pickled `Lone` becomes."""
+
+
+def slot_offset(owner: type, slot: str) -> int:
+    """How many bytes from its beginning an object of `owner` has what `__slots__` names."""
+    member = inspect.getattr_static(owner, slot, None)
+    if not isinstance(member, MemberDescriptorType):
+        raise PolybodyError(f"{owner.__name__} has no slot {slot!r}; wanted a name in its __slots__")
+    # PyMemberDescrObject: the object's head, type, name, qualified name, and a PyMemberDef whose offset is third.
+    definition = ctypes.c_void_p.from_address(id(member) + 40).value or 0
+    return ctypes.c_int64.from_address(definition + 16).value
 
 
 def text(target: Target) -> str:
-    """The module of `shared`, and of `lone` and `address` where they can be used."""
-    return runtime_code.text(target, callable_alone=can_be_called_alone())
+    """The module of `together`, and of `lone` and `address` where they can be used."""
+    slots = slot_offset(Lone, "plan"), slot_offset(Lone, "fallback")
+    return runtime_code.text(target, lone_code.text(*slots) if can_be_called_alone() else "")
 
 
 def layout() -> str:
     """What of the interpreter's object layout the code depends on."""
-    return f"{tuple.__basicsize__} {can_be_called_alone()}"
+    return f"{slot_offset(Lone, 'plan')} {slot_offset(Lone, 'fallback')} {can_be_called_alone()}"
 
 
 @functools.cache
@@ -50,7 +78,7 @@ def can_be_called_alone() -> bool:
     if object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     probe = np.arange(3.0)
-    pair = (probe, 0)
+    pair = Lone(probe, len, None)
     at = id(probe)
     return (
         ctypes.c_void_p.from_address(at + 8).value == id(np.ndarray)
@@ -59,7 +87,8 @@ def can_be_called_alone() -> bool:
         and ctypes.c_int64.from_address(ctypes.c_void_p.from_address(at + 32).value or at).value == 3
         and ctypes.c_void_p.from_address(at + 56).value == id(np.dtype(np.float64))
         and ctypes.c_int.from_address(at + 64).value & 257 == 257
-        and ctypes.c_void_p.from_address(id(pair) + tuple.__basicsize__).value == at
+        and ctypes.c_void_p.from_address(id(pair) + slot_offset(Lone, "plan")).value == at
+        and ctypes.c_void_p.from_address(id(pair) + slot_offset(Lone, "fallback")).value == id(len)
         and _numpy_table()[ARRAY_TYPE] == id(np.ndarray)
     )
 
@@ -74,7 +103,9 @@ def _numpy_table() -> Sequence[int]:
     return [table[k] or 0 for k in range(ARRAY_NEW + 1)]
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
     _fields_ = [
         ("name", ctypes.c_char_p),
         ("function", ctypes.c_void_p),
@@ -83,26 +114,19 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-def make_builtin(
-    lone: int,
+def make_lone(
+    alone: int,
     body: int,
     context: np.ndarray,
     scratch: np.ndarray,
     input_sizes: Sequence[int],
     output_shapes: Sequence[Sequence[int]],
-    fallback: Callable[..., Any],
-    name: str,
-    doc: str,
     alive: object,
     limit: int,
     dense: bool,
-) -> Callable[..., Any]:
-    """A builtin that computes a lone state and hands everything else to `fallback`. It keeps `alive` alive."""
+) -> Lone:
+    """The plan by which `lone_code.alone` computes a lone state. It keeps `alive` alive."""
     api = ctypes.pythonapi
-
-    def address(function: Any) -> int:
-        return ctypes.cast(function, ctypes.c_void_p).value or 0
-
     table = _numpy_table()
     numbers = {
         "inputs": len(input_sizes),
@@ -120,6 +144,7 @@ def make_builtin(
         "vectorcall": address(api.PyObject_Vectorcall),
         "release": address(api.Py_DecRef),
         "limit": limit,
+        "alone": alone,
     }
     dims = np.array([n for shape in output_shapes for n in shape] or [0], dtype=np.int64)
     entries = [numbers[key] for key in PLAN] + list(input_sizes)
@@ -128,20 +153,26 @@ def make_builtin(
         entries += [len(shape), dims.ctypes.data + 8 * position, 8 * math.prod(shape)]
         position += len(shape)
     plan = np.array(entries, dtype=np.int64)
-    return _builtin(name, lone, 0x0080 | 0x0002, doc, (plan, fallback, dims, scratch, alive))
+    return Lone(plan, None, (dims, scratch, alive))
+
+
+def make_builtin(code: Loaded, lone: Lone, fallback: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+    """A builtin that computes a lone state and hands everything else to `fallback`."""
+    return _builtin(name, code.addresses["lone"], FASTCALL, doc, Lone(lone.plan, fallback, (lone.alive, code)))
 
 
 def make_address(code: Loaded) -> Callable[[np.ndarray], int]:
     """`a.ctypes.data`, in a twentieth of its time: what small batches spend most on is asking where arrays are."""
     if "address" not in code.addresses:
         return lambda array: array.ctypes.data
-    maker = np.array([ctypes.cast(ctypes.pythonapi.PyLong_FromVoidPtr, ctypes.c_void_p).value], dtype=np.int64)
-    return _builtin("address", code.addresses["address"], 0x0008, "", (maker, code))
+    maker = np.array([address(ctypes.pythonapi.PyLong_FromVoidPtr)], dtype=np.int64)
+    return _builtin("address", code.addresses["address"], 0x0008, "", Lone(maker, None, code))
 
 
-def _builtin(name: str, function: int, flags: int, doc: str, owned: tuple[Any, ...]) -> Callable[..., Any]:
-    """A CPython function of machine code. Its `self` is `owned`, then the record that describes it."""
-    method = _MethodDef(name.encode(), function, flags, doc.encode())
+def _builtin(name: str, function: int, flags: int, doc: str, owner: Lone) -> Callable[..., Any]:
+    """A CPython function of machine code. Its `self` is `owner`, which from now on keeps the record of the function."""
+    method = MethodDef(name.encode(), function, flags, doc.encode())
+    owner.alive = owner.alive, method
     create = ctypes.pythonapi.PyCFunction_NewEx
     create.restype, create.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    return create(ctypes.addressof(method), (*owned, method), "polybody.kernels")
+    return create(ctypes.addressof(method), owner, "polybody.kernels")

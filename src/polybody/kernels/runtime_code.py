@@ -10,21 +10,27 @@ the rows that exist are copied (`block`). Bodies that address each row have `inp
 every block is computed into scratch memory and copied past the caches: results that do not fit them are then written
 without first being read (the caller sees to it that their addresses are whole multiples of 32 bytes).
 
-`shared` is what threads call: each takes the next piece of the batch from a common counter until none is left, without
-returning to Python in between.
+`together` is what Python calls. It starts helper threads, works beside them and joins them. All of them call `work`, in
+which each takes the next piece of the batch from a common counter until none is left. What they work on is a *job*, a
+table of int64 in the order of `JOB`, followed by the extents of the batch, the address of each port, its strides and
+its bytes a state. Each thread has a part of the scratch memory to itself.
 """
 
 from __future__ import annotations
 
-from polybody.kernels import lone_code
 from polybody.kernels.target import Target
 
+JOB = (
+    "next", "ticket", "piece", "states", "body", "libm", "scratch", "scratch_bytes", "inputs", "ports", "dims",
+    "stream",
+)  # fmt: skip
 
-def text(target: Target, *, callable_alone: bool) -> str:
-    """The module of `run` and `lone`."""
+
+def text(target: Target, callable_alone: str) -> str:
+    """The module of `together`, and of what calls kernels alone (`lone_code`)."""
     triple = f'target triple = "{target.triple}"\n'
-    loops = _block_text(target.lanes) + _run_text(target.lanes) + _shared_text()
-    return triple + loops + (lone_code.text() if callable_alone else "") + "\n!0 = !{i32 1}\n"
+    loops = _block_text(target.lanes) + _run_text(target.lanes) + _together_text("windows" in target.triple)
+    return triple + loops + callable_alone + "\n!0 = !{i32 1}\n"
 
 
 def _block_text(lanes: int) -> str:
@@ -229,25 +235,82 @@ done:
 """
 
 
-def _shared_text() -> str:
-    return """
-define void @shared(ptr %next, i64 %piece, i64 %states, ptr %body, ptr %libm, ptr %scratch, i64 %inputs, i64 %ports,
-                    i64 %dims, ptr %shape, ptr %base, ptr %strides, ptr %bytes, i64 %stream) {
+def _together_text(windows: bool) -> str:
+    """`work(job)`, as the system starts threads with, and `together(job, helpers, create, join, stack)`."""
+    fields = "".join(
+        f"  %f_{name} = getelementptr i64, ptr %job, i64 {k}\n"
+        f"  %{name} = load {'ptr' if name in ('body', 'libm', 'scratch') else 'i64'}, ptr %f_{name}\n"
+        for k, name in enumerate(JOB)
+    )
+    if windows:  # CreateThread(attributes, stack, start, argument, flags, id); 65536: the stack is a reservation
+        start = """  %reserve = load i64, ptr %stack
+  %id = call ptr %create(ptr null, i64 %reserve, ptr @work, ptr %job, i32 65536, ptr null)
+  store ptr %id, ptr %p_id
+  %started = icmp ne ptr %id, null"""
+        wait = """%ignored = call i32 %join(ptr %thread, i32 -1)
+  %p_close = getelementptr ptr, ptr %stack, i64 1
+  %close = load ptr, ptr %p_close
+  %closed = call i32 %close(ptr %thread)"""
+    else:
+        start = """  %refused = call i32 %create(ptr %p_id, ptr %stack, ptr @work, ptr %job)
+  %started = icmp eq i32 %refused, 0"""
+        wait = "%ignored = call i32 %join(ptr %thread, ptr null)"
+    return f"""
+define internal ptr @work(ptr %job) {{
 entry:
+{fields}  %place = atomicrmw add ptr %f_ticket, i64 1 monotonic
+  %offset = mul i64 %place, %scratch_bytes
+  %own = getelementptr i8, ptr %scratch, i64 %offset
+  %shape = getelementptr i64, ptr %job, i64 {len(JOB)}
+  %base = getelementptr i64, ptr %shape, i64 %dims
+  %strides = getelementptr i64, ptr %base, i64 %ports
+  %steps = mul i64 %ports, %dims
+  %bytes = getelementptr i64, ptr %strides, i64 %steps
   br label %take
 take:
-  %lo = atomicrmw add ptr %next, i64 %piece monotonic
+  %lo = atomicrmw add ptr %f_next, i64 %piece monotonic
   %some = icmp slt i64 %lo, %states
-  br i1 %some, label %work, label %done
-work:
+  br i1 %some, label %one, label %done
+one:
   %end = add i64 %lo, %piece
   %beyond = icmp sgt i64 %end, %states
   %hi = select i1 %beyond, i64 %states, i64 %end
-  call void @run(ptr %body, ptr %libm, ptr %scratch, i64 %lo, i64 %hi, i64 %inputs, i64 %ports, i64 %dims,
+  call void @run(ptr %body, ptr %libm, ptr %own, i64 %lo, i64 %hi, i64 %inputs, i64 %ports, i64 %dims,
                  ptr %shape, ptr %base, ptr %strides, ptr %bytes, i64 %stream)
   br label %take
 done:
   fence seq_cst
+  ret ptr null
+}}
+
+define void @together(ptr %job, i64 %helpers, ptr %create, ptr %join, ptr %stack) {{
+entry:
+  %ids = alloca ptr, i64 %helpers, align 16
+  br label %more
+more:
+  %h = phi i64 [0, %entry], [%hn, %start]
+  %wanted = icmp slt i64 %h, %helpers
+  br i1 %wanted, label %start, label %own
+start:
+  %p_id = getelementptr ptr, ptr %ids, i64 %h
+{start}
+  %hn = add i64 %h, 1
+  br i1 %started, label %more, label %own
+own:
+  %running = phi i64 [%h, %more], [%h, %start]
+  %mine = call ptr @work(ptr %job)
+  br label %left
+left:
+  %w = phi i64 [0, %own], [%wn, %wait]
+  %any = icmp slt i64 %w, %running
+  br i1 %any, label %wait, label %done
+wait:
+  %p_thread = getelementptr ptr, ptr %ids, i64 %w
+  %thread = load ptr, ptr %p_thread
+  {wait}
+  %wn = add i64 %w, 1
+  br label %left
+done:
   ret void
-}
+}}
 """

@@ -90,7 +90,7 @@ def build(
         steps = _trace(scan, plan, kinds)
         code = machine.assemble(scan_code.text(plan, steps, chosen), chosen)
         widths = [[[*t.input_sizes], [len(o) for o in t.outputs]] for row in steps for t in row]
-        costs = [[sum(op >= 0 for op, _, _ in t.nodes) for t in row] for row in steps]
+        costs = [[(t.operations(), t.work()) for t in row] for row in steps]
         return code, {"costs": costs, "widths": widths}
 
     title = digest("scan", key, chosen, [kinds, plan.describe()])
@@ -100,8 +100,9 @@ def build(
     _check_slices(name, scan, plan, kinds, facts["widths"], sizes_in, sizes_out)
     context, scratch, alive = _tables(scan, plan, kinds, sizes_in, sizes_out, chosen.lanes)
     counts = [sum(k == kind for k in scan.kinds) for kind in kinds]
-    cost = sum(c * n for row in facts["costs"] for c, n in zip(row, counts, strict=True))
-    return Kernel(name, inputs, outputs, loaded, chosen, nodes=cost, scratch=scratch, context=context, alive=alive)
+    nodes, work = (sum(c[k] * n for row in facts["costs"] for c, n in zip(row, counts, strict=True)) for k in range(2))
+    kept = {"scratch": scratch, "contexts": [context], "alive": alive}
+    return Kernel(name, inputs, outputs, loaded, chosen, nodes=nodes, work=work, **kept)
 
 
 def _check(name: str, inputs: Ports, outputs: Shapes, scan: Scan) -> None:

@@ -80,6 +80,15 @@ class Tape:
             return None
         return MAPPED_UNARY.get(op) or MAPPED_BINARY.get(op)
 
+    def operations(self) -> int:
+        """How many nodes compute something."""
+        return sum(op >= 0 for op, _, _ in self.nodes)
+
+    def work(self) -> int:
+        """The same weighted by time: a sine costs as much as 30 additions, a function of libm as much as 300."""
+        named = [self.mapped(n) for n, (op, _, _) in enumerate(self.nodes) if op >= 0]
+        return sum(1 if name is None else 30 if name == SINCOS else 300 for name in named)
+
     def small_power(self, node: int) -> float | None:
         """The exponent, if this node is a constant for which a few multiplications or a root are exact enough."""
         op, value, _ = self.nodes[node]

@@ -1,0 +1,68 @@
+"""Ctrl-C during kernels: real SIGINTs at random times, in a process of its own that must live on and answer rightly."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+LATENCY = 0.5  # seconds from the signal to the exception
+
+SCRIPT = textwrap.dedent("""
+    import os, random, signal, sys, threading, time
+    import casadi as ca, numpy as np
+    from polybody.kernels import build, iterate, threads
+
+    what, workers, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    x = ca.SX.sym("x", 3)
+    if what == "batch":
+        y = x
+        for _ in range(40):
+            y = ca.sin(y) + x
+        kernel = build("waves", [("x", 3)], [("y", (3,))], lambda: ca.Function("f", [x], [y]), "waves")
+        given = np.zeros((2_000_000, 3))
+    else:
+        step = ca.Function("f", [x], [x + 1e-3 * ca.sin(x)])
+        states, steps = (64, 400_000) if what == "rollout" else (1, 30_000_000)
+        kernel = iterate.build("orbit", (3, 0, 0), steps, lambda: step, "orbit", every=what == "rollout")
+        given = np.ones((states, 3)) if what == "rollout" else np.ones(3)
+
+    rng = random.Random(what + str(workers))
+    worst = 0.0
+    with threads(workers):
+        while count:
+            sent = []
+
+            def interrupt():
+                time.sleep(rng.uniform(0.0, 0.05))
+                sent.append(time.perf_counter())
+                os.kill(os.getpid(), signal.SIGINT)
+
+            sender = threading.Thread(target=interrupt)
+            try:
+                sender.start()
+                kernel(given)
+                sender.join()
+            except KeyboardInterrupt:
+                worst = max(worst, time.perf_counter() - sent[0])
+                count -= 1
+            sender.join()
+    small = np.ones((2, 3))
+    if what == "batch":
+        assert np.isfinite(kernel(small)).all()
+    print(worst)
+""")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("what", ["batch", "rollout", "long orbit"])
+def test_interrupts_at_random_times_are_prompt_and_leave_the_process_whole(what, workers, tmp_path):
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), POLYBODY_CACHE=str(tmp_path))
+    child = subprocess.run(
+        [sys.executable, "-c", SCRIPT, what, str(workers), "25"], env=environment, capture_output=True, timeout=120
+    )
+    assert child.returncode == 0, (child.returncode, signal.Signals(max(1, -child.returncode)), child.stderr.decode())
+    assert float(child.stdout) < LATENCY
