@@ -50,15 +50,15 @@ class Plan:
         return ";".join(f"{r},{c},{size:g}" for (r, c), size in zip(self.pivots, self.sizes, strict=True))
 
 
-def plan_elimination(samples: Array, wanted: Iterable[int] = (), rank: int | None = None) -> Plan:
-    """The plan for J samples (k, m, n); `wanted` columns become dependent only where nothing else can.
+def plan_elimination(samples: Array, kept: Iterable[int] = (), rank: int | None = None) -> Plan:
+    """The plan for J samples (k, m, n); `kept` columns never become dependent.
 
     `rank` bounds the number of pivots: what is left then is redundant, up to rounding.
     """
     A = np.array(samples, dtype=float)
     _, m, n = A.shape
     scale = np.abs(A).max(axis=(1, 2), keepdims=True) if A.size else np.ones((len(A), 1, 1))
-    table = _Table(A / np.where(scale == 0, 1, scale), frozenset(wanted))
+    table = _Table(A / np.where(scale == 0, 1, scale), frozenset(kept))
     pivots: list[tuple[int, int]] = []
     while rank is None or len(pivots) < rank:
         found = table.best()
@@ -77,8 +77,8 @@ class _Table:
     """The rows that are left, by their entries: {column: numbers of all samples}. Only what a pivot touches is redone,
     so that the plan of a long chain costs in proportion to its length."""
 
-    def __init__(self, A: Array, last: frozenset[int]) -> None:
-        self.last = last
+    def __init__(self, A: Array, kept: frozenset[int]) -> None:
+        self.kept = kept
         self.rows: list[dict[int, Array]] = [
             {int(j): A[:, i, j] for j in np.flatnonzero(np.abs(A[:, i]).max(axis=0) > ZERO)} for i in range(A.shape[1])
         ]
@@ -149,10 +149,10 @@ class _Table:
         left = 1.0 if whole is None else float((largest / np.where(whole == 0, 1, whole)).min())
         keys = []
         for c, size in zip(columns, ratio.tolist(), strict=True):
-            if size <= 0:
+            if size <= 0 or c in self.kept:
                 continue
             level = max(0 if size > GOOD else 1 if size > TOLERABLE else 2, 0 if left > LEFT else 1)
-            fill = (width - 1) * (len(self.having[c]) - 1) + (1e6 if c in self.last else 0.0)
+            fill = (width - 1) * (len(self.having[c]) - 1)
             keys.append((level, float(fill), -size, i, c))
         return min(keys, default=None)
 

@@ -13,6 +13,7 @@ number by number goes over `independent_joints`.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -248,7 +249,8 @@ class Mechanism:
     @cached_property
     def digest(self) -> str:
         """A hash of everything that matters to motion."""
-        return self.description.digest()
+        followed = "".join(sorted(self.followers))  # the same description may be loaded with its couplings loosened
+        return hashlib.sha256(f"{self.description.digest()}:{followed}".encode()).hexdigest()
 
     @cached_property
     def supports(self) -> tuple[tuple[int, ...], ...]:

@@ -167,9 +167,7 @@ class Actuation:
     def _ranked(self) -> Ranked:
         return Ranked(self._engine.tree, self._model._assembly)
 
-    def _weights(self, weights: ArrayLike | None) -> Array | None:
-        if weights is None:
-            return None
+    def _weights(self, weights: ArrayLike) -> Array:
         count = len(actuated(self._mechanism))
         found = state_array("weights", weights, count)
         if found.ndim != 1 or not np.all(found > 0):

@@ -85,7 +85,8 @@ class Assembly:
             step[..., rest] = -(pseudo_inverse(self.kernels.jacobian(q)[..., rest]) @ phi[..., None])[..., 0]
             q = self.integrate(q, step)
             phi = self.kernels.residual(q)
-        self.require_small("no q with these independent coordinates is near that meets", phi, 1e-9, "see model.assemble")
+        what = "no q with these independent coordinates is near that meets"
+        self.require_small(what, phi, 1e-9, "see model.assemble")
         return q
 
     def general_place(self, q: Array) -> Array:

@@ -89,7 +89,7 @@ class Coefficients:
         found = _influence(self._tree.answer(Request(quantity, (q,))))
         self._known.add(f"{compiled} {name}")
         if point is None and whole and order > 1 and self._mechanism.nq == self._mechanism.nv:
-            self._ready[frame, order] = self._tree.lone(quantity, lambda q: self._tree.answer(Request(quantity, (q,))))
+            self._ready[frame, order] = self._tree.kernel(quantity).call
         found = found if whole else higher_orders(self._mechanism, found, order)
         return self._over(q, order, found, independent)
 
@@ -184,7 +184,8 @@ class Coefficients:
         if not len(self._model.constraints):
             self._refuse_choice(independent)
         joints = self._model.constraints.joint_influence(q, order, independent)
-        return Influence(*carried(*([x for x in (part.G, part.H, part.D) if x is not None] for part in (found, joints))))
+        orders = [[x for x in (part.G, part.H, part.D) if x is not None] for part in (found, joints)]
+        return Influence(*carried(*orders))
 
     def _refuse_choice(self, independent: Sequence[str] | None) -> None:
         if independent is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,13 +75,18 @@ class ConstrainedEngine:
         return self.coordinates()
 
     def coordinates(self, q: Array | None = None) -> tuple[int, ...]:
-        """The model's own independent columns; at states like q, where the mobility is less than it seemed, others."""
+        """The model's own independent columns, chosen at the first states asked for."""
         if self._chosen is None:
-            self._choose(self.assembly.from_neutral() if q is None else _first(q))
-        elif q is not None and q.size and self.assembly.mobile(_first(q)) < len(self._chosen):
-            self._choose(_first(q))
+            self._choose(self.assembly.from_neutral() if q is None or not q.size else _first(q))
         assert self._chosen is not None
         return self._chosen
+
+    def _chosen_anew(self, q: Array) -> bool:
+        """Whether other columns had to be chosen: at q fewer motions pass than where they were."""
+        if self._chosen is None or self.assembly.mobile(q) >= len(self._chosen):
+            return False
+        self._choose(q)
+        return True
 
     def _choose(self, q: Array) -> None:
         self.assembly.require_closed(q)
@@ -124,6 +128,8 @@ class ConstrainedEngine:
         if request.formulation is not None:
             return into(request.out, self._by_formulation(request, columns))
         plan = None if request.weights is not None else self._plan(request.quantity, columns, q)
+        if plan is None and request.independent is None and self.is_compiled and self._chosen_anew(_first(q)):
+            return self.answer(request)
         if plan is None or not self._can_drive(request.quantity, plan, q):
             found = self.ranked.answer(request, columns)
             self._flag(request, np.ones(lead, dtype=bool))
@@ -140,6 +146,10 @@ class ConstrainedEngine:
             self._require_on_constraints(request, told)
         again = doubtful(told)
         if np.any(again):
+            first = np.broadcast_to(q, (*again.shape, q.shape[-1]))[again][0]
+            if request.independent is None and self._chosen_anew(first):
+                found = self.answer(replace(request, out=None))
+                return found
             values = self._mended(request, values, again, columns)
         return _alone(tuple(values))
 
@@ -164,8 +174,9 @@ class ConstrainedEngine:
         self._flag(request, again)
         return values
 
-    def lone(self, quantity: Quantity, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        return self.tree.lone(quantity, fallback) if quantity.constrained is None else fallback
+    def lone(self, quantity: Quantity) -> Any:
+        """Answers that may have to be mended cannot go without Python."""
+        return self.tree.lone(quantity) if quantity.constrained is None else None
 
     def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]:
         found = quantity.shapes(self.sizes())
@@ -183,7 +194,7 @@ class ConstrainedEngine:
         if plan is None:
             raise PolybodyError(f"{self.mechanism.name!r} has no place where its coordinates are independent")
         if not self._can_drive(quantity, plan, q):
-            raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so there is no such function")
+            raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so it has no function")
         made = self._traced(quantity, plan)
         names = [name for name, _ in self.results(quantity)]
         columns = made.sx_in()
@@ -227,7 +238,8 @@ class ConstrainedEngine:
             if not self.plans.is_made:
                 self.assembly.require_closed(q)
             return self.plans.free(q)
-        self.assembly.require_closed(q)
+        if not self.plans.has_columns(columns):
+            self.assembly.require_closed(q)
         return self.plans.of_columns(columns, q)
 
     def _can_drive(self, quantity: Quantity, plan: Plan, q: Array) -> bool:

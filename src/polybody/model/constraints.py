@@ -231,7 +231,8 @@ class ModelConstraints:
         if place.body != GROUND:
             rotations = self._engine.tree.answer(Request(QUANTITIES["body_rotations"], (q,)))
             R = rotations[..., place.body, :, :] @ place.rotation
-        return np.concatenate([np.einsum("...ji,...j->...i", R, x) for x in (wrench[..., :3], wrench[..., 3:])], axis=-1)
+        parts = [np.einsum("...ji,...j->...i", R, x) for x in (wrench[..., :3], wrench[..., 3:])]
+        return np.concatenate(parts, axis=-1)
 
     def _with_levers(self, request: Request, given: Given) -> Any:
         """Derivatives under wrenches whose levers turn with their bodies."""

@@ -75,8 +75,8 @@ class Engine(Protocol):
 
     def sizes(self) -> dict[str, int]: ...
     def answer(self, request: Request) -> Any: ...
-    def lone(self, quantity: Quantity, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        """A callable for one state of plain arrays, which hands any other call to `fallback`."""
+    def lone(self, quantity: Quantity) -> Any:
+        """What lone states go by without Python code (`kernels.methods`); None where they cannot."""
         ...
 
     def function(self, quantity: Quantity) -> Any:

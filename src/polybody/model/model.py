@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,8 @@ from polybody.description.records import Description
 from polybody.errors import InputError
 from polybody.mechanism import couplings
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model import configurations, wrenches as loads
+from polybody.model import configurations
+from polybody.model import wrenches as loads
 from polybody.model.actuation import Actuation
 from polybody.model.arguments import float_array, state_array
 from polybody.model.assembly import Assembly, column_indices
@@ -46,12 +47,22 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 
-@final
+#: Methods whose positional arguments are exactly their kernel's: a lone state goes to machine code without Python.
+FAST = (
+    "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "coriolis_matrix", "bias_forces",
+    "gravity_forces", "passive_forces", "energy", "momentum", "center_of_mass", "centroidal_momentum_matrix", "poses",
+    "difference",
+)  # fmt: skip
+
+
 class Model:
     """A mechanism and its answers, by name."""
 
+    __slots__ = ("__dict__", "__weakref__", *(f"_lone_{name}" for name in FAST))
+
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
+        self._prepared: set[str] = set()
         self.engine: Engine = ConstrainedEngine(mechanism) if mechanism.constrained else TreeEngine(mechanism)
 
     def __repr__(self) -> str:
@@ -109,7 +120,7 @@ class Model:
 
     @property
     def followers(self) -> dict[str, tuple[str, float, float]]:
-        """{follower: (leader, factor, offset)}: joints without coordinates of their own, q_f = factor · q_l + offset."""
+        """{follower: (leader, factor, offset)}: joints without coordinates, q_f = factor · q_l + offset."""
         return dict(self.mechanism.followers)
 
     def joint_slices(self) -> dict[str, tuple[slice, slice]]:
@@ -135,7 +146,7 @@ class Model:
     # Configurations.
 
     def neutral(self) -> Array:
-        """The configuration in which every joint's child coincides with its origin, (nq,). With loops it may be open."""
+        """The configuration in which every joint's child coincides with its origin, (nq,); with loops it may be open."""
         return configurations.neutral(self.mechanism)
 
     def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
@@ -431,7 +442,7 @@ class Model:
         return variants.lock(self, joints, q)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the model's description to a .yaml (mechanism file) or .urdf file; what a format cannot say is refused."""
+        """Write the description to a .yaml (mechanism file) or .urdf file; what a format cannot say is refused."""
         from polybody.model import variants
 
         return variants.save(self, path, force=force)
@@ -442,8 +453,8 @@ class Model:
         """The quantity of that name as a `casadi.Function` with named inputs and outputs, matrices row by row.
 
         Names are those of the methods ("mass_matrix"); of a frame "pose:FRAME", "jacobian:FRAME:frame", …. With loops
-        the result by elimination has `diagnostics` beside it (see `quantities.constrained`); where ranks may change take
-        "augmented_system", K [a; −λ] = r, or "implicit_residual" (q, v, a, tau, multipliers).
+        the result by elimination has `diagnostics` beside it (see `quantities.constrained`); where ranks may change
+        take "augmented_system", K [a; −λ] = r, or "implicit_residual" (q, v, a, tau, multipliers).
         """
         return self.engine.function(quantity(self.mechanism, name))
 
@@ -487,9 +498,8 @@ class Model:
         return None if names is None else column_indices(self.mechanism, names)
 
     def _arrays(self, wanted: Quantity, values: Sequence[Any]) -> tuple[Array, ...]:
-        nq, nv = self.nq, self.nv
         return tuple(
-            self._q(value, name) if name in ("q", "q0", "q1") and nq else state_array(name, value, nq if name[0] == "q" else nv)
+            self._q(value, name) if name in ("q", "q0", "q1") else state_array(name, value, self.nv)
             for name, value in zip(wanted.arguments, values, strict=True)
         )
 
@@ -502,17 +512,32 @@ class Model:
         arrays = self._arrays(asked, values)
         given = loads.checked(self.mechanism, wrenches, check)
         on_bodies = loads.on_bodies(self.engine.tree, arrays[0], given) if given else None
-        request = Request(
-            asked, arrays, on_bodies, formulation, self._columns(independent), self.actuation._weights(weights), out, check
-        )
+        shares = None if weights is None else self.actuation._weights(weights)
+        request = Request(asked, arrays, on_bodies, formulation, self._columns(independent), shares, out, check)
         if given and asked.group == "derivatives":
             return self.constraints._with_levers(request, given)
-        return self.engine.answer(request)
+        found = self.engine.answer(request)
+        if asked.name in _PLAIN and asked.name not in self._prepared:
+            self._shorten(asked)
+        return found
+
+    def _shorten(self, asked: Quantity) -> None:
+        """Let the next lone states go straight to machine code; quaternions are looked at first, so not with them."""
+        self._prepared.add(asked.name)
+        lone = None if self.nq != self.nv else self.engine.lone(asked)
+        if lone is not None:
+            from polybody.kernels.methods import fast_method
+
+            setattr(self, f"_lone_{asked.name}", lone)
+            fast_method(Model, asked.name, f"_lone_{asked.name}", _PLAIN[asked.name])
 
     def _require_mass(self, what: str) -> None:
         if self.total_mass == 0:
             where = "; what is welded to the ground has no part in it" if not self.mechanism.bodies else ""
             raise InputError(f"nothing that moves in {self.name!r} has mass, so it has no {what}{where}")
 
+
+#: the methods as written here: what fast ones fall back to
+_PLAIN: dict[str, Any] = {name: Model.__dict__[name] for name in FAST}
 
 __all__ = ["Model"]

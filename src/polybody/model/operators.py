@@ -94,7 +94,7 @@ def _pieces(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Array,
 #: What the structure matrices are stacked from.
 PIECES = Quantity(
     "operator pieces", ("q", "v"),
-    (("X", ("bodies", 6, 6)), ("Phi", (6, "slots")), ("V", ("bodies", 6)), ("zeta", ("bodies", 6)), ("b", ("bodies", 6))),
+    (("X", ("bodies", 6, 6)), ("Phi", (6, "slots")), *((name, ("bodies", 6)) for name in ("V", "zeta", "b"))),
     _pieces,
 )  # fmt: skip
 

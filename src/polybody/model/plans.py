@@ -1,8 +1,8 @@
 """Which velocities the others follow, and in what order they are eliminated: chosen on numbers, kept for compiled code.
 
-Two kinds of plan. The *free* one serves accelerations and joint forces of all joints, which do not depend on the choice:
-the sparsest elimination that holds at the first states asked for, disturbed into general position; simulation changes
-it where it does badly. A plan *of coordinates* has given independent columns: matrices and forces refer to those.
+Two kinds of plan. The *free* one serves accelerations and joint forces of all joints, which do not depend on it: the
+sparsest elimination that holds at the first states asked for, disturbed into general position; simulation changes it
+where it does badly. A plan *of coordinates* has given independent columns: matrices and forces refer to those.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ class Plans:
             self._known.append(self._free)
         return self._free
 
+    def has_columns(self, columns: tuple[int, ...]) -> bool:
+        return columns in self._of_columns
+
     def of_columns(self, columns: tuple[int, ...], q: Array) -> Plan | None:
         """The plan whose independent columns are these, in this order; None where they are not independent."""
         if columns not in self._of_columns:
-            found = plan_elimination(self._samples(q), wanted=columns)
+            found = plan_elimination(self._samples(q), kept=columns)
             if sorted(found.independent) != sorted(columns):
                 return None
             self._of_columns[columns] = replace(found, independent=columns)

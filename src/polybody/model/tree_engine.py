@@ -89,12 +89,9 @@ class TreeEngine:
             return into(request.out, self._interpreted(request))
         return self.kernel(request.whole)(*request.all_arrays, out=request.out, check=request.check)
 
-    def lone(self, quantity: Quantity, fallback: Callable[..., Any]) -> Callable[..., Any]:
-        if self._by_text(quantity) or quantity.name.endswith("_derivatives"):
-            return fallback
-        if quantity.name == "forward_dynamics":
-            self._refuse_singular()
-        return self.kernel(quantity).fast(fallback, quantity.name)
+    def lone(self, quantity: Quantity) -> Any:
+        composed = quantity.name == "mass_matrix" and self.is_long
+        return None if composed or self._by_text(quantity) else self.kernel(quantity).lone
 
     def kernel(self, quantity: Quantity) -> Kernel:
         """The compiled kernel of a quantity, built when first asked for."""
@@ -152,8 +149,8 @@ class TreeEngine:
         mechanism = self.reduced_mechanism if quantity.reduced else self.mechanism
         if isinstance(quantity.tree, Traced):
             return quantity.tree.make(mechanism, quantity.tree.wrenches)
-        text = quantity.tree
-        return trace(quantity.name, quantity.inputs(self.sizes()), lambda *x, domain: text(mechanism, *x, domain=domain))
+        text, inputs = quantity.tree, quantity.inputs(self.sizes())
+        return trace(quantity.name, inputs, lambda *x, domain: text(mechanism, *x, domain=domain))
 
     def _by_text(self, quantity: Quantity) -> bool:
         """True where no code is compiled: long chains, and manifolds without a closed form."""
