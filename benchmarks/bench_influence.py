@@ -2,7 +2,7 @@
 
     python benchmarks/bench_influence.py [poses]
 
-Batched G and H of the Panda's last link (`model.influence`, order 2) against Pinocchio's kinematic Hessian and
+Batched G and H of the Panda's last link (`model.coefficients.influence`, order 2) against Pinocchio's kinematic Hessian and
 robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. The three take turns, so
 that whatever else the machine does meets all of them; each time is CPU time of one thread, and ratios are given of the
 shortest and of the median times. Inverse kinematics of random reachable poses of UR5 and Panda against
@@ -146,15 +146,15 @@ def pinocchio_hessian(path: Path, frame: str) -> Turn | None:
 
 
 def our_influence(model: pb.Model, frame: str, batch: int) -> Turn:
-    """`model.influence` of a batch, some calls in a row."""
+    """`model.coefficients.influence` of a batch, some calls in a row."""
     q = model.random_configuration(np.random.default_rng(0), batch)
     calls = max(3, 20_000 // batch)
 
     def turn() -> float:
-        model.influence(q, frame, 2)  # the others have had the caches meanwhile
+        model.coefficients.influence(q, frame, 2)  # the others have had the caches meanwhile
         start = time.thread_time()
         for _ in range(calls):
-            model.influence(q, frame, 2)
+            model.coefficients.influence(q, frame, 2)
         return (time.thread_time() - start) / calls / batch
 
     return turn

@@ -39,11 +39,11 @@ def main() -> None:
     from test_loops_against_pinocchio import Twin, pin
 
     model, rng, count = pb.load("stewart"), np.random.default_rng(0), 4096
-    q0 = model.close()
-    Z = null_space(model.constraint_jacobian(q0))
-    some = model.close(np.array([model.integrate(q0, 0.1 * (Z @ rng.normal(size=Z.shape[1]))) for _ in range(64)]))
+    q0 = model.assemble()
+    Z = null_space(model.constraints.jacobian(q0))
+    some = model.assemble(np.array([model.integrate(q0, 0.1 * (Z @ rng.normal(size=Z.shape[1]))) for _ in range(64)]))
     q = np.tile(some, (count // 64, 1))
-    v = model.close_velocity(q, rng.normal(size=(count, model.nv)))
+    v = model.assemble_velocity(q, rng.normal(size=(count, model.nv)))
     tau = rng.normal(size=(count, model.nv)) * 20
     twin = Twin(model)
     a = model.forward_dynamics(q, v, tau)

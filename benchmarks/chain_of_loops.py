@@ -41,7 +41,7 @@ def measured(count: int) -> dict[str, float]:
     model.forward_dynamics(q, v, rest)
     model.loop_projection(q, v)
     compiled = time.process_time()
-    system, tree = model.constraint_kernels.constraints, model.tree.lean_mechanism
+    system, tree = model.engine.constraints.constraints, model.tree.engine.reduced_mechanism
 
     def text(q, v, tau, *, domain):
         return elimination.forward(tree, system, plan, q, v, tau, None, domain=domain)

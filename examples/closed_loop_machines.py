@@ -44,7 +44,7 @@ def drive(model: pb.Model, goal: dict[str, Any], steps: int = 24) -> np.ndarray:
         q = path[-1].copy()
         for joint, size in goal.items():
             q[model.joint_slices()[joint][0]] = np.asarray(size) * k / steps
-        path.append(model.close(q, hold=goal))
+        path.append(model.assemble(q, hold=goal))
     return np.array(path)
 
 

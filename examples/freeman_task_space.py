@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
     dt, steps = 0.01, 101
     t = dt * np.arange(steps)
     q, v, a = follow(task, model, steps, dt)
-    H = model.influence(q, "dh_6", order=2).H
+    H = model.coefficients.influence(q, "dh_6", order=2).H
     curvature = np.einsum("tm,trmn,tn->tr", v, H, v)
     joint_part = np.einsum("trn,tn->tr", model.jacobian(q, "dh_6"), a)
     print("hand's acceleration, G a + vᵀHv (should vanish):", np.abs(joint_part + curvature).max())

@@ -34,20 +34,20 @@ def motion(model: pb.Model, goal: dict) -> tuple[np.ndarray, np.ndarray, np.ndar
         guess = q[-1].copy()
         for joint, size in goal.items():
             guess[model.joint_slices()[joint][0]] = np.asarray(size) * s
-        q.append(model.close(guess, hold=goal))
+        q.append(model.assemble(guess, hold=goal))
     q = np.array(q)
     ends = np.concatenate([q[-2:-1], q, q[1:2]])  # the motion is periodic
     v = model.difference(ends[:-2], ends[2:]) / (2 * (t[1] - t[0]))
-    v = model.close_velocity(q, v)
+    v = model.assemble_velocity(q, v)
     around = np.concatenate([v[-2:-1], v, v[1:2]])
     a = (around[2:] - around[:-2]) / (2 * (t[1] - t[0]))
-    return t, q, v, model.close_acceleration(q, v, a)
+    return t, q, v, model.assemble_acceleration(q, v, a)
 
 
 def efforts(model: pb.Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(a, tau): the drives' forces for the motion, and the motion, whose idle part may be another."""
     if model.mobility(q[0]).actuation == "underactuated":
-        return model.hybrid_dynamics(q, v, a)
+        return model.actuation.hybrid_dynamics(q, v, a)
     return a, model.inverse_dynamics(q, v, a)
 
 
@@ -56,7 +56,7 @@ def draw(name: str, folder: Path) -> None:
     model = pb.load(name)
     t, q, v, a = motion(model, goal)
     a, tau = efforts(model, q, v, a)
-    loads = model.closure_loads(q, v, tau)
+    loads = model.constraints.loads(q, v, tau)
     figure = plt.figure(figsize=(8.6, 3.4), dpi=75)
     axes = figure.add_subplot(1, 2, 1, projection="3d", proj_type="ortho")
     draw_on(axes, model, q[STEPS // 2])

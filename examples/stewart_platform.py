@@ -46,9 +46,9 @@ def states(model: pb.Model, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     for k, t in enumerate(times):
         guess = q[max(k - 1, 0)].copy()
         guess[at_q], v[k, at_v], a[k, at_v] = platform_motion(t)
-        q[k] = model.close(guess, hold=PLATFORM)
-    v = model.close_velocity(q, v, hold=PLATFORM)
-    return q, v, model.close_acceleration(q, v, a, hold=PLATFORM)
+        q[k] = model.assemble(guess, hold=PLATFORM)
+    v = model.assemble_velocity(q, v, hold=PLATFORM)
+    return q, v, model.assemble_acceleration(q, v, a, hold=PLATFORM)
 
 
 def main(folder: Path) -> None:

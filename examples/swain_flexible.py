@@ -37,7 +37,7 @@ def run(model: pb.Model, driven: np.ndarray, seconds: float) -> tuple[np.ndarray
 
     def rates(t: float, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         v = np.where(driven, plan(t)[0], v)
-        a, tau = model.hybrid_dynamics(q, v, np.full(model.nv, plan(t)[1]), active=driven)
+        a, tau = model.actuation.hybrid_dynamics(q, v, np.full(model.nv, plan(t)[1]), active=driven)
         return v, a, tau
 
     for t in times:
@@ -81,12 +81,12 @@ def main(folder: Path) -> None:
     print(f"flexible base: swings {swing.max():.2f} mm, at the end {swing[-50:].max():.3f}; springs pull {pull:.1f} N")
 
     arm = flexible_arm()
-    t2, q2, tau2 = run(arm, arm.active, 1.5)
+    t2, q2, tau2 = run(arm, arm.actuation.active, 1.5)
     rigid = np.cumsum([plan(t)[0] * DT for t in t2])
     tip = arm.pose(q2, "beam_tip")[:, :2, 3]
     lag = np.unwrap(np.arctan2(tip[:, 1], tip[:, 0])) - rigid
-    print(f"flexible arm: {int(arm.active.sum())} of {arm.nv} columns driven, tip lags {np.abs(lag).max():.4f} rad")
-    draw(folder, (t1, q1[:, :2], tau1[:, base.active]), (t2, lag, tau2[:, arm.active]))
+    print(f"flexible arm: {int(arm.actuation.active.sum())} of {arm.nv} columns driven, tip lags {np.abs(lag).max():.4f} rad")
+    draw(folder, (t1, q1[:, :2], tau1[:, base.active]), (t2, lag, tau2[:, arm.actuation.active]))
 
 
 def draw(folder: Path, base: tuple[np.ndarray, ...], arm: tuple[np.ndarray, ...]) -> None:

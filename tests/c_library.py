@@ -14,7 +14,7 @@ WARNINGS = "-std=c99 -Wall -Wextra -Werror -pedantic"
 
 
 def built(model, folder, quantities, optimise):
-    model.export_c(folder, quantities, name="robot")
+    pb.export_c(model, folder, quantities, name="robot")
     command = ["make", "-C", str(folder), f"CFLAGS={WARNINGS} -O{optimise}", "all", "test"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -12,8 +12,8 @@ Array = np.ndarray
 def closed_state(name: str, seed: int = 0, size: float = 0.1) -> tuple[pb.Model, Array, Array]:
     """(model, q, v): some way from the neutral configuration, moving."""
     model, rng = pb.load(name), np.random.default_rng(seed)
-    q = model.close(model.integrate(model.neutral(), size * rng.normal(size=model.nv)))
-    return model, q, model.close_velocity(q, rng.normal(size=model.nv))
+    q = model.assemble(model.integrate(model.neutral(), size * rng.normal(size=model.nv)))
+    return model, q, model.assemble_velocity(q, rng.normal(size=model.nv))
 
 
 def neighbour(model: pb.Model, q: Array, d: Array, speeds: Array, columns: list[int]) -> tuple[Array, Array]:
@@ -22,7 +22,7 @@ def neighbour(model: pb.Model, q: Array, d: Array, speeds: Array, columns: list[
     Newton's method over the other columns, by the constraint functions alone.
     """
     rest = [k for k in range(model.nv) if k not in columns]
-    system = model.constraint_kernels.constraints
+    system = model.engine.constraints.constraints
     q = model.integrate(q, d)
     for _ in range(4):
         step = np.zeros(model.nv)

@@ -27,11 +27,11 @@ def massive(name):
 
 def states(model, count=4, reach=0.15):
     rng = np.random.default_rng(3)
-    q0 = model.close()
-    Z = null_space(model.constraint_jacobian(q0))
+    q0 = model.assemble()
+    Z = null_space(model.constraints.jacobian(q0))
     moved = [model.integrate(q0, Z @ rng.normal(size=Z.shape[1]) * reach) for _ in range(count)]
-    q = model.close(np.array(moved))
-    v = model.close_velocity(q, rng.normal(size=(count, model.nv)))
+    q = model.assemble(np.array(moved))
+    v = model.assemble_velocity(q, rng.normal(size=(count, model.nv)))
     return q, v, rng.normal(size=(count, model.nv)) * 3
 
 

@@ -226,7 +226,7 @@ def test_power_of_the_drives_is_the_rate_of_energy(name: str) -> None:
     model = pb.load(name)
     rng = np.random.default_rng(6)
     q = moved(model, constraints_of(model.mechanism), 6, 0.02)
-    v = model.close_velocity(q, 0.3 * rng.normal(size=model.nv))
+    v = model.assemble_velocity(q, 0.3 * rng.normal(size=model.nv))
     driven = np.concatenate([np.broadcast_to(j.active, j.nv) for j in model.mechanism.joints])
     tau = np.where(driven, rng.normal(size=model.nv), 0.0)
     a = model.forward_dynamics(q, v, tau)
@@ -248,8 +248,8 @@ def test_five_bar_needs_the_torques_of_table_c3() -> None:
     v, a = np.zeros(model.nv), np.zeros(model.nv)
     for joint, rate, acceleration in (("phi1", 2, 1), ("theta_h", 3, 0.5)):
         v[slices[joint][1]], a[slices[joint][1]] = rate, acceleration
-    v = model.close_velocity(q, v, hold)
-    tau = model.inverse_dynamics(q, v, model.close_acceleration(q, v, a, hold)) / (0.0254 * 4.4482216152605)
+    v = model.assemble_velocity(q, v, hold)
+    tau = model.inverse_dynamics(q, v, model.assemble_acceleration(q, v, a, hold)) / (0.0254 * 4.4482216152605)
     np.testing.assert_allclose(tau[slices["phi1"][1]] * 1e3, 50.77, atol=0.01)
     np.testing.assert_allclose(tau[slices["theta_h"][1]] * 1e3, -825.92, atol=0.01)
 
@@ -258,7 +258,7 @@ def test_mass_matrix_of_appendix_e_is_what_sits_at_the_base_joints() -> None:
     """(E-7): I*qq = diag(1, 2, 3), P*qqq = 0."""
     model = appendix_e()
     base = ["phi1_1", "phi1_2", "phi1_3"]
-    reduced = model.reduced_dynamics(model.neutral(), base)
+    reduced = model.coefficients.reduced_dynamics(model.neutral(), base)
     np.testing.assert_allclose(reduced.I, np.diag([1.0, 2, 3]), atol=1e-12)
     np.testing.assert_allclose(reduced.P, 0, atol=1e-10)
 

@@ -59,7 +59,7 @@ def test_library_built_by_gcc_agrees_with_kernels(which, tmp_path):
 @gcc
 def test_selftest_fails_where_the_library_is_wrong(tmp_path):
     folder = tmp_path / "c"
-    pb.load("two-link").export_c(folder, ["inverse"])
+    pb.export_c(pb.load("two-link"), folder, ["inverse"])
     source = folder / "two_link.c"
     source.write_text(source.read_text(encoding="utf-8").replace("tau[0] = ", "tau[0] = 1e-9 + "), encoding="utf-8")
     done = subprocess.run(["make", "-C", str(folder), "test"], capture_output=True, text=True, check=False)
@@ -68,7 +68,7 @@ def test_selftest_fails_where_the_library_is_wrong(tmp_path):
 
 
 def test_library_allocates_nothing_and_keeps_no_state(tmp_path):
-    pb.load("stanford-arm").export_c(tmp_path / "c")
+    pb.export_c(pb.load("stanford-arm"), tmp_path / "c")
     source = (tmp_path / "c" / "stanford_arm.c").read_text(encoding="utf-8")
     assert "malloc" not in source
     assert not [line for line in source.splitlines() if line.startswith("static") and "(" not in line]
@@ -80,9 +80,9 @@ def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
     (folder / "mine.txt").write_text("mine", encoding="utf-8")
     model = pb.load("two-link")
     with pytest.raises(pb.InputError, match=r"not empty.*--force"):
-        model.export_c(folder)
+        pb.export_c(model, folder)
     assert [path.name for path in folder.iterdir()] == ["mine.txt"]
-    model.export_c(folder, force=True)
+    pb.export_c(model, folder, force=True)
     assert (folder / "mine.txt").read_text(encoding="utf-8") == "mine"
     assert (folder / "two_link.h").exists()
 
@@ -99,7 +99,7 @@ def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
 )
 def test_bad_requests_write_nothing(quantities, name, message, tmp_path):
     with pytest.raises(pb.InputError, match=message):
-        pb.load("two-link").export_c(tmp_path / "c", quantities, name=name)
+        pb.export_c(pb.load("two-link"), tmp_path / "c", quantities, name=name)
     assert not list(tmp_path.iterdir())
 
 

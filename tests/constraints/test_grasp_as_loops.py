@@ -47,8 +47,8 @@ def test_random_arms_with_an_object_move_alike_as_loops_and_as_a_grasp(arms) -> 
     held, q, v, tau = held_system(3, arms, gravity=(1, 2, -9.81))
     model = as_loops(held)
     wanted = held.forward_dynamics(q, v, tau, compiled=False)
-    same(model.loop_solution(q, v, tau).a, wanted.a)
-    same_loads(model, q, model.closure_loads(q, v, tau), wanted.f_e, held.frames)
+    same(model.constraints.solution(q, v, tau).a, wanted.a)
+    same_loads(model, q, model.constraints.loads(q, v, tau), wanted.f_e, held.frames)
 
 
 def test_shipped_two_arms_move_as_a_grasp_of_their_tree_does() -> None:
@@ -56,10 +56,10 @@ def test_shipped_two_arms_move_as_a_grasp_of_their_tree_does() -> None:
     hands = ["left_hand", "right_hand"]
     q, rng = model.neutral(), np.random.default_rng(0)
     held = pb.grasp(model.tree, "object", hands, q)
-    v = model.close_velocity(q, rng.normal(size=model.nv))
+    v = model.assemble_velocity(q, rng.normal(size=model.nv))
     tau = rng.normal(size=model.nv)
     wanted = held.forward_dynamics(q, v, tau, compiled=False)
     same(model.forward_dynamics(q, v, tau), wanted.a)
-    same_loads(model, q, model.closure_loads(q, v, tau), wanted.f_e, hands)
+    same_loads(model, q, model.constraints.loads(q, v, tau), wanted.f_e, hands)
     assert model.mobility().true == 3
-    assert model.internal_loads(q)[1].shape == (6, 3)
+    assert model.actuation.internal_loads(q)[1].shape == (6, 3)

@@ -48,7 +48,7 @@ def closed_states(model, Ta, Tb, rng, count, reach=1.0):
         across[:3, :3], across[:3, 3] = R, p
         B = A @ Ta @ across @ np.linalg.inv(Tb)
         q[k] = np.concatenate([np.concatenate([T[:3, 3], matrix_quaternion(T[:3, :3])]) for T in (A, B)])
-    v = model.close_velocity(q, rng.normal(size=(count, model.nv)))
+    v = model.assemble_velocity(q, rng.normal(size=(count, model.nv)))
     return q, v, rng.normal(size=(count, model.nv))
 
 
@@ -73,10 +73,10 @@ def test_loop_by_map_moves_and_bears_as_the_named_one_and_as_free_bodies_do(kind
     assert custom.mobility(q[0]).true == 6 + len(MAPS[kind][0])
     independent = named.independent
     refuse_numbers(monkeypatch)
-    a, loads = custom.forward_dynamics(q, v, tau), custom.closure_loads(q, v, tau)["cut"]
+    a, loads = custom.forward_dynamics(q, v, tau), custom.constraints.loads(q, v, tau)["cut"]
     scale = np.abs(a).max()
     np.testing.assert_allclose(a, named.forward_dynamics(q, v, tau), atol=1e-9 * scale)
-    np.testing.assert_allclose(loads, named.closure_loads(q, v, tau)["cut"], atol=1e-9 * np.abs(loads).max())
+    np.testing.assert_allclose(loads, named.constraints.loads(q, v, tau)["cut"], atol=1e-9 * np.abs(loads).max())
     np.testing.assert_allclose(custom.coriolis_matrix(q, v, independent=independent),
                                named.coriolis_matrix(q, v, independent=independent), atol=1e-9 * 10)
     falling = named.forward_dynamics(q, v, np.zeros(12))
@@ -103,11 +103,11 @@ def test_where_compiled_steps_fail_each_state_is_answered_by_numbers(monkeypatch
     monkeypatch.setattr(map_closure, "STEPS", 1)
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))  # such kernels must not be kept
     wanted = named.forward_dynamics(q, v, tau)
-    raw = custom.constraint_kernels._kernel("entries", ("q",), ((custom.constraint_kernels.entries,),),
-                                            custom.constraint_kernels.constraints.entries, None)(q)
+    raw = custom.engine.constraints._kernel("entries", ("q",), ((custom.engine.constraints.entries,),),
+                                            custom.engine.constraints.constraints.entries, None)(q)
     assert np.isnan(raw).any()
     np.testing.assert_allclose(custom.forward_dynamics(q, v, tau), wanted, atol=1e-9 * np.abs(wanted).max())
-    assert np.abs(custom.constraint_residual(q)).max() < 1e-12
+    assert np.abs(custom.constraints.residual(q)).max() < 1e-12
 
 
 def test_state_that_opens_a_loop_by_map_is_refused():

@@ -27,7 +27,7 @@ def batch(model):
     angle = rng.uniform(0.3, 1.2, size=12)
     angle[[2, 9]] = 0.0
     q = np.stack([angle, -angle, angle], axis=-1)
-    v = model.close_velocity(q, rng.normal(size=(12, 3)))
+    v = model.assemble_velocity(q, rng.normal(size=(12, 3)))
     v[[2, 9]] = [[1.0, -1.0, 1.0], [-2.0, 2.0, -2.0]]  # along the branch on which the bars stay parallel
     return q, v, rng.normal(size=(12, 3))
 
@@ -35,11 +35,11 @@ def batch(model):
 def test_rank_is_told_state_by_state():
     model = parallelogram()
     q, _, _ = batch(model)
-    ranks = model.constraint_rank(q.reshape(3, 4, 3))
+    ranks = model.constraints.rank(q.reshape(3, 4, 3))
     assert ranks.shape == (3, 4)
     assert ranks.ravel().tolist() == [1 if k in (2, 9) else 2 for k in range(12)]
-    assert model.constraint_rank(q[2]) == 1
-    assert pb.load("puma560").constraint_rank(np.zeros((5, 6))).tolist() == [0] * 5
+    assert model.constraints.rank(q[2]) == 1
+    assert pb.load("puma560").constraints.rank(np.zeros((5, 6))).tolist() == [0] * 5
 
 
 def test_forward_dynamics_of_a_batch_flags_singular_states_and_answers_each_as_if_alone():
@@ -59,7 +59,7 @@ def test_forward_dynamics_of_a_batch_flags_singular_states_and_answers_each_as_i
     with pytest.warns(PolybodyWarning, match=said.replace("0, 2:", "2:")):
         by_text = model.forward_dynamics(q, v, tau, formulation="denoc")
     np.testing.assert_allclose(by_text, a, atol=1e-9 * np.abs(a).max())
-    np.testing.assert_array_equal(model.loop_solution(q, v, tau).rank, model.constraint_rank(q))
+    np.testing.assert_array_equal(model.constraints.solution(q, v, tau).rank, model.constraints.rank(q))
 
 
 def test_inverse_dynamics_of_a_batch_flags_singular_states_and_gives_the_motion_back():
@@ -86,7 +86,7 @@ def test_inverse_dynamics_of_a_batch_flags_singular_states_and_gives_the_motion_
 def test_one_drive_cannot_hold_a_singular_state_and_the_error_says_which():
     model = parallelogram(active=("a",))
     q, v, _ = batch(model)
-    a = model.close_acceleration(q, v, np.random.default_rng(1).normal(size=(12, 3)))
+    a = model.assemble_acceleration(q, v, np.random.default_rng(1).normal(size=(12, 3)))
     with pytest.raises(pb.PolybodyError, match=r"active joints .a. cannot give this motion .state 2 of the batch"):
         model.inverse_dynamics(q, v, a)
 
@@ -96,7 +96,7 @@ def test_velocity_that_leads_along_no_branch_is_refused():
     model = parallelogram()
     q, v, tau = batch(model)
     v[9] = [1.0, -1.2, 0.6]
-    assert np.abs(model.constraint_jacobian(q[9]) @ v[9]).max() < 1e-15
+    assert np.abs(model.constraints.jacobian(q[9]) @ v[9]).max() < 1e-15
     with pytest.raises(pb.InputError, match=r"no acceleration keeps the constraints .state 9 of the batch.: 'd' by"):
         model.forward_dynamics(q, v, tau)
 
@@ -121,5 +121,5 @@ def test_motion_without_mass_is_refused_by_the_name_of_what_leads_it():
     with pytest.raises(pb.PolybodyError, match=r"nothing that moves with right has mass, so no force"):
         model.forward_dynamics(rest, rest, rest)
     with pytest.raises(pb.PolybodyError, match=r"right has mass .state 0 of the batch"):
-        model.loop_solution(np.zeros((2, 3)), rest, rest)
+        model.constraints.solution(np.zeros((2, 3)), rest, rest)
     np.testing.assert_allclose(model.inverse_dynamics(rest, rest, [1.0, 2.0, -2.0])[0], 0.11)

@@ -53,7 +53,7 @@ def test_task_space_inertia_of_the_puma_is_the_operational_space_inertia(puma, s
 def test_transferred_dynamics_move_the_hand_as_the_joints_do(puma, state):
     q, v, a, _ = state
     task = pb.transfer(puma, [pb.Position("dh_6"), pb.Orientation("dh_6")])
-    found = puma.influence(q, "dh_6", 2)
+    found = puma.coefficients.influence(q, "dh_6", 2)
     order = [3, 4, 5, 0, 1, 2]
     u_dot, u_ddot = found.velocity(v)[order], found.acceleration(v, a)[order]
     T_u = task.inverse_dynamics(q, u_dot, u_ddot)
@@ -67,7 +67,7 @@ def test_transferred_dynamics_move_the_hand_as_the_joints_do(puma, state):
 def test_joint_jerk_follows_from_the_hands_jerk(puma, state):
     q, v, a, jerk = state
     task = pb.transfer(puma, pb.Pose("dh_6"))
-    found = puma.influence(q, "dh_6", 3)
+    found = puma.coefficients.influence(q, "dh_6", 3)
     u = found.velocity(v), found.acceleration(v, a), found.jerk(v, a, jerk)
     np.testing.assert_allclose(task.jerk(q, *u), jerk, atol=1e-9 * scale(jerk))
 
@@ -89,7 +89,7 @@ def test_dependent_parameters_are_those_of_a_direct_computation(puma, state):
     q, v, a, _ = state
     task = pb.transfer(puma, pb.Pose("dh_6"))
     G, H = task.parameter(q, pb.Position("dh_3"))
-    hand, elbow = puma.influence(q, "dh_6", 2), puma.influence(q, "dh_3", 2)
+    hand, elbow = puma.coefficients.influence(q, "dh_6", 2), puma.coefficients.influence(q, "dh_3", 2)
     u_dot, u_ddot = hand.velocity(v), hand.acceleration(v, a)
     np.testing.assert_allclose(G @ u_dot, elbow.velocity(v)[3:], atol=1e-11)
     np.testing.assert_allclose(
@@ -124,7 +124,7 @@ def test_any_function_of_the_configuration_is_a_coordinate():
 
     task = pb.transfer(model, pb.Function(polar, 2, "polar"))
     q, v, a = np.array([0.4, 0.9]), np.array([0.7, -1.1]), np.array([0.3, 0.2])
-    tip = model.influence(q, "tip", 2)
+    tip = model.coefficients.influence(q, "tip", 2)
     p, p_dot, p_ddot = model.pose(q, "tip")[:2, 3], tip.velocity(v)[3:5], tip.acceleration(v, a)[3:5]
     r = np.linalg.norm(p)
     radial, across = p / r, np.array([-p[1], p[0]]) / r
@@ -260,7 +260,7 @@ def test_both_second_order_choices_move_the_hand_alike_and_only_one_integrates(s
     rng = np.random.default_rng(4)
     q, u_dot, u_ddot = rng.normal(size=7), *rng.normal(size=(2, 6))
     task = pb.redundant(seven, pb.Pose("dh_7"), criterion)
-    found = seven.influence(q, "dh_7", 2)
+    found = seven.coefficients.influence(q, "dh_7", 2)
     v = task.velocity(q, u_dot)
     integrable, paper = (task.acceleration(q, u_dot, u_ddot, c) for c in ("integrable", "paper"))
     for a in (integrable, paper):

@@ -33,7 +33,7 @@ def test_motions_of_the_platform_move_all_joints_along_the_loops(platform):
     agree(moved.velocity(q, twist), v, 1e-8)
     accelerating = np.random.default_rng(1).normal(size=len(twist))
     a = moved.acceleration(q, twist, accelerating)
-    gap = model.constraint_jacobian(q) @ a + model.constraint_bias(q, v)
+    gap = model.constraints.jacobian(q) @ a + model.constraints.bias(q, v)
     assert np.abs(gap).max() < 1e-8 * (1 + np.abs(a).max())
     rate = moved.jerk(q, twist, accelerating, np.zeros_like(twist))
     assert rate.shape == (model.nv,)
@@ -55,7 +55,7 @@ def test_dynamics_at_the_platform_agree_with_the_actuators(platform):
 
 def test_linearised_platform_has_the_poles_of_the_linearised_actuators_at_rest(platform):
     model, q, _, moved, twist = platform
-    found, own = moved.linearize(q, 0 * twist), model.linearize(q, np.zeros(model.nv))
+    found, own = moved.linearize(q, 0 * twist), pb.linearize(model, q, np.zeros(model.nv))
     gaps = np.abs(found.poles()[:, None] - own.poles()[None, :])
     assert gaps.min(axis=1).max() < 1e-6 * (1 + np.abs(own.poles()).max())
     assert found.inputs == own.inputs
@@ -64,10 +64,10 @@ def test_linearised_platform_has_the_poles_of_the_linearised_actuators_at_rest(p
 def test_a_transfer_from_other_joints_is_the_same_transfer():
     model, q, v = closed_state("3-rrr")
     coordinates = PLATFORMS["3-rrr"]
-    others = [name.replace("phi1", "phi2") for name in model.independent]
+    others = [name.replace("phi1", "phi2") for name in model.constraints.independent]
     first, second = pb.transfer(model, coordinates), pb.transfer(model, coordinates, independent=others)
     agree(second.mass_matrix(q), first.mass_matrix(q), 1e-8)
-    twist = first.coefficients(q, 1)[0] @ v[model.velocity_indices(model.independent)[0] :][:3]
+    twist = first.coefficients(q, 1)[0] @ v[model.constraints.indices(model.constraints.independent)[0] :][:3]
     agree(second.velocity(q, twist), first.velocity(q, twist), 1e-8)
 
 
@@ -84,9 +84,9 @@ def test_redundant_platforms_take_the_least_motion_and_keep_the_loops(criterion)
     v = point.velocity(q, u_dot)
     a = point.acceleration(q, u_dot, u_ddot)
     agree(model.jacobian(q, "hand")[3:5] @ v, u_dot, 1e-9)
-    assert np.abs(model.constraint_jacobian(q) @ a + model.constraint_bias(q, v)).max() < 1e-8
+    assert np.abs(model.constraints.jacobian(q) @ a + model.constraints.bias(q, v)).max() < 1e-8
     h = 1e-5
-    step = model.close(model.integrate(q, h * v)), model.close(model.integrate(q, -h * v))
+    step = model.assemble(model.integrate(q, h * v)), model.assemble(model.integrate(q, -h * v))
     speeds = [point.velocity(x, u_dot + s * h * u_ddot) for s, x in zip((1, -1), step, strict=True)]
     agree(a, (speeds[0] - speeds[1]) / (2 * h), 1e-6)
     agree(model.forward_dynamics(q, v, point.loads(q, u_dot, u_ddot)), a, 1e-7)

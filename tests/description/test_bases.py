@@ -30,9 +30,9 @@ def arm(**options) -> pb.Builder:
 def test_base_is_chosen_when_building_and_its_columns_are_passive(base, columns):
     model = arm().model(base=base)
     assert model.nv == 3 + columns
-    assert model.active.sum() == 3
+    assert model.actuation.active.sum() == 3
     if columns:
-        o = model.operators(model.neutral(), np.zeros(model.nv), frames=["hand"])
+        o = model.coefficients.operators(model.neutral(), np.zeros(model.nv), frames=["hand"])
         assert o.base == "platform"
         assert len(o.passive) == columns
     else:
@@ -55,7 +55,7 @@ def test_base_is_chosen_when_loading(base, plane, tmp_path):
     (tmp_path / "cart.urdf").write_text(URDF, encoding="utf-8")
     free, model = (pb.load(tmp_path / "cart.urdf", base=x) for x in ("floating", base))
     assert model.joint_names == ["root_joint", "hinge"]
-    np.testing.assert_array_equal(model.active, [False] * (model.nv - 1) + [True])
+    np.testing.assert_array_equal(model.actuation.active, [False] * (model.nv - 1) + [True])
     q, q_free = model.neutral(), free.neutral()
     q[-1] = q_free[-1] = 0.7
     np.testing.assert_allclose(model.mass_matrix(q), free.mass_matrix(q_free)[np.ix_(plane, plane)], atol=1e-12)
@@ -74,7 +74,7 @@ def test_flexible_base_pushes_back_with_its_full_matrix():
     q = model.integrate(model.neutral(), np.concatenate([d, np.zeros(3)]))
     force = model.passive_forces(q, v)[:6]
     np.testing.assert_allclose(force, -K @ d - D @ v[:6], atol=1e-9)
-    o = model.operators(q, v)
+    o = model.coefficients.operators(q, v)
     np.testing.assert_allclose(o.T_p, force, atol=1e-12)
 
 
@@ -85,7 +85,7 @@ def test_stiff_base_moves_the_arm_like_a_fixed_one():
     # with the base held in place its acceleration is zero: hybrid dynamics with the base's columns given
     whole = np.concatenate([flexible.neutral()[:7], q])
     given = [True] * 6 + [False] * 3
-    a, _ = flexible.hybrid_dynamics(
+    a, _ = flexible.actuation.hybrid_dynamics(
         whole, np.zeros(9), np.zeros(9), np.concatenate([np.zeros(6), tau]), active=given
     )
     np.testing.assert_allclose(a[6:], wanted, atol=1e-9)
@@ -124,7 +124,7 @@ def free_floating(seed: int = 0, n: int = 6) -> tuple[Model, np.random.Generator
 def test_another_base_keeps_the_motion():
     model, rng = free_floating(0, 3)
     body = model.body_names[-1]
-    rebased = model.rebase(body)
+    rebased = model.base.rebase(body)
     other = rebased.model
     q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
     tau[:6] = 0.0
@@ -150,17 +150,17 @@ def test_another_base_keeps_the_motion():
 
 def test_only_a_free_system_takes_another_base():
     with pytest.raises(pb.InputError, match="only a free"):
-        arm().model(base="planar").rebase("link2")
+        arm().model(base="planar").base.rebase("link2")
     with pytest.raises(pb.InputError, match="flexible base cannot be exchanged"):
-        arm().model(base=pb.Base("flexible", stiffness=1.0)).rebase("link2")
+        arm().model(base=pb.Base("flexible", stiffness=1.0)).base.rebase("link2")
     with pytest.raises(pb.InputError, match=r"no body 'link9' \(did you mean"):
-        arm().model(base="floating").rebase("link9")
+        arm().model(base="floating").base.rebase("link9")
 
 
 def test_initial_velocities_have_the_momentum_asked_for():
     model, rng = free_floating(1, 5)
     q, v, wanted = model.random_configuration(rng, size=4), rng.normal(size=(4, model.nv)), rng.normal(size=(4, 6))
-    still, moving = model.zero_momentum_velocity(q, v), model.zero_momentum_velocity(q, v, wanted)
+    still, moving = model.base.zero_momentum_velocity(q, v), model.base.zero_momentum_velocity(q, v, wanted)
     np.testing.assert_allclose(model.momentum(q, still), 0, atol=1e-11)
     np.testing.assert_allclose(model.momentum(q, moving), wanted, atol=1e-10)
     np.testing.assert_array_equal(still[:, 6:], v[:, 6:])
@@ -191,7 +191,7 @@ def test_base_follows_planned_joints_and_returns_with_them_only_in_position():
         return np.array([0.6 * np.cos(t), 0.9 * np.sin(t), -0.5 * np.sin(t)])
 
     q0 = model.neutral()
-    q, v = model.base_motion(q0, times, plan)
+    q, v = model.base.motion(q0, times, plan)
     np.testing.assert_allclose(model.momentum(q, v), 0, atol=1e-10)
     np.testing.assert_allclose(model.center_of_mass(q), np.broadcast_to(model.center_of_mass(q0), (401, 3)), atol=1e-8)
     np.testing.assert_allclose(q[-1, 7:], q0[7:], atol=1e-8)
@@ -204,7 +204,7 @@ def test_base_reaction_is_what_a_held_base_must_bear():
     q, v, a = rng.normal(size=(3, 3))
     whole = np.concatenate([model.neutral()[:7], q])
     padded = [np.concatenate([rng.normal(size=6), x]) for x in (v, a)]
-    wrench = model.base_reaction(whole, *padded)
+    wrench = model.base.reaction(whole, *padded)
     # The rate of momentum of the arm about the base, less its weight, comes from the base.
     h = 1e-5
 
@@ -222,4 +222,4 @@ def test_base_reaction_is_what_a_held_base_must_bear():
     wanted = -(rate - np.concatenate([np.cross(lever, weight), weight])) + platform
     np.testing.assert_allclose(wrench, wanted, atol=1e-6)
     with pytest.raises(pb.InputError, match="free-floating"):
-        fixed.base_reaction(q, v, a)
+        fixed.base.reaction(q, v, a)

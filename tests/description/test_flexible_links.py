@@ -85,7 +85,7 @@ def test_mass_length_and_damping_are_those_of_the_link():
     np.testing.assert_allclose(sum(masses), DENSITY * LENGTH)
     joint = model.mechanism.joints[3]
     np.testing.assert_allclose(joint.damping, 0.01 * joint.stiffness)
-    assert not model.active.any()
+    assert not model.actuation.active.any()
 
 
 def test_mechanism_file_says_the_same_as_the_builder(tmp_path):

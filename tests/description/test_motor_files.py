@@ -64,7 +64,7 @@ def test_a_built_model_has_its_motors():
     motors = model.mechanism.motors
     assert motors.names == ("shoulder", "small")
     np.testing.assert_allclose(motors.speeds, np.linalg.inv([[0.01, 0], [-0.01, 0.02]]))
-    system = model.linearize(model.neutral(), np.zeros(2), inputs="voltage")
+    system = pb.linearize(model, model.neutral(), np.zeros(2), inputs="voltage")
     assert system.states[-1] == "i_shoulder"
     assert system.inputs == ("V_shoulder", "V_small")
 
@@ -92,7 +92,7 @@ def test_the_command_prints_the_state_space_model(tmp_path):
     assert run.exit_code == 0, run.output
     answer = json.loads(run.output)
     model = pb.load(path)
-    system = model.linearize([np.pi / 6, 0], [0, 0], inputs="voltage", outputs=["lower"])
+    system = pb.linearize(model, [np.pi / 6, 0], [0, 0], inputs="voltage", outputs=["lower"])
     np.testing.assert_allclose(answer["A"], system.A, atol=1e-12)
     np.testing.assert_allclose(answer["C"], system.C, atol=1e-12)
     plain = CliRunner().invoke(app, ["linearize", str(path)])

@@ -96,7 +96,7 @@ def test_accelerations_equal_pinocchios_by_every_route(name):
     for k in range(len(q)):
         np.testing.assert_allclose(a[k], twin.accelerations(q[k], v[k], tau[k]), atol=1e-9 * scale)
     for route in ("multipliers", "minimal"):
-        np.testing.assert_allclose(model.loop_solution(q, v, tau, route=route).a, a, atol=1e-9 * scale)
+        np.testing.assert_allclose(model.constraints.solution(q, v, tau, route=route).a, a, atol=1e-9 * scale)
     by_network = model.forward_dynamics(q[0], v[0], tau[0], formulation="network")
     np.testing.assert_allclose(by_network, a[0], atol=1e-9 * scale)
 
@@ -106,7 +106,7 @@ def test_closure_loads_equal_pinocchios_contact_forces(name):
     """3-D for pins in the plane and for balls, 6-D for the welds of two arms that hold one object."""
     model = massive(name)
     q, v, tau = states(model)
-    twin, loads = Twin(model), model.closure_loads(q, v, tau)
+    twin, loads = Twin(model), model.constraints.loads(q, v, tau)
     for k in range(len(q)):
         twin.accelerations(q[k], v[k], tau[k])
         size = max(np.abs(load[k]).max() for load in loads.values())

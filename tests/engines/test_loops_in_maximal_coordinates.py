@@ -76,7 +76,7 @@ def test_accelerations_equal_newtons_and_eulers_on_random_consistent_states_by_e
         wanted[k] = stacked(model, machine.joint_accelerations(machine.forward(named(model, v=tau[k]))[0]))
         close(a[k], wanted[k])
     for route in ("multipliers", "minimal"):
-        close(model.loop_solution(q, v, tau, route=route).a, wanted)
+        close(model.constraints.solution(q, v, tau, route=route).a, wanted)
     close(model.forward_dynamics(q[:2], v[:2], tau[:2], formulation="network"), wanted[:2])
 
 
@@ -85,8 +85,8 @@ def test_accelerations_equal_newtons_and_eulers_on_random_consistent_states_by_e
 def test_closure_loads_equal_the_cut_joints_multipliers_where_they_are_unique_and_are_least_elsewhere(name, make):
     model = make(name)
     q, v, tau = states(model, 10)
-    loads = model.closure_loads(q, v, tau)
-    by_minimal = model.closure_loads(q, v, tau, route="minimal")
+    loads = model.constraints.loads(q, v, tau)
+    by_minimal = model.constraints.loads(q, v, tau, route="minimal")
     for k in range(len(q)):
         machine = placed(model, q[k], v[k])
         _, multipliers = machine.forward(named(model, v=tau[k]))
@@ -158,8 +158,8 @@ def test_external_wrenches_over_a_batch_move_and_load_loops_as_they_do_free_bodi
     if name == "five-bar":  # what stays in its plane
         wrenches = {link: w * [0, 0, 1, 1, 1, 0] for link, w in wrenches.items()}
     a = model.forward_dynamics(q, v, tau, wrenches=wrenches)
-    loads = model.closure_loads(q, v, tau, wrenches=wrenches)
-    close(model.loop_solution(q, v, tau, wrenches=wrenches, route="minimal").a, a)
+    loads = model.constraints.loads(q, v, tau, wrenches=wrenches)
+    close(model.constraints.solution(q, v, tau, wrenches=wrenches, route="minimal").a, a)
     for k in range(len(q)):
         machine = placed(model, q[k], v[k])
         here = {link: np.broadcast_to(w, (6, 6))[k] for link, w in wrenches.items()}

@@ -27,7 +27,7 @@ def test_positions_follow_torques_map_back_and_energy_holds(path):
         pytest.skip("all its mimic joints are fixed")
     rng = np.random.default_rng(1)
     q = model.random_configuration(rng)
-    v = model.close_velocity(q, rng.normal(size=model.nv))
+    v = model.assemble_velocity(q, rng.normal(size=model.nv))
     slices = model.joint_slices()
     for c in model.mechanism.couplings:
         (i, k), (j, m) = slices[c.joint], slices[c.source_joint]
@@ -36,7 +36,7 @@ def test_positions_follow_torques_map_back_and_energy_holds(path):
     if path.stem == "romeo":
         model = with_heavy_hands(model, q, v)
     tau = rng.normal(size=model.nv)
-    solved = model.loop_solution(q, v, tau, formulation="denoc")
+    solved = model.constraints.solution(q, v, tau, formulation="denoc")
     size = 1 + np.abs(solved.a).max()
     for c in model.mechanism.couplings:
         k, m = slices[c.joint][1], slices[c.source_joint][1]
@@ -51,7 +51,7 @@ def test_positions_follow_torques_map_back_and_energy_holds(path):
     moved = tau.copy()
     moved[slices[c.source_joint][1]] += c.ratio * moved[slices[c.joint][1]]
     moved[slices[c.joint][1]] = 0.0
-    same = model.loop_solution(q, v, moved, formulation="denoc").a
+    same = model.constraints.solution(q, v, moved, formulation="denoc").a
     np.testing.assert_allclose(same, solved.a, atol=1e-7 * size)
     # and the efforts for this motion do on every independent velocity what tau did
     G = model._motion(q, None).G
@@ -63,7 +63,7 @@ def with_heavy_hands(model, q, v):
     """Romeo's fingers have no mass at all: what cannot be told is said, all else is answered; armature mends it."""
     for route in ("multipliers", "minimal"):
         with pytest.raises(pb.PolybodyError, match="nothing that moves with LHand or RHand has mass"):
-            model.loop_solution(q, v, 0 * v, formulation="denoc", route=route)
+            model.constraints.solution(q, v, 0 * v, formulation="denoc", route=route)
     holding = model.inverse_dynamics(q, 0 * v, 0 * v, formulation="denoc")
     G = model._motion(q, None).G
     np.testing.assert_allclose(G.T @ holding, model.gravity_forces(q), atol=1e-9 * np.abs(holding).max())
@@ -105,7 +105,7 @@ def test_undamped_robot_falls_with_its_couplings_kept_and_its_energy_held(path):
     if not model.mechanism.couplings:
         pytest.skip("all its mimic joints are fixed")
     q = model.random_configuration(2)
-    v = model.close_velocity(q, 0.3 * np.random.default_rng(3).normal(size=model.nv))
+    v = model.assemble_velocity(q, 0.3 * np.random.default_rng(3).normal(size=model.nv))
     motion = pb.simulate(model, 0.5, q, v, limits="ignore", rtol=1e-10, atol=1e-12)
     assert motion.stopped is None
     assert np.ptp(motion.q, axis=0).max() > 0.1

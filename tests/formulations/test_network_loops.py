@@ -146,7 +146,7 @@ def test_reactions_of_a_model_with_loops_are_the_pin_forces_of_lagrange_multipli
     )
     both = model.reactions(np.stack([q, q]), np.stack([v, v]), np.stack([a, a]))
     turned = model.reactions(q, v, a, axes="joint")
-    network = model.network().solve(q, v, forces={f"pin{k}": [t] for k, t in torques.items()}).reactions
+    network = pb.network(model).solve(q, v, forces={f"pin{k}": [t] for k, t in torques.items()}).reactions
     assert set(both) == {f"pin{k}" for k in range(len(pins))}
     for k, force in enumerate(pins):
         for wrench in both[f"pin{k}"]:

@@ -111,7 +111,7 @@ def test_inverse_problem_undone_by_forward_dynamics_with_wanted_internal_loads(s
     near(motion.object_acceleration, wanted, 1e-8)
     near(motion.f_e, found.f_e, 1e-8)
     near(motion.a, found.a, 1e-8)
-    passive = ~held.model.active
+    passive = ~held.model.actuation.active
     np.testing.assert_array_equal(found.tau[passive], 0.0)
 
 
@@ -198,7 +198,7 @@ def test_batched_inverse_problem_equals_rank_revealing_solutions_of_each_state(b
     wanted, internal, tau = rng.normal(size=(4, 6)), rng.normal(size=(4, 6)), rng.normal(size=(4, held.model.nv))
     many = held.inverse_dynamics(q, v, wanted, internal=internal, tau=tau)
     assert not many.deficient.any()
-    wants = asked(held.held, False, held.model.active)
+    wants = asked(held.held, False, held.model.actuation.active)
     for i in range(4):
         a = np.concatenate([np.zeros(held.model.nv - 6), wanted[i]])
         one = ranked_inverse(held.held, wants, q[i], v[i], a, internal[i], tau[i])
@@ -206,7 +206,7 @@ def test_batched_inverse_problem_equals_rank_revealing_solutions_of_each_state(b
         near(many.tau[i], one.tau, 1e-9)
         near(many.a[i], one.a, 1e-9)
         near(many.f_e[i], one.f_e, 1e-9)
-    np.testing.assert_array_equal(many.tau[:, ~held.model.active], tau[:, ~held.model.active])
+    np.testing.assert_array_equal(many.tau[:, ~held.model.actuation.active], tau[:, ~held.model.actuation.active])
     with pytest.raises(InputError, match=r"internal\[2, 1\] is nan"):
         held.inverse_dynamics(q, v, wanted, internal=np.where(np.arange(24).reshape(4, 6) == 13, np.nan, internal))
     # The arm of seven joints has one to spare: it goes as near to a preferred motion as it can.
@@ -401,7 +401,7 @@ def counted_inverse(m: int, base: str) -> int:
     """Operations of the inverse problem for m arms of six joints."""
     system, q, v, tau = held_system(m, (("revolute",) * 6,) * m, base=base)
     held = system.held
-    wants = asked(held, False, system.model.active)
+    wants = asked(held, False, system.model.actuation.active)
     rows = plan_inverse(held, wants, q)
 
     def text(q, v, a, tau, internal, *, domain):

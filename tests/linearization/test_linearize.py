@@ -60,7 +60,7 @@ def test_influence_derivatives_equal_the_compiled_ones(kinds):
 def test_state_matrix_equals_differences_of_the_flow_in_tangent_space(kinds):
     """x = (δ, v): the difference of two motions from neighbouring states, after a short time, grows as A says."""
     model, q, v, tau, _ = random_model(6, len(kinds), kinds=kinds, stiffness=0, reversed_joints=0.5)
-    system = model.linearize(q, v, tau)
+    system = pb.linearize(model, q, v, tau)
     n, h = model.nv, 1e-4
 
     def vector_field(delta, velocity):
@@ -81,7 +81,7 @@ def test_state_matrix_equals_differences_of_the_flow_in_tangent_space(kinds):
 
 def test_states_inputs_and_outputs_are_named_and_only_active_columns_are_inputs():
     model, q, v, tau, _ = random_model(11, 2, kinds=("floating", "revolute"), fixed=0, stiffness=0)
-    system = model.linearize(q, v, tau, outputs=["body1"])
+    system = pb.linearize(model, q, v, tau, outputs=["body1"])
     active = np.concatenate([j.active for j in model.mechanism.joints])
     assert system.B.shape == (2 * model.nv, int(active.sum()))
     assert not any("floating" in j.kind and j.active.any() for j in model.mechanism.joints)
@@ -94,9 +94,9 @@ def test_states_inputs_and_outputs_are_named_and_only_active_columns_are_inputs(
 def test_a_trajectory_gives_a_model_for_each_state():
     model, q, v, tau, rng = random_model(2, 3, kinds=ONE_NUMBER)
     many = np.stack([q, model.integrate(q, rng.normal(size=model.nv)), q])
-    system = model.linearize(many, v, tau)
+    system = pb.linearize(model, many, v, tau)
     assert system.A.shape == (3, 2 * model.nv, 2 * model.nv)
-    np.testing.assert_allclose(system.A[2], model.linearize(q, v, tau).A, atol=1e-12)
+    np.testing.assert_allclose(system.A[2], pb.linearize(model, q, v, tau).A, atol=1e-12)
     assert system.poles().shape == (3, 2 * model.nv)
     with pytest.raises(InputError, match="batch"):
         system.to_control()
@@ -133,8 +133,8 @@ def test_state_space_with_motors_equals_differences_of_the_simulated_arm(inducta
     """About a posture that voltages hold: neighbouring motions of the arm differ by exp(A t) and its integral."""
     model, _, q, _, _ = motor_arm(inductance=inductance, coupled=coupled, n=3)
     n, still, T, eps = model.nv, np.zeros(model.nv), 0.02, 1e-4
-    hold = model.motor_inputs(q, still, still, still)
-    system = model.linearize(q, still, inputs="voltage")
+    hold = model.motors.inputs(q, still, still, still)
+    system = pb.linearize(model, q, still, inputs="voltage")
     slow = np.flatnonzero(model.mechanism.motors.inductance > 0)
     size, start = 2 * n + len(slow), np.concatenate([q, still, hold.currents[slow]])
 
@@ -163,10 +163,10 @@ def test_nominal_voltages_drive_the_arm_along_its_trajectory():
         return q + amplitude * (1 - c), 3 * amplitude * s, 9 * amplitude * c, -27 * amplitude * s
 
     def voltages(t, q, v):
-        return model.motor_inputs(*trajectory(t)).voltages
+        return model.motors.inputs(*trajectory(t)).voltages
 
     times = np.linspace(0, 0.5, 6)
-    nominal = model.motor_inputs(*trajectory(times))
+    nominal = model.motors.inputs(*trajectory(times))
     assert nominal.currents.shape == nominal.voltages.shape == (6, 3)
     assert not nominal.unmet.any()
     start = trajectory(0.0)
@@ -179,7 +179,7 @@ def test_nominal_voltages_drive_the_arm_along_its_trajectory():
 def test_python_control_takes_the_model_and_designs_with_it():
     control = pytest.importorskip("control")
     model, _, q, v, _ = motor_arm()
-    system = model.linearize(q, 0 * v, inputs="voltage")
+    system = pb.linearize(model, q, 0 * v, inputs="voltage")
     plant = system.to_control()
     assert plant.state_labels == list(system.states)
     assert plant.input_labels[:3] == ["V_m0", "V_m1", "V_m2"]
@@ -223,14 +223,14 @@ def test_bad_motors_are_refused_with_reasons():
 def test_questions_without_an_answer_are_refused():
     model, q, v, tau, _ = random_model(1, 3, kinds=ONE_NUMBER)
     with pytest.raises(InputError, match="has no motors"):
-        model.linearize(q, v, tau, inputs="voltage")
+        pb.linearize(model, q, v, tau, inputs="voltage")
     with pytest.raises(InputError, match="wanted 'torque' or 'voltage'"):
-        model.linearize(q, v, tau, inputs="current")
+        pb.linearize(model, q, v, tau, inputs="current")
     with pytest.raises(InputError, match="did you mean 'body1'"):
-        model.influence(q, "body_1")
+        model.coefficients.influence(q, "body_1")
     driven, _, q, v, _ = motor_arm()
     with pytest.raises(InputError, match="jerk"):
-        driven.motor_inputs(q, v, v)
+        driven.motors.inputs(q, v, v)
     with pytest.raises(InputError, match="one a motor"):
         pb.simulate(driven, 0.1, q, v, voltages=np.zeros(3), currents0=[1.0])
     with pytest.raises(InputError, match="none without voltages"):
@@ -243,12 +243,12 @@ def test_compiled_influence_equals_the_text_over_batches(order):
 
     model, q, _, _, rng = random_model(8, 3)
     many = np.stack([q, model.integrate(q, rng.normal(size=model.nv))])
-    found = model.influence(many, "body1", order)
+    found = model.coefficients.influence(many, "body1", order)
     for k in range(2):
         expected = influence(model.mechanism, many[k], model.frame("body1"), order)
         for name in "GHD"[:order]:
             np.testing.assert_allclose(getattr(found, name)[k], getattr(expected, name), atol=1e-12)
-    np.testing.assert_allclose(model.influence(q, "body1", 1).G, model.jacobian(q, "body1"), atol=1e-13)
+    np.testing.assert_allclose(model.coefficients.influence(q, "body1", 1).G, model.jacobian(q, "body1"), atol=1e-13)
 
 
 @pytest.mark.parametrize("limit", [0, 3000])
@@ -259,7 +259,7 @@ def test_influence_is_the_same_whether_compiled_or_not(limit, monkeypatch):
     model, q, _, _, rng = random_model(9, 3, kinds=("revolute", "spherical", "universal"))
     monkeypatch.setattr(control, "COMPILED_UP_TO", limit)
     many = np.stack([[q, model.integrate(q, rng.normal(size=model.nv))]])
-    found, center = model.influence(many, "body2", 3), model.center_of_mass_influence(many, 2)
+    found, center = model.coefficients.influence(many, "body2", 3), model.coefficients.center_of_mass(many, 2)
     for k in range(2):
         expected = influence(model.mechanism, many[0, k], model.frame("body2"), 3)
         np.testing.assert_allclose(found.H[0, k], expected.H, atol=1e-12)
@@ -269,7 +269,7 @@ def test_influence_is_the_same_whether_compiled_or_not(limit, monkeypatch):
 
 def test_the_ground_has_no_influence_coefficients_but_zeros():
     model, q, *_ = random_model(8, 3)
-    found = model.influence(q, "world", 3)
+    found = model.coefficients.influence(q, "world", 3)
     assert not found.G.any()
     assert not found.H.any()
     assert not found.D.any()
@@ -279,11 +279,11 @@ def test_third_order_is_the_same_by_numpy_and_compiled():
     model, *_, rng = random_model(6, 4, kinds=("revolute", "screw"), branching=0)
     outermost = max(model.mechanism.bodies, key=lambda body: len(model.mechanism.supports[body.index]))
     frame, q = outermost.name, model.random_configuration(rng, 1000)
-    few = model.influence(q[:7], frame)
+    few = model.coefficients.influence(q[:7], frame)
     assert not [name for name in model._kernels if name.startswith("influence 3")]
-    many = model.influence(q.reshape(10, 100, -1), frame)
+    many = model.coefficients.influence(q.reshape(10, 100, -1), frame)
     assert [name for name in model._kernels if name.startswith("influence 3")]
-    again = model.influence(q[:7], frame)
+    again = model.coefficients.influence(q[:7], frame)
     for by_numpy, compiled, lone in zip(
         (few.G, few.H, few.D), (many.G, many.H, many.D), (again.G, again.H, again.D), strict=True
     ):
@@ -296,11 +296,11 @@ def test_influence_asked_again_refuses_what_it_refused_before():
     model, q, *_ = random_model(6, 4, kinds=ONE_NUMBER)
     frame = model.frame_names[-1]
     for order in (2, 2, 3):
-        model.influence(q, frame, order)
+        model.coefficients.influence(q, frame, order)
         with pytest.raises(InputError, match="q has shape"):
-            model.influence(q[:-1], frame, order)
+            model.coefficients.influence(q[:-1], frame, order)
         with pytest.raises(InputError, match="order is"):
-            model.influence(q, frame, [order])
+            model.coefficients.influence(q, frame, [order])
 
 
 def test_influence_of_a_mass_centre_is_that_of_its_point():
@@ -308,7 +308,7 @@ def test_influence_of_a_mass_centre_is_that_of_its_point():
     body = model.mechanism.bodies[1]
     frame = model.frame(body.name)
     local = frame.rotation.T @ (body.com - frame.position)
-    by_point, by_name = model.influence(q, body.name, 2, point=local), model.influence(q, body.name, 2, point="com")
+    by_point, by_name = model.coefficients.influence(q, body.name, 2, point=local), model.coefficients.influence(q, body.name, 2, point="com")
     np.testing.assert_allclose(by_point.H, by_name.H, atol=1e-12)
 
 
@@ -320,12 +320,12 @@ def test_arrays_of_large_trees_equal_the_text(seed, monkeypatch):
     model, *_, rng = random_model(seed, 6 + seed)
     assert model.nv > 9, "above what is compiled as a whole"
     q = model.random_configuration(rng, 6)
-    inertia, power = model.dynamic_arrays(q.reshape(2, 3, -1))
+    inertia, power = model.coefficients.dynamic_arrays(q.reshape(2, 3, -1))
     for k, state in enumerate(q):
         I, P = dynamic_arrays(model.mechanism, state)
         np.testing.assert_allclose(inertia[divmod(k, 3)], I, atol=1e-12 * scale(I))
         np.testing.assert_allclose(power[divmod(k, 3)], P, atol=1e-12 * scale(P))
-    lone, _ = model.dynamic_arrays(q[0])
+    lone, _ = model.coefficients.dynamic_arrays(q[0])
     np.testing.assert_array_equal(lone.shape, inertia.shape[2:])
 
 
@@ -335,6 +335,6 @@ def test_dynamic_arrays_give_inverse_dynamics(limit, monkeypatch):
 
     monkeypatch.setattr(control, "COMPILED_ARRAYS_UP_TO", limit)
     model, q, v, a, _ = random_model(4, 3, springs=0, stiffness=0, damping=0)
-    inertia, power = (x[1] for x in model.dynamic_arrays(np.stack([q, q])))
+    inertia, power = (x[1] for x in model.coefficients.dynamic_arrays(np.stack([q, q])))
     tau = inertia @ a + np.einsum("imn,m,n->i", power, v, v) + model.gravity_forces(q)
     np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-11 * scale(tau))

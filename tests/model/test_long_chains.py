@@ -36,14 +36,14 @@ def test_rolled_equals_text_on_random_trees_of_every_kind(seed):
     model = Model(mechanism_from(random_tree(rng, 8, springs=0, stiffness=0)))
     q, v, a = model.random_configuration(rng, size=3), *rng.normal(size=(2, 3, model.nv))
     for name, tolerance in (("inverse_dynamics", 1e-12), ("forward_dynamics", 1e-9)):
-        rolled = rolled_kernel(model.lean_mechanism, name)(q, v, a)
+        rolled = rolled_kernel(model.engine.reduced_mechanism, name)(q, v, a)
         reference = getattr(model, name)(q, v, a, formulation="denoc")
         np.testing.assert_allclose(rolled, reference, rtol=0, atol=tolerance * np.abs(reference).max())
 
 
 def test_a_chain_of_two_hundred_links_is_rolled_and_right():
     model = chain(200)
-    assert worth_rolling(model.lean_mechanism)
+    assert worth_rolling(model.engine.reduced_mechanism)
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 2, 200))
     tau = model.inverse_dynamics(q, v, a)
@@ -81,4 +81,4 @@ def test_a_long_chain_has_derivatives():
 
 
 def test_short_and_varied_robots_stay_straight_lines():
-    assert not worth_rolling(chain(8).lean_mechanism)
+    assert not worth_rolling(chain(8).engine.reduced_mechanism)

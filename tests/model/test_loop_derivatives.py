@@ -30,12 +30,12 @@ def agree(found: Array, wanted: Array, tolerance: float) -> None:
 
 
 def columns_of(model: pb.Model, names: list[str] | None) -> list[int]:
-    return list(model.velocity_indices(names or model.independent))
+    return list(model.constraints.indices(names or model.constraints.independent))
 
 
 def motions(model: pb.Model, q: Array, u: list[int]) -> Array:
     """G of v = G u̇, from the constraints alone."""
-    J, rest = model.constraint_jacobian(q), [k for k in range(model.nv) if k not in u]
+    J, rest = model.constraints.jacobian(q), [k for k in range(model.nv) if k not in u]
     G = np.zeros((model.nv, len(u)))
     G[u, range(len(u))] = 1
     G[rest] = -np.linalg.lstsq(J[:, rest], J[:, u], rcond=1e-9)[0]
@@ -54,15 +54,15 @@ def test_forward_derivatives_equal_differences_along_closed_states(name):
         e = np.eye(len(u))[k]
 
         def moved(x: float, y: float, e: Array = e) -> Array:
-            return model.loop_solution(*neighbour(model, q, G @ (x * e), v[u] + y * e, u), tau).a
+            return model.constraints.solution(*neighbour(model, q, G @ (x * e), v[u] + y * e, u), tau).a
 
         agree(da_dq[:, k], slope(lambda x: moved(x, 0.0)), 1e-7)
         agree(da_dv[:, k], slope(lambda x: moved(0.0, x)), 1e-7)
-    here = model.loop_solution(q, v, tau).a
-    forces = [model.loop_solution(q, v, tau + e).a - here for e in np.eye(model.nv)]
+    here = model.constraints.solution(q, v, tau).a
+    forces = [model.constraints.solution(q, v, tau + e).a - here for e in np.eye(model.nv)]
     agree(da_dtau, np.transpose(forces), 1e-10)
     # forces move what the loops let pass, and nothing else
-    assert np.abs(model.constraint_jacobian(q) @ da_dtau).max() < 1e-9 * (1 + np.abs(da_dtau).max())
+    assert np.abs(model.constraints.jacobian(q) @ da_dtau).max() < 1e-9 * (1 + np.abs(da_dtau).max())
 
 
 @pytest.mark.parametrize("name", ["five-bar", "3-rrr", "stewart", "walking-machine", "two-arms"])
@@ -72,14 +72,14 @@ def test_inverse_derivatives_equal_differences_along_closed_states(name):
     u = columns_of(model, None)
     rng = np.random.default_rng(2)
     speeds, rates = v[u], rng.normal(size=len(u))
-    weights = None if len(model.internal_loads(q)[0]) == len(u) else rng.uniform(1, 2, len(model.internal_loads(q)[0]))
+    weights = None if len(model.actuation.internal_loads(q)[0]) == len(u) else rng.uniform(1, 2, len(model.actuation.internal_loads(q)[0]))
 
     def motion(x: float, y: float, z: float, e: Array) -> tuple[Array, Array, Array]:
         Q, V = neighbour(model, q, G @ (x * e), speeds + y * e, u)
         rest = [k for k in range(model.nv) if k not in u]
-        J, a = model.constraint_jacobian(Q), np.zeros(model.nv)
+        J, a = model.constraints.jacobian(Q), np.zeros(model.nv)
         a[u] = rates + z * e
-        a[rest] = -np.linalg.lstsq(J[:, rest], J @ a + model.constraint_bias(Q, V), rcond=1e-9)[0]
+        a[rest] = -np.linalg.lstsq(J[:, rest], J @ a + model.constraints.bias(Q, V), rcond=1e-9)[0]
         return Q, V, a
 
     G = motions(model, q, u)
@@ -100,11 +100,11 @@ def test_wrenches_stay_constant_in_world_axes_while_inverse_dynamics_is_differen
 
     def tau(x: float, e: Array) -> Array:
         Q, V = neighbour(model, q, G @ (x * e), v[u], u)
-        J, a = model.constraint_jacobian(Q), np.zeros(model.nv)
-        a[rest] = -np.linalg.lstsq(J[:, rest], model.constraint_bias(Q, V), rcond=1e-9)[0]
+        J, a = model.constraints.jacobian(Q), np.zeros(model.nv)
+        a[rest] = -np.linalg.lstsq(J[:, rest], model.constraints.bias(Q, V), rcond=1e-9)[0]
         return model.inverse_dynamics(Q, V, a, wrenches=load)
 
-    a = model.follow(q, v[u], np.zeros(len(u)))[1]
+    a = model.constraints.joint_motion(q, v[u], np.zeros(len(u)))[1]
     found = model.inverse_dynamics_derivatives(q, v, a, wrenches=load)[0]
     for k, e in enumerate(np.eye(len(u))):
         agree(found[:, k], slope(lambda x, e=e: tau(x, e)), 1e-7)
@@ -114,7 +114,7 @@ def test_forward_and_inverse_derivatives_undo_each_other():
     """With as many actuators as coordinates: dτ/dü ∂ü/∂τ = 1, ∂ü/∂x = −(dτ/dü)⁻¹ dτ/dx."""
     model, q, v = closed_state("stewart", seed=3)
     u = columns_of(model, None)
-    tau = model.inverse_dynamics(q, v, model.close_acceleration(q, v, np.ones(model.nv)))
+    tau = model.inverse_dynamics(q, v, model.assemble_acceleration(q, v, np.ones(model.nv)))
     a = model.forward_dynamics(q, v, tau)
     A = [j.v.start for j in model.mechanism.joints if j.active.any()]
     dq, dv, da = (x[A] for x in model.inverse_dynamics_derivatives(q, v, a))
@@ -132,8 +132,8 @@ def test_couplings_of_a_mimic_urdf_differentiate_like_the_coupled_mechanism():
         build.joint(f"j{k}", "revolute", "world" if k == 0 else f"b{k - 1}", f"b{k}", (0.3, 0, 0), axis=AXES[k])
     build.couple("j2", "j1", -1.5, 0.2)
     model, rng = build.model(), np.random.default_rng(0)
-    q, v = model.close(rng.normal(size=3)), rng.normal(size=3)
-    v = model.close_velocity(q, v)
+    q, v = model.assemble(rng.normal(size=3)), rng.normal(size=3)
+    v = model.assemble_velocity(q, v)
     G = np.array([[1, 0], [0, 1], [0, -1.5]])
     tau = rng.normal(size=3)
     a = model.forward_dynamics(q, v, tau)
@@ -157,11 +157,11 @@ def test_any_independent_coordinate_gives_the_same_motion(independent):
     build.joint("c", "revolute", "world", "rocker", (0.6, 0, 0), active=False, stiffness=2.0)
     build.loop("d", "revolute", "coupler", "rocker", (0.5, 0, 0), (0.4, 0, 0))
     model = build.model()
-    q = model.close([0.7, 0.3, 1.5], hold=["a"])
-    system = model.linearize(q, np.zeros(3), independent=independent)
+    q = model.assemble([0.7, 0.3, 1.5], hold=["a"])
+    system = pb.linearize(model, q, np.zeros(3), independent=independent)
     assert system.states == (f"q_{independent[0]}", f"v_{independent[0]}")
     assert system.inputs == ("tau_a",)
-    base = model.linearize(q, np.zeros(3))
+    base = pb.linearize(model, q, np.zeros(3))
     agree(np.sort_complex(system.poles()), np.sort_complex(base.poles()), 1e-9)
 
 
@@ -175,7 +175,7 @@ def test_a_batch_gives_each_states_own_derivatives_and_a_singular_state_is_named
         for whole, one in zip(many, model.forward_dynamics_derivatives(*state, tau), strict=True):
             agree(whole[k], one, 1e-10)
     flat = parallelogram()
-    states = np.stack([flat.close([0.4, 0, 0], hold=["a"]), np.zeros(3)])
+    states = np.stack([flat.assemble([0.4, 0, 0], hold=["a"]), np.zeros(3)])
     with pytest.raises(pb.PolybodyError, match=r"state 1 of the batch"):
         flat.forward_dynamics_derivatives(states, np.zeros(3), np.zeros(3))
 
@@ -198,13 +198,13 @@ def driven_five_bar(inductance: tuple[float, float]) -> pb.Model:
 def test_state_space_with_motors_equals_differences_of_the_motor_driven_machine(inductance):
     """States of the passive joints are asked for too, so that back-EMF comes through the loop."""
     model, rng = driven_five_bar(inductance), np.random.default_rng(0)
-    q = model.close([0.6, -1.1, -0.6, 1.1], hold=["l1", "r1"])
-    v = model.close_velocity(q, rng.normal(size=4))
+    q = model.assemble([0.6, -1.1, -0.6, 1.1], hold=["l1", "r1"])
+    v = model.assemble_velocity(q, rng.normal(size=4))
     names = ["l1", "l2"]
     u = columns_of(model, names)
     i, V = rng.normal(size=2), rng.normal(size=2)
     tau = motor_forces(model, v, i, V)
-    system = model.linearize(q, v, tau, inputs="voltage", independent=names)
+    system = pb.linearize(model, q, v, tau, inputs="voltage", independent=names)
     slow = [k for k in range(2) if inductance[k]]
     assert system.states == ("q_l1", "q_l2", "v_l1", "v_l2", *(f"i_m{k}" for k in slow))
     assert system.inputs == ("V_m0", "V_m1")
@@ -214,7 +214,7 @@ def test_state_space_with_motors_equals_differences_of_the_motor_driven_machine(
         Q, W = neighbour(model, q, G @ x[:2], v[u] + x[2:4], u)
         currents = i.copy()
         currents[slow] += x[4:]
-        a, di = model.motor_dynamics(Q, W, currents, V + volts)
+        a, di = model.motors.dynamics(Q, W, currents, V + volts)
         return np.concatenate([W[u], a[u], di[slow]])
 
     n, none = len(system.states), np.zeros(2)
@@ -233,22 +233,22 @@ def motor_forces(model: pb.Model, v: Array, i: Array, V: Array) -> Array:
 def test_voltages_of_a_motion_through_loops_drive_that_motion():
     """Currents' rates by the jerk of the independent coordinates: integrated, they give the currents a moment later."""
     model = driven_five_bar((0.02, 0.03))
-    q0 = model.close([0.6, -1.1, -0.6, 1.1], hold=["l1", "r1"])
+    q0 = model.assemble([0.6, -1.1, -0.6, 1.1], hold=["l1", "r1"])
 
     def motion(t: float) -> tuple[Array, ...]:
         rate, swing = np.array([1.0, -0.7]), np.array([0.3, 0.5])
         held = q0[[0, 2]] + rate * t + swing * np.sin(3 * t)
-        q = model.close([held[0], q0[1], held[1], q0[3]], hold=["l1", "r1"])
-        v = model.close_velocity(q, wide(rate + 3 * swing * np.cos(3 * t)), hold=["l1", "r1"])
-        a = model.close_acceleration(q, v, wide(-9 * swing * np.sin(3 * t)), hold=["l1", "r1"])
+        q = model.assemble([held[0], q0[1], held[1], q0[3]], hold=["l1", "r1"])
+        v = model.assemble_velocity(q, wide(rate + 3 * swing * np.cos(3 * t)), hold=["l1", "r1"])
+        a = model.assemble_acceleration(q, v, wide(-9 * swing * np.sin(3 * t)), hold=["l1", "r1"])
         return q, v, a, wide(-27 * swing * np.cos(3 * t))
 
     def wide(x: Array) -> Array:
         return np.array([x[0], 0, x[1], 0])
 
     motors, (q, v, a, jerk) = model.mechanism.motors, motion(0.2)
-    found = model.motor_inputs(q, v, a, jerk)
-    rate = slope(lambda x: model.motor_inputs(*motion(0.2 + x)).currents)
+    found = model.motors.inputs(q, v, a, jerk)
+    rate = slope(lambda x: model.motors.inputs(*motion(0.2 + x)).currents)
     agree(found.voltages, motors.inductance * rate + motors.resistance * found.currents + motors.voltages @ v, 1e-8)
     assert found.unmet[[1, 3]].tolist() == [0, 0]
 
@@ -258,7 +258,7 @@ def test_state_matrix_equals_the_simulated_growth_of_a_small_difference():
     """3-RRR about its balanced rest: the flow of the simulated machine is exp(A t) to first order."""
     model = pb.load("3-rrr")
     q, rest = model.neutral(), np.zeros(model.nv)
-    system = model.linearize(q, rest)
+    system = pb.linearize(model, q, rest)
     tau = model.inverse_dynamics(q, rest, rest)
     u = columns_of(model, None)
     G, t = motions(model, q, u), 0.05
@@ -275,7 +275,7 @@ def test_state_matrix_equals_the_simulated_growth_of_a_small_difference():
 def test_python_control_takes_a_linearised_platform():
     control = pytest.importorskip("control")
     model = pb.load("stewart")
-    system = model.linearize(model.neutral(), np.zeros(model.nv), outputs=["platform"]).to_control()
+    system = pb.linearize(model, model.neutral(), np.zeros(model.nv), outputs=["platform"]).to_control()
     assert isinstance(system, control.StateSpace)
     assert (system.nstates, system.ninputs, system.noutputs) == (12, 6, 6)
     assert np.linalg.matrix_rank(control.ctrb(system.A, system.B), tol=1e-6) == 12

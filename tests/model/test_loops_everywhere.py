@@ -30,16 +30,16 @@ def floating_four_bar() -> pb.Model:
 
 def test_a_floating_machine_with_a_loop_keeps_its_momentum_and_its_loop():
     model = floating_four_bar()
-    q = model.close([0.1, 0.2, 0.3, 0, 0, 0, 1, 0.7, 0.3, 1.5], hold=["a", "root"])
-    v = model.close_velocity(q, np.r_[np.zeros(6), 1.0, 0, 0], hold=["a", "root"])
-    still = model.zero_momentum_velocity(q, v)
+    q = model.assemble([0.1, 0.2, 0.3, 0, 0, 0, 1, 0.7, 0.3, 1.5], hold=["a", "root"])
+    v = model.assemble_velocity(q, np.r_[np.zeros(6), 1.0, 0, 0], hold=["a", "root"])
+    still = model.base.zero_momentum_velocity(q, v)
     np.testing.assert_allclose(model.momentum(q, still), 0, atol=1e-12)
-    assert np.abs(model.constraint_jacobian(q) @ still).max() < 1e-10
+    assert np.abs(model.constraints.jacobian(q) @ still).max() < 1e-10
     wanted = np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.4])
-    np.testing.assert_allclose(model.momentum(q, model.zero_momentum_velocity(q, v, wanted)), wanted, atol=1e-10)
-    a = model.close_acceleration(q, v, np.r_[np.zeros(6), 2.0, 0, 0], hold=["a", "root"])
-    driven = model.active_forces(q, v, a, active=["root", "a"])  # the base held by forces of its own
-    np.testing.assert_allclose(model.base_reaction(q, v, a), -driven[:6], atol=1e-9)
+    np.testing.assert_allclose(model.momentum(q, model.base.zero_momentum_velocity(q, v, wanted)), wanted, atol=1e-10)
+    a = model.assemble_acceleration(q, v, np.r_[np.zeros(6), 2.0, 0, 0], hold=["a", "root"])
+    driven = model.actuation.active_forces(q, v, a, active=["root", "a"])  # the base held by forces of its own
+    np.testing.assert_allclose(model.base.reaction(q, v, a), -driven[:6], atol=1e-9)
 
 
 def test_a_machine_that_loops_hold_to_the_ground_does_not_float():
@@ -49,7 +49,7 @@ def test_a_machine_that_loops_hold_to_the_ground_does_not_float():
     build.rod("tether", "world", (0, 0, 0), "hull", (0, 0, 0.5), 0.5)
     model = build.model()
     with pytest.raises(pb.InputError, match="does not float freely"):
-        model.zero_momentum_velocity(model.close(), np.zeros(model.nv))
+        model.base.zero_momentum_velocity(model.assemble(), np.zeros(model.nv))
 
 
 @pytest.mark.parametrize(("name", "frame"), [("five-bar", "A"), ("stewart", "platform")])
@@ -59,7 +59,7 @@ def test_inverse_kinematics_of_a_machine_with_loops_is_closed(name, frame):
     near = pb.inverse_kinematics(model, {frame: wanted}, model.neutral())
     assert near
     np.testing.assert_allclose(model.pose(near.q, frame)[:3, 3], wanted, atol=1e-8)
-    assert np.abs(model.constraint_residual(near.q)).max() < 1e-8
+    assert np.abs(model.constraints.residual(near.q)).max() < 1e-8
     assert near.position_error.shape == (1,)
 
 
@@ -70,16 +70,16 @@ def test_inverse_kinematics_of_a_platform_takes_poses_in_batches():
     found = pb.inverse_kinematics(model, {"platform": poses})
     assert found
     np.testing.assert_allclose(model.pose(found.q, "platform"), poses, atol=1e-8)
-    assert np.abs(model.constraint_residual(found.q)).max() < 1e-8
+    assert np.abs(model.constraints.residual(found.q)).max() < 1e-8
 
 
 def test_paths_of_machines_with_loops_move_independent_coordinates_and_the_others_follow():
     model, q1, _ = closed_state("3-rrr")
-    path = pb.paths.quintic(model, model.close(), q1, 1.0)
+    path = pb.paths.quintic(model, model.assemble(), q1, 1.0)
     times = np.linspace(0, 1, 11)
     q, v, a = path(times)
-    assert np.abs(model.constraint_residual(q)).max() < 1e-12
-    assert np.abs(model.constraint_kernels.velocity(q, v)).max() < 1e-10
+    assert np.abs(model.constraints.residual(q)).max() < 1e-12
+    assert np.abs(model.engine.constraints.velocity(q, v)).max() < 1e-10
     np.testing.assert_allclose(q[-1], q1, atol=1e-9)
     h = 1e-4
     before, after = path(times[1:-1] - h), path(times[1:-1] + h)
@@ -88,7 +88,7 @@ def test_paths_of_machines_with_loops_move_independent_coordinates_and_the_other
     tau = model.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(model.forward_dynamics(q, v, tau), a, atol=1e-8 * (1 + np.abs(a).max()))
     with pytest.raises(pb.InputError, match="close"):
-        pb.paths.quintic(model, model.close(), q1 + 0.1, 1.0)
+        pb.paths.quintic(model, model.assemble(), q1 + 0.1, 1.0)
 
 
 def test_commands_take_machines_with_loops(tmp_path):
@@ -98,7 +98,7 @@ def test_commands_take_machines_with_loops(tmp_path):
     counted = CliRunner().invoke(app, ["count", "stewart", "--json"])
     assert counted.exit_code == 0, counted.output
     answer = json.loads(counted.output)
-    tree = traced_counts(pb.load("stewart").mechanism, pb.load("stewart").tree.lean_mechanism, "forward_dynamics")
+    tree = traced_counts(pb.load("stewart").mechanism, pb.load("stewart").tree.engine.reduced_mechanism, "forward_dynamics")
     assert answer["actual"]["forward_dynamics"]["M"] != tree.multiplications
     assert answer["general"] == {}
 

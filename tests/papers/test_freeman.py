@@ -54,7 +54,7 @@ def test_table_b1_influence_coefficients_of_the_wrist_point(wrist):
     (s1, c1), s23, c23 = (np.sin(0.6), np.cos(0.6)), np.sin(1.3), np.cos(1.3)
     a23, a34 = 0.5, 0.4
     r, Pz = a23 * np.cos(0.4) + a34 * c23, a23 * np.sin(0.4) + a34 * s23
-    found = wrist.influence(THETA, "P", 2)
+    found = wrist.coefficients.influence(THETA, "P", 2)
     G = [[-r * s1, -Pz * c1, -a34 * s23 * c1], [r * c1, -Pz * s1, -a34 * s23 * s1], [0, r, a34 * c23]]
     H1 = [[-r * c1, Pz * s1, a34 * s23 * s1], [Pz * s1, -r * c1, -a34 * c23 * c1],
           [a34 * s23 * s1, -a34 * c23 * c1, -a34 * c23 * c1]]
@@ -111,8 +111,8 @@ def five_bar():
 
 
 def five_bar_chain(model):
-    found = model.influence(FIVE_BAR, "h", 2)
-    inertia, power = model.dynamic_arrays(FIVE_BAR)
+    found = model.coefficients.influence(FIVE_BAR, "h", 2)
+    inertia, power = model.coefficients.dynamic_arrays(FIVE_BAR)
     w = augmented(found.G[PLANAR], found.H[PLANAR], [0])
     return Dynamics(inertia, power, np.zeros(4)), w
 
@@ -157,17 +157,17 @@ def test_table_c1_dyad_analysis(five_bar):
     dynamics, w = five_bar_chain(five_bar)
     whole, back, bend = transferred_chain(dynamics, w)
     v, a = end_motion(back, bend, W_DOT, W_DDOT)
-    A = five_bar.influence(FIVE_BAR, "A", 2)
+    A = five_bar.coefficients.influence(FIVE_BAR, "A", 2)
     printed(five_bar.pose(FIVE_BAR, "A")[:2, 3], "4.10 11.28", 0.01)
     printed(A.velocity(v)[3:5], "-22.55 8.21", 0.01)
     printed(A.acceleration(v, a)[3], "-27.69", 0.01)
     printed(A.acceleration(v, a)[4], "-41.0", 0.1)
-    B = five_bar.influence(FIVE_BAR, "B", 2)
+    B = five_bar.coefficients.influence(FIVE_BAR, "B", 2)
     printed(five_bar.pose(FIVE_BAR, "B")[0, 3], "33.9", 0.1)
     printed(five_bar.pose(FIVE_BAR, "B")[1, 3], "3.29", 0.01)
     printed(B.velocity(v)[3:5], "-36.0 0.0", 0.1)
     printed(B.acceleration(v, a)[3:5], "-6.0 -108.0", 0.1)
-    coupler = five_bar.influence(FIVE_BAR, "link2", 2, point="com")
+    coupler = five_bar.coefficients.influence(FIVE_BAR, "link2", 2, point="com")
     np.testing.assert_allclose(FIVE_BAR[:2].sum(), 7 * np.pi / 36)
     printed(coupler.velocity(v)[2], "-0.074", 0.001)
     printed(coupler.acceleration(v, a)[2], "-3.405", 0.001)
@@ -221,8 +221,8 @@ def leg(number: int):
     build.frame("hand", "link2", (*(HAND - places[2]), 0))
     model = build.model()
     q = np.zeros(3)
-    found = model.influence(q, "hand", 2)
-    inertia, power = model.dynamic_arrays(q)
+    found = model.coefficients.influence(q, "hand", 2)
+    inertia, power = model.coefficients.dynamic_arrays(q)
     w = augmented(found.G[PLANAR], found.H[PLANAR])
     return (*transferred_chain(Dynamics(inertia, power, np.zeros(3)), w), w, inertia, power)
 
@@ -275,7 +275,7 @@ def test_equations_4_50_to_4_54_a_platform_obeys_euler():
 
 def test_operations_on_states_refuse_what_does_not_fit(five_bar):
     dynamics, w = five_bar_chain(five_bar)
-    found = five_bar.influence(FIVE_BAR, "h", 2)
+    found = five_bar.coefficients.influence(FIVE_BAR, "h", 2)
     with pytest.raises(pb.InputError, match="1 must be kept, got 2"):
         augmented(found.G[PLANAR], found.H[PLANAR], [0, 1])
     with pytest.raises(pb.InputError, match="different indices"):

@@ -29,7 +29,7 @@ def appendix_e():
 def test_appendix_c_five_bar_constrained_model_and_loads():
     model = pb.load("five-bar")
     q = model.neutral()
-    found = model.reduced_dynamics(q, ["phi1", "theta_h"])
+    found = model.coefficients.reduced_dynamics(q, ["phi1", "theta_h"])
     np.testing.assert_allclose(found.I / UNIT * 1e3, [[411.24, 68.79], [68.79, 37.17]], atol=0.011)
     np.testing.assert_allclose(found.P[0] / UNIT * 1e3, [[303.35, 2.15], [2.15, -181.56]], atol=0.011)
     np.testing.assert_allclose(found.P[1] / UNIT * 1e3, [[-40.50, 18.95], [18.95, -108.75]], atol=0.011)
@@ -40,7 +40,7 @@ def test_appendix_c_five_bar_constrained_model_and_loads():
     np.testing.assert_allclose(tau[[0, 3]] / UNIT * 1e3, [50.77, -825.92], atol=0.011)
     assert tau[1] == tau[2] == 0.0
     # link 4 is massless: what it passes on to link 3 is the force at h (table C-3)
-    force = model.closure_loads(q, v, tau)["B"][3:5]
+    force = model.constraints.loads(q, v, tau)["B"][3:5]
     np.testing.assert_allclose(force / POUND * 1e3, [68.83, -147.60], atol=0.011)
     np.testing.assert_allclose(a, model.forward_dynamics(q, v, tau), atol=1e-9)
     # table C-1: link 2's rate and acceleration
@@ -50,7 +50,7 @@ def test_appendix_c_five_bar_constrained_model_and_loads():
 
 def test_appendix_e_three_rrr_model_at_its_actuators_is_known_beforehand():
     model = appendix_e()
-    found = model.reduced_dynamics(model.neutral(), ["phi1_1", "phi1_2", "phi1_3"])
+    found = model.coefficients.reduced_dynamics(model.neutral(), ["phi1_1", "phi1_2", "phi1_3"])
     np.testing.assert_allclose(found.I / UNIT, np.diag([1.0, 2.0, 3.0]), atol=1e-12)
     assert np.abs(found.P).max() < 1e-12
     # table E-2: [G_w^q], w = (x, y, θ) of the hand, in inches; its rounded entries
@@ -69,9 +69,9 @@ def test_appendix_d_bricard_moves_though_gruebler_forbids_it():
     assert told.redundant[0].row.name == "theta6"
     assert str(told.redundant[0].row).startswith("theta6: ")
     # (D-2): all joints follow one
-    G = model.reduced_dynamics(q).G
-    assert np.abs(model.constraint_jacobian(q) @ G).max() < 1e-12
-    solved = model.loop_solution(q, np.zeros(5), np.zeros(5))
+    G = model.coefficients.reduced_dynamics(q).G
+    assert np.abs(model.constraints.jacobian(q) @ G).max() < 1e-12
+    solved = model.constraints.solution(q, np.zeros(5), np.zeros(5))
     assert solved.rank == 4
     np.testing.assert_allclose(model.forward_dynamics(q, np.zeros(5), np.zeros(5), formulation="network"), solved.a,
                                atol=1e-9)
@@ -93,7 +93,7 @@ def test_appendix_d_slider_crank_has_an_idle_spin_that_no_actuator_holds():
     slices = model.joint_slices()
     # the spin is about the coupler's own line and moves nothing else
     np.testing.assert_allclose(np.abs(spin), np.abs(np.eye(5)[slices["crank_ball"][1].start]), atol=1e-9)
-    a = model.close_acceleration(q, np.zeros(5), [0, 1.0, 0, 0, 0], hold=["crank_joint"])
+    a = model.assemble_acceleration(q, np.zeros(5), [0, 1.0, 0, 0, 0], hold=["crank_joint"])
     with pytest.raises(pb.PolybodyError, match=r"cannot give this motion.*crank_ball_0"):
         model.inverse_dynamics(q, np.zeros(5), a)
 
@@ -104,10 +104,10 @@ def test_figure_4_5_loads_are_shared_and_one_internal_load_is_free(name):
     q, rest = model.neutral(), np.zeros(model.nv)
     told = model.mobility(q)
     assert (told.true, len(told.actuators), told.actuation) == (3, 4, "redundant")
-    names, basis = model.internal_loads(q)
+    names, basis = model.actuation.internal_loads(q)
     assert basis.shape == (4, 1)
     holding = model.inverse_dynamics(q, rest, rest)
-    at = model.velocity_indices(names)
+    at = model.constraints.indices(names)
     assert abs(holding[list(at)] @ basis[:, 0]) < 1e-9  # the least of all that hold it
     squeeze = holding.copy()
     squeeze[list(at)] += 3.0 * basis[:, 0]

@@ -59,7 +59,7 @@ def reference(base: str = "planar", held: str = "planar"):
     v[slices["load_joint"][1]][list(columns[held])] = (0.3, 0.1, -0.2)
     tau[slices["root_joint"][1]][list(columns[base])] = (0.5, 1, -1)
     grasp = pb.grasp(model, "load", ["left_hand", "right_hand"], q)
-    arms = model.active
+    arms = model.actuation.active
     A = grasp.closure_matrix(q)
     v[arms] = np.linalg.lstsq(A[:, arms], -A[:, ~arms] @ v[~arms], rcond=None)[0]
     return grasp, q, v, tau
@@ -70,7 +70,7 @@ def reference(base: str = "planar", held: str = "planar"):
 def test_planar_two_arm_reference(base, held):
     grasp, q, v, tau = reference(base, held)
     model = grasp.model
-    arms = model.active
+    arms = model.actuation.active
     np.testing.assert_allclose(v[arms], QDOT, atol=1e-6)
     motion = grasp.forward_dynamics(q, v, tau, compiled=base == held)
     columns = {"planar": [0, 1, 2], "floating": list(PLANE)}

@@ -46,7 +46,7 @@ def uprights(model, q):
 @pytest.mark.parametrize("options", [{"method": "rk4", "dt": 5e-3}, {"method": "dop853"}], ids=lambda o: o["method"])
 def test_chain_of_forty_four_bars_turns_for_ten_seconds_through_its_singular_position(options):
     model = four_bar_chain(40)
-    assert np.linalg.matrix_rank(model.constraint_jacobian(flat(model)), 1e-9) == model.nv - 41
+    assert np.linalg.matrix_rank(model.constraints.jacobian(flat(model)), 1e-9) == model.nv - 41
     with pytest.warns(PolybodyWarning, match="near singular configurations of its loops"):
         motion = pb.simulate(model, 10.0, None, swung(model, -1.0), sample=0.1, **options)
     assert motion.stopped is None
@@ -100,8 +100,8 @@ def test_a_motion_far_from_singular_positions_is_not_warned_of():
 
 def forward_operations(count):
     model = four_bar_chain(count)
-    q = model.general_place(model.neutral())
-    plan, system, tree = model.loop_kernels.plan(q), model.constraint_kernels.constraints, model.tree.lean_mechanism
+    q = model.engine.assembly.general_place(model.neutral())
+    plan, system, tree = model.loop_kernels.plan(q), model.engine.constraints.constraints, model.tree.engine.reduced_mechanism
 
     def text(q, v, tau, *, domain):
         return elimination.forward(tree, system, plan, q, v, tau, None, domain=domain)
@@ -115,7 +115,7 @@ def test_operations_of_forward_dynamics_are_linear_in_the_number_of_loops():
 
 
 def test_entries_of_constraint_jacobians_are_linear_in_the_number_of_loops():
-    sizes = [four_bar_chain(count).constraint_kernels.entries for count in (2, 4, 8)]
+    sizes = [four_bar_chain(count).engine.constraints.entries for count in (2, 4, 8)]
     assert sizes == [5 * 3 * count for count in (2, 4, 8)]
 
 
@@ -124,7 +124,7 @@ def test_slider_crank_keeps_its_energy_while_its_coupler_spins_idly():
     slices = model.joint_slices()
     v = np.zeros(model.nv)
     v[slices["crank_joint"][1]], v[slices["crank_ball"][1].start] = 3.0, 5.0
-    v = model.close_velocity(model.neutral(), v, hold=["crank_joint"])
+    v = model.assemble_velocity(model.neutral(), v, hold=["crank_joint"])
     motion = pb.simulate(model, 5.0, None, v, rtol=1e-11, atol=1e-12)
     assert np.ptp(motion.q[:, slices["crank_joint"][0]]) > 1.0
     assert np.abs(motion.v[:, slices["crank_ball"][1].start]).mean() > 2.0

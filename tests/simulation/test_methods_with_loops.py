@@ -25,8 +25,8 @@ def weightless(name):
 
 
 def coasting(model, speed):
-    q = model.close()
-    v = model.close_velocity(q, np.random.default_rng(4).normal(size=model.nv))
+    q = model.assemble()
+    v = model.assemble_velocity(q, np.random.default_rng(4).normal(size=model.nv))
     return q, v * speed / np.abs(v).max()
 
 
@@ -48,7 +48,7 @@ def test_methods_agree_with_the_default_on_energy_motion_and_loops_over_two_seco
 @pytest.mark.parametrize("method", ["idas", "cvodes"])
 def test_methods_agree_with_the_default_under_controller_and_wrench(method):
     model = pb.load("four-bar")
-    q = model.close()
+    q = model.assemble()
     driven = np.concatenate([np.broadcast_to(joint.active, joint.nv) for joint in model.mechanism.joints])
     hold, size = model.inverse_dynamics(q, np.zeros(3), np.zeros(3)), model.mass_matrix(q)[0, 0]
 
@@ -74,7 +74,7 @@ def test_idas_rests_at_a_stop_of_a_loop_as_the_default_does():
     build.joint("c", "revolute", "world", "rocker", (0.6, 0, 0), active=False)
     build.loop("d", "revolute", "coupler", "rocker", (0.5, 0, 0), (0.4, 0, 0))
     model = build.model()
-    q = model.close([0.7, 0.3, 1.5], hold=["a"])
+    q = model.assemble([0.7, 0.3, 1.5], hold=["a"])
     best, motion = (pb.simulate(model, 2.0, q, method=m, sample=0.02, rtol=1e-10) for m in ("dop853", "idas"))
     assert [h.name for h in motion.happenings] == [h.name for h in best.happenings] != []
     assert motion.q[-1, 0] == pytest.approx(best.q[-1, 0], abs=1e-9)

@@ -125,7 +125,7 @@ def test_operational_space_along_a_path_asks_for_the_paths_own_torques(rows) -> 
     path, frame, t = pb.paths.quintic(model, q0, q0 + 0.6, 1.0), model.frame_names[-1], 0.37
     q, v, a = path(t)
     law = pb.controllers.OperationalSpace(model, frame, path, rows=rows, null_damping=0.0)
-    found = model.influence(q, frame, 2)
+    found = model.coefficients.influence(q, frame, 2)
     rates = np.concatenate([found.velocity(v), found.acceleration(v, a)]).reshape(2, 6)
     part = slice(3, 6) if rows == "position" else slice(None)
     np.testing.assert_allclose(law._goal_motion(t, q), rates[:, part], atol=1e-12)
@@ -142,7 +142,7 @@ def test_operational_space_along_a_path_asks_for_the_paths_own_torques(rows) -> 
     np.testing.assert_allclose(told(t, q, v), tau, atol=1e-11)
     np.testing.assert_allclose(nearly(t, q, v), tau, atol=1e-4)
     assert np.abs(nearly(t, q, v) - tau).max() > 1e-11, "differences are not exact: the path must not be taken by them"
-    reached = model.influence(q, frame, 2).acceleration(v, model.forward_dynamics(q, v, tau))
+    reached = model.coefficients.influence(q, frame, 2).acceleration(v, model.forward_dynamics(q, v, tau))
     np.testing.assert_allclose(reached[part], rates[1, part], atol=1e-8)
     if rows == "pose":
         np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-8)

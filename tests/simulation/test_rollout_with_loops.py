@@ -16,8 +16,8 @@ def spread(name: str, count: int) -> tuple[pb.Model, Array, Array]:
     """Several closed states of one machine."""
     model, q, _ = closed_state(name, size=0.05)
     rng = np.random.default_rng(1)
-    qs = model.close(model.integrate(q, 0.05 * rng.normal(size=(count, model.nv))))
-    return model, qs, model.close_velocity(qs, rng.normal(size=(count, model.nv)))
+    qs = model.assemble(model.integrate(q, 0.05 * rng.normal(size=(count, model.nv))))
+    return model, qs, model.assemble_velocity(qs, rng.normal(size=(count, model.nv)))
 
 
 @pytest.mark.parametrize("name", ["five-bar", "bricard", "stewart"])
@@ -26,8 +26,8 @@ def test_every_state_stays_on_the_loops_and_follows_the_simulation(name):
     tau = 0.1 * np.random.default_rng(2).normal(size=model.nv)
     run = pb.rollout(model, q, v, tau, steps=40, dt=1e-3)
     assert run.q.shape == (3, 40, model.nq)
-    assert np.abs(model.constraint_residual(run.q)).max() < 1e-12
-    assert np.abs(model.constraint_kernels.velocity(run.q, run.v)).max() < 1e-10 * (1 + np.abs(run.v).max())
+    assert np.abs(model.constraints.residual(run.q)).max() < 1e-12
+    assert np.abs(model.engine.constraints.velocity(run.q, run.v)).max() < 1e-10 * (1 + np.abs(run.v).max())
     exact = pb.simulate(model, 0.04, q[1], v[1], lambda *_: tau, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(run.q[1, -1], exact.q[-1], atol=1e-7)
     np.testing.assert_allclose(run.v[1, -1], exact.v[-1], atol=1e-6 * (1 + np.abs(exact.v).max()))
@@ -66,18 +66,18 @@ def test_a_state_that_passes_a_dead_point_is_named_and_stepped_by_itself():
     build.joint("c", "revolute", "world", "rocker", (0.9, 0, 0), active=False)
     build.loop("d", "revolute", "coupler", "rocker", (0.3, 0, 0), (0.4, 0, 0))
     model = build.model()
-    exact = pb.simulate(model, 0.5, model.close([0.5, -0.3, 2.5]), np.zeros(3), sample=0.1)
+    exact = pb.simulate(model, 0.5, model.assemble([0.5, -0.3, 2.5]), np.zeros(3), sample=0.1)
     q, v = exact.q[[0, 3]], exact.v[[0, 3]]
     with pytest.warns(pb.PolybodyWarning, match=r"1 of 2 states come near singular.*first: state 1"):
         run = pb.rollout(model, q, v, steps=200, dt=1e-3)
-    assert np.abs(model.constraint_residual(run.q)).max() < 1e-12
+    assert np.abs(model.constraints.residual(run.q)).max() < 1e-12
     np.testing.assert_allclose(run.q[:, -1], exact.q[[2, 5]], atol=1e-5)
 
 
 def test_a_parallelogram_swings_through_flat_where_it_could_fold():
     model = parallelogram()
-    q = model.close(np.array([[0.05, -0.05, 0.05], [1.0, -1.0, 1.0]]), hold=["a"])
-    v = model.close_velocity(q, np.array([[-1.0, 0, 0], [-1.0, 0, 0]]), hold=["a"])
+    q = model.assemble(np.array([[0.05, -0.05, 0.05], [1.0, -1.0, 1.0]]), hold=["a"])
+    v = model.assemble_velocity(q, np.array([[-1.0, 0, 0], [-1.0, 0, 0]]), hold=["a"])
     with pytest.warns(pb.PolybodyWarning, match=r"1 of 2 states come near singular.*first: state 0"):
         run = pb.rollout(model, q, v, steps=100, dt=1e-3)  # the fiftieth step ends where it lies flat
     np.testing.assert_allclose(run.q[:, -1], q - 0.1 * np.array([1, -1, 1]), atol=1e-6)

@@ -31,13 +31,13 @@ def test_constraints_are_the_compiled_ones_without_rows_that_vanish(name):
     symbolic = model.symbolic("none")
     rows = symbolic.rows
     assert len(rows) == (5 if name == "bricard" else 2)
-    assert symbolic.constraint_names == [model.constraint_names[i] for i in rows]
+    assert symbolic.constraints.names == [model.constraints.names[i] for i in rows]
     off = q + 0.1
-    agree(values(symbolic.residual(), symbolic, off, v)[:, 0], model.constraint_residual(off)[rows])
-    agree(values(symbolic.jacobian(), symbolic, q, v), model.constraint_jacobian(q)[rows])
-    agree(values(symbolic.constraint_bias(), symbolic, q, v)[:, 0], model.constraint_bias(q, v)[rows])
-    other = [i for i in range(len(model.constraint_names)) if i not in rows]
-    assert np.abs(model.constraint_jacobian(q)[other]).max(initial=0) < 1e-12
+    agree(values(symbolic.residual(), symbolic, off, v)[:, 0], model.constraints.residual(off)[rows])
+    agree(values(symbolic.jacobian(), symbolic, q, v), model.constraints.jacobian(q)[rows])
+    agree(values(symbolic.constraints.bias(), symbolic, q, v)[:, 0], model.constraints.bias(q, v)[rows])
+    other = [i for i in range(len(model.constraints.names)) if i not in rows]
+    assert np.abs(model.constraints.jacobian(q)[other]).max(initial=0) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["four-bar", "five-bar"])
@@ -46,7 +46,7 @@ def test_equations_with_multipliers_hold_for_the_computed_motion_and_loads(name)
     symbolic = model.symbolic("none")
     equations = symbolic.equations()
     tau = np.random.default_rng(1).normal(size=model.nv)
-    solved = model.loop_solution(q, v, tau)
+    solved = model.constraints.solution(q, v, tau)
     loads = solved.multipliers[symbolic.rows]
     gaps = sympy.Matrix([x.lhs - x.rhs for x in (*equations.dynamics(), *equations.constraints())])
     found = values(gaps, symbolic, q, v, p_dot=solved.a, Q=tau, multipliers=loads)
@@ -58,8 +58,8 @@ def test_minimal_equations_are_the_compiled_ones(name):
     model, q, v = closed_state(name)
     symbolic = model.symbolic("none")
     found = symbolic.minimal()
-    assert list(found.names) == model.independent
-    agree(values(found.G, symbolic, q, v), model.joint_influence(q, 1).G, 1e-8)
+    assert list(found.names) == model.constraints.independent
+    agree(values(found.G, symbolic, q, v), model.constraints.joint_influence(q, 1).G, 1e-8)
     agree(values(found.mass_matrix, symbolic, q, v), model.mass_matrix(q), 1e-8)
     bias = model.bias_forces(q, v) - model.passive_forces(q, v)
     agree(values(found.bias, symbolic, q, v)[:, 0], bias, 1e-8)
@@ -79,8 +79,8 @@ def test_followers_leave_the_minimal_equations_of_couplings():
     assert found.names == ("j0", "j1")
     left = {s for matrix in (found.mass_matrix, found.bias) for s in matrix.free_symbols}
     assert left <= {*symbolic.q[:2], *symbolic.p[:2], *symbolic.parameters}
-    q = model.close(rng.normal(size=4), hold=["j0", "j1"])
-    v = model.close_velocity(q, rng.normal(size=4), hold=["j0", "j1"])
+    q = model.assemble(rng.normal(size=4), hold=["j0", "j1"])
+    v = model.assemble_velocity(q, rng.normal(size=4), hold=["j0", "j1"])
     masses = symbolic.parameters
     agree(values(found.mass_matrix.subs(masses), symbolic, q, v), model.mass_matrix(q))
     agree(values(found.bias.subs(masses), symbolic, q, v)[:, 0], model.bias_forces(q, v))

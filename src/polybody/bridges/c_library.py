@@ -158,9 +158,9 @@ def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
     """A state by the names of arguments; with loops one that keeps them."""
     q, (v, a, tau) = model.random_configuration(rng), rng.normal(size=(3, model.nv))
     if model.mechanism.constrained:
-        q = model.general_place(q)
-        v = model.close_velocity(q, v)
-        a = model.close_acceleration(q, v, a)
+        q = model.engine.assembly.general_place(q)
+        v = model.assemble_velocity(q, v)
+        a = model.assemble_acceleration(q, v, a)
     return {"q": q, "v": v, "a": a, "tau": tau}
 
 
@@ -265,7 +265,7 @@ def _loops(model: Model) -> list[str]:
         return []
     return [
         "",
-        f"The loops are honoured. Matrices and forces are those of the independent coordinates {model.independent},",
+        f"The loops are honoured. Matrices and forces are those of the independent coordinates {model.constraints.independent},",
         "accelerations and joint forces those of all joints; forces are found at active joints only. States must be on",
         "the loops: `way_back` gives the step of q and the change of v that lead there (Newton's).",
         "`trust` is [|phi|^2, |J v|^2, growth, leftover, narrow, ...]: believe an answer where the first two vanish,",

@@ -81,7 +81,7 @@ def path_of(model: Model, path: str, start: str, end: str, duration: float) -> t
     ends = [model.neutral() if text == "neutral" else numbers(flag, text, model, "q")
             for flag, text in (("--from", start), ("--to", end))]  # fmt: skip
     if model.mechanism.constrained:
-        ends = [model.close(q, hold=named(text)) for q, text in zip(ends, (start, end), strict=True)]
+        ends = [model.assemble(q, hold=named(text)) for q, text in zip(ends, (start, end), strict=True)]
     return getattr(paths, path)(model, *ends, duration), 0.0
 
 

@@ -43,9 +43,9 @@ def linearize(
     v = numbers("--velocity", velocity, loaded, "v") if velocity else np.zeros(loaded.nv)
     if loaded.mechanism.constrained:
         if at == "neutral" or "=" in at:
-            q = loaded.close(q, hold=named(at))
+            q = loaded.assemble(q, hold=named(at))
         if "=" in velocity:
-            v = loaded.close_velocity(q, v, hold=named(velocity))
+            v = loaded.assemble_velocity(q, v, hold=named(velocity))
     tau = numbers("--torque", torque, loaded, "v") if torque else None
     chosen = [part.strip() for part in independent.split(",")] if independent else None
     system = loaded.linearize(q, v, tau, inputs=inputs, outputs=output or None, independent=chosen)

@@ -30,12 +30,12 @@ def register(app: typer.Typer) -> None:
         loaded = load(model, base=base)
         if not loaded.mechanism.constrained:
             raise InputError(f"{loaded.name!r} has neither loops nor couplings")
-        q = loaded.close(numbers("--at", at, loaded, "q") if at else None, hold=hold or ())
+        q = loaded.assemble(numbers("--at", at, loaded, "q") if at else None, hold=hold or ())
         told = loaded.mobility(q)
         answer: dict[str, Any] = {
             "name": loaded.name,
             "q": q,
-            "constraints": loaded.constraint_names,
+            "constraints": loaded.constraints.names,
             "gruebler": told.gruebler,
             "mobility": told.true,
             "mobility_here": told.here,

@@ -57,7 +57,7 @@ class JointSpace:
 
     def arrays(self, q: Array) -> tuple[Array, Array]:
         """I*, P* over w."""
-        return self.model.dynamic_arrays(q)
+        return self.model.coefficients.dynamic_arrays(q)
 
     def effort(self, q: Array, w: Array, w_dot: Array, wrenches: Any = None) -> Array:
         """Forces conjugate to w that make this motion."""
@@ -84,11 +84,11 @@ class IndependentSpace(JointSpace):
 
     def __init__(self, model: Any, independent: Sequence[str] | None = None) -> None:
         super().__init__(model)
-        self.columns = list(model.velocity_indices(model.independent if independent is None else independent))
+        self.columns = list(model.constraints.indices(model.constraints.independent if independent is None else independent))
         self.names = [self.names[k] for k in self.columns]
 
     def _joints(self, q: Array, order: int) -> Any:
-        return self.model.joint_influence(q, order, self.names)
+        return self.model.constraints.joint_influence(q, order, self.names)
 
     def coefficients(self, q: Array, coordinates: CoordinateSet, order: int) -> list[Array]:
         found = self._joints(q, order)
@@ -108,7 +108,7 @@ class IndependentSpace(JointSpace):
         return self.model.mass_matrix(q, independent=self.names)
 
     def arrays(self, q: Array) -> tuple[Array, Array]:
-        return self.model.dynamic_arrays(q, independent=self.names)
+        return self.model.coefficients.dynamic_arrays(q, independent=self.names)
 
     def effort(self, q: Array, w: Array, w_dot: Array, wrenches: Any = None) -> Array:
         joints = self._joints(q, 2)

@@ -91,8 +91,8 @@ class Grasp:
         return cooperation.internal_names(self.held)
 
     def operators(self, q: Any, v: Any, tau: Any = None, *, active: Any = None) -> Operators:
-        """`model.operators` with the grips as end effectors."""
-        return self.model.operators(q, v, tau, frames=self.frames, active=active)
+        """`model.coefficients.operators` with the grips as end effectors."""
+        return self.model.coefficients.operators(q, v, tau, frames=self.frames, active=active)
 
     # Consistency
 
@@ -241,7 +241,7 @@ class Grasp:
         full = np.zeros((*batch_shape([wanted, moved]), m.nv))
         full[...] = wanted
         full[..., columns] = moved
-        wants = asked(self.held, whole, self.model.active_mask(active))
+        wants = asked(self.held, whole, self.model.actuation.mask(active))
         q, v, tau = self._states(("q", q), ("v", v), ("tau", np.zeros(m.nv) if tau is None else tau))
         states = (q, v, full, internal, tau)
         if not self._kernels.is_planned(wants):
@@ -276,7 +276,7 @@ class Grasp:
                 f"{abs(residual):.6g} cannot be followed; ask for a motion that the arms can make"
             )
         return (
-            f"{self.model.column_name(k)} {'is passive' if kind == 'passive' else 'belongs to the object'}: the wanted "
+            f"{self.model.actuation.column_name(k)} {'is passive' if kind == 'passive' else 'belongs to the object'}: the wanted "
             f"motion{_of_batch(index)} needs the force {abs(residual):.6g} there beyond what is given; no loads of the "
             "arms supply it"
         )

@@ -48,7 +48,7 @@ class GraspKernels:
     @cached_property
     def lean(self) -> Holding:
         """The grasp that kernels without wrenches are traced from."""
-        lean = self.model.lean_mechanism
+        lean = self.model.engine.reduced_mechanism
         return self.held if lean is self.model.mechanism else cooperation.lean_holding(self.held, lean)
 
     def gaps(self, q: Array) -> tuple[Array, Array]:

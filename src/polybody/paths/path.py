@@ -49,9 +49,9 @@ def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
     """The motion with dependent joints where the independent ones put them."""
     if not model.mechanism.constrained:
         return q, v, a
-    u = list(model.independent_columns)
-    q = model.close_dependent(q)
-    return q, *model.follow(q, v[..., u], a[..., u])
+    u = list(model.engine.independent)
+    q = model.constraints.assemble_dependent(q)
+    return q, *model.constraints.joint_motion(q, v[..., u], a[..., u])
 
 
 def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
@@ -62,7 +62,7 @@ def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
             raise InputError(f"{name} must be {model.nq} finite numbers, got shape {array.shape}")
         ends.append(model.normalize(array))
         if model.mechanism.constrained:
-            model.require_closed(ends[-1])
+            model.engine.require_closed(ends[-1])
     return ends[0], model.difference(*ends)
 
 

@@ -80,7 +80,7 @@ class PD:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed = (self.target, 0.0) if self.path is None else self.path(t)[:2]
         tau = self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
-        return tau + self.model.holding_forces(q) if self.gravity else tau
+        return tau + self.model.actuation.holding_forces(q) if self.gravity else tau
 
 
 class GravityCompensation:
@@ -90,7 +90,7 @@ class GravityCompensation:
         self.model, self.kd = model, _gains("kd", kd, model.nv)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        return self.model.holding_forces(q) - self.kd * v
+        return self.model.actuation.holding_forces(q) - self.kd * v
 
 
 class ComputedTorque:
@@ -103,9 +103,9 @@ class ComputedTorque:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed, acceleration = self.path(t)
         a = acceleration + self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
-        u = list(self.model.independent_columns)
+        u = list(self.model.engine.independent)
         if len(u) < len(v):  # the path's accelerations, with errors added, no longer agree with the loops
-            v, a = self.model.follow(q, v[u], a[u])
+            v, a = self.model.constraints.joint_motion(q, v[u], a[u])
         return self.model.inverse_dynamics(q, v, a)
 
 
@@ -149,7 +149,7 @@ class OperationalSpace:
             raise InputError(f"target tells rates {shapes[1:]}; wanted velocity and acceleration, {rates} each")
 
     def _coefficients(self, q: Array) -> Influence:
-        found = self.model.influence(q, self.name, 2)
+        found = self.model.coefficients.influence(q, self.name, 2)
         return Influence(found.G[3:], found.H[3:]) if self.position_only else found
 
     def _goal(self, t: float) -> Array:
@@ -192,8 +192,8 @@ class OperationalSpace:
         J, drift = found.G, found.acceleration(v, np.zeros(len(v)))
         if not self.model.mechanism.constrained:
             return J, drift, v
-        u = list(self.model.independent_columns)
-        joints = self.model.joint_influence(q, 2)
+        u = list(self.model.engine.independent)
+        joints = self.model.constraints.joint_influence(q, 2)
         return J @ joints.G, drift + J @ joints.acceleration(v[u], np.zeros(len(u))), v[u]
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
@@ -207,8 +207,8 @@ class OperationalSpace:
         free = damping - J.T @ (inertia @ (inverse_JT.T @ damping))
         wanted = J.T @ force + free + self.model.bias_forces(q, v) - self.model.passive_forces(q, v)
         tau = np.zeros(len(v))
-        tau[list(self.model.independent_columns)] = wanted
-        return self.model.borne(q, tau)
+        tau[list(self.model.engine.independent)] = wanted
+        return self.model.actuation.equivalent_actuator_forces(q, tau)
 
 
 __all__ = ["PD", "ComputedTorque", "Given", "GravityCompensation", "OperationalSpace", "zero"]

@@ -30,7 +30,7 @@ class LoopSteps:
     def __init__(self, model: Any, q: Array) -> None:
         self.model = model
         self.plan = model.loop_kernels.plan(q) if model.loop_kernels.available else None
-        self.system = model.constraint_kernels.constraints
+        self.system = model.engine.constraints.constraints
 
     @property
     def label(self) -> str:
@@ -44,7 +44,7 @@ class LoopSteps:
     def acceleration(self, q: Array, v: Array, tau: Array, domain: Any) -> Array:
         """a under tau."""
         assert self.plan is not None
-        tree = self.model.tree.lean_mechanism
+        tree = self.model.tree.engine.reduced_mechanism
         return elimination.forward(tree, self.system, self.plan, q, v, tau, None, domain=domain)[0]
 
     def returned(self, q: Array, v: Array, domain: Any) -> tuple[Array, Array, Any]:

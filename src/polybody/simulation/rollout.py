@@ -162,7 +162,7 @@ class _Advance:
             model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))  # what cannot move says so
             return
         q, v = x[..., : model.nq], x[..., model.nq :]
-        model.require_closed(q, v)
+        model.engine.require_closed(q, v)
         model.forward_dynamics(q, v, np.zeros(model.nv))
         self.loops = LoopSteps(model, q)
 
@@ -226,7 +226,7 @@ def step_function(model: Any, law: Law, method: str, loops: LoopSteps | None = N
     """casadi.Function (x, p[, u]) -> x after one step; p = [h, constants]; with loops x ends with the growth."""
     import casadi
 
-    m = model.lean_mechanism
+    m = model.engine.reduced_mechanism
     graph: Any = domain("casadi")
     sizes = {"x": m.nq + m.nv + (loops is not None), "p": 1 + law.constants, "u": law.table}
     made = {name: graph.variables(name, size) for name, size in sizes.items() if size}

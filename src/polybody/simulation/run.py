@@ -278,7 +278,7 @@ class _Run:
             quaternion_error=self.off_manifold if problem.curved else None,
             seconds=seconds,
             trusted=relative <= max(allowed, 1e-12),
-            loop_error=float(np.abs(model.constraint_residual(q)).max(initial=0.0)) if problem.loops else None,
+            loop_error=float(np.abs(model.constraints.residual(q)).max(initial=0.0)) if problem.loops else None,
             loop_drift=problem.off_loops if problem.loops else None,
             singular_evaluations=problem.singular,
             singular_passages=problem.passed,

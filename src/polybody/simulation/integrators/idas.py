@@ -72,7 +72,7 @@ class Equations:
         needed[resting] = needed[resting] - push
         held = graph.zeros(0)
         if rows:
-            system = problem.model.constraint_kernels.constraints
+            system = problem.model.engine.constraints.constraints
             J, once, twice = system.jacobian(q, domain=graph)[rows], graph.const(2 * ALPHA), graph.const(ALPHA**2)
             needed = needed - J.T @ loads
             speed, gap = system.velocity(q, v, domain=graph)[rows], system.residual(q, domain=graph)[rows]
@@ -91,7 +91,7 @@ class Equations:
         a = problem.accelerate(q, v, force, None)
         J = np.eye(problem.nv)[self.resting]
         if self.rows:
-            J = np.concatenate([problem.model.constraint_kernels.jacobian(q)[self.rows], J])
+            J = np.concatenate([problem.model.engine.constraints.jacobian(q)[self.rows], J])
         if not len(J):
             return a
         tree = problem.model.tree if problem.loops else problem.model
