@@ -1,10 +1,9 @@
 """A C99 library of a model: source, header, Makefile, README and a self-test, in one folder.
 
-Quantities are chosen by name: inverse, forward, mass, coriolis, bias, gravity, inverse_derivatives,
-forward_derivatives and pose:FRAME. Each becomes one function of plain arrays that allocates nothing and keeps no state.
-The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model with loops
-matrices and forces are those of its independent coordinates, functions tell beside their answer how far it may be
-believed, and `way_back` leads a state back to the loops (`loop_quantities`).
+Quantities are those of the table, by name. Each becomes one function of plain arrays that allocates nothing and keeps no
+state. The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model with
+loops matrices and forces are those of its independent coordinates, functions tell beside their answer how far it may be
+believed, and `projection_step` leads a state back to the loops (`quantities.constrained`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,46 +20,30 @@ import numpy as np
 
 from polybody.description.atomic import write_text
 from polybody.errors import InputError
-from polybody.mechanism.mechanism import Mechanism
-from polybody.model.tracing import argument_size, trace
-from polybody.names import nearest
-from polybody.quantities import derivatives
-from polybody.quantities.constrained import LoopTexts
-from polybody.quantities.table import QUANTITIES, Quantity, pose_quantity
+from polybody.model.arguments import require_model
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
 
-#: public name -> (quantity or maker of a CasADi function)
-PLAIN = {
-    "inverse": "inverse_dynamics",
-    "forward": "forward_dynamics",
-    "mass": "mass_matrix",
-    "coriolis": "coriolis_matrix",
-    "bias": "bias_forces",
-    "gravity": "gravity_forces",
-    "passive": "passive_forces",
-    "energy": "energy",
-}
-DERIVATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Mechanism], Any]]] = {
-    "inverse_derivatives": (("q", "v", "a"), ("dtau_dq", "dtau_dv", "dtau_da"),
-                            lambda m: derivatives.inverse_derivatives(m, False)),
-    "forward_derivatives": (("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau"), derivatives.forward_derivatives),
-}  # fmt: skip
-NAMES = (*PLAIN, *DERIVATIVES, "way_back")
-DEFAULT = ("inverse", "forward", "mass", "coriolis", "bias")
+DEFAULT = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix", "bias_forces")
 #: The self-test's tolerance, relative to the largest number of a result.
 TOLERANCE = 1e-12
 STATES = 4
 
 
 def export_c(
-    model: Model, folder: str | os.PathLike[str], quantities: Sequence[str] = DEFAULT, *, name: str | None = None,
+    model: Model, folder: str | os.PathLike[str], quantities: Sequence[str] | None = None, *, name: str | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write the library into `folder`; it appears whole or not at all. Returns the files."""
+    """Write a C99 library of a model into a folder: source, header, Makefile, README, self-test. Returns the files.
+
+    `quantities` are names as `model.casadi` takes them: "inverse_dynamics", "mass_matrix", "pose:FRAME", …. `name` is
+    the prefix of files and functions, the model's name by default. The folder appears whole or not at all; one that
+    holds anything is refused unless `force`.
+    """
     from polybody.kernels.csource import generate
 
+    require_model("export_c", model)
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise InputError(f"{target}: is a file; the path of a folder is wanted")
@@ -69,8 +52,7 @@ def export_c(
     if not target.absolute().parent.is_dir():
         raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
     prefix = name or _identifier(model.name)
-    texts = LoopTexts(model) if model.mechanism.constrained else None
-    functions = [_function(model, q, texts) for q in dict.fromkeys(quantities)]
+    functions = [_function(model, name) for name in dict.fromkeys(quantities or DEFAULT)]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
     text = generate(prefix, functions, comment=comment)
     files = {
@@ -104,41 +86,14 @@ def _identifier(text: str) -> str:
     return plain if plain[:1].isalpha() else f"model_{plain}"
 
 
-def _function(model: Model, wanted: str, texts: LoopTexts | None) -> Any:
-    """The CasADi function of a quantity, with C names for its ports."""
+def _function(model: Model, wanted: str) -> Any:
+    """The CasADi function of a quantity under a C name."""
     import casadi
 
-    m = model.mechanism
-    if wanted in DERIVATIVES:
-        if texts is not None:
-            raise InputError(f"{wanted} with loops needs ranks, and C code looks for none; model.linearize has them")
-        inputs, outputs, make = DERIVATIVES[wanted]
-        made, label = make(m), wanted
-    else:
-        quantity = _quantity(model, wanted, texts)
-        inputs, outputs = quantity.arguments, tuple(key for key, _ in quantity.shapes(m))
-        label = _identifier(wanted.replace(":", "_")) if wanted.startswith("pose:") else quantity.name
-        sized = [(x, argument_size(m, x)) for x in inputs]
-        made = trace(label, sized, lambda *arrays, domain: quantity.text(m, *arrays, domain=domain))
-    symbols = [casadi.SX.sym(x, argument_size(m, x)) for x in inputs]
-    results = made(*symbols)
-    results = list(results) if isinstance(results, (tuple, list)) else [results]
-    return casadi.Function(label, symbols, results, list(inputs), list(outputs))
-
-
-def _quantity(model: Model, wanted: str, texts: LoopTexts | None) -> Quantity:
-    if wanted.startswith("pose:"):
-        frame = wanted.removeprefix("pose:")
-        model.frame(frame)  # refuses an unknown one
-        return pose_quantity(frame)
-    full = PLAIN.get(wanted, wanted)
-    if texts is not None and (full == "way_back" or (full in PLAIN.values() and full != "energy")):
-        return texts.quantity(full)
-    if full == "way_back":
-        raise InputError(f"way_back leads states back to loops or couplings; {model.name!r} has neither")
-    if full not in QUANTITIES or full not in PLAIN.values():
-        raise InputError(f"no quantity {wanted!r}{nearest(wanted, NAMES)}; there are {', '.join(NAMES)} and pose:FRAME")
-    return QUANTITIES[full]
+    made = model.casadi(wanted)
+    columns = made.sx_in()
+    name = _identifier(wanted.replace(":", "_"))
+    return casadi.Function(name, columns, made.call(columns), made.name_in(), made.name_out())
 
 
 def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
@@ -156,12 +111,14 @@ def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
 
 def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
     """A state by the names of arguments; with loops one that keeps them."""
-    q, (v, a, tau) = model.random_configuration(rng), rng.normal(size=(3, model.nv))
-    if model.mechanism.constrained:
-        q = model.engine.assembly.general_place(q)
-        v = model.assemble_velocity(q, v)
-        a = model.assemble_acceleration(q, v, a)
-    return {"q": q, "v": v, "a": a, "tau": tau}
+    q, (v, a, tau, d) = model.random_configuration(rng), rng.normal(size=(4, model.nv))
+    if len(model.constraints):
+        q = model._assembly.general_place(q)
+    v = model.assemble_velocity(q, v)
+    a = model.assemble_acceleration(q, v, a)
+    sizes, other = model.engine.sizes(), model.integrate(q, 0.1 * d)
+    loads = {name: rng.normal(size=sizes[word]) for name, word in (("multipliers", "rows"), ("loads", "loads"))}
+    return {"q": q, "v": v, "a": a, "tau": tau, "d": d, "q0": q, "q1": other, **loads}
 
 
 def _selftest(prefix: str, model: Model, functions: list[Any]) -> str:
@@ -261,15 +218,16 @@ def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
 
 
 def _loops(model: Model) -> list[str]:
-    if not model.mechanism.constrained:
+    if not len(model.constraints):
         return []
     return [
         "",
-        f"The loops are honoured. Matrices and forces are those of the independent coordinates {model.constraints.independent},",
-        "accelerations and joint forces those of all joints; forces are found at active joints only. States must be on",
-        "the loops: `way_back` gives the step of q and the change of v that lead there (Newton's).",
-        "`trust` is [|phi|^2, |J v|^2, growth, leftover, narrow, ...]: believe an answer where the first two vanish,",
-        "growth and narrow are below 1e10 and leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
+        "The loops are honoured. Matrices and forces are those of the independent coordinates",
+        f"{model.constraints.independent}, accelerations and joint forces those of all joints; forces are found at",
+        "active joints only. States must be on the loops: `projection_step` gives the step of q and the change of v that",
+        "lead there (Newton's). `diagnostics` is [|phi|^2, |J v|^2, growth, leftover, narrow, |J a + gamma|^2]: believe",
+        "an answer where the first two (and for inverse dynamics the last) vanish, growth and narrow are below 1e10 and",
+        "leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
     ]
 
 
@@ -277,4 +235,4 @@ def _range(part: slice) -> str:
     return str(part.start) if part.stop == part.start + 1 else f"{part.start} to {part.stop - 1}"
 
 
-__all__ = ["DEFAULT", "NAMES", "export_c"]
+__all__ = ["DEFAULT", "export_c"]

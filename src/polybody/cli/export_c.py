@@ -22,8 +22,8 @@ def export_c(
         list[str] | None,
         typer.Option(
             "--quantity", "-q",
-            help="inverse, forward, mass, coriolis, bias, gravity, passive, energy, inverse_derivatives, "
-            "forward_derivatives, way_back (to loops) or pose:FRAME; may be given several times.",
+            help="A quantity, e.g. inverse_dynamics, mass_matrix, energy, forward_dynamics_derivatives, projection_step "
+            "(to loops) or pose:FRAME; may be given several times.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,
@@ -31,10 +31,11 @@ def export_c(
     base: BaseOption = None,
 ) -> None:
     """Write C source, header, Makefile, README and self-test. It allocates nothing and is re-entrant."""
+    from polybody.bridges.c_library import export_c as write_library
     from polybody.model.load import load
 
     loaded = load(model) if base is None else load(model, base=base)
-    for path in loaded.export_c(folder, quantity or None, name=name, force=force):
+    for path in write_library(loaded, folder, quantity or None, name=name, force=force):
         typer.echo(str(path))
 
 

@@ -36,6 +36,7 @@ def linearize(
     """
     import numpy as np
 
+    from polybody.linearization import linearize as linearized
     from polybody.model.load import load
 
     loaded = load(model)
@@ -48,7 +49,7 @@ def linearize(
             v = loaded.assemble_velocity(q, v, hold=named(velocity))
     tau = numbers("--torque", torque, loaded, "v") if torque else None
     chosen = [part.strip() for part in independent.split(",")] if independent else None
-    system = loaded.linearize(q, v, tau, inputs=inputs, outputs=output or None, independent=chosen)
+    system = linearized(loaded, q, v, tau, inputs=inputs, outputs=output or None, independent=chosen)
     poles = system.poles()
     answer = {
         "states": system.states,

@@ -14,7 +14,7 @@ constraints, and an answer is on them to the tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,12 @@ from polybody.algebra.rotations import is_rotation
 from polybody.constraints.system import constraints_of
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
-from polybody.mechanism.columns import Shaped
 from polybody.mechanism.joints import MapJoint, ReversedJoint
 from polybody.mechanism.mechanism import Mechanism
+from polybody.model.arguments import require_model
+from polybody.model.model import Model
+from polybody.model.tracing import trace
+from polybody.quantities.frames import find_frame
 
 #: the least damping: it decides how slowly the last digits come near singular configurations
 LEAST_DAMPING = 1e-12
@@ -54,17 +57,6 @@ class InverseKinematics:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """A quantity for the model's kernels."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    shapes: Callable[[Mechanism], Any]
-    text: Callable[..., Any]
-    lean: bool = False  # poses need the mechanism as it is
-
-
-@dataclass(frozen=True)
 class _Target:
     frame: str
     whole: bool  # a pose, not only a point
@@ -87,13 +79,13 @@ def rotation_error(wanted: Array, found: Array, domain: Domain) -> Array:
     return vee * factor
 
 
-def _step_quantity(mechanism: Mechanism, targets: tuple[_Target, ...], wish: bool) -> _Asked:
+def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool) -> Any:
     """(q, targets, wish) -> next q, squared errors [rotation, position] of each target at q."""
-    frames = [mechanism.frames[mechanism.frame_index[t.frame]] for t in targets]
-    inputs: tuple[Any, ...] = ("q", ("targets", sum(t.size for t in targets)))
-    inputs = (*inputs, ("wish", mechanism.nv)) if wish else inputs
+    m = model.mechanism
+    frames = [find_frame(m, t.frame) for t in targets]
+    inputs = [("q", m.nq), ("targets", sum(t.size for t in targets)), *([("wish", m.nv)] if wish else [])]
 
-    def text(m: Mechanism, q: Array, goals: Array, g: Array | None = None, *, domain: Domain) -> tuple[Array, Array]:
+    def text(q: Array, goals: Array, g: Array | None = None, *, domain: Domain) -> tuple[Array, Array]:
         e, J, squares = _errors(m, q, goals, targets, frames, domain)
         damping = (e @ e) / domain.const(2) + domain.const(LEAST_DAMPING)
         residual = e if g is None else e - J @ g
@@ -106,9 +98,10 @@ def _step_quantity(mechanism: Mechanism, targets: tuple[_Target, ...], wish: boo
         delta = delta if g is None else delta + g
         return kinematics.integrate(m, q, delta, domain=domain), squares
 
-    closed = 1 if mechanism.constrained else 0
+    closed = 1 if m.constrained else 0
     label = "inverse kinematics " + " ".join(f"{t.frame}:{t.size}" for t in targets) + (" wish" if wish else "")
-    return _Asked(label, inputs, lambda m: (("q", (m.nq,)), ("errors", (len(targets) + closed, 2))), text)
+    outputs = [("q", (m.nq,)), ("errors", (len(targets) + closed, 2))]
+    return model.engine.compile(label, inputs, outputs, lambda: trace(label, inputs, text))
 
 
 def _errors(
@@ -141,13 +134,13 @@ def _errors(
     return np.concatenate(errors), np.concatenate(rows), squares
 
 
-def _read_targets(model: Shaped, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], Array]:
+def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], Array]:
     """The kinds of targets, and their numbers as rows (..., sizes)."""
     if not targets:
         raise InputError("inverse kinematics needs at least one target, {frame: pose or point}")
     kinds, numbers = [], []
     for frame, goal in targets.items():
-        model.frame(frame)
+        find_frame(model.mechanism, frame)
         array = np.asarray(goal, dtype=float)
         whole = array.ndim >= 2 and array.shape[-2:] == (4, 4)
         if not whole and (array.ndim == 0 or array.shape[-1] != 3):
@@ -172,12 +165,12 @@ def _read_targets(model: Shaped, targets: Mapping[str, Any]) -> tuple[tuple[_Tar
 class _Box:
     """Bounds of q, and configurations drawn within them, many at a time."""
 
-    def __init__(self, model: Shaped) -> None:
+    def __init__(self, model: Model) -> None:
         m = model.mechanism
         self.low, self.high = np.full(m.nq, -np.inf), np.full(m.nq, np.inf)
         self.start, self.end = np.full(m.nq, -1.0), np.full(m.nq, 1.0)
         self.spheres: list[slice] = []
-        for joint in m.joints:
+        for joint in m.independent_joints:
             forward = joint.model.joint if isinstance(joint.model, ReversedJoint) else joint.model
             if joint.nq != joint.nv:
                 self.spheres.append(slice(joint.q.stop - 4, joint.q.stop))
@@ -202,7 +195,7 @@ class _Box:
 
 
 def inverse_kinematics(
-    model: Shaped,
+    model: Model,
     targets: Mapping[str, Any],
     q0: Any = None,
     *,
@@ -223,6 +216,7 @@ def inverse_kinematics(
     as minus a criterion's gradient. The self-motion takes the part `gain` of it in each step. What did not converge
     holds the nearest configuration found, and its errors. With loops, answers are closed.
     """
+    require_model("inverse_kinematics", model)
     kinds, goals = _read_targets(model, targets)
     q0 = model.neutral() if q0 is None else np.asarray(q0, dtype=float)
     if q0.ndim == 0 or q0.shape[-1] != model.mechanism.nq:
@@ -239,7 +233,7 @@ class _Search:
     """All states of a batch on their way; those that are done leave the active set."""
 
     def __init__(
-        self, model: Shaped, kinds: tuple[_Target, ...], goals: Array, starts: Array, limits: bool, prefer: Any,
+        self, model: Model, kinds: tuple[_Target, ...], goals: Array, starts: Array, limits: bool, prefer: Any,
         gain: float, tolerance: float, rng: np.random.Generator,
     ) -> None:
         self.model, self.goals, self.rng = model, np.ascontiguousarray(goals), rng
@@ -247,14 +241,13 @@ class _Search:
         self.square = tolerance**2
         self.prefer = prefer if prefer is None or callable(prefer) else np.asarray(prefer, dtype=float)
         self.gain = gain
-        self.kernel = model.kernel(_step_quantity(model.mechanism, kinds, self.prefer is not None))
+        self.kernel = _step_kernel(model, kinds, self.prefer is not None)
         count = len(starts)
         self.q = self._clip(np.array(starts))
         self.best = self.q.copy()
         self.targets, loops = len(kinds), bool(model.mechanism.constrained)
         self.errors = np.full((count, self.targets + loops, 2), np.inf)
-        m = model.mechanism
-        self.hard = bool(m.closures or m.rods or m.guides or m.relations)  # couplings are met in one step
+        self.hard = loops
         self.done = np.zeros(count, dtype=bool)
         self.steps = np.zeros(count, dtype=int)
         self.tries = np.zeros(count, dtype=int)
@@ -298,7 +291,7 @@ class _Search:
     def _step(self, q: Array, goals: Array) -> tuple[Array, Array]:
         if self.prefer is None:
             return self.kernel(q, goals)
-        wish = self.prefer(q) if callable(self.prefer) else self.model.kernel("difference")(q, self.prefer)
+        wish = self.prefer(q) if callable(self.prefer) else self.model.difference(q, self.prefer)
         return self.kernel(q, goals, self.gain * np.asarray(wish, dtype=float))
 
     def result(self, lead: tuple[int, ...]) -> InverseKinematics:

@@ -16,8 +16,10 @@ from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
-from polybody.mechanism.columns import Answering, velocity_names
+from polybody.mechanism.columns import velocity_names
+from polybody.model.model import Model
 from polybody.names import nearest
+from polybody.quantities.frames import find_frame
 
 Array = np.ndarray
 AXES = "xyz"
@@ -26,8 +28,8 @@ AXES = "xyz"
 class Coordinates(Protocol):
     """What a set of coordinates can tell."""
 
-    def names(self, model: Answering) -> list[str]: ...
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]: ...
+    def names(self, model: Model) -> list[str]: ...
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]: ...
 
 
 def _axes(axes: str, what: str) -> list[int]:
@@ -43,11 +45,11 @@ class Position:
     frame: str
     axes: str = "xyz"
 
-    def names(self, model: Answering) -> list[str]:
-        model.frame(self.frame)
+    def names(self, model: Model) -> list[str]:
+        find_frame(model.mechanism, self.frame)
         return [f"{self.frame}.{AXES[a]}" for a in _axes(self.axes, f"position of {self.frame!r}")]
 
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
         return _rows(model, q, self.frame, order, [3 + a for a in _axes(self.axes, self.frame)])
 
 
@@ -58,11 +60,11 @@ class Orientation:
     frame: str
     axes: str = "xyz"
 
-    def names(self, model: Answering) -> list[str]:
-        model.frame(self.frame)
+    def names(self, model: Model) -> list[str]:
+        find_frame(model.mechanism, self.frame)
         return [f"{self.frame}.w{AXES[a]}" for a in _axes(self.axes, f"orientation of {self.frame!r}")]
 
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
         return _rows(model, q, self.frame, order, _axes(self.axes, self.frame))
 
 
@@ -72,10 +74,10 @@ class Pose:
 
     frame: str
 
-    def names(self, model: Answering) -> list[str]:
+    def names(self, model: Model) -> list[str]:
         return Orientation(self.frame).names(model) + Position(self.frame).names(model)
 
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
         return _rows(model, q, self.frame, order, list(range(6)))
 
 
@@ -94,7 +96,7 @@ class Joints:
     def __init__(self, *joints: str) -> None:
         object.__setattr__(self, "joints", joints)
 
-    def _indices(self, model: Answering) -> list[int]:
+    def _indices(self, model: Model) -> list[int]:
         table = model.mechanism.joint_index
         indices: list[int] = []
         for name in self.joints:
@@ -104,11 +106,11 @@ class Joints:
             indices += range(v.start, v.stop)
         return indices
 
-    def names(self, model: Answering) -> list[str]:
+    def names(self, model: Model) -> list[str]:
         every = velocity_names(model.mechanism)
         return [every[k] for k in self._indices(model)]
 
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
         n, rows, lead = model.mechanism.nv, self._indices(model), q.shape[:-1]
         G = np.broadcast_to(np.eye(n)[rows], (*lead, len(rows), n))
         return [G, *(np.zeros((*lead, len(rows), *(n,) * (k + 1))) for k in range(1, order))]
@@ -125,15 +127,15 @@ class Function:
     size: int = 1
     label: str = "f"
 
-    def names(self, model: Answering) -> list[str]:
+    def names(self, model: Model) -> list[str]:
         return [self.label] if self.size == 1 else [f"{self.label}_{k}" for k in range(self.size)]
 
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
         lead = q.shape[:-1]
         states = [self._one(model, q[index], order) for index in np.ndindex(lead)]
         return [np.array([s[k] for s in states]).reshape(*lead, *states[0][k].shape) for k in range(order)]
 
-    def _one(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def _one(self, model: Model, q: Array, order: int) -> list[Array]:
         m, n = model.mechanism, model.mechanism.nv
         found = []
         for depth in range(1, order + 1):
@@ -169,10 +171,10 @@ class CoordinateSet:
 
     parts: tuple[Coordinates, ...]
 
-    def names(self, model: Answering) -> list[str]:
+    def names(self, model: Model) -> list[str]:
         return [name for part in self.parts for name in part.names(model)]
 
-    def coefficients(self, model: Answering, q: Array, order: int) -> list[Array]:
+    def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
         found = [part.coefficients(model, q, order) for part in self.parts]
         axis = q.ndim - 1
         return [np.concatenate([f[k] for f in found], axis=axis) for k in range(order)]

@@ -17,7 +17,7 @@ from polybody.constraints.coefficients import carried
 from polybody.coordinates.arrays import Dynamics, apply, quadratic, transposed
 from polybody.coordinates.sets import CoordinateSet
 from polybody.errors import InputError
-from polybody.linearization.state_space import StateSpace
+from polybody.linearization import StateSpace, linearize
 from polybody.mechanism.columns import velocity_names
 
 Array = np.ndarray
@@ -75,7 +75,7 @@ class JointSpace:
 
     def linearize(self, q: Array, w: Array, tau: Array | None, inputs: str) -> tuple[StateSpace, Array]:
         """(the state-space model in w, the nominal ẇ); tau=None stands for forces that give ẇ = 0."""
-        plain = self.model.linearize(q, w, tau, inputs=inputs)
+        plain = linearize(self.model, q, w, tau, inputs=inputs)
         return plain, np.zeros(w.shape) if tau is None else self.model.forward_dynamics(q, w, tau)
 
 
@@ -84,7 +84,7 @@ class IndependentSpace(JointSpace):
 
     def __init__(self, model: Any, independent: Sequence[str] | None = None) -> None:
         super().__init__(model)
-        self.columns = list(model.constraints.indices(model.constraints.independent if independent is None else independent))
+        self.columns = list(model.constraints.indices(independent or model.constraints.independent))
         self.names = [self.names[k] for k in self.columns]
 
     def _joints(self, q: Array, order: int) -> Any:
@@ -123,17 +123,17 @@ class IndependentSpace(JointSpace):
 
     def linearize(self, q: Array, w: Array, tau: Array | None, inputs: str) -> tuple[StateSpace, Array]:
         v = self.velocity(q, w)
-        plain = self.model.linearize(q, v, tau, inputs=inputs, independent=self.names)
+        plain = linearize(self.model, q, v, tau, inputs=inputs, independent=self.names)
         nominal = None if tau is None else self.model.forward_dynamics(q, v, tau)[..., self.columns]
         return plain, np.zeros(w.shape) if nominal is None else nominal
 
 
 def space_of(model: Any, independent: Sequence[str] | None = None) -> JointSpace:
     """The coordinates of a model: its joints', or the independent ones where it has loops."""
-    if model.mechanism.constrained:
+    if len(model.constraints):
         return IndependentSpace(model, independent)
     if independent is not None:
-        raise InputError("independent coordinates are chosen in models with loops or couplings; this one has neither")
+        raise InputError("independent coordinates are chosen in models with loops; this one has none")
     return JointSpace(model)
 
 

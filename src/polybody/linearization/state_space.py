@@ -12,7 +12,7 @@ quasi-velocities of spherical, floating and planar joints need −ad_v. A motor 
 i = R⁻¹(V − K_e E v) is no state, and its back-EMF joins F22. Torque inputs are the active columns only.
 
 With loops δ and δv are those of independent coordinates u, m of them; joints follow by δφ = G δ, δv_φ = G δv + V δ (see
-`analysis.constraints.variations`), so that F11 are the rows u of −ad_v G, and a motor's back-EMF feels δ as well.
+`quantities.constrained`), so that F11 are the rows u of −ad_v G, and a motor's back-EMF feels δ as well.
 """
 
 from __future__ import annotations
@@ -22,10 +22,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.influence.incidence import structure_constants
-from polybody.mechanism.columns import Answering, actuated, velocity_names
+from polybody.mechanism.columns import actuated, velocity_names
+from polybody.model.arguments import require_model, state_array
+from polybody.model.model import Model
+from polybody.model.wrenches import Wrenches
 
 Array = np.ndarray
 
@@ -78,27 +82,39 @@ class Tangent:
 
 
 def linearize(
-    model: Answering,
-    q: Array,
-    v: Array,
-    tau: Array | None,
-    *,
-    inputs: str = "torque",
-    outputs: Sequence[str] | None = None,
-) -> StateSpace:
-    """The state-space model about (q, v) under joint forces tau; None stands for those that give no acceleration."""
+    model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, inputs: str = "torque",
+    outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None, wrenches: Wrenches | None = None,
+) -> StateSpace:  # fmt: skip
+    """Continuous A, B, C, D about (q, v) under tau, in tangent space; leading dimensions give a model each.
+
+    States are q_… (displacements in tangent space), v_… and, with inputs="voltage", i_… of motors with inductance.
+    tau=None takes the joint forces that give no acceleration. `inputs` "torque": one for each active coordinate;
+    "voltage": one for each motor, then torques of active coordinates without a motor. `outputs` names frames whose
+    displacement [rotation; translation] in world axes is measured; None measures every state. `wrenches` on frames
+    stay constant in world axes. With loops the states are those of `independent` coordinates (default
+    `model.constraints.independent`), the others follow, and tau=None takes forces at active joints that give the
+    independent coordinates no acceleration.
+    """
     _check_inputs(inputs)
-    m = model.mechanism
-    tau = model.inverse_dynamics(q, v, np.zeros(m.nv)) if tau is None else tau
-    da_dq, da_dv, da_dtau = model.forward_dynamics_derivatives(q, v, tau)
-    every = np.broadcast_to(np.eye(m.nv), da_dq.shape)
-    names = tuple(velocity_names(m))
-    tangent = Tangent(names, tuple(range(m.nv)), every, np.zeros_like(every), da_dq, da_dv, da_dtau)
+    require_model("linearize", model)
+    q, v = state_array("q", q, model.nq), state_array("v", v, model.nv)
+    columns = model.constraints.indices(independent or model.constraints.independent)
+    if tau is None:
+        model.engine.require_closed(q, v)
+        u_dot, none = v[..., list(columns)], np.zeros(len(columns))
+        _, still = model.constraints.joint_motion(q, u_dot, none, independent=independent)
+        tau = model.inverse_dynamics(q, v, still, wrenches=wrenches)
+    forces = state_array("tau", tau, model.nv)
+    da_dq, da_dv, da_dtau, G, V = model.constraints.motion_derivatives(
+        q, v, forces, wrenches=wrenches, independent=independent
+    )
+    names = velocity_names(model.mechanism)
+    tangent = Tangent(tuple(names[k] for k in columns), columns, G, V, da_dq, da_dv, da_dtau)
     return state_space(model, q, v, tangent, inputs=inputs, outputs=outputs)
 
 
 def state_space(
-    model: Answering, q: Array, v: Array, tangent: Tangent, *, inputs: str = "torque",
+    model: Model, q: Array, v: Array, tangent: Tangent, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None,
 ) -> StateSpace:
     """The state-space model from derivatives of the accelerations in some coordinates."""
@@ -181,7 +197,7 @@ def _with_motors(m: Any, F11: Array, x: Tangent) -> tuple[Array, Array, list[str
 
 
 def _outputs(
-    model: Answering, q: Array, x: Tangent, states: list[str], frames: Sequence[str] | None
+    model: Model, q: Array, x: Tangent, states: list[str], frames: Sequence[str] | None
 ) -> tuple[Array, list[str]]:
     """C and the outputs' names: all states, or displacements of frames [rotation; translation] in world axes."""
     if frames is None:

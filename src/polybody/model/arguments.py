@@ -69,4 +69,12 @@ def choose(kind: str, name: str, table: dict[str, int]) -> int:
     raise InputError(f"no {kind} {name!r}{nearest(name, table)}; there are {listed(table)}")
 
 
-__all__ = ["choose", "finite", "float_array", "into", "state_array"]
+def require_model(what: str, model: Any) -> None:
+    """Refuse anything that is not a model, by name."""
+    from polybody.model.model import Model
+
+    if not isinstance(model, Model):
+        raise InputError(f"{what} takes a model, as pb.load or Builder.model make it, got {type(model).__name__}")
+
+
+__all__ = ["choose", "finite", "float_array", "into", "require_model", "state_array"]

@@ -182,7 +182,6 @@ class ModelConstraints:
     def _ranked(self) -> Ranked:
         return Ranked(self._engine.tree, self._model._assembly)
 
-    @property
     def _plan(self) -> Plan:
         """The elimination of the model's own coordinates at a general place."""
         place = self._model._assembly.general_place(self._model.assemble())

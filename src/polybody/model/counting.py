@@ -12,10 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from polybody.errors import InputError
 from polybody.kernels.counts import Counts, operation_counts
-from polybody.mechanism.mechanism import Mechanism
-from polybody.model.tracing import argument_size, trace
-from polybody.quantities.constrained import LoopTexts
 from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
@@ -54,54 +52,27 @@ FORWARD = (
 )
 
 TABLES = {"inverse_dynamics": INVERSE, "forward_dynamics": FORWARD}
-COUNTED = (
-    "inverse_dynamics",
-    "forward_dynamics",
-    "mass_matrix",
-    "coriolis_matrix",
-    "bias_forces",
-    "gravity_forces",
-    "center_of_mass",
-    "energy",
-    "momentum",
-)
-
-
-#: What loops do not change: functions of q and v of all joints.
-FREE = ("center_of_mass", "energy", "momentum")
-
-
-def traced_counts(mechanism: Mechanism, lean: Mechanism, name: str) -> Counts:
-    """Counts of one quantity traced over this mechanism (`lean` for joint-space dynamics)."""
-    quantity = QUANTITIES[name]
-    chosen = lean if quantity.lean else mechanism
-    sized = [(argument, argument_size(mechanism, argument)) for argument in quantity.arguments]
-
-    def body(*arrays: Any, domain: Any) -> Any:
-        return quantity.text(chosen, *arrays, domain=domain)
-
-    return operation_counts(trace(name, sized, body))
+COUNTED = tuple(name for name, x in QUANTITIES.items() if x.group == "dynamics" or name == "center_of_mass")
 
 
 def model_counts(model: Model) -> dict[str, Counts]:
-    """Counts of every quantity of a model; with loops those of its elimination (`loop_quantities`)."""
-    m = model.mechanism
-    plain = FREE if m.constrained else COUNTED
-    found = {name: traced_counts(m, model.lean_mechanism, name) for name in plain}
-    if not m.constrained:
-        return found
-    texts = LoopTexts(model)
+    """Counts of every quantity of a model; with loops those of its elimination, without its diagnostics."""
+    found = {}
     for name in COUNTED:
-        if name in FREE or (name == "inverse_dynamics" and not texts.holds):
+        try:
+            made = model.engine.function(QUANTITIES[name])
+        except InputError:  # drives that cannot hold every motion have no inverse dynamics
             continue
-        quantity = texts.quantity(name)
-        sized = [(argument, argument_size(m, argument)) for argument in quantity.arguments]
-
-        def body(*arrays: Any, domain: Any, text: Any = quantity.text) -> Any:
-            return text(m, *arrays, domain=domain)[0]
-
-        found[name] = operation_counts(trace(name, sized, body))
-    return {name: found[name] for name in COUNTED if name in found}
+        found[name] = operation_counts(_without_diagnostics(made))
+    return found
 
 
-__all__ = ["COUNTED", "FORWARD", "INVERSE", "TABLES", "General", "model_counts", "traced_counts"]
+def _without_diagnostics(made: Any) -> Any:
+    import casadi
+
+    inputs, names = made.sx_in(), made.name_out()
+    outputs = [x for x, name in zip(made.call(inputs), names, strict=True) if name != "diagnostics"]
+    return casadi.Function(made.name(), inputs, outputs)
+
+
+__all__ = ["COUNTED", "FORWARD", "INVERSE", "TABLES", "General", "model_counts"]

@@ -102,7 +102,7 @@ class Spline:
         if q.shape != (len(times), model.nq) or not np.isfinite(q).all():
             raise InputError(f"q has shape {q.shape}; wanted ({len(times)}, {model.nq}), finite, one row a time")
         q = model.normalize(q)
-        for joint in model.mechanism.joints:
+        for joint in model.mechanism.independent_joints:
             if joint.nq != joint.nv:
                 _align(q[:, joint.q.stop - 4 : joint.q.stop])
         if len(times) <= order and not rest:
@@ -131,7 +131,7 @@ def coordinates(model: Any, raw: Array, first: Array, second: Array) -> Motion:
     q, dq, ddq = raw.copy(), first.copy(), second.copy()
     v = np.empty((*q.shape[:-1], model.nv))
     a = np.empty_like(v)
-    for joint in model.mechanism.joints:
+    for joint in model.mechanism.independent_joints:
         if joint.nq != joint.nv:
             _unit(q, dq, ddq, slice(joint.q.stop - 4, joint.q.stop))
         if joint.model.rates_are_velocities:

@@ -25,7 +25,7 @@ def lone_state(model: Any, q0: Any, v0: Any) -> tuple[Array, Array]:
     """(q0, v0) as one state, neutral and at rest where not given; quaternions made unit if nearly so."""
     q = model.neutral() if q0 is None else _vector("q0", q0, model.nq)
     v = np.zeros(model.nv) if v0 is None else _vector("v0", v0, model.nv)
-    for joint in model.mechanism.joints:
+    for joint in model.mechanism.independent_joints:
         if joint.nq != joint.nv:
             length = float(np.linalg.norm(q[joint.q][-4:]))
             if abs(length - 1) > 1e-3:

@@ -20,6 +20,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.formulations.influence import Influence
 from polybody.paths.path import Path
+from polybody.quantities.frames import find_frame
 
 Array = np.ndarray
 
@@ -124,7 +125,7 @@ class OperationalSpace:
     ) -> None:  # fmt: skip
         if rows not in ("pose", "position"):
             raise InputError(f"rows is {rows!r}; wanted 'pose' or 'position'")
-        model.frame(frame)
+        find_frame(model.mechanism, frame)
         self.model, self.name, self.kp, self.kd = model, frame, float(kp), float(kd)
         self.position_only, self.null_damping = rows == "position", float(null_damping)
         fixed = None if callable(target) else np.asarray(target, dtype=float)

@@ -21,6 +21,9 @@ from polybody.simulation.failures import BlowUp, ControllerError
 
 if TYPE_CHECKING:
     from polybody.simulation.stops import Stops
+from polybody.model.engine import Request
+from polybody.quantities.frames import find_frame
+from polybody.quantities.table import QUANTITIES
 
 Array = np.ndarray
 Controller = Callable[[float, Array, Array], Any]
@@ -46,8 +49,8 @@ class Problem:
         self.size = self.nq + self.nv + self.circuits.size + 1
         self.stops: Stops | None = None
         self.evaluations = 0
-        self._quaternions = [j.q.stop - 4 for j in model.mechanism.joints if j.nq != j.nv]
-        self._trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.joints)
+        self._quaternions = [j.q.stop - 4 for j in model.mechanism.independent_joints if j.nq != j.nv]
+        self._trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.independent_joints)
         self._dissipates = _has_dampers(model.mechanism)
         self._no_torque = np.zeros(self.nv)
         self._at_rest = np.zeros(self.nv)
@@ -59,6 +62,9 @@ class Problem:
         self.passed = 0
         self._signs: Any = None
         self._tree = model.tree if self.loops else model
+
+    def _rate(self, q: Array, v: Array) -> Array:
+        return self.model.engine.tree.answer(Request(QUANTITIES["rate"], (q, v)))
 
     @property
     def autonomous(self) -> bool:
@@ -176,7 +182,7 @@ class Problem:
         (q, v), i = self.split(y), self.currents(y)
         tau, loads = self.drive(t, q, v, i)
         result = np.empty(self.size)
-        result[: self.nq] = v if self._trivial_rate else self.model.answer("rate", q, v)
+        result[: self.nq] = v if self._trivial_rate else self._rate(q, v)
         result[self.nq : self.nq + self.nv] = self.accelerate(q, v, tau, loads)
         if self.circuits.size:
             result[self.nq + self.nv : -1] = self.circuits.drive(t, q, v, i)[1]
@@ -217,7 +223,7 @@ def wrench_functions(model: Any, wrenches: Mapping[str, Any] | None) -> dict[str
     """{frame: function of time}, from functions or constant wrenches; checked once."""
     functions: dict[str, Callable[[float], Any]] = {}
     for name, given in (wrenches or {}).items():
-        model.frame(name)
+        find_frame(model.mechanism, name)
         function = given if callable(given) else _constant(given)
         first = np.asarray(function(0.0), dtype=float)
         if first.shape != (6,):

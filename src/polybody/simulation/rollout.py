@@ -219,7 +219,8 @@ class _Advance:
         model, law, loops = self.model, self.law, self.loops
         sizes = (model.nq + model.nv + (loops is not None), 1 + law.constants, law.table)
         name = f"rollout {self.method} {law.name}{f' loops {loops.label}' if loops else ''}"
-        return model.iterate(name, sizes, steps, lambda: step_function(model, law, self.method, loops), self.every)
+        make = lambda: step_function(model, law, self.method, loops)  # noqa: E731
+        return model.engine.iterate(name, sizes, steps, make, self.every)
 
 
 def step_function(model: Any, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
@@ -273,7 +274,7 @@ def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: An
 def _unit(m: Any, q: Array, graph: Any) -> Array:
     """q with unit quaternions."""
     q = q.copy()
-    for joint in m.joints:
+    for joint in m.independent_joints:
         if joint.nq != joint.nv:
             part = slice(joint.q.stop - 4, joint.q.stop)
             q[part] = q[part] / graph.sqrt(q[part] @ q[part])

@@ -249,7 +249,7 @@ class _Run:
             a = problem.free_acceleration(q, v, tau, loads)
         wild = np.where(np.isfinite(a), np.abs(a), np.inf) + np.abs(v)
         k = int(np.argmax(wild))
-        joint = next(j for j in model.mechanism.joints if j.v.start <= k < j.v.stop)
+        joint = model.mechanism.owner(k)
         return (
             f"the run blew up after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the wildest: "
             f"v = {v[k]:.4g}, a = {a[k]:.4g}"

@@ -105,7 +105,7 @@ class Stops:
 def finite_limits(model: Any) -> list[Stop]:
     """Every finite limit of joints whose q and v correspond number by number."""
     stops = []
-    for joint in model.mechanism.joints:
+    for joint in model.mechanism.independent_joints:
         if not joint.model.rates_are_velocities:
             continue
         for k in range(joint.nv):

@@ -74,7 +74,7 @@ def _data(record: Record, name: str) -> tuple[Array, list[str], Array]:
     """(numbers, labels, which of them turn)."""
     model = record.model
     turns_v, turns_q = [], []
-    for joint in model.mechanism.joints:
+    for joint in model.mechanism.independent_joints:
         H = joint.model.velocity_map(joint.model.neutral())
         own = list(np.linalg.norm(H[:3], axis=0) > 0)
         turns_v += own

@@ -73,7 +73,7 @@ def v_labels(model: Any) -> list[str]:
 
 def _labels(model: Any, which: str, special: dict[int, tuple[str, ...]]) -> list[str]:
     result = []
-    for joint in model.mechanism.joints:
+    for joint in model.mechanism.independent_joints:
         size = joint.nq if which == "q" else joint.nv
         free = joint.nq != joint.nv
         parts = special.get(size) if free else None

@@ -3,7 +3,7 @@
     𝓜 ṗ + 𝓒 p + 𝓕 = Q_p + passive + Jᵀλ,    φ(q) = 0,    J p = 0,    J ṗ + γ = 0,    q̇ = V p
 
 𝓜, 𝓒p, 𝓕 are those of the tree that is left when loops are cut; φ, J, γ come from the same text as the numbers'
-(`analysis.constraints`), read over trigonometric polynomials, and rows that vanish identically are left out (a planar
+(`constraints`), read over trigonometric polynomials, and rows that vanish identically are left out (a planar
 loop holds three directions that nothing moves in). `minimal` eliminates: with u independent, d the others and as many
 rows that determine them,
 
@@ -24,7 +24,7 @@ import numpy as np
 import sympy
 
 from polybody.algebra.domains import domain
-from polybody.constraints.elimination import eliminate
+from polybody.constraints.elimination import Elimination
 from polybody.constraints.plan import Plan
 from polybody.constraints.system import Constraints, constraints_of
 from polybody.errors import PolybodyError
@@ -165,13 +165,13 @@ class SymbolicLoops(SymbolicModel):
     def _eliminated(self) -> tuple[Any, Any]:
         """G and β by the elimination that kernels use, its quotients nested."""
         J, gamma = (np.array(to_matrix(x), dtype=object) for x in (self._J, self._gamma))
-        found = eliminate(J, gamma[:, 0], self._plan, domain("sympy"))
-        return sympy.Matrix(found.G), sympy.Matrix(found.beta)
+        found = Elimination(J, self._plan, domain("sympy"))
+        return sympy.Matrix(found.G), sympy.Matrix(found.follow(gamma[:, 0]))
 
     def linearize(self, *_: Any, **__: Any) -> Any:
-        """Refused: closed states are linearised by numbers, `model.linearize`."""
+        """Refused: closed states are linearised by numbers, `pb.linearize`."""
         raise PolybodyError(
-            "the symbolic linearisation is that of a tree; model.linearize(q, v) linearises about a closed state, and "
+            "the symbolic linearisation is that of a tree; pb.linearize(model, q, v) linearises about a closed state, and "
             "minimal() gives the equations in independent coordinates"
         )
 

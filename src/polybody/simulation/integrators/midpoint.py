@@ -101,7 +101,7 @@ def residual_kernel(model: Any) -> Any:
     n = m.nv
     inputs = [("q", m.nq), ("p", n), ("u", n), ("force", n), ("h", 1)]
     outputs = [("residual", (n,)), ("jacobian", (n, n)), ("momentum", (n,))]
-    return model.compile("midpoint residual", inputs, outputs, lambda: residual_function(m))
+    return model.engine.compile("midpoint residual", inputs, outputs, lambda: residual_function(m))
 
 
 def residual_function(mechanism: Any) -> Any:

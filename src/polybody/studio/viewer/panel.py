@@ -72,7 +72,7 @@ class Panel:
         """One slider for each number of joints whose q and v correspond; the others keep their place."""
         self.sliders: list[tuple[int, Any]] = []
         with self.server.gui.add_folder("Joints"):
-            for joint in self.model.mechanism.joints:
+            for joint in self.model.mechanism.independent_joints:
                 if joint.nq != joint.nv:
                     continue
                 for k in range(joint.nq):
