@@ -3,20 +3,22 @@
 Accelerations come from the fixed elimination of `constraints.elimination`; after the step the dependent coordinates go
 back to the loops by two Newton iterations, and then the dependent velocities. The state carries one more number, the
 largest `growth` and `narrow` of pivots on its way: where that is large the elimination is not to be believed, and such
-states are stepped again one by one, rank-revealing (`model.loop_acceleration`, `model.loop_projection`).
+states are stepped again one by one, rank-revealing (`constrained_motion`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from polybody.constraints import elimination
-from polybody.constraints.elimination import Followed
+from polybody.constraints.elimination import Elimination
 from polybody.mechanism import kinematics
+from polybody.model.plans import label
+from polybody.quantities import constrained
+from polybody.quantities.constrained import Closed, along_plan
+from polybody.simulation.constrained_motion import ConstrainedMotion
 
 Array = np.ndarray
 #: growth for each pivot above which a step is not believed
@@ -29,13 +31,13 @@ class LoopSteps:
 
     def __init__(self, model: Any, q: Array) -> None:
         self.model = model
-        self.plan = model.loop_kernels.plan(q) if model.loop_kernels.available else None
+        self.plan = model.engine.plans.free(q) if model.engine.is_compiled else None
         self.system = model.engine.constraints.constraints
 
     @property
     def label(self) -> str:
         """What tells the kernels of two plans apart."""
-        return hashlib.sha256(str(self.plan).encode()).hexdigest()[:16]
+        return label(self.plan)
 
     @property
     def limit(self) -> float:
@@ -44,22 +46,23 @@ class LoopSteps:
     def acceleration(self, q: Array, v: Array, tau: Array, domain: Any) -> Array:
         """a under tau."""
         assert self.plan is not None
-        tree = self.model.tree.engine.reduced_mechanism
-        return elimination.forward(tree, self.system, self.plan, q, v, tau, None, domain=domain)[0]
+        closed = Closed(self.model.engine.reduced_mechanism, self.system, along_plan(self.plan), ())
+        return constrained.forward_dynamics(closed, q, v, tau, domain=domain)
 
     def returned(self, q: Array, v: Array, domain: Any) -> tuple[Array, Array, Any]:
         """(q, v, growth): the state put back on the loops."""
         m, growth = self.model.mechanism, domain.const(0)
         for _ in range(NEWTON):
-            found = self._eliminated(q, self.system.residual(q, domain=domain), domain)
-            q = kinematics.integrate(m, q, found.beta, domain=domain)
+            found = self._eliminated(q, domain)
+            q = kinematics.integrate(m, q, found.follow(self.system.residual(q, domain=domain)), domain=domain)
             growth = growth + found.growth + found.narrow
-        found = self._eliminated(q, self.system.velocity(q, v, domain=domain), domain)
-        return q, v + found.beta, growth + found.growth + found.narrow
+        found = self._eliminated(q, domain)
+        back = found.follow(self.system.velocity(q, v, domain=domain))
+        return q, v + back, growth + found.growth + found.narrow
 
-    def _eliminated(self, q: Array, right: Array, domain: Any) -> Followed:
+    def _eliminated(self, q: Array, domain: Any) -> Elimination:
         assert self.plan is not None
-        return elimination.eliminate(self.system.jacobian(q, domain=domain), right, self.plan, domain)
+        return Elimination(self.system.jacobian(q, domain=domain), self.plan, domain)
 
 
 def numeric_step(
@@ -67,8 +70,10 @@ def numeric_step(
 ) -> tuple[Array, Array]:
     """One step of one state, rank-revealing where it must be."""
 
+    motion = ConstrainedMotion(model.engine)
+
     def accelerated(q: Array, v: Array) -> Array:
-        return model.loop_acceleration(q, v, tau(q, v))[0]
+        return motion.acceleration(q, v, tau(q, v))[0]
 
     def rate(q: Array, v: Array) -> tuple[Array, Array]:
         return kinematics.rate(model.mechanism, q, v), accelerated(q, v)
@@ -83,7 +88,7 @@ def numeric_step(
     else:
         v = v + h * accelerated(q, v)
         q = model.integrate(q, v, h)
-    q, v, _ = model.loop_projection(q, v)
+    q, v, _ = motion.projection(q, v)
     return q, v
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.simulation.constrained_motion import ConstrainedMotion
 from polybody.simulation.currents import Circuits
 from polybody.simulation.failures import BlowUp, ControllerError
 
@@ -62,6 +63,7 @@ class Problem:
         self.passed = 0
         self._signs: Any = None
         self._tree = model.tree if self.loops else model
+        self.motion: Any = ConstrainedMotion(model.engine) if self.loops else None
 
     def _rate(self, q: Array, v: Array) -> Array:
         return self.model.engine.tree.answer(Request(QUANTITIES["rate"], (q, v)))
@@ -138,7 +140,7 @@ class Problem:
         """v̇ as if there were no stops."""
         self.evaluations += 1
         if self.loops:
-            a, singular = self.model.loop_acceleration(q, v, tau, loads)
+            a, singular = self.motion.acceleration(q, v, tau, loads)
             self.singular += singular
             return a
         if loads:
@@ -203,7 +205,7 @@ class Problem:
             y = self.stops.pinned(y)
         if self.loops:
             y = y.copy()
-            q, v, off = self.model.loop_projection(*self.split(y))
+            q, v, off = self.motion.projection(*self.split(y))
             y[: self.nq], y[self.nq : self.nq + self.nv] = q, v
             self.off_loops = max(self.off_loops, off)
         return y
@@ -211,7 +213,7 @@ class Problem:
     def watch(self, y: Array) -> None:
         """Look whether the step that ended at y has passed a singular configuration of the loops."""
         if self.loops:
-            self._signs, passed = self.model.loop_signs(self.split(y)[0], self._signs)
+            self._signs, passed = self.motion.signs(self.split(y)[0], self._signs)
             self.passed += passed
 
     def moves(self) -> bool:

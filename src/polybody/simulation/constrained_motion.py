@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from polybody.algebra.domains import Domain
 from polybody.constraints.crossing import crossing_acceleration
 from polybody.constraints.mobility import pivoted
 from polybody.constraints.plan import plan_elimination
 from polybody.constraints.ranks import motion_projector, pseudo_inverse
-from polybody.model.dynamics import Wrenches
-from polybody.model.loop_kernels import GROWTH, SWITCH
-from polybody.model.loops import LoopDynamics
+from polybody.model.constrained_engine import GROWTH, ConstrainedEngine
+from polybody.model.plans import SWITCH
+from polybody.model.wrenches import Wrenches, checked, on_bodies
+from polybody.quantities import constrained
+from polybody.quantities.quantity import Quantity
+from polybody.quantities.table import QUANTITIES
 
 Array = np.ndarray
 
@@ -32,35 +36,62 @@ SOFT_RANK = 1e-4
 CLEAR = 0.05
 
 
-class LoopMotion(LoopDynamics):
+class ConstrainedMotion:
     """Steps of a motion with loops; one state at a time, and never refused for being slightly off."""
 
-    def loop_acceleration(self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None = None) -> tuple[Array, bool]:
+    def __init__(self, engine: ConstrainedEngine) -> None:
+        self.engine, self.kernels, self.nv = engine, engine.constraints, engine.mechanism.nv
+
+    def acceleration(self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None = None) -> tuple[Array, bool]:
         """(a, singular) at a state that may be off the loops by a little, near singular configurations too."""
         if not np.isfinite(q).all():
             return np.full(self.nv, np.nan), False
-        if self.loop_kernels.available:
-            loads = self.tree.body_wrenches(q, wrenches) if wrenches else None
+        if self.engine.is_compiled:
             self._plan_ready(q)
-            a, trust = self.loop_kernels.forward(q, v, tau, loads)
-            worst = max(trust[2] / SWITCH, trust[4] / NEAR)
+            a, told = self._eliminated(q, v, tau, wrenches)
+            worst = max(told[2] / SWITCH, told[4] / NEAR)
             if worst > self._rank and np.isfinite(worst):
-                self.loop_kernels.switch(q, self._rank, always=trust[2] > SWITCH * self._rank)
-                a, trust = self.loop_kernels.forward(q, v, tau, loads)
-            near = not trust[4] < NEAR * self._rank
-            if MENDED * self._rank < trust[4] < LOST * self._rank:
-                q, v, _ = self.loop_projection(q, v)
-                a, trust = self.loop_kernels.forward(q, v, tau, loads)
+                self.engine.plans.switch(q, self._rank, always=told[2] > SWITCH * self._rank)
+                a, told = self._eliminated(q, v, tau, wrenches)
+            near = not told[4] < NEAR * self._rank
+            if MENDED * self._rank < told[4] < LOST * self._rank:
+                q, v, _ = self.projection(q, v)
+                a, told = self._eliminated(q, v, tau, wrenches)
             # Off the loops by a little, redundant rows seem not to be so: what elimination leaves of them is no matter.
-            if trust[2] < GROWTH and trust[4] < LOST * self._rank:
+            if told[2] < GROWTH and told[4] < LOST * self._rank:
                 return a, near
-        M, force = self._tree_terms(q, v, tau, wrenches, None)
-        kernels = self.constraint_kernels
+        M, force = self.engine.ranked.tree_terms(q, v, tau, self._on_bodies(q, wrenches))
+        kernels = self.kernels
         J, gamma, speed = kernels.jacobian(q), kernels.bias(q, v), float(np.abs(v).max(initial=0.0))
         a = crossing_acceleration(
             M, J, gamma, force, speed, lambda a: kernels.next_rate(q, v, a), SOFT_RANK, self._rank
         )
         return a, self._is_near(J)
+
+    def _eliminated(self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
+        """(a, diagnostics) along the free plan."""
+        loads, forward = self._on_bodies(q, wrenches), QUANTITIES["forward_dynamics"]
+        if loads is None:
+            a, told = self.engine.eliminated(forward, q, v, tau)
+        else:
+            a, told = self.engine.eliminated(forward.with_wrenches(), q, v, tau, loads)
+        return a, told
+
+    def _on_bodies(self, q: Array, wrenches: Wrenches | None) -> Array | None:
+        given = checked(self.engine.mechanism, wrenches)
+        return on_bodies(self.engine.tree, q, given) if given else None
+
+    def _newton(self, q: Array, v: Array) -> tuple[Array, ...]:
+        """(step of q, change of v, turns, diagnostics) along the free plan."""
+        pivots = len(self.engine.plans.free(q).pivots)
+        results = (("step", ("nv",)), ("change", ("nv",)), ("turns", (2, pivots)))
+        quantity = Quantity("projection with turns", ("q", "v"), results, _untold, _step_with_turns)
+        return self.engine.eliminated(quantity, q, v)
+
+    def _plan_ready(self, q: Array) -> None:
+        """The plan is made from states that are closed."""
+        if not self.engine.plans.is_made:
+            self.engine.require_closed(q)
 
     def _is_near(self, J: Array) -> bool:
         """True where J of one state has nearly lost rank."""
@@ -70,14 +101,14 @@ class LoopMotion(LoopDynamics):
     @cached_property
     def _rank(self) -> int:
         """The rank of the constraints in general position."""
-        return self.nv - len(self._independent)
+        return self.engine.rank
 
     @cached_property
     def _redundant(self) -> bool:
         """True where rows repeat others: those that a plan takes may depend on each other where the loops are sound."""
-        return len(self.constraint_kernels.constraints) > self._rank
+        return len(self.kernels.constraints) > self._rank
 
-    def loop_projection(self, q: Array, v: Array) -> tuple[Array, Array, float]:
+    def projection(self, q: Array, v: Array) -> tuple[Array, Array, float]:
         """(q, v, how far q was off): the state brought back to the loops, at position and velocity level.
 
         The dependent coordinates move, the independent ones stay; near singular configurations all move, the least.
@@ -85,37 +116,37 @@ class LoopMotion(LoopDynamics):
         first, size = None, np.inf
         for count in range(12):
             # Rows that a plan leaves out are met because the others are, or else all rows must be looked at.
-            step, speed, now = self._way_back(q, v, all_rows=count >= 4)
+            step, speed, now = self._step_back(q, v, all_rows=count >= 4)
             first = now if first is None else first
             if now < KEPT or (now < 1e-11 and now > 0.3 * size):
                 break
-            q, size = self.integrate(q, step), now
-        _, speed, _ = self._way_back(q, v, all_rows=False)
+            q, size = self.engine.assembly.integrate(q, step), now
+        _, speed, _ = self._step_back(q, v, all_rows=False)
         v = v + speed
-        if np.abs(self.constraint_kernels.velocity(q, v)).max(initial=0.0) > 1e-10 * (1 + np.abs(v).max(initial=0.0)):
-            v = v + self._way_back(q, v, all_rows=True)[1]
+        if np.abs(self.kernels.velocity(q, v)).max(initial=0.0) > 1e-10 * (1 + np.abs(v).max(initial=0.0)):
+            v = v + self._step_back(q, v, all_rows=True)[1]
         return q, v, first or 0.0
 
-    def _way_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
+    def _step_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
         """(step of q, change of v, ‖φ‖)."""
-        if not all_rows and self.loop_kernels.available and self.loop_kernels.is_planned:
-            step, speed, trust, _ = self.loop_kernels.way_back(q, v)
-            if trust[1] < SWITCH**2 * max(self._rank, 1) and trust[2] < LOST * max(self._rank, 1):
-                return step, speed, float(np.sqrt(trust[0]))
-        phi, J = self.constraint_kernels.residual(q), self.constraint_kernels.jacobian(q)
+        if not all_rows and self.engine.is_compiled and self.engine.plans.is_made:
+            step, speed, _, told = self._newton(q, v)
+            if told[2] < SWITCH**2 * max(self._rank, 1) and told[4] < LOST * max(self._rank, 1):
+                return step, speed, float(np.sqrt(told[0]))
+        phi, J = self.kernels.residual(q), self.kernels.jacobian(q)
         back = pseudo_inverse(J, SOFT_RANK, self._rank)
         return -(back @ phi), -(back @ (J @ v)), float(np.linalg.norm(phi))
 
-    def loop_signs(self, q: Array, before: Any = None) -> tuple[Any, bool]:
+    def signs(self, q: Array, before: Any = None) -> tuple[Any, bool]:
         """(signs, passed): whether the motion has passed a singular configuration since `before` was told.
 
         There elimination leaves nothing of a row, and beyond it the whole row has turned over; where coordinates alone
         fail, the pivot does, and the others of its row do not.
         """
-        if not (self.loop_kernels.available and self.loop_kernels.is_planned):
+        if not (self.engine.is_compiled and self.engine.plans.is_made):
             return None, False
-        turns = self.loop_kernels.way_back(q, np.zeros(self.nv))[3]
-        now = (str(self.loop_kernels.plan(q)), turns, q)
+        turns = self._newton(q, np.zeros(self.nv))[2]
+        now = (str(self.engine.plans.free(q)), turns, q)
         if before is None or before[0] != now[0] or not _turned_over(before[1], turns):
             return now, False
         return now, not self._redundant or self._has_passed(before[2], q)
@@ -125,22 +156,30 @@ class LoopMotion(LoopDynamics):
 
         A motion over which they do not keeps R R'ᵀ of these rows, before and now, near a positive definite matrix.
         """
-        J = self.constraint_kernels.jacobian(np.array([before, now]))
+        J = self.kernels.jacobian(np.array([before, now]))
         rows = pivoted(J[1].T)[1][: self._rank]
         return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
 
     def independent_rows(self, q: Array) -> list[int]:
         """Constraint rows that are independent in general position near q, as many as their rank."""
-        if self.loop_kernels.available:
+        if self.engine.is_compiled:
             self._plan_ready(q)
-            return sorted(i for i, _ in self.loop_kernels.plan(q).pivots)
-        return sorted(i for i, _ in plan_elimination(self.constraint_kernels.jacobian(q)[None], rank=self._rank).pivots)
+            return sorted(i for i, _ in self.engine.plans.free(q).pivots)
+        return sorted(i for i, _ in plan_elimination(self.kernels.jacobian(q)[None], rank=self._rank).pivots)
 
     def motion_inertia(self, q: Any) -> Array:
         """The inverse mass matrix on the motions that the loops let pass: accelerations of unit joint forces, nv×nv."""
-        P, M = motion_projector(self.constraint_kernels.jacobian(q)), self.tree.mass_matrix(q)
+        P, M = motion_projector(self.kernels.jacobian(q)), self.tree.mass_matrix(q)
         scale = float(np.trace(M)) / len(M)
         return P @ np.linalg.solve(P @ M @ P + scale * (np.eye(len(M)) - P), P)
+
+
+def _step_with_turns(c: constrained.Closed, q: Array, v: Array, *, domain: Domain) -> tuple[Array, ...]:
+    return *constrained.projection_step(c, q, v, domain=domain), c.motions(q, domain).turns  # type: ignore[attr-defined]
+
+
+def _untold(*_: Any, **__: Any) -> Any:
+    raise AssertionError("trees have no constraints to go back to")
 
 
 def _turned_over(before: Array, now: Array) -> bool:
@@ -149,4 +188,4 @@ def _turned_over(before: Array, now: Array) -> bool:
     return bool(np.any(np.all(clear & (now * before < 0), axis=0)))
 
 
-__all__ = ["LoopMotion"]
+__all__ = ["ConstrainedMotion"]
