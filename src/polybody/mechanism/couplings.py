@@ -177,7 +177,7 @@ def _intersected(own: Limits, other: Limits, name: str, leader: str, factor: flo
     velocity = np.minimum(own.velocity, other.velocity / abs(factor))
     # Files give followers an effort of zero to say that they have no motor; that does not bind the leader's.
     effort = np.minimum(own.effort, other.effort * abs(factor)) if other.effort[0] > 0 else own.effort
-    return Limits(np.array([lower]), np.array([upper]), velocity, effort)
+    return Limits(np.array([lower + 0.0]), np.array([upper + 0.0]), velocity, effort)  # never −0
 
 
 # ---- all joints by name ----------------------------------------------------------------------------------------------
