@@ -1,4 +1,4 @@
-"""URDFs with mimic joints: followers have no coordinates, torques on them act on their leaders, and Pinocchio agrees."""
+"""URDFs with mimic joints: followers have no coordinates, what acts on them acts on leaders, and Pinocchio agrees."""
 
 from __future__ import annotations
 
