@@ -10,6 +10,7 @@ The same seed and arguments give the same description. `descriptions()` is a hyp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -257,7 +258,8 @@ def random_tree(
     mimics = ()
     single = [joint.name for joint in joints if joint.kind in ONE_NUMBER]
     if couplings and len(single) > 1:
-        mimics = (Coupling(single[1], single[0], float(rng.normal()), float(rng.normal())),)
+        # random limits hold what is near zero, so that a small offset leaves positions that both limits hold
+        mimics = (Coupling(single[1], single[0], float(rng.normal()), float(rng.uniform(-0.4, 0.4))),)
     machines, gears = _random_motors(rng, joints, motors) if motors else ((), ())
     return Description(
         name="random",
@@ -273,6 +275,19 @@ def random_tree(
         motors=machines,
         transmissions=gears,
     )
+
+
+def with_followers(rng: np.random.Generator, description: Description, most: int = 3) -> Description:
+    """Up to `most` joints of one number made followers: of one leader or in a chain, before or after it in the tree,
+    some with a negative factor, some with zero; limits are left out."""
+    single = [str(name) for name in rng.permutation([j.name for j in description.joints if j.kind in ONE_NUMBER])]
+    couplings = []
+    for k, name in enumerate(single[1 : most + 1]):
+        leader = single[k] if rng.random() < 0.5 else single[0]
+        factor = 0.0 if rng.random() < 0.15 else float(rng.normal())
+        couplings.append(Coupling(name, leader, factor, float(rng.normal())))
+    joints = tuple(replace(joint, limits=None) for joint in description.joints)
+    return replace(description, joints=joints, couplings=tuple(couplings))
 
 
 @st.composite
@@ -300,4 +315,5 @@ __all__ = [
     "random_joint",
     "random_pose",
     "random_tree",
+    "with_followers",
 ]

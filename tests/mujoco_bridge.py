@@ -33,7 +33,8 @@ class MujocoModel:
     """One MJCF file in both engines: `ours`, `model` and `data` (MuJoCo's), and the ways between."""
 
     def __init__(self, path: str | Path) -> None:
-        self.ours = Model(mechanism_from(read_mjcf(path)))
+        self.description = read_mjcf(path)
+        self.ours = Model(mechanism_from(self.description, couplings=False))  # joint equalities are MuJoCo's to hold
         mujoco.set_mju_user_warning(lambda message: None)  # else it writes a log file into the current folder
         self.model = mujoco.MjModel.from_xml_path(str(path))
         self.data = mujoco.MjData(self.model)

@@ -67,8 +67,9 @@ class PinModel:
     def __init__(self, path: str | Path, floating: bool = False) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PolybodyWarning)
-            # Pinocchio reads the tree alone: mimic joints are as free as the others.
-            self.ours = Model(mechanism_from(read_urdf(path, base="floating" if floating else "fixed")).cut())
+            # Pinocchio reads mimic joints as free ones, unless it is asked not to.
+            description = read_urdf(path, base="floating" if floating else "fixed")
+            self.ours = Model(mechanism_from(description, couplings=False))
         if floating:
             self.model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
         else:

@@ -108,18 +108,34 @@ def test_batch_without_singular_states_says_nothing(recwarn):
     assert not [w for w in recwarn if issubclass(w.category, PolybodyWarning)]
 
 
-def test_motion_without_mass_is_refused_by_the_name_of_what_leads_it():
+def light_fingers():
     build = pb.Builder("light", gravity=(0, 0, -9.81))
     build.body("arm", 1, com=(0.1, 0, 0), inertia=(0.1, 0.1, 0.1))
     build.joint("shoulder", "revolute", "world", "arm")
     for finger in ("left", "right"):
         build.body(finger, 0.0)
         build.joint(finger, "revolute", "arm", finger)
-    build.couple("left", "right", -1.0)
+    return build
+
+
+@pytest.mark.filterwarnings("ignore:body '(left|right)'")
+def test_motion_without_mass_is_refused_by_the_name_of_what_leads_it():
+    build = light_fingers()
+    build.relation("grip", "left + right")
     model = build.model()
     rest = np.zeros(3)
-    with pytest.raises(pb.PolybodyError, match=r"nothing that moves with right has mass, so no force"):
+    with pytest.raises(pb.PolybodyError, match=r"nothing that moves with left has mass, so no force"):
         model.forward_dynamics(rest, rest, rest)
-    with pytest.raises(pb.PolybodyError, match=r"right has mass .state 0 of the batch"):
+    with pytest.raises(pb.PolybodyError, match=r"left has mass .state 0 of the batch"):
         model.constraints.solution(np.zeros((2, 3)), rest, rest)
     np.testing.assert_allclose(model.inverse_dynamics(rest, rest, [1.0, 2.0, -2.0])[0], 0.11)
+
+
+@pytest.mark.filterwarnings("ignore:body '(left|right)'")
+def test_followers_without_mass_are_refused_by_the_name_of_their_leader():
+    build = light_fingers()
+    build.couple("left", "right", -1.0)
+    model = build.model()
+    with pytest.raises(pb.PolybodyError, match="singular at joint 'right'"):
+        model.forward_dynamics([0, 0], [0, 0], [0, 0])
+    np.testing.assert_allclose(model.inverse_dynamics([0, 0], [0, 0], [1.0, 2.0]), [0.11, 0])

@@ -169,7 +169,7 @@ def test_equalities_become_loops_that_are_violated_as_mujoco_says(tmp_path: Path
     path.write_text(LOOPS)
     with pytest.warns(PolybodyWarning, match=r"left out.*'equality5'"):
         both = MujocoModel(path)
-    (coupling,) = both.ours.description.couplings
+    (coupling,) = both.description.couplings
     assert (coupling.joint, coupling.source_joint, coupling.ratio, coupling.offset) == ("ja", "jc", 2, 0.1)
     assert [(c.name, c.model is None) for c in both.ours.mechanism.closures] == [
         ("pin", False), ("glue", True), ("here", True), ("sites", True)

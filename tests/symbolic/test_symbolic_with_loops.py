@@ -65,8 +65,8 @@ def test_minimal_equations_are_the_compiled_ones(name):
     agree(values(found.bias, symbolic, q, v)[:, 0], bias, 1e-8)
 
 
-def test_followers_leave_the_minimal_equations_of_couplings():
-    """Symbols for masses and lengths; the coupling's ratio and offset are numbers, and chains of followers resolve."""
+def test_followers_have_no_symbols_of_their_own():
+    """Symbols for masses; the coupling's ratio and offset are numbers, and chains of followers resolve."""
     build = pb.Builder("fingers", gravity=(0, -9.81, 0))
     for k in range(4):
         build.body(f"b{k}", 1.0 + k, com=(0.1, 0, 0), inertia=(0.01, 0.02, 0.02))
@@ -75,17 +75,22 @@ def test_followers_leave_the_minimal_equations_of_couplings():
     build.couple("j3", "j2", -1)
     model, rng = build.model(), np.random.default_rng(0)
     symbolic = model.symbolic("masses")
-    found = symbolic.minimal()
-    assert found.names == ("j0", "j1")
-    left = {s for matrix in (found.mass_matrix, found.bias) for s in matrix.free_symbols}
-    assert left <= {*symbolic.q[:2], *symbolic.p[:2], *symbolic.parameters}
-    q = model.assemble(rng.normal(size=4), hold=["j0", "j1"])
-    v = model.assemble_velocity(q, rng.normal(size=4), hold=["j0", "j1"])
+    assert len(symbolic.q) == len(symbolic.p) == 2
+    M, bias = symbolic.mass_matrix(), symbolic.velocity_forces() + symbolic.potential_forces()
+    assert {*M.free_symbols, *bias.free_symbols} <= {*symbolic.q, *symbolic.p, *symbolic.parameters}
+    q, v = rng.normal(size=(2, 2))
     masses = symbolic.parameters
-    agree(values(found.mass_matrix.subs(masses), symbolic, q, v), model.mass_matrix(q))
-    agree(values(found.bias.subs(masses), symbolic, q, v)[:, 0], model.bias_forces(q, v))
-    lighter = symbolic.substitute({next(iter(masses)): 1}).minimal()
-    assert next(iter(masses)) not in lighter.mass_matrix.free_symbols
+    agree(values(M.subs(masses), symbolic, q, v), model.mass_matrix(q))
+    agree(values(bias.subs(masses), symbolic, q, v)[:, 0], model.bias_forces(q, v))
+    C = symbolic.coriolis_matrix().subs(masses)
+    agree(values(C, symbolic, q, v), model.coriolis_matrix(q, v))
+    height = symbolic.end_effector("b3").subs(masses)
+    agree(values(height, symbolic, q, v), model.pose(q, "b3"))
+    lighter = symbolic.substitute({next(iter(masses)): 1}).mass_matrix()
+    assert next(iter(masses)) not in lighter.free_symbols
+    own_q, own_v = symbolic.to_model(q, v)
+    agree(own_q, q)
+    agree(own_v, v)
 
 
 def test_what_would_be_the_trees_is_refused():

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.description.records import Coupling, Limits, Relation
 from polybody.errors import InputError
 from polybody.mechanism.geared import GearedJoint, own_coordinates, own_velocities
 
 if TYPE_CHECKING:
     from polybody.mechanism.mechanism import Mechanism, TreeJoint
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)
@@ -178,20 +177,20 @@ def _intersected(own: Limits, other: Limits, name: str, leader: str, factor: flo
     velocity = np.minimum(own.velocity, other.velocity / abs(factor))
     # Files give followers an effort of zero to say that they have no motor; that does not bind the leader's.
     effort = np.minimum(own.effort, other.effort * abs(factor)) if other.effort[0] > 0 else own.effort
-    return Limits(np.array([lower]), np.array([upper]), velocity, effort)
+    return Limits(np.array([lower + 0.0]), np.array([upper + 0.0]), velocity, effort)  # never −0
 
 
 # ---- all joints by name ----------------------------------------------------------------------------------------------
 
 
-def joint_positions(mechanism: Mechanism, q: Array) -> dict[str, Array]:
+def joint_positions(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> dict[str, Array]:
     """{joint: its coordinates (..., nq of the joint)} of all joints of the tree, followers too; q is (..., nq)."""
-    return {joint.name: own_coordinates(joint.model, q[..., joint.q]) for joint in mechanism.joints}
+    return {j.name: own_coordinates(j.model, q[..., j.q], domain=domain) for j in mechanism.joints}
 
 
-def joint_velocities(mechanism: Mechanism, v: Array) -> dict[str, Array]:
+def joint_velocities(mechanism: Mechanism, v: Array, *, domain: Domain = FLOAT) -> dict[str, Array]:
     """{joint: its velocities (..., nv of the joint)} of all joints of the tree; serves accelerations too."""
-    return {joint.name: own_velocities(joint.model, v[..., joint.v]) for joint in mechanism.joints}
+    return {j.name: own_velocities(j.model, v[..., j.v], domain=domain) for j in mechanism.joints}
 
 
 def transmitted_efforts(mechanism: Mechanism, efforts: Mapping[str, Array | float]) -> Array:

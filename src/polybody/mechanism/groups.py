@@ -41,6 +41,16 @@ class Group:
     joints: tuple[int, ...]
     slots: tuple[int, ...]
 
+    @property
+    def first(self) -> int:
+        """The least joint, which stands on the base."""
+        return self.joints[0]
+
+    @property
+    def alone(self) -> bool:
+        """True for a single joint."""
+        return len(self.joints) == 1
+
 
 def elimination_groups(
     joints: Sequence[Hung], supports: Sequence[tuple[int, ...]], armature: Array

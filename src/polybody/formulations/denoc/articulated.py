@@ -62,9 +62,9 @@ def _eliminated(
     mechanism: Mechanism, group: Group, chain: list[Link], across: list[Crossing], M_hat: list[Array], *, domain: Domain
 ) -> tuple[Factors, Array]:
     """The factors of a group, and what the body it stands on feels of the articulated bodies beyond."""
-    if len(group.joints) > 1:
+    if not group.alone:
         return eliminate_group(mechanism, group, across, M_hat, domain=domain)
-    (i,) = group.joints
+    i = group.first
     factors, rest = eliminate(chain[i], across[i], M_hat[i], domain=domain)
     return factors, rest if group.base == GROUND else articulated_to_parent(across[i], rest, domain=domain)
 
@@ -98,7 +98,7 @@ def solve_factorized(
     tau_hat = domain.zeros(mechanism.nv)
     eta: list[Wrench | None] = [None] * len(across)
     for group in reversed(mechanism.groups):
-        alone = len(group.joints) == 1
+        alone = group.alone
         for i in reversed(group.joints):
             joint, step, below = mechanism.joints[i], across[i], eta[i]
             force = phi[joint.v] if alone else tau_hat[joint.v]
@@ -134,9 +134,9 @@ def _outward_accelerations(
         return step.to_child(w), step.to_child(v + skew(w, domain=domain) @ step.r)
 
     for group in mechanism.groups:
-        own, slots, alone = factors[group], list(group.slots), len(group.joints) == 1
+        own, slots, alone = factors[group], list(group.slots), group.alone
         rate = own.inverse @ tau_hat[slots]
-        mu = carried(group.joints[0]) if alone else None if group.base == GROUND else moved[group.base]
+        mu = carried(group.first) if alone else None if group.base == GROUND else moved[group.base]
         if mu is not None:
             rate = rate - (own.psi[:3].T @ mu[0] + own.psi[3:].T @ mu[1])
         acceleration[slots] = rate
@@ -187,8 +187,8 @@ def udu(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> tuple[Arra
         D[np.ix_(group.slots, group.slots)] = factors[group].m_hat
         for slot, column in zip(group.slots, factors[group].psi.T, strict=True):
             n, f, body = column[:3], column[3:], group.base
-            if len(group.joints) == 1 and body != GROUND:  # ψ of a single joint is about its own origin
-                n, f = across[group.joints[0]].wrench_to_parent(n, f)
+            if group.alone and body != GROUND:  # ψ of a single joint is about its own origin
+                n, f = across[group.first].wrench_to_parent(n, f)
             while body != GROUND:
                 joint, step = mechanism.joints[body], across[body]
                 U[joint.v, slot] = U[joint.v, slot] + step.H[:3].T @ n + step.H[3:].T @ f  # (46)

@@ -6,8 +6,9 @@ component of its own, and (41) runs inwards over all joints in the order of the 
     y_far = W x + u − applied + Σ_joints beyond K(r) y
 
 A joint's child is the child of its record, and the wrench is at the origin of the child link's frame, which is the
-joint frame carried along by the joint. There Hᵀw = tau + passive − armature·a, with w in the child's axes. For a joint
-the tree walks backwards (from child to parent) that is minus the wrench that holds the far side.
+joint frame carried along by the joint. There Hᵀw = tau + passive − armature·a, with w in the child's axes; a follower
+and its leader also have what their coupling exerts. For a joint the tree walks backwards (from child to parent) that is
+minus the wrench that holds the far side.
 """
 
 from __future__ import annotations

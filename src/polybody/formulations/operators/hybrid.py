@@ -169,7 +169,7 @@ def inward(at: State, given: Array, a: Array, tau: Array) -> dict[Group, Articul
         if known and free:
             force = force - block[np.ix_(free, known)] @ a[slots][known]
         armature = block[np.ix_(free, free)]
-        if len(group.joints) > 1:
+        if not group.alone:
             name = " or ".join(dict.fromkeys(mechanism.owner(slot).name for slot in slots))
             result[group] = part = _articulate_group(
                 super_joint(at, group, P, z), known, free, a[slots][known], force, armature, name, domain
@@ -178,7 +178,7 @@ def inward(at: State, given: Array, a: Array, tau: Array) -> dict[Group, Articul
                 P[group.base] = P[group.base] + part.P_plus
                 z[group.base] = z[group.base] + part.z_plus
             continue
-        (i,) = group.joints
+        i = group.first
         Phi, shift = at.across[i].Phi, at.zeta[i]
         if known:
             shift = shift + Phi[:, known] @ a[slots][known]
@@ -205,8 +205,8 @@ def outward(
     for group in mechanism.groups:
         part, slots = parts[group], list(group.slots)
         alpha = before(group.base)
-        if len(group.joints) == 1:
-            alpha = at.across[group.joints[0]].carry(alpha)
+        if group.alone:
+            alpha = at.across[group.first].carry(alpha)
         for slot in slots:
             if given[slot]:
                 full[slot] = a[slot]
@@ -214,7 +214,7 @@ def outward(
             full[[slots[k] for k in part.passive]] = part.rest - part.G.T @ alpha
         for i in group.joints:
             joint = mechanism.joints[i]
-            carried = alpha if len(group.joints) == 1 else at.across[i].carry(before(joint.parent))
+            carried = alpha if group.alone else at.across[i].carry(before(joint.parent))
             V_dot[i] = carried + at.zeta[i] + at.across[i].Phi @ full[joint.v]
     return full, V_dot
 
