@@ -47,7 +47,7 @@ class Problem:
         self.stops: Stops | None = None
         self.evaluations = 0
         self._quaternions = [j.q.stop - 4 for j in model.mechanism.joints if j.nq != j.nv]
-        self._trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.joints)
+        self.trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.joints)
         self._dissipates = _has_dampers(model.mechanism)
         self._no_torque = np.zeros(self.nv)
         self._at_rest = np.zeros(self.nv)
@@ -58,7 +58,7 @@ class Problem:
         self.singular = 0
         self.passed = 0
         self._signs: Any = None
-        self._tree = model.tree if self.loops else model
+        self.tree = model.tree if self.loops else model
 
     @property
     def autonomous(self) -> bool:
@@ -149,11 +149,21 @@ class Problem:
         """Stops do no work while they hold."""
         power = float(v @ tau)
         if self._dissipates:
-            passive = self._tree.passive_forces
+            passive = self.tree.passive_forces
             power += float(v @ (passive(q, v) - passive(q, self._at_rest)))
         for name, wrench in (loads or {}).items():
             power += float(wrench @ (self.model.jacobian(q, name) @ v))
         return power
+
+    def power_gradient(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
+        """∂power/∂v with tau held; dampers are linear in v."""
+        gradient = tau.copy()
+        if self._dissipates:
+            passive = self.tree.passive_forces
+            gradient += 2 * (passive(q, v) - passive(q, self._at_rest))
+        for name, wrench in (loads or {}).items():
+            gradient += self.model.jacobian(q, name).T @ wrench
+        return gradient
 
     def outside_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
         """(torques and external wrenches as joint forces, power), for methods that bring their own dynamics."""
@@ -176,7 +186,7 @@ class Problem:
         (q, v), i = self.split(y), self.currents(y)
         tau, loads = self.drive(t, q, v, i)
         result = np.empty(self.size)
-        result[: self.nq] = v if self._trivial_rate else self.model.answer("rate", q, v)
+        result[: self.nq] = v if self.trivial_rate else self.model.answer("rate", q, v)
         result[self.nq : self.nq + self.nv] = self.accelerate(q, v, tau, loads)
         if self.circuits.size:
             result[self.nq + self.nv : -1] = self.circuits.drive(t, q, v, i)[1]

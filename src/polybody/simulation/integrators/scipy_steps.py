@@ -24,6 +24,7 @@ def scipy_steps(
     end: float,
     options: Options,
     rate: Callable[[float, Array], Array] | None = None,
+    **more: Any,
 ) -> Iterator[Step]:
     """Steps of a SciPy solver. `evaluations_a_try` lets rejected tries be counted, which SciPy does not tell.
 
@@ -35,7 +36,7 @@ def scipy_steps(
         warnings.filterwarnings("ignore", message="invalid value|overflow", category=RuntimeWarning)
         solver = solver_class(
             rate or problem.rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
-            first_step=None if options.first_step is None else min(options.first_step, end - t),
+            first_step=None if options.first_step is None else min(options.first_step, end - t), **more,
         )  # fmt: skip
         while solver.status == "running":
             t0, y0, before = solver.t, solver.y, solver.nfev
