@@ -81,6 +81,23 @@ def motion_derivatives(problem: Problem, q: Array, v: Array, tau: Array, loads: 
     return particular + moved @ (force - M @ particular), moved
 
 
+def outside_derivatives(problem: Problem, t: float, y: Array) -> Array:
+    """∂[force; di/dt]/∂[q; v; i] of `Problem.outside_force`, (nv + currents, size − 1)."""
+    nq, nv = problem.nq, problem.nv
+    (q, v), i = problem.split(y), problem.currents(y)
+    driven = drive_derivatives(problem, t, q, v, i)
+    loads = problem.wrenches_at(t)
+    if loads:
+        still = np.zeros(nv)
+        alone, loaded = (problem.tree.inverse_dynamics_derivatives(q, still, still, wrenches=w)[0] for w in (None, loads))
+        driven[:nv, :nv] += alone - loaded
+    result = np.zeros((len(driven), problem.size - 1))
+    if driven.any():
+        result[:, :nq] = driven[:, :nv] @ np.linalg.pinv(rate_derivatives(problem, q, v)[0])
+    result[:, nq:] = driven[:, nv:]
+    return result
+
+
 def drive_derivatives(problem: Problem, t: float, q: Array, v: Array, i: Array) -> Array:
     """∂[tau; di/dt]/∂[d; v; i]: of what a user's functions and the circuits do, (nv + currents, 2nv + currents)."""
     nv, count = problem.nv, problem.circuits.size
@@ -128,4 +145,4 @@ def _rate_function(mechanism: Any) -> Any:
     return casadi.Function("rate_derivatives", [q_in, v_in], rows)
 
 
-__all__ = ["drive_derivatives", "jacobian"]
+__all__ = ["jacobian", "outside_derivatives"]

@@ -190,7 +190,7 @@ class _Run:
 
     def _accept(self, step: Step, until: float) -> None:
         """Count a step and keep what is wanted of it, up to a time within it."""
-        self.steps += 1
+        self.steps += step.count
         if step.rejected is None:
             self.rejected_known = False
         else:
