@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from polybody.constraints.crossing import crossing_acceleration
 from polybody.constraints.mobility import pivoted
 from polybody.constraints.plan import plan_elimination
-from polybody.constraints.ranks import motion_projector, pseudo_inverse
+from polybody.constraints.ranks import pseudo_inverse
 from polybody.model.dynamics import Wrenches
 from polybody.model.loop_kernels import GROWTH, SWITCH
 from polybody.model.loops import LoopDynamics
@@ -77,11 +78,16 @@ class LoopMotion(LoopDynamics):
         """True where rows repeat others: those that a plan takes may depend on each other where the loops are sound."""
         return len(self.constraint_kernels.constraints) > self._rank
 
-    def loop_projection(self, q: Array, v: Array) -> tuple[Array, Array, float]:
+    def loop_projection(
+        self, q: Array, v: Array, held: Mapping[int, tuple[int, float]] | None = None
+    ) -> tuple[Array, Array, float]:
         """(q, v, how far q was off): the state brought back to the loops, at position and velocity level.
 
         The dependent coordinates move, the independent ones stay; near singular configurations all move, the least.
+        `held` maps indices of v to (index of q, value): joints that rest there.
         """
+        if held:
+            return self._held_projection(q, v, held)
         first, size = None, np.inf
         for count in range(12):
             # Rows that a plan leaves out are met because the others are, or else all rows must be looked at.
@@ -95,6 +101,23 @@ class LoopMotion(LoopDynamics):
         if np.abs(self.constraint_kernels.velocity(q, v)).max(initial=0.0) > 1e-10 * (1 + np.abs(v).max(initial=0.0)):
             v = v + self._way_back(q, v, all_rows=True)[1]
         return q, v, first or 0.0
+
+    def _held_projection(
+        self, q: Array, v: Array, held: Mapping[int, tuple[int, float]]
+    ) -> tuple[Array, Array, float]:
+        """The same with rows of joints that rest: all coordinates move, the least."""
+        places, values = [k for k, _ in held.values()], np.array([value for _, value in held.values()])
+        unit, first, size = np.eye(self.nv)[list(held)], None, np.inf
+        for _ in range(12):
+            back = pseudo_inverse(np.concatenate([self.constraint_kernels.jacobian(q), unit]))
+            gap = np.concatenate([self.constraint_kernels.residual(q), q[places] - values])
+            now = float(np.linalg.norm(gap))
+            first = now if first is None else first
+            if now < KEPT or (now < 1e-11 and now > 0.3 * size):
+                break
+            q, size = self.integrate(q, -(back @ gap)), now
+        J = np.concatenate([self.constraint_kernels.jacobian(q), unit])
+        return q, v - pseudo_inverse(J) @ (J @ v), first or 0.0
 
     def _way_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
         """(step of q, change of v, ‖φ‖)."""
@@ -135,12 +158,6 @@ class LoopMotion(LoopDynamics):
             self._plan_ready(q)
             return sorted(i for i, _ in self.loop_kernels.plan(q).pivots)
         return sorted(i for i, _ in plan_elimination(self.constraint_kernels.jacobian(q)[None], rank=self._rank).pivots)
-
-    def motion_inertia(self, q: Any) -> Array:
-        """The inverse mass matrix on the motions that the loops let pass: accelerations of unit joint forces, nv×nv."""
-        P, M = motion_projector(self.constraint_kernels.jacobian(q)), self.tree.mass_matrix(q)
-        scale = float(np.trace(M)) / len(M)
-        return P @ np.linalg.solve(P @ M @ P + scale * (np.eye(len(M)) - P), P)
 
 
 def _turned_over(before: Array, now: Array) -> bool:

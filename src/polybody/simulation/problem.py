@@ -203,13 +203,14 @@ class Problem:
             y = y.copy()
             for k in self._quaternions:
                 y[k : k + 4] /= np.linalg.norm(y[k : k + 4])
-        if self.stops is not None and self.stops.held:
-            y = self.stops.pinned(y)
         if self.loops:
             y = y.copy()
-            q, v, off = self.model.loop_projection(*self.split(y))
+            held = {} if self.stops is None else {s.v: (s.q, s.limit) for s in self.stops.held.values()}
+            q, v, off = self.model.loop_projection(*self.split(y), held)
             y[: self.nq], y[self.nq : self.nq + self.nv] = q, v
             self.off_loops = max(self.off_loops, off)
+        if self.stops is not None and self.stops.held:
+            y = self.stops.pinned(y)
         return y
 
     def watch(self, y: Array) -> None:
