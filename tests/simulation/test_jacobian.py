@@ -74,7 +74,7 @@ def test_jacobian_of_loops_along_closed_motions_is_that_of_the_right_side(name):
     rng = np.random.default_rng(2)
     q = model.close()
     v = model.close_velocity(q, rng.normal(size=model.nv))
-    y, moves = states(problem, model, q, v)
+    y = problem.state(q, v)
     h, found = 1e-4, jacobian(problem, 0.0, y)
     for _ in range(3):
         d, w = model.close_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)

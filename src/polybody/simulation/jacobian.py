@@ -89,8 +89,8 @@ def outside_derivatives(problem: Problem, t: float, y: Array) -> Array:
     loads = problem.wrenches_at(t)
     if loads:
         still = np.zeros(nv)
-        alone, loaded = (problem.tree.inverse_dynamics_derivatives(q, still, still, wrenches=w)[0] for w in (None, loads))
-        driven[:nv, :nv] += alone - loaded
+        derivatives = problem.tree.inverse_dynamics_derivatives
+        driven[:nv, :nv] += derivatives(q, still, still)[0] - derivatives(q, still, still, wrenches=loads)[0]
     result = np.zeros((len(driven), problem.size - 1))
     if driven.any():
         result[:, :nq] = driven[:, :nv] @ np.linalg.pinv(rate_derivatives(problem, q, v)[0])

@@ -17,7 +17,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.simulation.currents import Circuits
-from polybody.simulation.failures import BlowUp, ControllerError
+from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
 
 if TYPE_CHECKING:
     from polybody.simulation.stops import Stops
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 Controller = Callable[[float, Array, Array], Any]
 Loads = dict[str, Array] | None
-RUNAWAY = 1e30  # no speed of a mechanism
+RUNAWAY = 1e8  # rad/s or m/s: no speed of a mechanism
 
 
 class Problem:
@@ -94,11 +94,7 @@ class Problem:
         """What the controller asks for, checked."""
         if self.controller is None:
             return self._no_torque
-        try:
-            answer = self.controller(t, q.copy(), v.copy())
-        except Exception as error:
-            kind = type(error).__name__
-            raise ControllerError(f"the controller raised {kind} at t = {t:.9g} s: {error}", t) from error
+        answer = call_user("the controller", t, self.controller, t, q.copy(), v.copy())
         try:
             tau = np.asarray(answer, dtype=float)
         except (TypeError, ValueError):
@@ -119,7 +115,15 @@ class Problem:
         return tau
 
     def wrenches_at(self, t: float) -> Loads:
-        return {name: np.asarray(function(t), dtype=float) for name, function in self.wrenches.items()} or None
+        return {name: self._wrench(name, function, t) for name, function in self.wrenches.items()} or None
+
+    @staticmethod
+    def _wrench(name: str, function: Callable[[float], Any], t: float) -> Array:
+        what = f"the function of the wrench on {name!r}"
+        wrench = np.asarray(call_user(what, t, function, t), dtype=float)
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise UserFunctionError(f"{what} returned {wrench} at t = {t:.9g} s; wanted 6 finite numbers", t)
+        return wrench
 
     def drive(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Loads]:
         """What acts from outside: joint forces of controller and motors, wrenches of that time."""

@@ -86,7 +86,7 @@ class Stops:
         return function
 
     def impact(self, struck: list[Stop], q: Array, v: Array) -> tuple[Array, Array]:
-        """(speeds after the hits, impulses of the stops) by (1); repeated while a hit throws others onto their stops."""
+        """(speeds after the hits, impulses of the stops) by (1); again while a hit throws others onto their stops."""
         B = self.motions(q)
         N = inward(B, struck)
         y, impulses = np.linalg.lstsq(B, v, rcond=None)[0], np.zeros(len(struck))

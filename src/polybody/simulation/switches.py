@@ -10,6 +10,7 @@ import numpy as np
 
 from polybody.errors import InputError, PolybodyWarning
 from polybody.simulation.events import Event, Function, Happening
+from polybody.simulation.failures import call_user
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import Stop, Stops
 
@@ -65,12 +66,14 @@ class Switches:
         return [(partial(self._value, e), e.direction, partial(self._happen, e)) for e in self.events]
 
     def _value(self, event: Event, t: float, y: Array) -> float:
-        return float(event.function(t, *self.problem.split(y)))
+        return float(call_user(f"event {event.name!r}", t, event.function, t, *self.problem.split(y)))
 
     def _happen(self, event: Event, t: float, y: Array) -> tuple[Array, str | None]:
         self.happenings.append(Happening(t, event.name))
         q, v = self.problem.split(y)
-        changed = event.action(t, q, v) if event.action is not None else None
+        changed = None
+        if event.action is not None:
+            changed = call_user(f"the action of event {event.name!r}", t, event.action, t, q.copy(), v.copy())
         if changed is not None:
             new_q, new_v = (np.asarray(x, dtype=float) for x in changed)
             if new_q.shape != q.shape or new_v.shape != v.shape:

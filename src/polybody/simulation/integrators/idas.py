@@ -11,8 +11,8 @@ mass matrix is formed or inverted. Where the loops lose rank these equations hav
 methods go through.
 
 Controllers, motors and wrenches act through `force`, which is called back in Python; the rest is an expression graph.
-a and λ have no part in error control. They start from values that meet the equations (IDAS' own search for them stops at
-rounding where tolerances are tight), and Newton's iterations weigh them by their scale in the mechanism: one λ that
+a and λ have no part in error control. They start from values that meet the equations (IDAS' own search for them fails
+where tolerances are near rounding), and Newton's iterations weigh them by their scale in the mechanism: one λ that
 happens to be zero must not be asked for to 1e-11.
 """
 

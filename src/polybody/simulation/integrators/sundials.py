@@ -21,7 +21,9 @@ from polybody.simulation.integrators.base import Options, Step, finite, hermite
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
-MOST_STEPS = 200_000  # between two output times
+MOST_STEPS = 20_000  # between two output times
+BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
+MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
 Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
@@ -33,7 +35,7 @@ def sundials_steps(
     """Steps from one wanted time to the next."""
     times, chunk = wanted_times(t, end, options), CHUNK
     while len(times):
-        grid, said, called.error = times[:chunk], io.StringIO(), None
+        grid, said, called.error, called.count = times[:chunk], io.StringIO(), None, 0
         try:
             with contextlib.redirect_stderr(said):  # where SUNDIALS tells what it met
                 states, count, tries = solve(t, y, grid)
@@ -43,6 +45,8 @@ def sundials_steps(
             if len(grid) > 1:  # keep what comes before
                 chunk = max(1, len(grid) // 16)
                 continue
+            if isinstance(called.error, _TooMany):
+                raise BlowUp(f"{name} needs more than {BUDGET} evaluations between two output times") from None
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
@@ -62,7 +66,7 @@ def wanted_times(t: float, end: float, options: Options) -> Array:
     marks = [t, *inside, end]
     fine: list[float] = []
     for a, b in pairwise(marks):
-        count = int(np.ceil((b - a) / min(options.max_step, 0.05)))
+        count = int(np.ceil((b - a) / min(options.max_step, max(0.05, (end - t) / MOST_MARKS))))
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
     return np.array(fine)
@@ -88,6 +92,10 @@ def integrate(
     return np.column_stack([np.asarray(answer["xf"]).T, work]), int(told["nsteps"]), int(told["netfails"])
 
 
+class _TooMany(Exception):
+    """A call took more evaluations than it may."""
+
+
 class CalledBack:
     """A Python function (t, x) -> arrays in CasADi's graph, and `slopes` (t, x), its arrays' Jacobians by x.
 
@@ -101,13 +109,17 @@ class CalledBack:
         import casadi
 
         self.error: BaseException | None = None
+        self.count = 0
         dense, inputs, owner = casadi.Sparsity.dense, [1, size], self
         latest: list[Any] = [None, None]  # SUNDIALS asks for rates and quadratures one after the other
 
         def kept(call: Callable[[float, Array], list[Array]], arguments: Any) -> list[Array]:
             if owner.error is not None:
                 raise owner.error
+            owner.count += 1
             try:
+                if owner.count > BUDGET:
+                    raise _TooMany
                 return call(float(arguments[0]), np.asarray(arguments[1]).ravel())
             except BaseException as error:
                 owner.error = error
