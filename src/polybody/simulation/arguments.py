@@ -24,8 +24,14 @@ def require_model(model: Any) -> None:
         given = repr(model)
         shown = given if len(given) < 60 else f"{given[:57]}..."
         raise InputError(
-            f"model is {shown} ({type(model).__name__}); wanted a Model, as pb.load(...) or pb.Builder(...).model() give"
+            f"model is {shown} ({type(model).__name__}); wanted a Model, from pb.load(...) or pb.Builder(...).model()"
         )
+
+
+def require_motion(model: Any) -> None:
+    """Refuse a model of which nothing moves."""
+    if not model.nv:
+        raise InputError(f"{model.name!r} has no joint that moves (nv = 0): there is no motion to simulate")
 
 
 def number(name: str, value: Any) -> float:
@@ -108,4 +114,4 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
     return np.linspace(start, end, count + 1)
 
 
-__all__ = ["lone_state", "number", "positive", "refuse_many", "require_model", "sample_times"]
+__all__ = ["lone_state", "number", "positive", "refuse_many", "require_model", "require_motion", "sample_times"]

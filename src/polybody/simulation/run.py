@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyWarning
-from polybody.simulation.arguments import lone_state, number, positive, refuse_many, require_model, sample_times
+from polybody.simulation.arguments import (
+    lone_state,
+    number,
+    positive,
+    refuse_many,
+    require_model,
+    require_motion,
+    sample_times,
+)
 from polybody.simulation.audit import (
     Audit,
     allowed_energy,
@@ -92,8 +100,7 @@ def simulate(
     chosen = method_named(method)
     duration, start = positive("duration", duration), number("start", start)
     q, v = lone_state(model, q0, v0)
-    if not model.nv:
-        raise InputError(f"{model.name!r} has no joint that moves (nv = 0): there is no motion to simulate")
+    require_motion(model)
     if limits not in LIMITS:
         raise InputError(f"limits is {limits!r}; wanted one of {', '.join(LIMITS)}")
     if not 0 <= number("restitution", restitution) <= 1:
