@@ -19,7 +19,7 @@ from polybody.model.loops import LoopDynamics
 Array = np.ndarray
 
 #: residuals (m, rad) that projection aims at
-KEPT = 1e-13
+KEPT = 1e-15
 #: (size/row)² for each pivot from which states are put on the loops before they are believed: what they are off is
 #: divided by what is left of the row, and its square
 MENDED = 1e1
@@ -151,6 +151,20 @@ class LoopMotion(LoopDynamics):
         J = self.constraint_kernels.jacobian(np.array([before, now]))
         rows = pivoted(J[1].T)[1][: self._rank]
         return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
+
+    def loop_crossing(self, q: Array, v: Array, far: float) -> tuple[float, float]:
+        """(seconds until a singular configuration is reached along v, infinite where none is; σ): where the least
+        singular value σ of the constraints, over the largest, is below `far`."""
+        J = self.constraint_kernels.jacobian(q)
+        s = np.linalg.svd(J, compute_uv=False)
+        if not self._rank or s[self._rank - 1] >= far * s[0]:
+            return np.inf, 1.0
+        U, s, Vt = np.linalg.svd(J, full_matrices=False)
+        lost = np.flatnonzero(s[: self._rank] < far * s[0])
+        turn = U[:, lost].T @ self.constraint_kernels.jacobian_rate(q, v) @ Vt[lost].T
+        rates = np.linalg.eigvals(-turn / s[lost][:, None])  # 1/τ of S + τ UᵀJ̇V
+        nearest = max((float(x.real) for x in rates if abs(x.imag) < 0.1 * abs(x.real)), default=0.0)
+        return (1 / nearest if nearest > 0 else np.inf), float(s[lost[-1]] / s[0])
 
     def independent_rows(self, q: Array) -> list[int]:
         """Constraint rows that are independent in general position near q, as many as their rank."""
