@@ -81,6 +81,21 @@ def test_accelerations_at_a_singular_position_are_those_of_the_branch(off):
     np.testing.assert_allclose(a, expected, atol=1e-3 * moment)
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_acceleration_at_a_node_bends_with_the_branch_that_the_velocity_is_along(side):
+    """y² = x² (1 − x) crosses itself at 0; along y = side·x √(1 − x) the third derivative says ÿ = side (ẍ − ẋ²)."""
+    build = pb.Builder("node", gravity=(0, 0, 0))
+    build.body("cart", 2.0)
+    build.body("rider", 1.0)
+    build.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0))
+    build.joint("y", "prismatic", "cart", "rider", axis=(0, 1, 0))
+    build.relation("curve", "y**2 - x**2 + x**3")
+    speed = 0.7
+    a, near = build.model().loop_acceleration(np.zeros(2), np.array([speed, side * speed]), np.zeros(2))
+    assert near
+    np.testing.assert_allclose(a, [speed**2 / 4, -side * speed**2 * 3 / 4], atol=1e-9)  # masses 3 and 1
+
+
 def test_a_motion_from_rest_at_a_singular_position_goes_on_with_its_loops_closed():
     model = four_bar_chain(2)
     with pytest.warns(PolybodyWarning, match="near singular"):

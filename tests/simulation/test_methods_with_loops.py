@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+import squeezer
 from typer.testing import CliRunner
 
 import polybody as pb
@@ -98,3 +99,11 @@ def test_command_simulates_loops_by_idas(tmp_path):
     assert told.exit_code == 0, told.output
     audit = json.loads(told.stdout)["audit"]
     assert (audit["method"], audit["loop_error"] < 1e-10) == ("idas", True)
+
+
+@pytest.mark.parametrize(("method", "off"), [("dop853", 2e-8), ("idas", 2e-6), ("radau", 2e-8), ("cvodes", 1e-5)])
+def test_squeezing_mechanism_ends_where_the_literature_says_with_default_tolerances(method, off):
+    model = squeezer.squeezer()
+    run = pb.simulate(model, 0.03, squeezer.START, controller=squeezer.torque, method=method, sample=0.003)
+    assert run.stopped is None
+    assert np.abs(run.q[-1] - squeezer.END).max() < off

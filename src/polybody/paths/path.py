@@ -14,7 +14,7 @@ from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
 from polybody.paths import profiles
-from polybody.simulation.arguments import positive
+from polybody.simulation.arguments import positive, require_model
 
 Array = np.ndarray
 Motion = tuple[Array, Array, Array]
@@ -55,6 +55,7 @@ def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
 
 
 def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
+    require_model(model)
     ends = []
     for name, values in (("q0", q0), ("q1", q1)):
         array = np.asarray(values, dtype=float)
@@ -99,6 +100,7 @@ class Spline:
             raise InputError(f"order is {order!r}; wanted 3 (cubic) or 5 (quintic)")
         if times.ndim != 1 or len(times) < 2 or (np.diff(times) <= 0).any() or not np.isfinite(times).all():
             raise InputError("times must be at least two finite numbers that grow")
+        require_model(model)
         if q.shape != (len(times), model.nq) or not np.isfinite(q).all():
             raise InputError(f"q has shape {q.shape}; wanted ({len(times)}, {model.nq}), finite, one row a time")
         q = model.normalize(q)

@@ -11,6 +11,40 @@ from polybody.errors import InputError
 Array = np.ndarray
 
 
+#: states a run may keep, and memory they may take
+MOST_STATES = 5_000_000
+MOST_BYTES = 8e9
+
+
+def require_model(model: Any) -> None:
+    """Refuse what is not a model, by name."""
+    from polybody.model.model import Model
+
+    if not isinstance(model, Model):
+        given = repr(model)
+        shown = given if len(given) < 60 else f"{given[:57]}..."
+        raise InputError(
+            f"model is {shown} ({type(model).__name__}); wanted a Model, from pb.load(...) or pb.Builder(...).model()"
+        )
+
+
+def require_motion(model: Any) -> None:
+    """Refuse a model of which nothing moves."""
+    if not model.nv:
+        raise InputError(f"{model.name!r} has no joint that moves (nv = 0): there is no motion to simulate")
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number."""
+    try:
+        given = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; wanted a number") from None
+    if not np.isfinite(given):
+        raise InputError(f"{name} is {given}; wanted a finite number")
+    return given
+
+
 def positive(name: str, value: Any, *, infinite: bool = False) -> float:
     try:
         number = float(value)
@@ -49,8 +83,17 @@ def _vector(name: str, values: Any, size: int) -> Array:
     return array
 
 
-def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bool) -> Array | None:
-    """When states are kept; None for every step."""
+def refuse_many(count: float, size: int, what: str) -> None:
+    """Raise where more states would be kept than memory is for; `size` is how many numbers each has."""
+    if count > min(MOST_STATES, MOST_BYTES / (8 * size)):
+        raise InputError(
+            f"{what} would keep {count:.3g} states of {size} numbers ({8 * count * size / 2**30:.3g} GiB); give a "
+            "larger sample (seconds between states), times=[...], or a shorter duration"
+        )
+
+
+def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bool, size: int) -> Array | None:
+    """When states of `size` numbers are kept; None for every step."""
     if times is not None:
         if sample is not None:
             raise InputError("give either sample (a spacing) or times, not both")
@@ -63,6 +106,7 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
     if sample is None and not adaptive:
         return None
     spacing = min(0.01, (end - start) / 100) if sample is None else positive("sample", sample)
+    refuse_many((end - start) / spacing, size, f"a state every {spacing:g} s")
     count = max(1, round((end - start) / spacing))
     if abs(count * spacing - (end - start)) > 1e-9 * (end - start):
         count = int((end - start) / spacing)
@@ -70,4 +114,4 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
     return np.linspace(start, end, count + 1)
 
 
-__all__ = ["lone_state", "positive", "sample_times"]
+__all__ = ["lone_state", "number", "positive", "refuse_many", "require_model", "require_motion", "sample_times"]

@@ -1,30 +1,33 @@
 """How far a run can be trusted: balances that hold for every motion, whatever computed it.
 
-Energy: kinetic + potential − work is constant. Momentum: where nothing but gravity acts from outside (every joint on
-the ground is floating and free), the angular momentum about the mass centre is constant and the linear one grows by
-m g t. Both errors are relative to the largest the run had of each. Quaternions: how far from unit length a step left
+Energy: kinetic + potential − work is constant; its error is relative to what was exchanged. Momentum: where nothing but
+gravity acts from outside (every joint on the ground is floating, or planar, and free), the angular momentum about the
+mass centre is constant and the linear one grows by m g t. Quaternions: how far from unit length a step left
 them before they were put back.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from polybody.errors import PolybodyWarning
 from polybody.mechanism.mechanism import GROUND
+from polybody.simulation.stops import Stop
 
 Array = np.ndarray
+LIMIT_TOLERANCE = 1e-6  # m or rad
+LOOP_TOLERANCE = 1e-6
 FIXED_STEP_TOLERANCE = 1e-3  # relative: fixed steps were asked for without saying how good they must be
 
 
 @dataclass(frozen=True)
 class Audit:
-    """`None` for what does not apply or is not known. `trusted` is False where a balance is worse than allowed."""
+    """`None` for what does not apply or is not known. `trusted` is False where there are `doubts`: a balance worse than
+    allowed, a limit or a loop that was not kept, a run that ended early."""
 
     method: str
     steps: int
@@ -38,6 +41,8 @@ class Audit:
     quaternion_error: float | None
     seconds: float
     trusted: bool = True
+    doubts: tuple[str, ...] = ()
+    limit_excess: float | None = None  # how far a joint went beyond a limit that should have stopped it, m or rad
     loop_error: float | None = None  # the largest residual of loops among the states kept, m or rad
     loop_drift: float | None = None  # and before a step was mended
     singular_evaluations: int = 0  # near singular configurations of loops
@@ -58,12 +63,9 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
 
 
 def momentum_applies(model: Any, acted: bool) -> str:
-    """Empty when momentum must be kept, else why it need not be."""
+    """Empty when momentum must be kept, at least in a plane, else why it need not be."""
     m = model.mechanism
-    roots = [j for j in m.joints if j.parent == GROUND]
-    if any(j.kind != "floating" or j.stiffness.any() or j.damping.any() for j in roots) or any(
-        GROUND in (s.body_a, s.body_b) for s in m.springs
-    ):
+    if kept_directions(m) is None or any(GROUND in (s.body_a, s.body_b) for s in m.springs):
         return "the ground acts on the mechanism, so its momentum changes"
     if m.constrained and any(GROUND in (c.a.body, c.b.body) for c in m.closures):
         return "loops hold the mechanism to the ground, so its momentum changes"
@@ -74,17 +76,46 @@ def momentum_applies(model: Any, acted: bool) -> str:
     return ""
 
 
-def momentum_balance(model: Any, t: Array, q: Array, v: Array) -> float:
-    """Largest error of angular and linear momentum, each relative to its largest size."""
-    momentum = model.momentum(q, v)
-    mass = sum(body.mass for body in model.mechanism.bodies)
+def kept_directions(mechanism: Any) -> tuple[Array, Array] | None:
+    """Projectors on the directions in which the ground exerts no moment and no force; None where it always does.
+
+    Floating bases: all directions. A planar base: moments about its normal, forces in its plane.
+    """
+    angular, linear = np.eye(3), np.eye(3)
+    for joint in mechanism.joints:
+        if joint.parent != GROUND:
+            continue
+        if joint.kind not in ("floating", "planar") or joint.stiffness.any() or joint.damping.any():
+            return None
+        if joint.kind == "planar":
+            normal = joint.rotation @ joint.model.velocity_map(joint.model.neutral())[:3, 0]
+            about = np.outer(normal, normal)
+            if not np.allclose(angular, np.eye(3)) and not np.allclose(angular, about):
+                return None
+            angular, linear = about, np.eye(3) - about
+    return angular, linear
+
+
+def momentum_balance(model: Any, t: Array, q: Array, v: Array, kinetic: Array) -> float:
+    """Largest error of angular and linear momentum, each relative to the largest that so much energy could hold.
+
+    Of all motions with kinetic energy T the momentum is at most √(2 m T), about the mass centre √(2 I T): scales that
+    do not vanish where the parts' momenta cancel.
+    """
+    m = model.mechanism
+    momentum, projectors = model.momentum(q, v), kept_directions(m)
+    assert projectors is not None
+    mass = sum(body.mass for body in m.bodies)
     fallen = np.outer(t - t[0], mass * model.gravity)
-    worst = 0.0
-    for part, gained in ((momentum[:, :3], np.zeros(3)), (momentum[:, 3:], fallen)):
-        drift = float(np.max(np.abs(part - gained - part[0]), initial=0.0))
-        scale = float(np.max(np.abs(part), initial=0.0))
-        # A body that hardly turns or flies has no scale of its own: compare with its energy's.
-        worst = max(worst, drift / scale if scale > 1e-9 else drift)
+    turns = np.eye(model.nv)[[k for j in m.joints if j.parent == GROUND for k in range(j.v.start, j.v.stop)]]
+    inertia = max(float(np.abs(model.momentum(q[k], turns)[:, :3]).max(initial=0.0)) for k in (0, -1))
+    worst, energy = 0.0, 2 * float(np.max(kinetic))
+    for part, gained, kept, size in (
+        (momentum[:, :3], np.zeros(3), projectors[0], inertia), (momentum[:, 3:], fallen, projectors[1], mass)
+    ):  # fmt: skip
+        drift = float(np.max(np.abs((part - gained - part[0]) @ kept), initial=0.0))
+        scale = max(float(np.max(np.abs(part), initial=0.0)), np.sqrt(size * energy))
+        worst = max(worst, drift / scale if scale > 0 else drift)
     return worst
 
 
@@ -93,14 +124,35 @@ def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> floa
     return 10 * (rtol + atol) * max(steps, 10) if adaptive else FIXED_STEP_TOLERANCE
 
 
-def warn_untrusted(audit: Audit) -> None:
-    warnings.warn(
-        f"the energy balance is off by {audit.energy_error_relative:.2g} of what was exchanged, where "
-        f"{audit.energy_allowed_relative:.2g} was allowed ({audit.method}): use tighter tolerances or smaller steps, "
-        "or look for a controller that is not continuous",
-        PolybodyWarning,
-        stacklevel=4,
-    )
+def limit_excess(stops: Sequence[Stop], q: Array) -> tuple[float, str]:
+    """(how far beyond a limit a kept state is, at most, of which joint); a start beyond its limit does not count."""
+    worst, where = 0.0, ""
+    for stop in stops:
+        excess = stop.side * (q[:, stop.q] - stop.limit)
+        most = float(np.max(excess))
+        if most > max(worst, float(excess[0]) + 1e-9):
+            worst, where = most, stop.name
+    return worst, where
 
 
-__all__ = ["Audit", "allowed_energy", "energy_balance", "momentum_applies", "momentum_balance", "warn_untrusted"]
+def doubts_about(audit: Audit, stopped: str | None, passed: str) -> tuple[str, ...]:
+    """Why a run is not to be trusted; `stopped` where it ended early, `passed` names a limit that did not stop."""
+    doubts = []
+    if not audit.energy_error_relative <= max(audit.energy_allowed_relative, 1e-12):
+        doubts.append(
+            f"the energy balance is off by {audit.energy_error_relative:.2g} of what was exchanged, where "
+            f"{audit.energy_allowed_relative:.2g} was allowed ({audit.method}): use tighter tolerances or smaller "
+            "steps, or look for a controller that is not continuous"
+        )
+    if audit.limit_excess is not None and audit.limit_excess > LIMIT_TOLERANCE:
+        doubts.append(f"{passed} was passed by {audit.limit_excess:.3g}")
+    if audit.loop_error is not None and not audit.loop_error <= LOOP_TOLERANCE:
+        doubts.append(f"loops are open by {audit.loop_error:.3g}")
+    if stopped is not None:
+        doubts.append(f"the run stopped early: {stopped}")
+    return tuple(doubts)
+
+
+__all__ = [
+    "Audit", "allowed_energy", "doubts_about", "energy_balance", "limit_excess", "momentum_applies", "momentum_balance",
+]

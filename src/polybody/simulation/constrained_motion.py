@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ from polybody.algebra.domains import Domain
 from polybody.constraints.crossing import crossing_acceleration
 from polybody.constraints.mobility import pivoted
 from polybody.constraints.plan import plan_elimination
-from polybody.constraints.ranks import motion_projector, pseudo_inverse
+from polybody.constraints.ranks import pseudo_inverse
 from polybody.model.constrained_engine import GROWTH, ConstrainedEngine
 from polybody.model.plans import SWITCH
 from polybody.model.wrenches import Wrenches, checked, on_bodies
@@ -22,7 +23,7 @@ from polybody.quantities.table import QUANTITIES
 Array = np.ndarray
 
 #: residuals (m, rad) that projection aims at
-KEPT = 1e-13
+KEPT = 1e-15
 #: (size/row)² for each pivot from which states are put on the loops before they are believed: what they are off is
 #: divided by what is left of the row, and its square
 MENDED = 1e1
@@ -108,11 +109,16 @@ class ConstrainedMotion:
         """True where rows repeat others: those that a plan takes may depend on each other where the loops are sound."""
         return len(self.kernels.constraints) > self._rank
 
-    def projection(self, q: Array, v: Array) -> tuple[Array, Array, float]:
+    def projection(
+        self, q: Array, v: Array, held: Mapping[int, tuple[int, float]] | None = None
+    ) -> tuple[Array, Array, float]:
         """(q, v, how far q was off): the state brought back to the loops, at position and velocity level.
 
         The dependent coordinates move, the independent ones stay; near singular configurations all move, the least.
+        `held` maps indices of v to (index of q, value): joints that rest there.
         """
+        if held:
+            return self._held_projection(q, v, held)
         first, size = None, np.inf
         for count in range(12):
             # Rows that a plan leaves out are met because the others are, or else all rows must be looked at.
@@ -126,6 +132,23 @@ class ConstrainedMotion:
         if np.abs(self.kernels.velocity(q, v)).max(initial=0.0) > 1e-10 * (1 + np.abs(v).max(initial=0.0)):
             v = v + self._step_back(q, v, all_rows=True)[1]
         return q, v, first or 0.0
+
+    def _held_projection(
+        self, q: Array, v: Array, held: Mapping[int, tuple[int, float]]
+    ) -> tuple[Array, Array, float]:
+        """The same with rows of joints that rest: all coordinates move, the least."""
+        places, values = [k for k, _ in held.values()], np.array([value for _, value in held.values()])
+        unit, first, size = np.eye(self.nv)[list(held)], None, np.inf
+        for _ in range(12):
+            back = pseudo_inverse(np.concatenate([self.kernels.jacobian(q), unit]))
+            gap = np.concatenate([self.kernels.residual(q), q[places] - values])
+            now = float(np.linalg.norm(gap))
+            first = now if first is None else first
+            if now < KEPT or (now < 1e-11 and now > 0.3 * size):
+                break
+            q, size = self.engine.assembly.integrate(q, -(back @ gap)), now
+        J = np.concatenate([self.kernels.jacobian(q), unit])
+        return q, v - pseudo_inverse(J) @ (J @ v), first or 0.0
 
     def _step_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
         """(step of q, change of v, ‖φ‖)."""
@@ -160,18 +183,26 @@ class ConstrainedMotion:
         rows = pivoted(J[1].T)[1][: self._rank]
         return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
 
+    def crossing(self, q: Array, v: Array, far: float) -> tuple[float, float]:
+        """(seconds until a singular configuration is reached along v, infinite where none is; σ): where the least
+        singular value σ of the constraints, over the largest, is below `far`."""
+        J = self.kernels.jacobian(q)
+        s = np.linalg.svd(J, compute_uv=False)
+        if not self._rank or s[self._rank - 1] >= far * s[0]:
+            return np.inf, 1.0
+        U, s, Vt = np.linalg.svd(J, full_matrices=False)
+        lost = np.flatnonzero(s[: self._rank] < far * s[0])
+        turn = U[:, lost].T @ self.kernels.jacobian_rate(q, v) @ Vt[lost].T
+        rates = np.linalg.eigvals(-turn / s[lost][:, None])  # 1/τ of S + τ UᵀJ̇V
+        nearest = max((float(x.real) for x in rates if abs(x.imag) < 0.1 * abs(x.real)), default=0.0)
+        return (1 / nearest if nearest > 0 else np.inf), float(s[lost[-1]] / s[0])
+
     def independent_rows(self, q: Array) -> list[int]:
         """Constraint rows that are independent in general position near q, as many as their rank."""
         if self.engine.is_compiled:
             self._plan_ready(q)
             return sorted(i for i, _ in self.engine.plans.free(q).pivots)
         return sorted(i for i, _ in plan_elimination(self.kernels.jacobian(q)[None], rank=self._rank).pivots)
-
-    def motion_inertia(self, q: Any) -> Array:
-        """The inverse mass matrix on the motions that the loops let pass: accelerations of unit joint forces, nv×nv."""
-        P, M = motion_projector(self.kernels.jacobian(q)), self.tree.mass_matrix(q)
-        scale = float(np.trace(M)) / len(M)
-        return P @ np.linalg.solve(P @ M @ P + scale * (np.eye(len(M)) - P), P)
 
 
 def _step_with_turns(c: constrained.Closed, q: Array, v: Array, *, domain: Domain) -> tuple[Array, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.simulation.constrained_motion import ConstrainedMotion
 from polybody.simulation.currents import Circuits
-from polybody.simulation.failures import BlowUp, ControllerError
+from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
 
 if TYPE_CHECKING:
     from polybody.simulation.stops import Stops
@@ -29,7 +29,7 @@ from polybody.quantities.table import QUANTITIES
 Array = np.ndarray
 Controller = Callable[[float, Array, Array], Any]
 Loads = dict[str, Array] | None
-RUNAWAY = 1e30  # no speed of a mechanism
+RUNAWAY = 1e8  # rad/s or m/s: no speed of a mechanism
 
 
 class Problem:
@@ -51,7 +51,7 @@ class Problem:
         self.stops: Stops | None = None
         self.evaluations = 0
         self._quaternions = [j.q.stop - 4 for j in model.mechanism.independent_joints if j.nq != j.nv]
-        self._trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.independent_joints)
+        self.trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.independent_joints)
         self._dissipates = _has_dampers(model.mechanism)
         self._no_torque = np.zeros(self.nv)
         self._at_rest = np.zeros(self.nv)
@@ -62,7 +62,7 @@ class Problem:
         self.singular = 0
         self.passed = 0
         self._signs: Any = None
-        self._tree = model.tree if self.loops else model
+        self.tree = model.tree if self.loops else model
         self.motion: Any = ConstrainedMotion(model.engine) if self.loops else None
 
     def _rate(self, q: Array, v: Array) -> Array:
@@ -102,11 +102,7 @@ class Problem:
         """What the controller asks for, checked."""
         if self.controller is None:
             return self._no_torque
-        try:
-            answer = self.controller(t, q.copy(), v.copy())
-        except Exception as error:
-            kind = type(error).__name__
-            raise ControllerError(f"the controller raised {kind} at t = {t:.9g} s: {error}", t) from error
+        answer = call_user("the controller", t, self.controller, t, q.copy(), v.copy())
         try:
             tau = np.asarray(answer, dtype=float)
         except (TypeError, ValueError):
@@ -127,7 +123,15 @@ class Problem:
         return tau
 
     def wrenches_at(self, t: float) -> Loads:
-        return {name: np.asarray(function(t), dtype=float) for name, function in self.wrenches.items()} or None
+        return {name: self._wrench(name, function, t) for name, function in self.wrenches.items()} or None
+
+    @staticmethod
+    def _wrench(name: str, function: Callable[[float], Any], t: float) -> Array:
+        what = f"the function of the wrench on {name!r}"
+        wrench = np.asarray(call_user(what, t, function, t), dtype=float)
+        if wrench.shape != (6,) or not np.isfinite(wrench).all():
+            raise UserFunctionError(f"{what} returned {wrench} at t = {t:.9g} s; wanted 6 finite numbers", t)
+        return wrench
 
     def drive(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Loads]:
         """What acts from outside: joint forces of controller and motors, wrenches of that time."""
@@ -157,11 +161,21 @@ class Problem:
         """Stops do no work while they hold."""
         power = float(v @ tau)
         if self._dissipates:
-            passive = self._tree.passive_forces
+            passive = self.tree.passive_forces
             power += float(v @ (passive(q, v) - passive(q, self._at_rest)))
         for name, wrench in (loads or {}).items():
             power += float(wrench @ (self.model.jacobian(q, name) @ v))
         return power
+
+    def power_gradient(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
+        """∂power/∂v with tau held; dampers are linear in v."""
+        gradient = tau.copy()
+        if self._dissipates:
+            passive = self.tree.passive_forces
+            gradient += 2 * (passive(q, v) - passive(q, self._at_rest))
+        for name, wrench in (loads or {}).items():
+            gradient += self.model.jacobian(q, name).T @ wrench
+        return gradient
 
     def outside_force(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, float]:
         """(torques and external wrenches as joint forces, power), for methods that bring their own dynamics."""
@@ -184,7 +198,7 @@ class Problem:
         (q, v), i = self.split(y), self.currents(y)
         tau, loads = self.drive(t, q, v, i)
         result = np.empty(self.size)
-        result[: self.nq] = v if self._trivial_rate else self._rate(q, v)
+        result[: self.nq] = v if self.trivial_rate else self._rate(q, v)
         result[self.nq : self.nq + self.nv] = self.accelerate(q, v, tau, loads)
         if self.circuits.size:
             result[self.nq + self.nv : -1] = self.circuits.drive(t, q, v, i)[1]
@@ -201,13 +215,14 @@ class Problem:
             y = y.copy()
             for k in self._quaternions:
                 y[k : k + 4] /= np.linalg.norm(y[k : k + 4])
-        if self.stops is not None and self.stops.held:
-            y = self.stops.pinned(y)
         if self.loops:
             y = y.copy()
-            q, v, off = self.motion.projection(*self.split(y))
+            held = {} if self.stops is None else {s.v: (s.q, s.limit) for s in self.stops.held.values()}
+            q, v, off = self.motion.projection(*self.split(y), held)
             y[: self.nq], y[self.nq : self.nq + self.nv] = q, v
             self.off_loops = max(self.off_loops, off)
+        if self.stops is not None and self.stops.held:
+            y = self.stops.pinned(y)
         return y
 
     def watch(self, y: Array) -> None:

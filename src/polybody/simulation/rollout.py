@@ -23,7 +23,7 @@ from polybody.algebra.domains import FLOAT, domain
 from polybody.errors import InputError, PolybodyWarning
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.simulation.arguments import positive
+from polybody.simulation.arguments import positive, require_model, require_motion
 from polybody.simulation.controllers import PD
 from polybody.simulation.integrators.midpoint import residual_function
 from polybody.simulation.loop_steps import LoopSteps, numeric_step
@@ -61,6 +61,8 @@ def rollout(
     positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
     one by one, with a warning.
     """
+    require_model(model)
+    require_motion(model)
     if method not in METHODS:
         raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")
     if keep not in ("all", "last"):

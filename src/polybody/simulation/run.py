@@ -9,29 +9,45 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, PolybodyWarning
-from polybody.simulation.arguments import lone_state, positive, sample_times
+from polybody.simulation.arguments import (
+    lone_state,
+    number,
+    positive,
+    refuse_many,
+    require_model,
+    require_motion,
+    sample_times,
+)
 from polybody.simulation.audit import (
     Audit,
     allowed_energy,
+    doubts_about,
     energy_balance,
+    limit_excess,
     momentum_applies,
     momentum_balance,
-    warn_untrusted,
 )
 from polybody.simulation.events import Event, Happening, first_crossing
-from polybody.simulation.failures import BlowUp, ControllerError
+from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators import Integrator, Options, Step, method_named
-from polybody.simulation.problem import Controller, Problem
+from polybody.simulation.problem import RUNAWAY, Controller, Problem
 from polybody.simulation.switches import Switches
 from polybody.simulation.trajectory import Pieces, Trajectory
 
 Array = np.ndarray
 LIMITS = ("stop", "halt", "report", "ignore")
+#: steps of adaptive methods after which something is wrong: at least, and for each second
+MOST_STEPS = 200_000
+MOST_A_SECOND = 5_000
+#: steps over which it is seen that the rest would take far too many
+WINDOW = 1_000
+FAR_TOO_MANY = 5  # times the bound
 #: methods that write the dynamics themselves, without loops
 WITHOUT_LOOPS = ("midpoint",)
 
@@ -59,6 +75,7 @@ def simulate(
     limits: str = "stop",
     restitution: float = 0.0,
     dense: bool = False,
+    max_steps: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Trajectory:
     """The motion of a model from (q0, v0), neutral and at rest where not given, for `duration` seconds.
@@ -75,17 +92,26 @@ def simulate(
 
     `limits`: what joint limits do. "stop": joints hit them, with `restitution`; "halt": the run ends there; "report":
     crossings are only noted; "ignore". `progress` is called with the time reached.
+
+    A run that needs more than `max_steps` steps (200 000, or 5000 a second; fixed steps: as many as there are) is an
+    error that shows its last state; errors carry what was computed before them in `trajectory`.
     """
+    require_model(model)
     chosen = method_named(method)
-    duration, q, v = positive("duration", duration), *lone_state(model, q0, v0)
+    duration, start = positive("duration", duration), number("start", start)
+    q, v = lone_state(model, q0, v0)
+    require_motion(model)
     if limits not in LIMITS:
         raise InputError(f"limits is {limits!r}; wanted one of {', '.join(LIMITS)}")
-    if not 0 <= restitution <= 1:
+    if not 0 <= number("restitution", restitution) <= 1:
         raise InputError(f"restitution is {restitution!r}; wanted a number from 0 to 1")
     if controller is not None and not callable(controller):
         raise InputError(f"controller is a {type(controller).__name__}; wanted a function of (t, q, v)")
     end = start + duration
-    kept = sample_times(start, end, sample, times, chosen.adaptive)
+    size = 1 + model.nq + 3 * model.nv
+    kept = sample_times(start, end, sample, times, chosen.adaptive, size)
+    if kept is None:
+        refuse_many(duration / positive("dt", dt), size, f"steps of {dt:g} s")
     options = Options(
         dt=positive("dt", dt),
         rtol=positive("rtol", rtol),
@@ -103,7 +129,13 @@ def simulate(
         "method": method, "duration": duration, "start": start, "limits": limits, "restitution": restitution,
         **({"rtol": options.rtol, "atol": options.atol} if chosen.adaptive else {"dt": options.dt}),
     }  # fmt: skip
-    run = _Run(problem, chosen, options, kept, Switches(problem, events, limits, restitution), dense, progress)
+    most = None
+    if max_steps is not None:
+        most = int(positive("max_steps", max_steps))
+    elif chosen.adaptive:
+        most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
+    switches = Switches(problem, events, limits, restitution)
+    run = _Run(problem, chosen, options, kept, switches, dense, most, progress)
     return run.to_end(start, problem.state(q, v, problem.circuits.start(currents0)), end, said)
 
 
@@ -118,14 +150,17 @@ class _Run:
         kept: Array | None,
         switches: Switches,
         dense: bool,
+        most: int | None,
         progress: Callable[[float], None] | None,
     ) -> None:
         self.problem, self.method, self.options, self.kept = problem, method, options, kept
-        self.switches, self.progress = switches, progress
+        self.switches, self.most, self.progress = switches, most, progress
+        self.window = (0, -np.inf)  # steps and time at the last look at their number
         self.pieces = Pieces() if dense else None
         self.times: list[float] = []
         self.states: list[Array] = []
         self.torques: list[Array] = []
+        self.accelerations: list[Array] = []
         self.currents: list[Array] = []
         self.next = 0
         self.steps, self.rejected, self.off_manifold = 0, 0, 0.0
@@ -134,30 +169,32 @@ class _Run:
     def to_end(self, start: float, y: Array, end: float, said: dict[str, Any]) -> Trajectory:
         clock = time.perf_counter()
         stopped: str | None = None
-        self.reached, self.last = start, y
+        self.reached, self.last, self.end = start, y, end
         try:
             stopped = self._advance(start, y, end)
         except BlowUp as reason:
             stopped = self._blown_up(str(reason))
         except KeyboardInterrupt:
             stopped = f"interrupted at t = {self.reached:.9g} s"
-        except ControllerError as error:
+        except Exception as error:
             if self.times:
-                error.trajectory = self._trajectory(said, str(error), clock)
+                setattr(error, "trajectory", self._trajectory(said, str(error), clock))  # noqa: B010  of any exception
             raise
         if stopped is not None:
             self._keep(self.reached, self.last)
             if not self.switches.ended_on_purpose:
                 warnings.warn(f"the run stopped early: {stopped}", PolybodyWarning, stacklevel=3)
         trajectory = self._trajectory(said, stopped, clock)
-        if not trajectory.audit.trusted:
-            warn_untrusted(trajectory.audit)
+        doubts = [text for text in trajectory.audit.doubts if not text.startswith("the run stopped early")]
+        if doubts:
+            warnings.warn("; ".join(doubts), PolybodyWarning, stacklevel=3)
         return trajectory
 
     def _advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
+        settled = self.switches.settle(t, y)
         self._keep_first(t, y)
-        y = self.switches.settle(t, y)
+        y = settled
         while t < end:
             fresh = self.steps > 0
             for step in self.method.steps(self.problem, t, y, end, self.options):
@@ -190,7 +227,7 @@ class _Run:
 
     def _accept(self, step: Step, until: float) -> None:
         """Count a step and keep what is wanted of it, up to a time within it."""
-        self.steps += 1
+        self.steps += step.count
         if step.rejected is None:
             self.rejected_known = False
         else:
@@ -207,8 +244,33 @@ class _Run:
             self._keep_inside(step, until, self.kept)
         self.problem.watch(step.y1)
         self.reached, self.last = until, step.y1
+        self._guard()
         if self.progress is not None:
-            self.progress(until)
+            call_user("the progress function", until, self.progress, until)
+
+    def _guard(self) -> None:
+        """Raise where speeds or the number of steps grow out of all bounds."""
+        v = self.problem.split(self.last)[1]
+        if np.abs(v).max(initial=0.0) > RUNAWAY:
+            raise BlowUp(f"speeds have grown beyond {RUNAWAY:g}")
+        if self.most is None or self.steps - self.window[0] < min(WINDOW, self.most):
+            return
+        rate = (self.steps - self.window[0]) / max(self.reached - self.window[1], 1e-300)
+        self.window = (self.steps, self.reached)
+        foreseen = self.steps + rate * (self.end - self.reached)
+        if self.steps >= self.most or foreseen > FAR_TOO_MANY * self.most:
+            reason = f"{self.steps} steps were taken, of at most {self.most} (max_steps)"
+            if self.steps < self.most:
+                reason = f"steps have shrunk to {1 / rate:.2g} s, and {foreseen:.2g} would be needed"
+            raise SimulationError(self._state_text(reason), self.reached)
+
+    def _state_text(self, reason: str) -> str:
+        """What a run that cannot go on says: why, and its last state."""
+        model, (q, v) = self.problem.model, self.problem.split(self.last)
+        wild = sorted(model.mechanism.joints, key=lambda j: -float(np.abs(v[j.v]).max(initial=0.0)))
+        shown = "; ".join(f"{j.name}: q = {_short(q[j.q])}, v = {_short(v[j.v])}" for j in wild[:6])
+        more = f"; and {len(wild) - 6} slower joints" if len(wild) > 6 else ""
+        return f"the run was given up at t = {self.reached:.9g} s: {reason}. Last state: {shown}{more}"
 
     def _keep_inside(self, step: Step, until: float, kept: Array) -> None:
         dense = None
@@ -233,12 +295,13 @@ class _Run:
         if self.times and t <= self.times[-1]:
             return
         q, v = self.problem.split(y)
-        tau, _ = self.problem.drive(t, q, v, self.problem.currents(y))
+        tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
         if self.problem.circuits.closed:
             self.currents.append(self.problem.circuits.currents(t, q, v, self.problem.currents(y))[0])
         self.times.append(t)
         self.states.append(y)
         self.torques.append(np.array(tau))
+        self.accelerations.append(self.problem.accelerate(q, v, tau, loads))
 
     def _blown_up(self, reason: str) -> str:
         """Name the joint whose speed or acceleration has left the others behind."""
@@ -265,6 +328,7 @@ class _Run:
         allowed = allowed_energy(self.method.adaptive, self.options.rtol, self.options.atol, self.steps)
         tau = np.array(self.torques)
         note = momentum_applies(model, bool(problem.wrenches) or self._base_driven(tau))
+        excess, passed = (None, "") if self.switches.limits != "stop" else limit_excess(self.switches.stops.all, q)
         audit = Audit(
             method=self.method.name,
             steps=self.steps,
@@ -273,11 +337,11 @@ class _Run:
             energy_error=error,
             energy_error_relative=relative,
             energy_allowed_relative=allowed,
-            momentum_error_relative=None if note else momentum_balance(model, t, q, v),
+            momentum_error_relative=None if note else momentum_balance(model, t, q, v, kinetic),
             momentum_note=note,
             quaternion_error=self.off_manifold if problem.curved else None,
             seconds=seconds,
-            trusted=relative <= max(allowed, 1e-12),
+            limit_excess=excess,
             loop_error=float(np.abs(model.constraints.residual(q)).max(initial=0.0)) if problem.loops else None,
             loop_drift=problem.off_loops if problem.loops else None,
             singular_evaluations=problem.singular,
@@ -289,13 +353,21 @@ class _Run:
                 f"{problem.passed} passed): the branch it took there is one of several, and loads are large",
                 PolybodyWarning, stacklevel=4,
             )
+        early = None if self.switches.ended_on_purpose else stopped
+        doubts = doubts_about(audit, early, f"the {passed}")
+        audit = replace(audit, trusted=not doubts, doubts=doubts)
         happenings = list(self.switches.happenings)
         currents = np.array(self.currents) if self.currents else None
-        return Trajectory(model, t, q, v, tau, work, audit, said, happenings, stopped, self.pieces, currents)
+        a = np.array(self.accelerations)
+        return Trajectory(model, t, q, v, a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
 
     def _base_driven(self, tau: Array) -> bool:
         roots = [j.v for j in self.problem.model.mechanism.joints if j.parent < 0]
         return any(tau[:, part].any() for part in roots)
+
+
+def _short(values: Array) -> str:
+    return f"{values[0]:.6g}" if len(values) == 1 else "[" + ", ".join(f"{x:.4g}" for x in values) + "]"
 
 
 __all__ = ["LIMITS", "Happening", "simulate"]

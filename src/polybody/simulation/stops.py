@@ -1,12 +1,19 @@
-"""Joint limits as stops.
+"""Joint limits as stops, any number of them at once, with loops too.
 
-A joint that reaches a limit with the speed v_j hits it: an impulse on that joint alone turns its speed into −e v_j (e
-the restitution), and changes all others through the mass matrix,
+The velocities that a mechanism can have are v = B y, B Bᵀ the inverse of its mass matrix on the motions that its loops
+let pass. A stop pushes its joint inwards: with n its row of B, signed so that n y > 0 leads away from the limit, N all
+rows of joints at their stops, impulses λ and restitution e (Newton),
 
-    v⁺ = v⁻ + M⁻¹ E_S λ,     λ = (E_Sᵀ M⁻¹ E_S)⁻¹ (wanted − v_S⁻),
+    y⁺ = y⁻ + Nᵀλ,      0 ≤ λ  ⊥  N y⁺ + e N y⁻ ≥ 0                                                           (1)
 
-S the joints at their stops. A joint whose rebound is slower than `REST` stays: while the stop has to push, a force on
-it keeps its acceleration zero, the same λ with accelerations instead of speeds. It leaves when the stop would pull.
+which is what minimises |Nᵀλ + (1 + e) y⁻|² over λ ≥ 0: a non-negative least-squares problem, solvable however many
+stops there are and whether or not they are redundant. Where the fastest rebound would be slower than `REST`, e = 0.
+Joints that then rest are pressed by forces f, the same with accelerations,
+
+    0 ≤ f  ⊥  N (Nᵀf + c) ≥ 0,      N c = the joints' accelerations without stops                             (2)
+
+Those with f > 0 are held, until a stop would have to pull; joints whose rows are combinations of the held ones' stay
+with them.
 """
 
 from __future__ import annotations
@@ -17,8 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from polybody.constraints.ranks import null_space
+
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
+MOST_HITS = 50  # one throwing others onto their stops, at one time
 
 
 @dataclass(frozen=True)
@@ -48,20 +58,21 @@ class Stops:
         self.restitution = restitution
         self.all = finite_limits(model)
         self.held: dict[int, Stop] = {}  # by index of v
+        self.implied: set[Stop] = set()  # at rest because the held ones are
 
-    def _inverse(self, q: Array) -> Array:
+    def motions(self, q: Array) -> Array:
+        """B."""
         if self.model.mechanism.constrained:
-            return self.model.motion_inertia(q)
-        return np.linalg.inv(self.model.mass_matrix(q))
+            Z = null_space(self.model.engine.constraints.jacobian(q))
+            return Z @ _root(Z.T @ self.model.tree.mass_matrix(q) @ Z)
+        return _root(self.model.mass_matrix(q))
 
     def reaction(self, q: Array, a: Array) -> tuple[Array, Array]:
         """(change of a, joint force) by which the held joints do not accelerate."""
-        held = list(self.held)
-        columns = self._inverse(q)[:, held]
-        push = np.linalg.solve(columns[held], -a[held])
-        force = np.zeros_like(a)
-        force[held] = push
-        return columns @ push, force
+        held, B = list(self.held), self.motions(q)
+        N, force = B[held], np.zeros_like(a)
+        force[held] = np.linalg.lstsq(N @ N.T, -a[held], rcond=None)[0]
+        return B @ (N.T @ force[held]), force
 
     def pull(self, stop: Stop) -> Callable[[Any, float, Array], float]:
         """How much the stop would have to pull its joint towards itself: crosses zero upwards when it is left."""
@@ -74,24 +85,41 @@ class Stops:
 
         return function
 
-    def impact(self, stop: Stop, q: Array, v: Array) -> tuple[Array, float]:
-        """(speeds after the hit, impulse); the joint is held if it barely rebounds."""
-        speed = float(v[stop.v])
-        rebound = -self.restitution * speed
-        resting = abs(rebound) < REST
-        struck = [*(k for k in self.held if k != stop.v), stop.v]
-        wanted = np.zeros(len(struck))
-        wanted[-1] = 0.0 if resting else rebound
-        columns = self._inverse(q)[:, struck]
-        impulse = np.linalg.solve(columns[struck], wanted - v[struck])
-        after = v + columns @ impulse
-        after[struck] = wanted
-        if resting:
-            self.held[stop.v] = stop
-        return after, float(impulse[-1])
+    def impact(self, struck: list[Stop], q: Array, v: Array) -> tuple[Array, Array]:
+        """(speeds after the hits, impulses of the stops) by (1); again while a hit throws others onto their stops."""
+        B = self.motions(q)
+        N = inward(B, struck)
+        y, impulses = np.linalg.lstsq(B, v, rcond=None)[0], np.zeros(len(struck))
+        for again in range(MOST_HITS):
+            approach = -(N @ y)
+            if np.max(approach, initial=0.0) <= 1e-12 * (1 + np.abs(v).max()):
+                break
+            e = self.restitution if again < MOST_HITS - 1 else 0.0
+            e = e if e * np.max(approach) >= REST else 0.0
+            impulse = nonnegative(N, (1 + e) * y)
+            y, impulses = y + N.T @ impulse, impulses + impulse
+        after, tiny = B @ y, 1e-12 * (1 + np.abs(v).max())
+        for stop in struck:
+            if abs(after[stop.v]) < tiny:
+                after[stop.v] = 0.0
+        return after, impulses
 
-    def release(self, stop: Stop) -> None:
-        self.held.pop(stop.v, None)
+    def press(self, resting: list[Stop], q: Array, a: Array) -> None:
+        """Hold those of the resting joints that their stops must push, by (2), under accelerations without stops."""
+        B = self.motions(q)
+        N = inward(B, resting)
+        along = np.array([-stop.side * a[stop.v] for stop in resting])
+        c = np.linalg.lstsq(N, along, rcond=None)[0]
+        force = nonnegative(N, c)
+        pressed = force > 1e-12 * max(float(force.max(initial=0.0)), 1e-300)
+        self.held = {stop.v: stop for stop, yes in zip(resting, pressed, strict=True) if yes}
+        rows, others = N[pressed], [k for k in range(len(resting)) if not pressed[k]]
+        off = N[others] - (N[others] @ np.linalg.pinv(rows)) @ rows
+        lengths = np.linalg.norm(N[others], axis=1)
+        self.implied = {
+            resting[k] for k, gap, size in zip(others, np.linalg.norm(off, axis=1), lengths, strict=True)
+            if gap <= 1e-9 * size and size > 0
+        }
 
     def pinned(self, y: Array) -> Array:
         """y with held joints exactly at their limits and at rest."""
@@ -100,6 +128,23 @@ class Stops:
             y[stop.q] = stop.limit
             y[self.model.nq + index] = 0.0
         return y
+
+
+def inward(B: Array, stops: list[Stop]) -> Array:
+    """N: rows of B, signed so that they lead away from the limits."""
+    return np.array([-stop.side * B[stop.v] for stop in stops]).reshape(len(stops), B.shape[1])
+
+
+def nonnegative(N: Array, c: Array) -> Array:
+    """λ ≥ 0 that minimises |Nᵀλ + c|."""
+    from scipy.optimize import nnls
+
+    return nnls(N.T, -c)[0] if N.size else np.zeros(len(N))
+
+
+def _root(M: Array) -> Array:
+    """R with R Rᵀ = M⁻¹."""
+    return np.linalg.inv(np.linalg.cholesky(M)).T if len(M) else M
 
 
 def finite_limits(model: Any) -> list[Stop]:

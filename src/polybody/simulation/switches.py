@@ -10,12 +10,13 @@ import numpy as np
 
 from polybody.errors import InputError, PolybodyWarning
 from polybody.simulation.events import Event, Function, Happening
+from polybody.simulation.failures import call_user
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
-NEAR = 1e-12
+AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 MOST_AT_ONCE = 200  # happenings at one time after which something is stuck
 
 
@@ -30,7 +31,10 @@ class Switches:
         self.stops = Stops(problem.model, restitution)
         self.happenings: list[Happening] = []
         self.ended_on_purpose = False
-        self._beyond: set[Stop] = set()
+        self._beyond: set[Stop] = set()  # from the start
+        self._reached: set[Stop] = set()
+        self._leaving: set[Stop] = set()
+        self._started = False
         if limits == "stop":
             problem.stops = self.stops
         self._watched: list[tuple[Function, int, Action]] | None = None
@@ -62,12 +66,14 @@ class Switches:
         return [(partial(self._value, e), e.direction, partial(self._happen, e)) for e in self.events]
 
     def _value(self, event: Event, t: float, y: Array) -> float:
-        return float(event.function(t, *self.problem.split(y)))
+        return float(call_user(f"event {event.name!r}", t, event.function, t, *self.problem.split(y)))
 
     def _happen(self, event: Event, t: float, y: Array) -> tuple[Array, str | None]:
         self.happenings.append(Happening(t, event.name))
         q, v = self.problem.split(y)
-        changed = event.action(t, q, v) if event.action is not None else None
+        changed = None
+        if event.action is not None:
+            changed = call_user(f"the action of event {event.name!r}", t, event.action, t, q.copy(), v.copy())
         if changed is not None:
             new_q, new_v = (np.asarray(x, dtype=float) for x in changed)
             if new_q.shape != q.shape or new_v.shape != v.shape:
@@ -90,6 +96,8 @@ class Switches:
             return []
         found: list[tuple[Function, int, Action]] = []
         for stop in self.stops.all:
+            if stop in self.stops.implied:
+                continue
             if self.stops.held.get(stop.v) is stop:
                 pull = self.stops.pull(stop)
                 found.append((partial(pull, self.problem), 1, partial(self._leave, stop)))
@@ -102,56 +110,83 @@ class Switches:
         return stop.excess(y)
 
     def _leave(self, stop: Stop, t: float, y: Array) -> tuple[Array, str | None]:
-        self.stops.release(stop)
+        self.stops.held.pop(stop.v, None)
+        self._leaving.add(stop)
         self.happenings.append(Happening(t, stop.name, "left"))
         return y, None
 
     def _reach(self, stop: Stop, t: float, y: Array) -> tuple[Array, str | None]:
         if self.limits == "stop":
-            return self._hit(stop, t, y), None
+            self._reached.add(stop)  # dealt with by `settle`, together with all others at their limits
+            return y, None
         self.happenings.append(Happening(t, stop.name, "reached"))
         if self.limits == "halt":
             self.ended_on_purpose = True
             return y, f"joint {stop.joint!r} reached its {stop.name.rsplit(' ', 2)[-2]} limit at t = {t:.9g} s"
         return y, None
 
-    def _hit(self, stop: Stop, t: float, y: Array) -> Array:
-        q, v = self.problem.split(y)
-        speed = v[stop.v]
-        q[stop.q] = stop.limit
-        after, impulse = self.stops.impact(stop, q, v)
-        held = self.stops.held.get(stop.v) is stop
-        self.happenings.append(
-            Happening(t, stop.name, f"hit at {speed:.6g}, impulse {impulse:.6g}, {'rests' if held else 'rebounds'}")
-        )
-        return self._changed(y, q, after)
-
     def settle(self, t: float, y: Array) -> Array:
-        """Deal with joints that are at a limit now: those that press on rest there, those held that pull leave."""
+        """Deal with all joints that are at a limit now: those that run into it hit it, those that press rest there."""
         self._watched = None
+        reached, leaving, self._reached, self._leaving = self._reached, self._leaving, set(), set()
         if self.limits != "stop" or not self.stops.all:
             return y
-        for stop in self.stops.all:
-            excess = stop.excess(y)
-            if excess > NEAR and stop not in self._beyond and self.stops.held.get(stop.v) is not stop:
-                self._note_beyond(stop, t, excess)
-            if abs(excess) <= NEAR and stop.v not in self.stops.held:
-                y = self._press(stop, t, y)
-        for stop in list(self.stops.held.values()):
-            if self.stops.pull(stop)(self.problem, t, y) > 0:
-                self.stops.release(stop)
+        at_limit = [stop for stop in self.stops.all if self._is_at(stop, t, y, reached)]
+        before = set(self.stops.held.values())
+        y, hits = self._hit(at_limit, y)
+        speeds = self.problem.split(y)[1]
+        still = 1e-9 * (1 + np.abs(speeds).max(initial=0.0))
+        resting = [stop for stop in at_limit if abs(speeds[stop.v]) <= still and stop not in leaving]
+        y = self._press(resting, t, y)
+        self._tell(t, before - leaving, hits)
+        self._started = True
         return y
 
-    def _press(self, stop: Stop, t: float, y: Array) -> Array:
+    def _is_at(self, stop: Stop, t: float, y: Array, reached: set[Stop]) -> bool:
+        """True at the limit; a joint that starts beyond its limit is let in first."""
+        excess = stop.excess(y)
+        if stop in self._beyond and excess <= 0:
+            self._beyond.discard(stop)
+        if stop in reached or stop in self.stops.implied or self.stops.held.get(stop.v) is stop:
+            return True
+        if not self._started and excess > AT:
+            self._note_beyond(stop, t, excess)
+        return excess >= -AT and stop not in self._beyond
+
+    def _hit(self, stops: list[Stop], y: Array) -> tuple[Array, dict[Stop, tuple[float, float]]]:
+        """The state after hits of those that run into their stops; {stop: (speed, impulse)} of the hits."""
         q, v = self.problem.split(y)
-        if stop.side * v[stop.v] > 0:
-            return self._hit(stop, t, y)
-        if v[stop.v] == 0:
-            tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
-            if stop.side * self.problem.accelerate(q, v, tau, loads)[stop.v] > 0:
-                self.stops.held[stop.v] = stop
+        if not any(stop.side * v[stop.v] > 0 for stop in stops):
+            return y, {}
+        if not self.problem.loops:
+            for stop in stops:
+                q[stop.q] = stop.limit
+        after, impulses = self.stops.impact(stops, q, v)
+        hits = {s: (float(v[s.v]), float(x)) for s, x in zip(stops, impulses, strict=True) if x > 0}
+        return self._changed(y, q, after), hits
+
+    def _press(self, resting: list[Stop], t: float, y: Array) -> Array:
+        """Hold what must be pushed; the state with held joints at their limits."""
+        self.stops.held, self.stops.implied = {}, set()
+        if not resting:
+            return y
+        q, v = self.problem.split(y)
+        tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
+        self.stops.press(resting, q, self.problem.free_acceleration(q, v, tau, loads))
+        if not self.stops.held:
+            return y
+        return self._changed(y, *self.problem.split(self.problem.project(y)))
+
+    def _tell(self, t: float, before: set[Stop], hits: dict[Stop, tuple[float, float]]) -> None:
+        held = set(self.stops.held.values())
+        for stop, (speed, impulse) in hits.items():
+            end = "rests" if stop in held or stop in self.stops.implied else "rebounds"
+            self.happenings.append(Happening(t, stop.name, f"hit at {speed:.6g}, impulse {impulse:.6g}, {end}"))
+        for stop in self.stops.all:
+            if stop in held - before - hits.keys():
                 self.happenings.append(Happening(t, stop.name, "rests"))
-        return y
+            elif stop in before - held - self.stops.implied:
+                self.happenings.append(Happening(t, stop.name, "left"))
 
     def _note_beyond(self, stop: Stop, t: float, excess: float) -> None:
         """A joint that starts outside its range is let in; then its limit holds."""

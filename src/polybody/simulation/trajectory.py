@@ -36,9 +36,10 @@ class Pieces:
 
 @dataclass
 class Trajectory:
-    """States of one run: t (n,), q (n, nq), v (n, nv), tau (n, nv), work (n,), and currents (n, motors) where voltages
-    drove the motors.
+    """States of one run: t (n,), q (n, nq), v (n, nv), a (n, nv), tau (n, nv), work (n,), and currents (n, motors)
+    where voltages drove the motors.
 
+    `a` (n, nv) are the accelerations of the motion, under all that acts: torques, wrenches, loops and stops.
     `work` is what joint forces, dampers, stops and wrenches have done since the start. `stopped` says why the run ended
     before its time, None if it did not. `audit` is its balance sheet, `happenings` its events.
     """
@@ -47,6 +48,7 @@ class Trajectory:
     t: Array
     q: Array
     v: Array
+    a: Array
     tau: Array
     work: Array
     audit: Audit
@@ -68,10 +70,6 @@ class Trajectory:
         """(kinetic, potential), each (n,)."""
         return self.model.energy(self.q, self.v)
 
-    @cached_property
-    def a(self) -> Array:
-        """Accelerations without external wrenches and stops, (n, nv)."""
-        return self.model.forward_dynamics(self.q, self.v, self.tau)
 
     def at(self, t: Any) -> tuple[Array, Array]:
         """(q, v) at any time of a run made with dense=True, by its interpolants; t a number or an array."""

@@ -29,6 +29,7 @@ class Step:
     dense: Callable[[], Interpolant]
     rejected: int | None = 0
     off_manifold: float = 0.0
+    count: int = 1  # the method's own steps that it stands for
 
 
 @dataclass(frozen=True)

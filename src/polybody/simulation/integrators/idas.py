@@ -11,7 +11,9 @@ mass matrix is formed or inverted. Where the loops lose rank these equations hav
 methods go through.
 
 Controllers, motors and wrenches act through `force`, which is called back in Python; the rest is an expression graph.
-a and λ have no part in error control.
+a and λ have no part in error control. They start from values that meet the equations (IDAS' own search for them fails
+where tolerances are near rounding), and Newton's iterations weigh them by their scale in the mechanism: one λ that
+happens to be zero must not be asked for to 1e-11.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from polybody.algebra.domains import domain
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.simulation.integrators.base import Options, Step
-from polybody.simulation.integrators.sundials import CalledBack, settings, sundials_steps
+from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
+from polybody.simulation.jacobian import outside_derivatives
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -41,18 +44,22 @@ class Idas:
     name, order, adaptive = "idas", 5, True
 
     def steps(self, problem: Problem, t: float, y: Array, end: float, options: Options) -> Iterator[Step]:
-        called = outside_forces(problem) if problem.driven else None
-        equations = Equations(problem, self._rows(problem, y))
+        called = outside_forces(problem)
+        rows = problem.motion.independent_rows(problem.split(y)[0]) if problem.loops else []
+        equations = Equations(problem, rows)
+        graph = equations.with_forces(called)
 
-        def solve(t: float, y: Array, grid: Array) -> tuple[list[Array], int]:
-            return integrate(equations, called, problem, t, y, grid, options)
+        def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
+            z, rates, sizes = equations.start(t, y)
+            tolerances = np.concatenate([np.full(problem.size - 1, options.atol), options.rtol * sizes])
+            chosen = {
+                "max_num_steps": MOST_STEPS, "suppress_algebraic": True, "calc_ic": False,
+                "init_xdot": rates.tolist(), "abstolv": tolerances.tolist(),
+            }  # fmt: skip
+            return integrate("idas", graph, problem, t, y, grid, options, {"z0": z}, chosen)
 
         hint = " (through singular positions of loops take dop853 or rk4)" if problem.loops else ""
         return sundials_steps(f"IDAS{hint}", solve, called, problem, t, y, end, options)
-
-    @staticmethod
-    def _rows(problem: Problem, y: Array) -> list[int]:
-        return problem.model.independent_rows(problem.split(y)[0]) if problem.loops else []
 
 
 class Equations:
@@ -77,14 +84,25 @@ class Equations:
             needed = needed - J.T @ loads
             speed, gap = system.velocity(q, v, domain=graph)[rows], system.residual(q, domain=graph)[rows]
             held = J @ a + system.bias(q, v, domain=graph)[rows] + speed * once + gap * twice
-        still = denoc.passive_forces(tree, q, graph.zeros(tree.nv), domain=graph)
-        power = v @ (denoc.passive_forces(tree, q, v, domain=graph) - still)
         algebraic = np.concatenate([needed, held, a[resting]])
-        outputs = [kinematics.rate(tree, q, v, domain=graph), algebraic, graph.array([power])]
+        outputs = [kinematics.rate(tree, q, v, domain=graph), algebraic]
         self.function = casadi.Function("equations", list(columns), [graph.column(x) for x in outputs])
 
-    def start(self, t: float, y: Array) -> Array:
-        """Accelerations and loads that meet the equations at a state."""
+    def with_forces(self, called: CalledBack) -> dict[str, Any]:
+        """The equations with what acts from outside, as CasADi's integrators take them."""
+        import casadi
+
+        nq, nv, rows = self.problem.nq, self.problem.nv, len(self.rows)
+        sizes = {"x": self.problem.size - 1, "z": nv + rows + len(self.resting), "t": 1}
+        x, z, time = (casadi.MX.sym(name, size) for name, size in sizes.items())
+        q, v, a, loads, push = x[:nq], x[nq : nq + nv], z[:nv], z[nv : nv + rows], z[nv + rows :]
+        force, currents, power = called(time, x)
+        rate, algebraic = self.function(q, v, a, loads, push, force)
+        return {"x": x, "z": z, "t": time, "ode": casadi.vertcat(rate, a, currents), "alg": algebraic, "quad": power}
+
+    def start(self, t: float, y: Array) -> tuple[Array, Array, Array]:
+        """(z, ẋ, sizes of z): accelerations and loads that meet the equations at a state, its rates, and the scales
+        below which differences of accelerations (m/s², rad/s²) and of loads mean nothing."""
         problem = self.problem
         (q, v), i = problem.split(y), problem.currents(y)
         force = problem.outside_force(t, q, v, i)[0]
@@ -92,57 +110,31 @@ class Equations:
         J = np.eye(problem.nv)[self.resting]
         if self.rows:
             J = np.concatenate([problem.model.engine.constraints.jacobian(q)[self.rows], J])
-        if not len(J):
-            return a
-        tree = problem.model.tree if problem.loops else problem.model
-        return np.concatenate([a, np.linalg.lstsq(J.T, tree.inverse_dynamics(q, v, a) - force, rcond=None)[0]])
-
-    @property
-    def loads(self) -> int:
-        return len(self.rows) + len(self.resting)
+        needed = problem.tree.inverse_dynamics(q, v, a) - force
+        loads = np.linalg.lstsq(J.T, needed, rcond=None)[0] if len(J) else np.zeros(0)
+        fast = max(1.0, float(np.abs(v).max(initial=0.0)) ** 2, float(np.abs(a).max(initial=0.0)))
+        inertia = problem.tree.mass_matrix(q)
+        heavy = max(float(np.abs(x).max(initial=0.0)) for x in (needed, force, loads, inertia.diagonal() * fast))
+        sizes = np.concatenate([np.full(problem.nv, fast), np.full(len(loads), heavy)])
+        return np.concatenate([a, loads]), problem.rate(t, y)[:-1], sizes
 
 
 def outside_forces(problem: Problem) -> CalledBack:
-    """(t, x) -> (joint forces of all that acts from outside, rates of currents, power), called back."""
-    count = problem.circuits.size
+    """(t, x) -> (joint forces of all that acts from outside, rates of currents, power)."""
+    nv, count = problem.nv, problem.circuits.size
 
     def function(t: float, x: Array) -> list[Array]:
+        problem.evaluations += 1
         y = np.append(x, 0.0)
         (q, v), i = problem.split(y), problem.currents(y)
         force, power = problem.outside_force(t, q, v, i)
         return [force, problem.circuits.drive(t, q, v, i)[1] if count else np.zeros(0), np.array([power])]
 
-    return CalledBack(function, problem.size - 1, [problem.nv, count, 1])
+    def slopes(t: float, x: Array) -> list[Array]:
+        by_state = outside_derivatives(problem, t, np.append(x, 0.0))
+        return [by_state[:nv], by_state[nv:], np.zeros((1, len(x)))]
 
-
-def integrate(
-    equations: Equations, called: CalledBack | None, problem: Problem, t: float, y: Array, grid: Array,
-    options: Options,
-) -> tuple[list[Array], int]:
-    """(states at the grid's times, rejected tries)."""
-    import casadi
-
-    nq, nv = problem.nq, problem.nv
-    sizes = {"x": problem.size - 1, "z": nv + equations.loads, "t": 1}
-    x, z, time = (casadi.MX.sym(name, size) for name, size in sizes.items())
-    q, v, a = x[:nq], x[nq : nq + nv], z[:nv]
-    loads, push = z[nv : nv + len(equations.rows)], z[nv + len(equations.rows) :]
-    if called is None:
-        rate, algebraic, power = equations.function(q, v, a, loads, push, 0)
-        ode = casadi.vertcat(rate, a)
-    else:
-        force, currents, power = called(time, x)
-        rate, algebraic, _ = equations.function(q, v, a, loads, push, force)
-        ode = casadi.vertcat(rate, a, currents)
-    dae = {"x": x, "z": z, "t": time, "ode": ode, "alg": algebraic, "quad": power}
-    chosen = {**settings(options), "max_num_steps": MOST_STEPS, "suppress_algebraic": True}
-    solver = casadi.integrator("idas", "idas", dae, t, grid, chosen)
-    answer = solver(x0=y[:-1], z0=equations.start(t, y))
-    states = np.asarray(answer["xf"]).T
-    work = np.asarray(answer["qf"]).ravel() + y[-1]
-    statistics = solver.stats()
-    problem.evaluations += int(statistics.get("nfevals", 0)) if called is None else 0
-    return list(np.column_stack([states, work])), int(statistics.get("netfails", 0))
+    return CalledBack(function, slopes, problem.size - 1, [nv, count, 1])
 
 
 __all__ = ["Idas"]

@@ -1,14 +1,16 @@
-"""Radau IIA of order 5 with adaptive steps: implicit, for stiff springs, dampers and gains."""
+"""Radau IIA of order 5 with adaptive steps: implicit, for stiff springs, dampers and gains; with the exact Jacobian."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite
 from polybody.simulation.integrators.scipy_steps import scipy_steps
+from polybody.simulation.jacobian import jacobian
 from polybody.simulation.problem import Problem
 
 
@@ -27,7 +29,7 @@ class Radau5:
                 raise BlowUp("numbers are not finite any more")
             return result
 
-        return scipy_steps(Radau, None, problem, t, y, end, options, rate)
+        return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=partial(jacobian, problem))
 
 
 __all__ = ["Radau5"]

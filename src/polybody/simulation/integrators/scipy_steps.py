@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.simulation.bridge import bridge
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite
 from polybody.simulation.problem import Problem
@@ -24,6 +25,7 @@ def scipy_steps(
     end: float,
     options: Options,
     rate: Callable[[float, Array], Array] | None = None,
+    **more: Any,
 ) -> Iterator[Step]:
     """Steps of a SciPy solver. `evaluations_a_try` lets rejected tries be counted, which SciPy does not tell.
 
@@ -33,12 +35,25 @@ def scipy_steps(
     atol[-1] = np.inf
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="invalid value|overflow", category=RuntimeWarning)
-        solver = solver_class(
-            rate or problem.rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
-            first_step=None if options.first_step is None else min(options.first_step, end - t),
-        )  # fmt: skip
+        def restarted(t: float, y: Array, first: float | None) -> Any:
+            return solver_class(
+                rate or problem.rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
+                first_step=first, **more,
+            )  # fmt: skip
+
+        solver = restarted(t, y, None if options.first_step is None else min(options.first_step, end - t))
+        jerk = np.zeros(problem.nv)
         while solver.status == "running":
-            t0, y0, before = solver.t, solver.y, solver.nfev
+            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, solver.h_abs, options)
+            if step is not None:
+                yield step
+                if step.t1 >= end:
+                    return
+                solver = restarted(step.t1, step.y1, min(solver.h_abs, end - step.t1))
+                jerk[:] = 0.0
+                continue
+            solver.max_step = min(options.max_step, 0.5 * until)
+            t0, y0, f0, before = solver.t, solver.y, solver.f, solver.nfev
             message = solver.step()
             if solver.status == "failed":
                 raise BlowUp(message or "the step became too small")
@@ -49,6 +64,7 @@ def scipy_steps(
             if problem.moves():
                 solver.y = problem.project(solver.y)
                 solver.f = problem.rate(solver.t, solver.y)
+            jerk = (solver.f - f0)[problem.nq : problem.nq + problem.nv] / (solver.t - t0)
             yield Step(
                 t0, solver.t, y0, solver.y, solver.dense_output, None if tries is None else max(0, tries - 1), off
             )

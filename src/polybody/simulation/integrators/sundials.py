@@ -1,11 +1,14 @@
 """What the two SUNDIALS methods share: output times in chunks, and Python functions that their solvers call back.
 
 A solver goes from one wanted time to the next without telling its inner steps; states are put back on their manifold
-(quaternions, stops, loops) as they come out, and a new chunk starts from such a state.
+(quaternions, stops, loops) as they come out, and a new chunk starts from such a state. Every evaluation comes back to
+Python, with its exact Jacobian: so a run can be interrupted, and an error of a user's function ends it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -13,41 +16,47 @@ from typing import Any
 
 import numpy as np
 
-from polybody.simulation.failures import BlowUp, ControllerError
+from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite, hermite
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
-MOST_STEPS = 200_000  # between two output times
+MOST_STEPS = 20_000  # between two output times
+BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
+MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
-#: (t, y, grid) -> states at the grid's times, rejected tries
-Solve = Callable[[float, Array, Array], tuple[list[Array], int]]
+#: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
+Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
 
 
 def sundials_steps(
-    name: str, solve: Solve, called: CalledBack | None, problem: Problem, t: float, y: Array, end: float,
-    options: Options,
+    name: str, solve: Solve, called: CalledBack, problem: Problem, t: float, y: Array, end: float, options: Options
 ) -> Iterator[Step]:
     """Steps from one wanted time to the next."""
     times, chunk = wanted_times(t, end, options), CHUNK
     while len(times):
-        grid = times[:chunk]
+        grid, said, called.error, called.count = times[:chunk], io.StringIO(), None, 0
         try:
-            states, tries = solve(t, y, grid)
+            with contextlib.redirect_stderr(said):  # where SUNDIALS tells what it met
+                states, count, tries = solve(t, y, grid)
         except RuntimeError as error:
+            if called.error is not None and not isinstance(called.error, Exception):
+                raise called.error from None  # an interrupt
             if len(grid) > 1:  # keep what comes before
                 chunk = max(1, len(grid) // 16)
                 continue
-            if called is not None and called.error is not None:
+            if isinstance(called.error, _TooMany):
+                raise BlowUp(f"{name} needs more than {BUDGET} evaluations between two output times") from None
+            if called.error is not None:
                 raise called.error from called.error.__cause__
-            raise BlowUp(f"{name} gave up: {_last_line(error)}") from None
+            raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
         for time, raw in zip(grid, states, strict=True):
             if not finite(raw):
                 raise BlowUp("numbers are not finite any more")
             new = problem.project(raw) if problem.moves() else raw
             dense = partial(hermite, problem, t, time, y, new)
-            yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw))
-            t, y, tries = time, new, 0
+            yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
+            t, y, count, tries = time, new, 0, 0
         times = times[len(grid) :]
 
 
@@ -57,39 +66,98 @@ def wanted_times(t: float, end: float, options: Options) -> Array:
     marks = [t, *inside, end]
     fine: list[float] = []
     for a, b in pairwise(marks):
-        count = int(np.ceil((b - a) / min(options.max_step, 0.05)))
+        count = int(np.ceil((b - a) / min(options.max_step, max(0.05, (end - t) / MOST_MARKS))))
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
     return np.array(fine)
 
 
-def settings(options: Options) -> dict[str, Any]:
-    """Options that both solvers know."""
-    chosen: dict[str, Any] = {
+def integrate(
+    method: str, equations: dict[str, Any], problem: Problem, t: float, y: Array, grid: Array, options: Options,
+    start: dict[str, Any], chosen: dict[str, Any],
+) -> tuple[Array, int, int]:
+    """(states at the grid's times, inner steps, rejected tries) of one call; `chosen` are options of the method."""
+    import casadi
+
+    common: dict[str, Any] = {
         "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
         "show_eval_warnings": False,
     }  # fmt: skip
     if np.isfinite(options.max_step):
-        chosen["max_step_size"] = options.max_step
-    return chosen
+        common["max_step_size"] = options.max_step
+    solver = casadi.integrator(method, method, equations, t, grid, {**common, **chosen})
+    answer = solver(x0=y[:-1], **start)
+    work = np.asarray(answer["qf"]).ravel() + y[-1]
+    told = solver.stats()
+    return np.column_stack([np.asarray(answer["xf"]).T, work]), int(told["nsteps"]), int(told["netfails"])
+
+
+class _TooMany(Exception):
+    """A call took more evaluations than it may."""
 
 
 class CalledBack:
-    """A Python function (t, x) -> arrays in CasADi's graph; its derivatives come from differences.
+    """A Python function (t, x) -> arrays in CasADi's graph, and `slopes` (t, x), its arrays' Jacobians by x.
 
-    The first error it raises is kept: CasADi only says that there was one.
+    The first error that either raises is kept: CasADi only says that there was one.
     """
 
-    def __init__(self, function: Callable[[float, Array], list[Array]], size: int, outputs: list[int]) -> None:
+    def __init__(
+        self, function: Callable[[float, Array], list[Array]], slopes: Callable[[float, Array], list[Array]], size: int,
+        outputs: list[int],
+    ) -> None:
         import casadi
 
-        self.error: ControllerError | None = None
-        owner = self
+        self.error: BaseException | None = None
+        self.count = 0
+        dense, inputs, owner = casadi.Sparsity.dense, [1, size], self
+        latest: list[Any] = [None, None]  # SUNDIALS asks for rates and quadratures one after the other
+
+        def kept(call: Callable[[float, Array], list[Array]], arguments: Any) -> list[Array]:
+            if owner.error is not None:
+                raise owner.error
+            owner.count += 1
+            try:
+                if owner.count > BUDGET:
+                    raise _TooMany
+                return call(float(arguments[0]), np.asarray(arguments[1]).ravel())
+            except BaseException as error:
+                owner.error = error
+                raise
+
+        def remembered(t: float, x: Array) -> list[Array]:
+            key = (t, x.tobytes())
+            if latest[0] != key:
+                latest[:] = key, function(t, x)
+            return latest[1]
+
+        class Slopes(casadi.Callback):
+            """Its inputs are those of the function and its answers; its outputs by t (none) and x."""
+
+            def __init__(self) -> None:
+                casadi.Callback.__init__(self)
+                self.construct("called_back_slopes", {})
+
+            def get_n_in(self) -> int:
+                return 2 + len(outputs)
+
+            def get_n_out(self) -> int:
+                return 2 * len(outputs)
+
+            def get_sparsity_in(self, i: int) -> Any:
+                return dense([*inputs, *outputs][i], 1)
+
+            def get_sparsity_out(self, i: int) -> Any:
+                return dense(outputs[i // 2], size) if i % 2 else casadi.Sparsity(outputs[i // 2], 1)
+
+            def eval(self, arguments: Any) -> Any:
+                none = [casadi.DM(rows, 1) for rows in outputs]
+                return [part for pair in zip(none, kept(slopes, arguments), strict=True) for part in pair]
 
         class Function(casadi.Callback):
             def __init__(self) -> None:
                 casadi.Callback.__init__(self)
-                self.construct("called_back", {"enable_fd": True})
+                self.construct("called_back", {})
 
             def get_n_in(self) -> int:
                 return 2
@@ -98,26 +166,30 @@ class CalledBack:
                 return len(outputs)
 
             def get_sparsity_in(self, i: int) -> Any:
-                return casadi.Sparsity.dense(1 if i == 0 else size, 1)
+                return dense(inputs[i], 1)
 
             def get_sparsity_out(self, i: int) -> Any:
-                return casadi.Sparsity.dense(outputs[i], 1)
+                return dense(outputs[i], 1)
+
+            def has_jacobian(self) -> bool:
+                return True
+
+            def get_jacobian(self, *_: Any) -> Any:
+                return owner.slopes
 
             def eval(self, arguments: Any) -> Any:
-                try:
-                    return function(float(arguments[0]), np.asarray(arguments[1]).ravel())
-                except ControllerError as error:
-                    owner.error = error
-                    raise
+                return kept(remembered, arguments)
 
-        self.function = Function()
+        self.slopes, self.function = Slopes(), Function()
 
     def __call__(self, t: Any, x: Any) -> Any:
         return self.function(t, x)
 
 
-def _last_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[-1]
+def _reason(said: str, error: Exception) -> str:
+    """What SUNDIALS said last, and what CasADi made of it."""
+    lines = [text.strip().splitlines()[-1] for text in (said, str(error)) if text.strip()]
+    return " ".join(lines)
 
 
-__all__ = ["CalledBack", "settings", "sundials_steps", "wanted_times"]
+__all__ = ["CalledBack", "integrate", "sundials_steps", "wanted_times"]

@@ -1,0 +1,129 @@
+"""Steps across singular configurations of loops.
+
+Near a configuration where the loops' Jacobian loses rank, at a distance δ, accelerations are divided by what is left of
+the lost rows: a state closed to rounding ε has them to ε/δ³ only. Smaller steps come nearer and make it worse. The
+motion itself is smooth there, on its branch. So one step goes from before the configuration to as far behind it,
+by Gauss' collocation with an even number of nodes, of which none is near the middle:
+
+    Y_i = y + h Σ_j A_ij F_j,    F_i = ẏ(t + c_i h, Y_i),    y₁ = y + h Σ b_i F_i         (s = 8 nodes, order 16)
+
+Each Y_i is put on the loops before it is believed: off them, errors grow like 1/δ². F has an expansion in Legendre's
+polynomials, whose last terms tell the step's error. It must be within the tolerances or within what rounding leaves of
+the accelerations at the nodes; else there is no such step, and the method goes on by its own steps, to try nearer by.
+
+The time of the crossing is that at which the lost rows U, of singular values S, vanish along the motion: S + τ UᵀJ̇V is
+singular. It is asked for again on the way there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from polybody.simulation.integrators.base import Interpolant, Options, Step
+from polybody.simulation.problem import Problem
+
+Array = np.ndarray
+NODES = 8
+MOST_ITERATIONS = 40
+#: singular values over the largest: from which a crossing is looked for, and below which it is too late for a bridge
+FAR, LATE = 0.3, 2e-3
+#: distance from the middle of the step to the nearest node, in steps
+GAP = 0.09
+
+
+@cache
+def gauss() -> tuple[Array, Array, Array, Array]:
+    """(c, A, b, the matrix that gives Legendre's coefficients of values at the nodes) on [0, 1]."""
+    x, w = legendre.leggauss(NODES)
+    values = legendre.legvander(x, NODES - 1)
+    integrals = np.array([legendre.legval(x, legendre.legint(e, lbnd=-1)) for e in np.eye(NODES)]).T
+    coefficients = np.linalg.inv(values)
+    return (x + 1) / 2, integrals @ coefficients / 2, w / 2, coefficients
+
+
+class Crossing:
+    """Where a motion is about to cross a singular configuration: seconds until then, and the singular value now."""
+
+    def __init__(self, problem: Problem, y: Array) -> None:
+        self.time, self.size = np.inf, 1.0
+        if problem.loops and not problem.resting:
+            self.time, self.size = problem.motion.crossing(*problem.split(y), FAR)
+
+
+def bridge(
+    problem: Problem, t: float, y: Array, rate: Array, jerk: Array, end: float, horizon: float, options: Options
+) -> tuple[Step | None, float]:
+    """(a step across the configuration ahead, or None; seconds until the crossing).
+
+    `rate` is ẏ, `jerk` an estimate of v̈; crossings later than `horizon` are left alone.
+    """
+    ahead = Crossing(problem, y)
+    if not ahead.time < min(horizon, end - t) or ahead.size < LATE:
+        return None, ahead.time
+    near = problem.project(_extrapolated(problem, y, rate, jerk, 0.8 * ahead.time))
+    later = Crossing(problem, near)
+    half = 0.8 * ahead.time + (later.time if later.time < ahead.time else 0.2 * ahead.time)
+    found = collocate(problem, t, y, rate, jerk, 2 * half)
+    if found is None:
+        return None, ahead.time
+    F, last = found
+    scale = options.atol + options.rtol * np.maximum(np.abs(y), np.abs(last))[:-1]
+    error = float(np.sqrt(np.mean((_tail(F)[:-1] * 2 * half / scale) ** 2)))
+    speed = float(np.abs(problem.split(y)[1]).max())
+    rounding = 1e-15 / (2 * GAP * ahead.size) ** 3 * speed**2 * 2 * half
+    if error > 1 and error * scale.min() > rounding:
+        return None, ahead.time
+    dense = _interpolant(t, y, 2 * half, F)
+    t1 = min(t + 2 * half, end)
+    y1 = problem.project(last if t1 == t + 2 * half else dense(t1))
+    return Step(t, t1, y, y1, lambda: dense, 0, problem.off_manifold(last)), ahead.time
+
+
+def collocate(
+    problem: Problem, t: float, y: Array, rate: Array, jerk: Array, h: float
+) -> tuple[Array, Array] | None:
+    """(F, y₁), or None where the iteration does not converge."""
+    c, A, b, _ = gauss()
+    Y = [_extrapolated(problem, y, rate, jerk, part * h) for part in c]
+    size, before = 1 + np.abs(y), np.inf
+    for _ in range(MOST_ITERATIONS):
+        F = np.array([problem.rate(t + part * h, problem.project(state)) for part, state in zip(c, Y, strict=True)])
+        if not np.isfinite(F).all():
+            return None
+        new = y + h * (A @ F)
+        change = float(np.max(np.abs(new - Y)[:, :-1] / size[:-1]))
+        Y = list(new)
+        if change < 1e-14 or (change < 1e-9 and change > 0.5 * before):
+            return F, y + h * (b @ F)
+        before = change
+    return None
+
+
+def _extrapolated(problem: Problem, y: Array, rate: Array, jerk: Array, h: float) -> Array:
+    q, v = problem.split(y)
+    a = rate[problem.nq : problem.nq + problem.nv]
+    moved = problem.model.integrate(q, v + a * (h / 2) + jerk * (h * h / 6), h)
+    return problem.state(moved, v + a * h + jerk * (h * h / 2), problem.currents(y), y[-1] + h * rate[-1])
+
+
+def _tail(F: Array) -> Array:
+    """What the last two of Legendre's terms, integrated, could be wrong by."""
+    terms = np.abs(gauss()[3] @ F)
+    return np.maximum(terms[-1], terms[-2] / NODES) / (2 * NODES)
+
+
+def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
+    terms = gauss()[3] @ F
+    integrals = [legendre.legint(e, lbnd=-1) for e in np.eye(NODES)]
+
+    def value(at: float) -> Array:
+        x = 2 * (at - t) / h - 1
+        return y + h / 2 * (np.array([legendre.legval(x, e) for e in integrals]) @ terms)
+
+    return value
+
+
+__all__ = ["bridge"]
