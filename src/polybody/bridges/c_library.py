@@ -1,9 +1,9 @@
 """A C99 library of a model: source, header, Makefile, README and a self-test, in one folder.
 
-Quantities are those of the table, by name. Each becomes one function of plain arrays that allocates nothing and keeps no
-state. The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model with
-loops matrices and forces are those of its independent coordinates, functions tell beside their answer how far it may be
-believed, and `projection_step` leads a state back to the loops (`quantities.constrained`).
+Quantities are those of the table, by name. Each becomes one function of plain arrays that allocates nothing and keeps
+no state. The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model
+with loops matrices and forces are those of its independent coordinates, functions tell beside their answer how far it
+may be believed, and `projection_step` leads a state back to the loops (`quantities.constrained`).
 """
 
 from __future__ import annotations
@@ -224,10 +224,10 @@ def _loops(model: Model) -> list[str]:
         "",
         "The loops are honoured. Matrices and forces are those of the independent coordinates",
         f"{model.constraints.independent}, accelerations and joint forces those of all joints; forces are found at",
-        "active joints only. States must be on the loops: `projection_step` gives the step of q and the change of v that",
-        "lead there (Newton's). `diagnostics` is [|phi|^2, |J v|^2, growth, leftover, narrow, |J a + gamma|^2]: believe",
-        "an answer where the first two (and for inverse dynamics the last) vanish, growth and narrow are below 1e10 and",
-        "leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
+        "active joints only. States must be on the loops: `projection_step` gives the step of q and the change of v",
+        "that lead there (Newton's). `diagnostics` is [|phi|^2, |J v|^2, growth, leftover, narrow, |J a + gamma|^2]:",
+        "believe an answer where the first two (and for inverse dynamics the last) vanish, growth and narrow are below",
+        "1e10 and leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
     ]
 
 

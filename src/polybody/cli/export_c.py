@@ -22,8 +22,8 @@ def export_c(
         list[str] | None,
         typer.Option(
             "--quantity", "-q",
-            help="A quantity, e.g. inverse_dynamics, mass_matrix, energy, forward_dynamics_derivatives, projection_step "
-            "(to loops) or pose:FRAME; may be given several times.",
+            help="A quantity, e.g. inverse_dynamics, mass_matrix, energy, forward_dynamics_derivatives, "
+            "projection_step (to loops) or pose:FRAME; may be given several times.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,

@@ -146,7 +146,7 @@ class Model:
     # Configurations.
 
     def neutral(self) -> Array:
-        """The configuration in which every joint's child coincides with its origin, (nq,); with loops it may be open."""
+        """The configuration, (nq,), in which every joint's child is at its origin; with loops it may be open."""
         return configurations.neutral(self.mechanism)
 
     def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:

@@ -131,7 +131,8 @@ def rate_derivatives(problem: Problem, q: Array, v: Array) -> tuple[Array, Array
         return np.eye(problem.nv), np.zeros((problem.nv, problem.nv))
     m = problem.model.mechanism
     outputs = [("gamma", (m.nq, m.nv)), ("turn", (m.nq, m.nq))]
-    kernel = problem.model.engine.compile("rate derivatives", [("q", m.nq), ("v", m.nv)], outputs, lambda: _rate_function(m))
+    inputs = [("q", m.nq), ("v", m.nv)]
+    kernel = problem.model.engine.compile("rate derivatives", inputs, outputs, lambda: _rate_function(m))
     return kernel(q, v)
 
 

@@ -93,7 +93,11 @@ class Problem:
         return np.concatenate([q, v, i, [work]])
 
     def split(self, y: Array) -> tuple[Array, Array]:
-        return y[: self.nq].copy(), y[self.nq : self.nq + self.nv].copy()
+        """(q, v); between steps quaternions are off the unit sphere by the step's error, and are read as directions."""
+        q = y[: self.nq].copy()
+        for k in self._quaternions:
+            q[k : k + 4] /= np.linalg.norm(q[k : k + 4])
+        return q, y[self.nq : self.nq + self.nv].copy()
 
     def currents(self, y: Array) -> Array:
         return y[self.nq + self.nv : -1]

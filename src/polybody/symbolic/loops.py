@@ -171,8 +171,8 @@ class SymbolicLoops(SymbolicModel):
     def linearize(self, *_: Any, **__: Any) -> Any:
         """Refused: closed states are linearised by numbers, `pb.linearize`."""
         raise PolybodyError(
-            "the symbolic linearisation is that of a tree; pb.linearize(model, q, v) linearises about a closed state, and "
-            "minimal() gives the equations in independent coordinates"
+            "the symbolic linearisation is that of a tree; pb.linearize(model, q, v) linearises about a closed state, "
+            "and minimal() gives the equations in independent coordinates"
         )
 
     def program(self, *quantities: str) -> Program:
