@@ -52,8 +52,8 @@ def build(
                 f"{name}: the step takes {traced.input_sizes} and gives {[len(o) for o in traced.outputs]} numbers; "
                 f"wanted {expected} and [{nx}]"
             )
-        code = machine.assemble(body_text(traced, sizes, every, chosen), chosen)
-        return code, {"nodes": traced.operations(), "work": traced.work()}
+        facts = {"nodes": traced.operations(), "work": traced.work()}
+        return Made(body_text(traced, sizes, every, chosen), chosen, facts)
 
     title = digest("iterate", key, chosen, [name, *sizes, every])
     loaded = program(title, name, make)

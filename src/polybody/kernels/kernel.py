@@ -16,6 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -285,22 +286,22 @@ def _runtime(target: Target) -> machine.Loaded:
         if target not in _runtimes:
             names = ["together", "lone", "alone", "address"] if runtime.can_be_called_alone() else ["together"]
             title = digest("runtime", runtime.layout(), target, names)
-            code, _ = kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
+            code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
             _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
 
 
 @functools.cache
 def _versions() -> tuple[str, ...]:
-    """Of CasADi, of LLVM, and of this package: its own text, so that no change of it can meet old machine code."""
+    """Of CasADi, and of this package: its own text, so that no change of it can meet an old trace."""
     h = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         h.update(path.read_bytes())
-    return version("casadi"), version("llvmlite"), h.hexdigest()
+    return version("casadi"), h.hexdigest()
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
-    """The name of compiled code: a hash of everything it depends on."""
+    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key tells."""
     raw = key.encode() if isinstance(key, str) else bytes(key)
     facts = [kind, *_versions(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())
@@ -308,11 +309,22 @@ def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object])
     return h.hexdigest()
 
 
-Made = tuple[bytes, dict[str, Any]]
+@dataclass(frozen=True)
+class Made:
+    """The text of a module, for which target it is, and what must be known of it beside its code."""
+
+    text: str
+    target: Target
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """The name of its code: the text holds the whole expression graph, constants to the last bit."""
+        described = f"{version('llvmlite')}\0{self.target.describe()}\0{self.text}"
+        return hashlib.sha256(described.encode()).hexdigest()
 
 
 def program(title: str, name: str, make: Callable[[], Made]) -> Program:
-    """The program of this digest: of this process, from disk, or made by `make() -> (object code, facts)`."""
+    """The program of this digest: of this process, from disk, or made by `make()`."""
     with _lock:
         found = _programs.get(title)
         if found is None:
@@ -320,14 +332,20 @@ def program(title: str, name: str, make: Callable[[], Made]) -> Program:
         return found
 
 
-def kept(title: str, name: str, make: Callable[[], Made]) -> Made:
-    stored = cache.load(title)
-    if stored is not None:
-        facts, code = stored
-        return code, facts
-    code, facts = make()
-    cache.store(title, {**facts, "name": name}, code)
-    return code, facts
+def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
+    """(object code, facts): from disk by its title, or by its text, or compiled."""
+    traced = cache.load(title, cache.TRACE)
+    found = cache.load(traced[0]["code"]) if traced else None
+    if traced and found:
+        return found[1], traced[0]["facts"]
+    made = make()
+    where = made.digest()
+    found = cache.load(where)
+    code = found[1] if found else machine.assemble(made.text, made.target)
+    if not found:
+        cache.store(where, {"name": name}, code)
+    cache.store(title, {"name": name, "code": where, "facts": made.facts}, b"", cache.TRACE)
+    return code, made.facts
 
 
 def build(
@@ -356,7 +374,7 @@ def build(
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, sum(map(len, traced.outputs)))
         final = chosen.with_lanes(width)
         facts = {"nodes": nodes, "work": traced.work(), "lanes": width}
-        return machine.assemble(rows.body_text(traced, final), final), facts
+        return Made(rows.body_text(traced, final), final, facts)
 
     title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
     loaded = program(title, name, make)

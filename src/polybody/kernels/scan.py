@@ -88,10 +88,9 @@ def build(
 
     def make() -> Made:
         steps = _trace(scan, plan, kinds)
-        code = machine.assemble(scan_code.text(plan, steps, chosen), chosen)
         widths = [[[*t.input_sizes], [len(o) for o in t.outputs]] for row in steps for t in row]
         costs = [[(t.operations(), t.work()) for t in row] for row in steps]
-        return code, {"costs": costs, "widths": widths}
+        return Made(scan_code.text(plan, steps, chosen), chosen, {"costs": costs, "widths": widths})
 
     title = digest("scan", key, chosen, [kinds, plan.describe()])
     loaded = program(title, name, make)
