@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.description.atomic import write_text
 from polybody.errors import InputError
+from polybody.files import write_text
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.tracing import argument_size, trace
 from polybody.names import nearest

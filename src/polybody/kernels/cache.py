@@ -25,7 +25,6 @@ import os
 import secrets
 import stat
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from polybody.errors import PolybodyWarning
+from polybody.files import UNFINISHED, write_bytes
 from polybody.kernels.locks import Lock
 
 MAGIC = b"polybody kernel 2\n"
@@ -103,7 +103,7 @@ def store(digest: str, facts: dict[str, Any], code: bytes, kind: str = CODE) -> 
         _check_folder(where)
         path = where / (digest + kind)
         content = _seal(facts, code, path.name, _key(where))
-        _write_atomically(where, path, content)
+        write_bytes(path, content, 0o600)
         _prune_now_and_then(where, len(content))
     except (OSError, RuntimeError) as reason:
         _warn(where, reason)
@@ -204,17 +204,6 @@ def _key(where: Path) -> bytes:
     raise RuntimeError("its key file is damaged; remove it")
 
 
-def _write_atomically(where: Path, path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=where, suffix=".part")
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def _prune_now_and_then(where: Path, stored: int) -> None:
     """A folder of thousands of entries takes time to look through: at a process' first entry, then each LIMIT/16."""
     with _lock:
@@ -234,7 +223,7 @@ def _prune(where: Path) -> None:
                 status = file.stat(follow_symlinks=False)
                 if file.name.endswith((CODE, TRACE)):
                     kept.append((status.st_mtime, status.st_size, file.path))
-                elif file.name.endswith(".part") and now - status.st_mtime > ABANDONED:
+                elif file.name.endswith(UNFINISHED) and now - status.st_mtime > ABANDONED:
                     os.unlink(file.path)
     total = sum(size for _, size, _ in kept)
     for _, size, path in sorted(kept):
