@@ -38,5 +38,5 @@ def test_permissions_stay_those_of_the_file_or_of_a_new_one(tmp_path):
 
 @pytest.mark.parametrize("where", ["nowhere/file", "."])
 def test_a_place_that_is_no_file_is_named(tmp_path, where):
-    with pytest.raises(InputError, match="does not exist|is a folder"):
+    with pytest.raises(InputError, match=r"does not exist|is a folder"):
         files.write_text(tmp_path / where, "")
