@@ -16,21 +16,24 @@ def elementwise(expression, arity: int = 1, **options) -> Kernel:
     return of_function(function, outputs=[("y", ())], **options)
 
 
-def of_function(function: ca.Function, outputs=None, lanes: int | None = None, target: Target | None = None) -> Kernel:
+def of_function(
+    function: ca.Function, outputs=None, lanes: int | None = None, target: Target | None = None, dtype=np.float64
+) -> Kernel:
     """A kernel of any SX function, its outputs flat unless told."""
     inputs = [(f"x{k}", function.numel_in(k)) for k in range(function.n_in())]
     if outputs is None:
         outputs = [(f"y{k}", (function.numel_out(k),)) for k in range(function.n_out())]
     key = function.serialize()
-    return build(function.name(), inputs, outputs, lambda: function, key, lanes=lanes, target=target)
+    return build(function.name(), inputs, outputs, lambda: function, key, lanes=lanes, target=target, dtype=dtype)
 
 
-def product_kernel(n: int = 5, m: int = 3) -> Kernel:
+def product_kernel(n: int = 5, m: int = 3, dtype=np.float64) -> Kernel:
     """Two inputs of different sizes, two outputs, one of them a matrix: outer product, and a mixed sum."""
     a, b = ca.SX.sym("a", n), ca.SX.sym("b", m)
     outer = ca.vec((a @ b.T).T)
     function = ca.Function("outer", [a, b], [outer, ca.sin(a) + ca.sum1(b)])
-    return build("outer", [("a", n), ("b", m)], [("ab", (n, m)), ("s", (n,))], lambda: function, f"outer {n} {m}")
+    ports = [("a", n), ("b", m)], [("ab", (n, m)), ("s", (n,))]
+    return build("outer", *ports, lambda: function, f"outer {n} {m}", dtype=dtype)
 
 
 def product_oracle(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

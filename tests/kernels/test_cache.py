@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from polybody.errors import PolybodyWarning
-from polybody.kernels import build, cache
+from polybody.kernels import build, cache, machine
 from polybody.kernels import kernel as kernel_module
 
 
@@ -38,15 +38,15 @@ class Traced:
     def __init__(self):
         self.count = 0
 
-    def trace(self):
-        self.count += 1
-        x = ca.SX.sym("x", 3)
-        return ca.Function("triple", [x], [3 * x])
+    def build(self, key="triple", lanes=None, factor=3.0):
+        def trace():
+            self.count += 1
+            x = ca.SX.sym("x", 3)
+            return ca.Function("triple", [x], [factor * x])
 
-    def build(self, key="triple", lanes=None):
         forget()
-        kernel = build("triple", [("x", 3)], [("y", (3,))], self.trace, key, lanes=lanes)
-        np.testing.assert_array_equal(kernel(np.arange(3.0)), [0, 3, 6])
+        kernel = build("triple", [("x", 3)], [("y", (3,))], trace, key, lanes=lanes)
+        np.testing.assert_array_equal(kernel(np.arange(3.0)), np.arange(3.0) * factor)
         return kernel
 
 
@@ -64,6 +64,46 @@ def test_code_is_found_again_without_tracing(empty):
     traced.build(key="another key")
     traced.build(lanes=2)
     assert traced.count == 3
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Texts that were compiled, in the order they were."""
+    texts, assemble = [], machine.assemble
+    monkeypatch.setattr(machine, "assemble", lambda text, *rest: texts.append(text) or assemble(text, *rest))
+    return texts
+
+
+def test_another_key_for_the_same_graph_traces_but_does_not_compile(empty, compiled):
+    traced = Traced()
+    traced.build(key="before a source file was edited")
+    before = len(compiled)
+    traced.build(key="after")
+    traced.build(key="after")
+    assert traced.count == 2
+    assert len(compiled) == before
+
+
+def test_a_key_that_is_too_short_by_something_cannot_share_code_of_another_graph(empty, compiled):
+    traced = Traced()
+    traced.build(key="one", factor=3.0)
+    traced.build(key="two", factor=np.nextafter(3.0, 4.0))
+    assert traced.count == 2
+    assert len({text for text in compiled if "@body" in text}) == 2
+
+
+def test_code_that_is_gone_or_a_trace_that_is_gone_means_tracing_again(empty, compiled):
+    traced = Traced()
+    traced.build()
+    kernel_file(empty).unlink()
+    traced.build()
+    assert traced.count == 2
+    before = len(compiled)
+    for path in empty.glob("*.trace"):
+        path.write_bytes(b"damaged")
+    traced.build()
+    assert traced.count == 3
+    assert len(compiled) == before
 
 
 @pytest.mark.parametrize("position", [0, 20, 60, 200, -1])
@@ -104,10 +144,10 @@ def test_a_valid_entry_under_another_name_is_not_executed(empty):
     one = kernel_file(empty)
     content = one.read_bytes()
     one.unlink()
-    traced.build(key="two")
+    traced.build(key="two", factor=2.0)
     two = kernel_file(empty)
     two.write_bytes(content)
-    traced.build(key="two")
+    traced.build(key="two", factor=2.0)
     assert traced.count == 3
 
 
@@ -211,10 +251,10 @@ def test_the_folder_stays_within_its_limit_by_forgetting_the_oldest(empty, monke
     traced.build(key="old")
     old = kernel_file(empty)
     os.utime(old, (1, 1))
-    monkeypatch.setattr(cache, "LIMIT", sum(e.size for e in cache.entries()) + 10)
-    traced.build(key="new")
+    monkeypatch.setattr(cache, "LIMIT", sum(path.stat().st_size for path in empty.iterdir()) + 1000)
+    traced.build(key="new", factor=2.0)
     assert not old.exists()
-    traced.build(key="new")
+    traced.build(key="new", factor=2.0)
     assert traced.count == 2
 
 

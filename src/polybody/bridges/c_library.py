@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.description.atomic import write_text
 from polybody.errors import InputError
+from polybody.files import write_text
 from polybody.model.arguments import require_model
 
 if TYPE_CHECKING:

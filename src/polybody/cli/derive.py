@@ -82,7 +82,7 @@ def _text(symbolic: Any, kind: str) -> str:
 
 def _write(texts: dict[Path, str]) -> None:
     """All texts exist before the first file is written."""
-    from polybody.description.atomic import write_text
+    from polybody.files import write_text
 
     for path, text in texts.items():
         write_text(path, text)

@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
                 raise InputError(f"--driven {name!r} is no joint; there are {', '.join(net.parts.joints)}")
         graph = net.graph(tuple(driven or ()))
         if svg is not None:
-            from polybody.description.atomic import write_text
+            from polybody.files import write_text
             from polybody.studio.network_drawing import network_svg
 
             write_text(svg, network_svg(net, graph))

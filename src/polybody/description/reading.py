@@ -12,11 +12,11 @@ import os
 from importlib import resources
 from pathlib import Path
 
-from polybody.description.atomic import write_text
 from polybody.description.mechanism_file.reader import read_mechanism, scan_mechanism
 from polybody.description.problems import Problem
 from polybody.description.records import Description
 from polybody.errors import InputError
+from polybody.files import write_text
 from polybody.names import listed, nearest
 
 MB = 1_000_000

@@ -16,7 +16,6 @@ import numpy as np
 
 from polybody.errors import InputError
 
-FLOAT64 = np.dtype(np.float64)
 PIECE = 16 * 2**20  # bytes converted at a time
 
 
@@ -33,11 +32,11 @@ def as_argument(value: Any, label: str, size: int) -> np.ndarray:
     return array
 
 
-def plain_leading(values: Sequence[Any], sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """The leading shape of plain arguments: float64, contiguous, of one leading shape or without; else None."""
+def plain_leading(values: Sequence[Any], sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
+    """The leading shape of plain arguments: of this dtype, contiguous, of one leading shape or without; else None."""
     leading: tuple[int, ...] = ()
     for value, size in zip(values, sizes, strict=True):
-        if type(value) is not np.ndarray or value.dtype is not FLOAT64 or value.shape[-1:] != (size,):
+        if type(value) is not np.ndarray or value.dtype is not dtype or value.shape[-1:] != (size,):
             return None
         flags = value.flags
         if not flags.c_contiguous or not flags.aligned:
@@ -50,10 +49,10 @@ def plain_leading(values: Sequence[Any], sizes: Sequence[int]) -> tuple[int, ...
     return leading
 
 
-def plain_results(values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> bool:
+def plain_results(values: Sequence[Any], shapes: Sequence[tuple[int, ...]], dtype: np.dtype[Any]) -> bool:
     """Whether results of these shapes can be written straight into these arrays."""
     return len(values) == len(shapes) and all(
-        type(v) is np.ndarray and v.dtype is FLOAT64 and v.flags.carray and v.shape == shape
+        type(v) is np.ndarray and v.dtype is dtype and v.flags.carray and v.shape == shape
         for v, shape in zip(values, shapes, strict=True)
     )
 
@@ -89,11 +88,11 @@ def as_output(value: Any, label: str, shape: tuple[int, ...]) -> np.ndarray:
     return value
 
 
-def plain(array: np.ndarray, leading: int) -> bool:
-    """Whether each row's numbers are native float64, aligned and next to each other."""
-    if array.dtype != np.float64 or not array.dtype.isnative or not array.flags.aligned:
+def plain(array: np.ndarray, leading: int, dtype: np.dtype[Any]) -> bool:
+    """Whether each row's numbers are native ones of this dtype, aligned and next to each other."""
+    if array.dtype != dtype or not array.flags.aligned:
         return False
-    expected = 8
+    expected = dtype.itemsize
     for extent, stride in zip(reversed(array.shape[leading:]), reversed(array.strides[leading:]), strict=True):
         if extent > 1 and stride != expected:
             return False

@@ -1,10 +1,14 @@
 """Compiled code, kept on disk between processes.
 
-An entry is a file named by the digest of everything its code depends on. It begins with an HMAC-SHA256, under a key
-that only this user can read, of its name and content. What does not verify (damaged, truncated, renamed, put there by
-someone else) is never executed: it is removed and the code is built again. Files appear by atomic renaming, so that
-processes that start at once see a whole entry or none. The folder is private (0700) and must belong to the user; if it
-cannot be used, one `PolybodyWarning` says why and every process compiles for itself.
+Code is kept in a file named by the digest of the text it was compiled from and of the processor: whatever led to the
+text, equal texts share code and different ones never do. A second kind of file, a *trace*, named by a digest of the
+caller's key, says what text the key led to the last time, so that a warm start neither traces nor writes text.
+
+A file begins with an HMAC-SHA256, under a key that only this user can read, of its name and content. What does not
+verify (damaged, truncated, renamed, put there by someone else) is never executed: it is removed and the code is built
+again. Files appear by atomic renaming, so that processes that start at once see a whole entry or none. The folder is
+private (0700) and must belong to the user; if it cannot be used, one `PolybodyWarning` says why and every process
+compiles for itself.
 
     folder()   where it is: $POLYBODY_CACHE/kernels, or the platform's cache folder
     entries()  what is in it
@@ -21,7 +25,6 @@ import os
 import secrets
 import stat
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -30,11 +33,12 @@ from pathlib import Path
 from typing import Any
 
 from polybody.errors import PolybodyWarning
+from polybody.files import UNFINISHED, write_bytes
 from polybody.kernels.locks import Lock
 
-MAGIC = b"polybody kernel 1\n"
+MAGIC = b"polybody kernel 2\n"
 LIMIT = 512 * 2**20  # bytes; beyond it the entries used longest ago go
-SUFFIX = ".kernel"
+CODE, TRACE = ".kernel", ".trace"
 KEY_SIZE = 32
 ABANDONED = 3600.0  # seconds after which a temporary file belongs to a process that died
 
@@ -69,10 +73,10 @@ def folder() -> Path:
     return base / "polybody" / "kernels"
 
 
-def load(digest: str) -> tuple[dict[str, Any], bytes] | None:
-    """(facts, object code) of an entry, if it is there and its seal holds."""
+def load(digest: str, kind: str = CODE) -> tuple[dict[str, Any], bytes] | None:
+    """(facts, object code) of an entry, if it is there and its seal holds. A trace has no code."""
     where = folder()
-    path = where / (digest + SUFFIX)
+    path = where / (digest + kind)
     try:
         if not path.exists():
             return None
@@ -82,7 +86,7 @@ def load(digest: str) -> tuple[dict[str, Any], bytes] | None:
     except (OSError, RuntimeError) as reason:
         _warn(where, reason)
         return None
-    opened = _unseal(content, digest, key)
+    opened = _unseal(content, path.name, key)
     with contextlib.suppress(OSError):  # another process may have removed it, or the folder may be read-only
         if opened is None:
             path.unlink()
@@ -91,14 +95,15 @@ def load(digest: str) -> tuple[dict[str, Any], bytes] | None:
     return opened
 
 
-def store(digest: str, facts: dict[str, Any], code: bytes) -> None:
-    """Keep code. Failure to do so is a warning, once."""
+def store(digest: str, facts: dict[str, Any], code: bytes, kind: str = CODE) -> None:
+    """Keep code, or a trace. Failure to do so is a warning, once."""
     where = folder()
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_folder(where)
-        content = _seal(facts, code, digest, _key(where))
-        _write_atomically(where, where / (digest + SUFFIX), content)
+        path = where / (digest + kind)
+        content = _seal(facts, code, path.name, _key(where))
+        write_bytes(path, content, 0o600)
         _prune_now_and_then(where, len(content))
     except (OSError, RuntimeError) as reason:
         _warn(where, reason)
@@ -117,15 +122,15 @@ def entries() -> list[Entry]:
 def clear() -> int:
     """Remove every entry; how many there were."""
     removed = 0
-    for path in list(_files(folder())):
+    for path in [*_files(folder()), *_files(folder(), TRACE)]:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
-            removed += 1
+            removed += path.suffix == CODE
     return removed
 
 
-def _files(where: Path) -> Iterator[Path]:
-    return where.glob("*" + SUFFIX) if where.is_dir() else iter(())
+def _files(where: Path, kind: str = CODE) -> Iterator[Path]:
+    return where.glob("*" + kind) if where.is_dir() else iter(())
 
 
 def _name(path: Path) -> str:
@@ -136,25 +141,23 @@ def _name(path: Path) -> str:
         return "(damaged)"
 
 
-def _seal(facts: dict[str, Any], code: bytes, digest: str, key: bytes) -> bytes:
+def _seal(facts: dict[str, Any], code: bytes, name: str, key: bytes) -> bytes:
     header = json.dumps(facts).encode()
     payload = len(header).to_bytes(4, "little") + header + code
-    return MAGIC + _mac(digest, payload, key) + payload
+    return MAGIC + _mac(name, payload, key) + payload
 
 
-def _unseal(content: bytes, digest: str, key: bytes) -> tuple[dict[str, Any], bytes] | None:
+def _unseal(content: bytes, name: str, key: bytes) -> tuple[dict[str, Any], bytes] | None:
     start = len(MAGIC) + 32
     payload = content[start:]
-    if not content.startswith(MAGIC) or not hmac.compare_digest(
-        content[len(MAGIC) : start], _mac(digest, payload, key)
-    ):
+    if not content.startswith(MAGIC) or not hmac.compare_digest(content[len(MAGIC) : start], _mac(name, payload, key)):
         return None
     length = int.from_bytes(payload[:4], "little")
     return json.loads(payload[4 : 4 + length]), payload[4 + length :]
 
 
-def _mac(digest: str, payload: bytes, key: bytes) -> bytes:
-    return hmac.new(key, digest.encode() + b"\0" + payload, hashlib.sha256).digest()
+def _mac(name: str, payload: bytes, key: bytes) -> bytes:
+    return hmac.new(key, name.encode() + b"\0" + payload, hashlib.sha256).digest()
 
 
 def _check_folder(where: Path) -> None:
@@ -201,17 +204,6 @@ def _key(where: Path) -> bytes:
     raise RuntimeError("its key file is damaged; remove it")
 
 
-def _write_atomically(where: Path, path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=where, suffix=".part")
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def _prune_now_and_then(where: Path, stored: int) -> None:
     """A folder of thousands of entries takes time to look through: at a process' first entry, then each LIMIT/16."""
     with _lock:
@@ -229,9 +221,9 @@ def _prune(where: Path) -> None:
         for file in files:
             with contextlib.suppress(FileNotFoundError):
                 status = file.stat(follow_symlinks=False)
-                if file.name.endswith(SUFFIX):
+                if file.name.endswith((CODE, TRACE)):
                     kept.append((status.st_mtime, status.st_size, file.path))
-                elif file.name.endswith(".part") and now - status.st_mtime > ABANDONED:
+                elif file.name.endswith(UNFINISHED) and now - status.st_mtime > ABANDONED:
                     os.unlink(file.path)
     total = sum(size for _, size, _ in kept)
     for _, size, path in sorted(kept):

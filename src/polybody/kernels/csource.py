@@ -19,14 +19,9 @@ from dataclasses import dataclass
 import casadi as ca
 
 from polybody.errors import InputError
-from polybody.kernels.tape import CONST, INPUT, MAPPED_BINARY, MAPPED_UNARY, Tape, from_function, results_of, schedule
+from polybody.kernels.operations import OPERATIONS
+from polybody.kernels.tape import CONST, INPUT, Tape, from_function, results_of, schedule
 
-INFIX = {ca.OP_ADD: "+", ca.OP_SUB: "-", ca.OP_MUL: "*", ca.OP_DIV: "/"}
-TESTS = {ca.OP_LT: "<", ca.OP_LE: "<=", ca.OP_EQ: "==", ca.OP_NE: "!="}
-CALLS = {
-    ca.OP_SQRT: "sqrt", ca.OP_FABS: "fabs", ca.OP_FLOOR: "floor", ca.OP_CEIL: "ceil", ca.OP_COPYSIGN: "copysign",
-    ca.OP_SIN: "sin", ca.OP_COS: "cos", **MAPPED_UNARY, **MAPPED_BINARY,
-}  # fmt: skip
 HELPERS = {
     "least": "static double least(double a, double b) { return a != a || a < b ? a : b; }",
     "most": "static double most(double a, double b) { return a != a || a > b ? a : b; }",
@@ -39,6 +34,7 @@ KEYWORDS = frozenset(
         "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while",
     }
 )  # fmt: skip
+CALLED = frozenset(re.findall(r"[a-z]\w*(?=\()", " ".join(operation.c for operation in OPERATIONS.values())))
 IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
@@ -90,7 +86,7 @@ def _ports(function: ca.Function) -> tuple[list[str], list[str]]:
     outputs = [function.name_out(k) for k in range(function.n_out())]
     for word in (*inputs, *outputs):
         _check_identifier(f"a port of {function.name()}", word)
-        if re.fullmatch(r"t\d+", word) or word in HELPERS or word in CALLS.values():
+        if re.fullmatch(r"t\d+", word) or word in CALLED:
             raise InputError(f"{function.name()}: the port name {word!r} is taken; name it otherwise")
     outputs = [f"{word}_out" if word in inputs else word for word in outputs]
     return inputs, outputs
@@ -145,31 +141,9 @@ def _body(function: ca.Function, traced: Tape) -> tuple[list[str], set[str]]:
 
 
 def _expression(traced: Tape, node: int, value: Callable[[int], str], helpers: set[str]) -> str:
-    op = traced.nodes[node][0]
-    operands = [value(a) for a in traced.arguments(node)]
-    a, b = operands[0], operands[-1]
-    if op in INFIX:
-        return f"{a} {INFIX[op]} {b}"
-    if op in TESTS:
-        return f"{a} {TESTS[op]} {b} ? 1.0 : 0.0"
-    if op in CALLS:
-        return f"{CALLS[op]}({', '.join(operands)})"
-    if op in (ca.OP_FMIN, ca.OP_FMAX, ca.OP_SIGN):
-        helper = {ca.OP_FMIN: "least", ca.OP_FMAX: "most", ca.OP_SIGN: "sign"}[op]
-        helpers.add(helper)
-        return f"{helper}({', '.join(operands)})"
-    forms = {
-        ca.OP_NEG: f"-({a})",
-        ca.OP_TWICE: f"{a} + {a}",
-        ca.OP_INV: f"1.0 / {a}",
-        ca.OP_NOT: f"{a} == 0.0 ? 1.0 : 0.0",
-        ca.OP_AND: f"{a} != 0.0 && {b} != 0.0 ? 1.0 : 0.0",
-        ca.OP_OR: f"{a} != 0.0 || {b} != 0.0 ? 1.0 : 0.0",
-        ca.OP_IF_ELSE_ZERO: f"{a} != 0.0 ? {b} : 0.0",
-    }
-    if op not in forms:
-        raise InputError(f"CasADi operation {op} has no C form")
-    return forms[op]
+    text = OPERATIONS[traced.nodes[node][0]].c
+    helpers.update(helper for helper in HELPERS if text.startswith(helper + "("))
+    return text.format(**dict(zip("ab", map(value, traced.arguments(node)), strict=False)))
 
 
 def _number(value: float) -> str:

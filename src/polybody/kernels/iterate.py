@@ -15,14 +15,17 @@ between which Python handles signals: a later round begins with the state that t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import machine, tape
-from polybody.kernels.emit import LIBM, Code, emit_nodes
+from polybody.kernels.code import Code
+from polybody.kernels.emit import emit_nodes
 from polybody.kernels.kernel import NANOSECONDS, TURN, Kernel, Made, digest, program
+from polybody.kernels.operations import LIBM
 from polybody.kernels.rows import RowPorts, module_text
 from polybody.kernels.target import Target, host
 
@@ -35,11 +38,12 @@ def build(
     key: bytes | str,
     *,
     every: bool = True,
+    dtype: Any = np.float64,
     lanes: int | None = None,
     target: Target | None = None,
 ) -> Kernel:
     """`sizes` are (nx, np, nu). `trace()` gives the SX function of the step: columns x[, p][, u] to one column x."""
-    chosen = (target or host()).with_lanes(lanes)
+    chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     nx, n_constant, n_table = sizes
     if steps < 1:
         raise InputError(f"{name}: {steps} steps; wanted at least 1")
@@ -52,8 +56,8 @@ def build(
                 f"{name}: the step takes {traced.input_sizes} and gives {[len(o) for o in traced.outputs]} numbers; "
                 f"wanted {expected} and [{nx}]"
             )
-        code = machine.assemble(body_text(traced, sizes, every, chosen), chosen)
-        return code, {"nodes": traced.operations(), "work": traced.work()}
+        facts = {"nodes": traced.operations(), "work": traced.work()}
+        return Made(body_text(traced, sizes, every, chosen), chosen, facts)
 
     title = digest("iterate", key, chosen, [name, *sizes, every])
     loaded = program(title, name, make)
@@ -77,7 +81,7 @@ class _Offset(RowPorts):
         self.offset = offset
 
     def _row(self, code: Code, port: int, lane: int) -> str:
-        return code.add(f"getelementptr i8, ptr {super()._row(code, port, lane)}, i64 {self.offset}")
+        return code.step(super()._row(code, port, lane), self.offset)
 
 
 class _Begin(RowPorts):
@@ -90,7 +94,7 @@ class _Begin(RowPorts):
         if port:
             return row
         result = super()._row(code, self.first_output, lane)
-        before = code.add(f"getelementptr i8, ptr {result}, i64 %before")
+        before = code.step(result, "%before")
         return code.add(f"select i1 %first_round, ptr {row}, ptr {before}")
 
 
@@ -119,21 +123,20 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     widths = [nx, *(n for n in (n_constant, n_table) if n)]
     kept = {k: code.buffer(width) for k, width in enumerate(widths[: 1 + bool(n_constant)])}
     new = code.buffer(nx)
-    context = code.add(f"getelementptr i64, ptr %libm, i64 {len(LIBM)}")
-    code.do(f"%begin = load i64, ptr {context}")
-    code.do(f"%steps = load i64, ptr {code.add(f'getelementptr i64, ptr {context}, i64 1')}")
+    code.do(f"%begin = load i64, ptr {code.step('%libm', len(LIBM), 'i64')}")
+    code.do(f"%steps = load i64, ptr {code.step('%libm', len(LIBM) + 1, 'i64')}")
     code.do("%first_round = icmp eq i64 %begin, 0")
     code.do("%last_done = add i64 %begin, -1")
-    code.do(f"%before = mul i64 %last_done, {8 * nx if every else 0}")
+    code.do(f"%before = mul i64 %last_done, {code.size * nx if every else 0}")
     first = _Begin(widths, [nx], target.lanes)
     for argument, buffer in kept.items():
         for element in range(widths[argument]):
             code.store(first.read(code, argument, element), buffer, element)
     code.do("br label %step")
-    code.lines.append("step:")
+    code.label("step")
     code.do("%k = phi i64 [%begin, %entry], [%following, %step]")
-    code.do(f"%read = mul i64 %k, {8 * n_table}")
-    code.do(f"%write = mul i64 %k, {8 * nx}")
+    code.do(f"%read = mul i64 %k, {code.size * n_table}")
+    code.do(f"%write = mul i64 %k, {code.size * nx}")
     table = _Offset(widths, [nx], target.lanes, "%read")
     emit_nodes(code, traced, _StepPorts(kept, table, new))
     results = _Offset(widths, [nx], target.lanes, "%write")
@@ -145,7 +148,7 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     code.do("%following = add i64 %k, 1")
     code.do("%more = icmp slt i64 %following, %steps")
     code.do("br i1 %more, label %step, label %done")
-    code.lines.append("done:")
+    code.label("done")
     if not every:
         last = RowPorts(widths, [nx], target.lanes)
         for element in range(nx):

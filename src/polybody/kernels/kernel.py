@@ -16,6 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -78,14 +79,15 @@ class Kernel:
         self.inputs = tuple((str(n), int(s)) for n, s in inputs)
         self.outputs = tuple((str(n), tuple(int(k) for k in shape)) for n, shape in outputs)
         self._sizes = [size for _, size in self.inputs]
-        self._result_steps = [[8 * math.prod(shape)] for _, shape in self.outputs]
+        self.dtype, size = target.dtype, target.size
+        self._result_steps = [[size * math.prod(shape)] for _, shape in self.outputs]
         self.lanes = target.lanes
         self.nodes = nodes
         self.nanoseconds = work * NANOSECONDS  # of a state
         self._program = program
         self._dense = dense
         self._addressed = len(self.inputs) + (0 if dense else len(self.outputs))
-        self._row_bytes = [*(8 * size for size in self._sizes), *(steps[0] for steps in self._result_steps)]
+        self._row_bytes = [*(size * n for n in self._sizes), *(steps[0] for steps in self._result_steps)]
         self._scratch_bytes = scratch + (target.lanes * sum(s[0] for s in self._result_steps) if dense else 0)
         self._scratch_bytes += -self._scratch_bytes % 64
         self._contexts = list(contexts) or [machine.libm_table()]
@@ -123,6 +125,7 @@ class Kernel:
             context=self._contexts[0],
             alive=(self._alive, self._runtime),
             dense=self._dense,
+            dtype=self.dtype,
             limit=max(1, int(2 * WORTH_A_THREAD / max(NANOSECONDS, self.nanoseconds))),
         )
 
@@ -156,17 +159,17 @@ class Kernel:
         """The usual batch (contiguous float64, one leading shape) with no detours; None if anything is unusual."""
         if len(values) != len(self.inputs):
             return None
-        leading = arrays.plain_leading(values, self._sizes)
+        leading = arrays.plain_leading(values, self._sizes, self.dtype)
         if not leading or (states := math.prod(leading)) == 0:
             return None
         if out is None:
-            results = [memory.empty(leading + shape) for _, shape in self.outputs]
+            results = [memory.empty(leading + shape, self.dtype) for _, shape in self.outputs]
         else:
             results = list(out) if isinstance(out, tuple) else [out]
             shapes = [leading + shape for _, shape in self.outputs]
-            if not arrays.plain_results(results, shapes) or any(arrays.overlap(results, values)):
+            if not arrays.plain_results(results, shapes, self.dtype) or any(arrays.overlap(results, values)):
                 return None
-        steps = [[8 * size if value.ndim > 1 else 0] for value, size in zip(values, self._sizes, strict=True)]
+        steps = [[row if value.ndim > 1 else 0] for value, row in zip(values, self._row_bytes, strict=False)]
         self._launch([states], steps + self._result_steps, [*values, *results])
         if out is not None:
             return out
@@ -174,7 +177,7 @@ class Kernel:
 
     def _results(self, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
         if out is None:
-            return [memory.empty(batch + shape) for _, shape in self.outputs]
+            return [memory.empty(batch + shape, self.dtype) for _, shape in self.outputs]
         given = out if isinstance(out, tuple | list) else (out,)
         if len(given) != len(self.outputs):
             raise InputError(f"out holds {len(given)} arrays; {self.name} has {len(self.outputs)} results")
@@ -187,15 +190,15 @@ class Kernel:
     def _evaluate(self, batch: tuple[int, ...], given: list[np.ndarray], results: list[np.ndarray]) -> None:
         """Convert what the body cannot use as it is, in pieces if that is much, and run."""
         leading = len(batch)
-        convert = [not arrays.plain(a, a.ndim - 1) for a in given]
+        convert = [not arrays.plain(a, a.ndim - 1, self.dtype) for a in given]
         shared = arrays.overlap(results, given)
         inner = 0 if self._dense else leading  # dense results leave no gaps between states either
-        stage = [s or not arrays.plain(r, inner) for r, s in zip(results, shared, strict=True)]
+        stage = [s or not arrays.plain(r, inner, self.dtype) for r, s in zip(results, shared, strict=True)]
         if any(shared) and any(convert + stage):
             # Pieces written early could be read late: take the arguments aside first.
             given = [a.copy() if any(np.may_share_memory(a, r) for r in results) else a for a in given]
-        cost = sum(8 * a.size for a, c in zip(given, convert, strict=True) if c)
-        cost += sum(8 * r.size for r, s in zip(results, stage, strict=True) if s)
+        cost = sum(a.nbytes for a, c in zip(given, convert, strict=True) if c)
+        cost += sum(r.nbytes for r, s in zip(results, stage, strict=True) if s)
         if cost > arrays.PIECE and max(batch) > 1:
             axis, parts = arrays.pieces(batch, cost)
             for part in parts:
@@ -207,8 +210,8 @@ class Kernel:
                 ]
                 self._evaluate(less, some, into)
             return
-        sources = [np.ascontiguousarray(a, dtype=np.float64) if c else a for a, c in zip(given, convert, strict=True)]
-        targets = [np.empty(r.shape) if s else r for r, s in zip(results, stage, strict=True)]
+        sources = [np.ascontiguousarray(a, dtype=self.dtype) if c else a for a, c in zip(given, convert, strict=True)]
+        targets = [np.empty(r.shape, self.dtype) if s else r for r, s in zip(results, stage, strict=True)]
         self._execute(batch, sources, targets)
         for r, t, staged in zip(results, targets, stage, strict=True):
             if staged:
@@ -258,7 +261,7 @@ class Kernel:
         """Whether results go past the caches: more than fit these, at places where that can be done."""
         if not self._dense or states * sum(steps[0] for steps in self._result_steps) < STREAMED_FROM:
             return False
-        return self.lanes % 4 == 0 and not any(address % 32 for address in addresses)
+        return self.lanes * self.dtype.itemsize % 32 == 0 and not any(address % 32 for address in addresses)
 
     def _scratch(self, workers: int) -> int:
         """Working memory for bodies that need some: this thread's, with room for its helpers."""
@@ -285,22 +288,22 @@ def _runtime(target: Target) -> machine.Loaded:
         if target not in _runtimes:
             names = ["together", "lone", "alone", "address"] if runtime.can_be_called_alone() else ["together"]
             title = digest("runtime", runtime.layout(), target, names)
-            code, _ = kept(title, "runtime", lambda: (machine.assemble(runtime.text(target), target), {}))
+            code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
             _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
 
 
 @functools.cache
 def _versions() -> tuple[str, ...]:
-    """Of CasADi, of LLVM, and of this package: its own text, so that no change of it can meet old machine code."""
+    """Of CasADi, and of this package: its own text, so that no change of it can meet an old trace."""
     h = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         h.update(path.read_bytes())
-    return version("casadi"), version("llvmlite"), h.hexdigest()
+    return version("casadi"), h.hexdigest()
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
-    """The name of compiled code: a hash of everything it depends on."""
+    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key tells."""
     raw = key.encode() if isinstance(key, str) else bytes(key)
     facts = [kind, *_versions(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())
@@ -308,11 +311,22 @@ def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object])
     return h.hexdigest()
 
 
-Made = tuple[bytes, dict[str, Any]]
+@dataclass(frozen=True)
+class Made:
+    """The text of a module, for which target it is, and what must be known of it beside its code."""
+
+    text: str
+    target: Target
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def digest(self) -> str:
+        """The name of its code: the text holds the whole expression graph, constants to the last bit."""
+        described = f"{version('llvmlite')}\0{self.target.describe()}\0{self.text}"
+        return hashlib.sha256(described.encode()).hexdigest()
 
 
 def program(title: str, name: str, make: Callable[[], Made]) -> Program:
-    """The program of this digest: of this process, from disk, or made by `make() -> (object code, facts)`."""
+    """The program of this digest: of this process, from disk, or made by `make()`."""
     with _lock:
         found = _programs.get(title)
         if found is None:
@@ -320,14 +334,20 @@ def program(title: str, name: str, make: Callable[[], Made]) -> Program:
         return found
 
 
-def kept(title: str, name: str, make: Callable[[], Made]) -> Made:
-    stored = cache.load(title)
-    if stored is not None:
-        facts, code = stored
-        return code, facts
-    code, facts = make()
-    cache.store(title, {**facts, "name": name}, code)
-    return code, facts
+def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
+    """(object code, facts): from disk by its title, or by its text, or compiled."""
+    traced = cache.load(title, cache.TRACE)
+    found = cache.load(traced[0]["code"]) if traced else None
+    if traced and found:
+        return found[1], traced[0]["facts"]
+    made = make()
+    where = made.digest()
+    found = cache.load(where)
+    code = found[1] if found else machine.assemble(made.text, made.target)
+    if not found:
+        cache.store(where, {"name": name}, code)
+    cache.store(title, {"name": name, "code": where, "facts": made.facts}, b"", cache.TRACE)
+    return code, made.facts
 
 
 def build(
@@ -337,6 +357,7 @@ def build(
     trace: Callable[[], ca.Function],
     key: bytes | str,
     *,
+    dtype: Any = np.float64,
     lanes: int | None = None,
     target: Target | None = None,
 ) -> Kernel:
@@ -344,9 +365,10 @@ def build(
 
     `trace()` is called only if the code is not known yet. It returns a CasADi SX function with one dense column for
     each of `inputs` (name, size) and one for each of `outputs` (name, shape), the latter flattened row-major. `key`
-    names everything the traced function depends on. `lanes` suits the processor and the size unless given.
+    names everything the traced function depends on. `dtype` is that of numbers inside and out, float64 or float32.
+    `lanes` suits the processor and the size unless given.
     """
-    chosen = (target or host()).with_lanes(lanes)
+    chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
 
     def make() -> Made:
         function = trace()
@@ -356,7 +378,7 @@ def build(
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, sum(map(len, traced.outputs)))
         final = chosen.with_lanes(width)
         facts = {"nodes": nodes, "work": traced.work(), "lanes": width}
-        return machine.assemble(rows.body_text(traced, final), final), facts
+        return Made(rows.body_text(traced, final), final, facts)
 
     title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
     loaded = program(title, name, make)
@@ -369,7 +391,7 @@ def build(
 def _best_lanes(target: Target, nodes: int, results: int) -> int:
     """Small bodies wait for results more than they need registers: on AVX, two registers a value are 10 % faster."""
     small = nodes <= SMALL_BODY and results <= FEW_RESULTS
-    return 8 if target.lanes == 4 and small else target.lanes
+    return 2 * target.lanes if target.lanes * target.size == 32 and small else target.lanes
 
 
 def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:

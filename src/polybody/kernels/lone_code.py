@@ -1,9 +1,9 @@
 """LLVM text of kernels called from Python on plain arrays, without any Python code in between.
 
-`alone` computes plain arguments (as many positional ndarrays as the kernel has inputs, contiguous float64, the right
-length, all of one leading shape or none, no more states than are computed in some 0.1 ms) at once, into fresh arrays;
-of any other it says that they are not its business. It works by a *plan*, an int64 array of sizes and addresses in the
-order of `PLAN`, which an object of `runtime.Lone` holds.
+`alone` computes plain arguments (as many positional ndarrays as the kernel has inputs, contiguous, of its dtype and the
+right length, all of one leading shape or none, no more states than are computed in some 0.1 ms) at once, into fresh
+arrays; of any other it says that they are not its business. It works by a *plan*, an int64 array of sizes and addresses
+in the order of `PLAN`, which an object of `runtime.Lone` holds.
 
 Two kinds of CPython functions (METH_FASTCALL | METH_KEYWORDS) try it first and pass every other call on, untouched:
 
@@ -15,8 +15,9 @@ Two kinds of CPython functions (METH_FASTCALL | METH_KEYWORDS) try it first and 
 from __future__ import annotations
 
 PLAN = (
-    "inputs", "outputs", "addressed", "body", "libm", "scratch", "array_type", "float64", "array_new", "array_return",
+    "inputs", "outputs", "addressed", "body", "libm", "scratch", "array_type", "dtype", "array_new", "array_return",
     "tuple_new", "tuple_set", "vectorcall", "release", "limit", "alone",
+    "size", "type_number",
 )  # fmt: skip
 CELL = ("slot", "function", "lone_type", "vectorcall")
 METHODS = 64  # that can be fast, in one process
@@ -25,7 +26,6 @@ NOT_MINE = "inttoptr (i64 1 to ptr)"
 # After these: the size of each input; for each output its number of dimensions, where they are, and its bytes a state.
 HEADER = len(PLAN)
 MOST_DIMENSIONS = 32  # of a result; the arguments may have half as many
-NPY_DOUBLE = 12
 
 
 def _plan_field(name: str, kind: str) -> str:
@@ -70,7 +70,7 @@ pass_on:
 
 define ptr @alone(ptr %plan, ptr %args, i64 %nargs) {{
 entry:
-{field("inputs", "i64")}{field("outputs", "i64")}{field("array_type", "ptr")}{field("float64", "ptr")}
+{field("inputs", "i64")}{field("outputs", "i64")}{field("array_type", "ptr")}{field("dtype", "ptr")}
   %ports = add i64 %inputs, %outputs
   %base = alloca ptr, i64 %ports, align 16
   %strides = alloca i64, i64 %ports, align 16
@@ -104,10 +104,10 @@ inspect:
   %flags = load i32, ptr %p_flags
   %has_rows = icmp sge i64 %nd, 1
   %not_deep = icmp sle i64 %nd, {MOST_DIMENSIONS // 2}
-  %is_double = icmp eq ptr %descr, %float64
+  %is_ours = icmp eq ptr %descr, %dtype
   %wanted_flags = and i32 %flags, 257
   %is_plain = icmp eq i32 %wanted_flags, 257
-  %ok1 = and i1 %has_rows, %is_double
+  %ok1 = and i1 %has_rows, %is_ours
   %ok2 = and i1 %ok1, %is_plain
   %ok3 = and i1 %ok2, %not_deep
   br i1 %ok3, label %measure, label %pass_on
@@ -117,10 +117,10 @@ measure:
   %lead = add i64 %nd, -1
   %p_length = getelementptr i64, ptr %dims, i64 %lead
   %length = load i64, ptr %p_length
-  %size_at = add i64 %i, {HEADER}
-  %p_size = getelementptr i64, ptr %plan, i64 %size_at
-  %size = load i64, ptr %p_size
-  %fits = icmp eq i64 %length, %size
+  %length_at = add i64 %i, {HEADER}
+  %p_wanted = getelementptr i64, ptr %plan, i64 %length_at
+  %wanted = load i64, ptr %p_wanted
+  %fits = icmp eq i64 %length, %wanted
   br i1 %fits, label %place, label %pass_on
 place:
   %p_base = getelementptr ptr, ptr %base, i64 %i
@@ -134,7 +134,8 @@ same_for_all:
   store i64 0, ptr %p_stride
   br label %accept
 batch:
-  %bytes = mul i64 %size, 8
+{field("size", "i64")}
+  %bytes = mul i64 %length, %size
   store i64 %bytes, ptr %p_stride
   %known = load i64, ptr %v_leading
   %first_batch = icmp eq i64 %known, 0
@@ -186,7 +187,8 @@ more_outputs:
   %outputs_left = icmp slt i64 %j, %outputs
   br i1 %outputs_left, label %output, label %compute
 output:
-{field("array_new", "ptr")}
+{field("array_new", "ptr")}{field("type_number", "i64")}
+  %type_int = trunc i64 %type_number to i32
   %j2 = mul i64 %j, 3
   %after = add i64 %inputs, {HEADER}
   %shape_at = add i64 %after, %j2
@@ -212,7 +214,7 @@ own:
 allocate:
   %all_nd = add i64 %leading, %ond
   %nd_out = trunc i64 %all_nd to i32
-  %array = call ptr %array_new(ptr %array_type, i32 %nd_out, ptr %shape, i32 {NPY_DOUBLE},
+  %array = call ptr %array_new(ptr %array_type, i32 %nd_out, ptr %shape, i32 %type_int,
                               ptr null, ptr null, i32 0, i32 0, ptr null)
   %none = icmp eq ptr %array, null
   br i1 %none, label %undo, label %keep

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
-from polybody.kernels.emit import LIBM
 from polybody.kernels.locks import Lock, wait_for_llvm_before_forks
+from polybody.kernels.operations import LIBM
 from polybody.kernels.target import Target, host, initialise_llvm
 
 _lock = Lock()  # llvmlite's binding is not safe to enter from two threads

@@ -15,6 +15,7 @@ import math
 import mmap
 import os
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from polybody.kernels.locks import Lock
 SMALL = 1 << 18  # below this malloc keeps its own free lists
 LARGE = 1 << 20  # from here on in huge pages
 HUGE_PAGE = 2 << 20
+FLOAT64 = np.dtype(np.float64)
 
 
 def _kept() -> int:
@@ -50,20 +52,24 @@ def _references(buffers: list[np.ndarray], index: int) -> int:
 _IDLE = _references([np.empty(1)], 0)
 
 
-def empty(shape: tuple[int, ...]) -> np.ndarray:
-    """An uninitialised float64 array, in memory that was used before if possible."""
-    count = math.prod(shape)
-    size = 8 * count
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT64) -> np.ndarray:
+    """An uninitialised array, in memory that was used before if possible."""
+    size = dtype.itemsize * math.prod(shape)
     if not SMALL <= size <= KEPT // 2:
-        return np.empty(shape)
+        return np.empty(shape, dtype)
+    count = -(-size // 8)
     with _lock:
         for index in range(len(_buffers)):
             if _references(_buffers, index) == _IDLE and size <= 8 * _buffers[index].size <= 2 * size:
-                return _buffers[index][:count].reshape(shape)
+                return _part(_buffers[index], shape, dtype)
         buffer = _fresh(count)
         _buffers.append(buffer)
         _shrink()
-        return buffer[:count].reshape(shape)
+        return _part(buffer, shape, dtype)
+
+
+def _part(buffer: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    return buffer.view(dtype)[: math.prod(shape)].reshape(shape)
 
 
 def _fresh(count: int) -> np.ndarray:

@@ -29,7 +29,7 @@ from types import FunctionType
 
 from polybody.errors import PolybodyError
 from polybody.kernels import lone_code, machine, runtime
-from polybody.kernels.kernel import digest, kept
+from polybody.kernels.kernel import Made, digest, kept
 from polybody.kernels.locks import Lock
 from polybody.kernels.pool import address
 from polybody.kernels.target import host
@@ -84,7 +84,7 @@ def _code() -> machine.Loaded:
     target, plan_at = host(), runtime.slot_offset(runtime.Lone, "plan")
     title = digest("methods", str(plan_at), target, [])
     text = lone_code.methods_text(target.triple, plan_at)
-    code, _ = kept(title, "methods", lambda: (machine.assemble(text, target), {}))
+    code, _ = kept(title, "methods", lambda: Made(text, target))
     return machine.Loaded(code, ["cells_at", *(f"method_{k}" for k in range(lone_code.METHODS))])
 
 

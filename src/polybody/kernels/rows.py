@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from polybody.kernels.emit import Code, emit_nodes, support_text
+from polybody.kernels.code import Code
+from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 
-PER_LINE = 8  # numbers in a cache line
+LINE = 64  # bytes of a cache line
 AHEAD = 8192  # bytes of results between a line's request and its use: some 100 ns of work, a quarter of the first cache
 DENSE_FROM = 64  # numbers a state: what writes less is not slowed down by writing
 BLOCK = 1000  # lines of straight-line code that LLVM gets at once
@@ -53,8 +54,8 @@ class RowPorts:
         self.waiting: dict[tuple[int, int], dict[int, str]] = {}
 
     def _row(self, code: Code, port: int, lane: int) -> str:
-        address = code.add(f"getelementptr ptr, ptr %rows, i64 {port * self.lanes + lane}")
-        return code.add(f"load ptr, ptr {address}, !invariant.load !1")
+        place = code.step("%rows", port * self.lanes + lane, "ptr")
+        return code.add(f"load ptr, ptr {place}, !invariant.load !1")
 
     def read(self, code: Code, argument: int, element: int) -> str:
         if (argument, element) not in self.values:
@@ -65,14 +66,14 @@ class RowPorts:
         return self.values[argument, element]
 
     def _load_group(self, code: Code, argument: int, start: int, width: int) -> list[str]:
-        small = f"<{width} x double>"
+        small = f"<{width} x {code.number}>"
         squares = []
         for first in range(0, self.lanes, width):
             pieces = []
             for lane in range(first, first + width):
                 row = self._row(code, argument, lane)
-                place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
-                pieces.append(code.add(f"load {small}, ptr {place}, align 8{self.scope}"))
+                place = code.step(row, start, code.number)
+                pieces.append(code.add(f"load {small}, ptr {place}, align {code.size}{self.scope}"))
             squares.append(shuffle_transpose(code, pieces, width))
         return [_concatenate(code, [square[k] for square in squares], width) for k in range(width)]
 
@@ -90,13 +91,13 @@ class RowPorts:
                     del self.waiting[port, start]
 
     def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
-        small = f"<{width} x double>"
+        small = f"<{width} x {code.number}>"
         for first in range(0, self.lanes, width):
             square = [_slice(code, column, first, width) for column in columns]
             for k, piece in enumerate(shuffle_transpose(code, square, width)):
                 row = self._row(code, port, first + k)
-                place = code.add(f"getelementptr i8, ptr {row}, i64 {8 * start}")
-                code.do(f"store {small} {piece}, ptr {place}, align 8, !noalias !3")
+                place = code.step(row, start, code.number)
+                code.do(f"store {small} {piece}, ptr {place}, align {code.size}, !noalias !3")
 
 
 class DenseRows(RowPorts):
@@ -106,20 +107,20 @@ class DenseRows(RowPorts):
         self,
         input_sizes: Sequence[int],
         output_sizes: Sequence[int],
-        lanes: int,
+        target: Target,
         order: Sequence[tuple[int, int]] = (),
     ) -> None:
-        super().__init__(input_sizes, output_sizes, lanes)
+        super().__init__(input_sizes, output_sizes, target.lanes)
         self.bases: dict[int, str] = {}
         self.stored: list[tuple[int, int]] = []
-        self.ahead = _lines_ahead(order, AHEAD // (8 * lanes * 4))
+        self.ahead = _lines_ahead(order, AHEAD // (target.size * target.lanes * 4), LINE // target.size)
 
     def _row(self, code: Code, port: int, lane: int) -> str:
         if port < self.first_output:
             return super()._row(code, port, lane)
         if port not in self.bases:
             self.bases[port] = super()._row(code, port, 0)
-        return code.add(f"getelementptr i8, ptr {self.bases[port]}, i64 {lane * 8 * self.sizes[port]}")
+        return code.step(self.bases[port], lane * self.sizes[port], code.number)
 
     def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
         super()._store_group(code, port, start, columns, width)
@@ -131,25 +132,27 @@ class DenseRows(RowPorts):
         """Ask for lines (port, column) of all rows that are written soon, in this block or the next."""
         for port, column in lines:
             for lane in range(blocks * self.lanes, (blocks + 1) * self.lanes):
-                place = code.add(f"getelementptr i8, ptr {self._row(code, port, lane)}, i64 {8 * column}")
+                place = code.step(self._row(code, port, lane), column, code.number)
                 code.do(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
 
-def _lines_ahead(order: Sequence[tuple[int, int]], distance: int) -> list[tuple[list[tuple[int, int]], int]]:
+def _lines_ahead(
+    order: Sequence[tuple[int, int]], distance: int, per_line: int
+) -> list[tuple[list[tuple[int, int]], int]]:
     """For each group in the order of writing: what the group `distance` later touches first, and how many blocks on."""
     seen: set[tuple[int, int]] = set()
     first = []
     for port, start in order:
-        lines = {(port, start // PER_LINE), (port, (start + 3) // PER_LINE)} - seen
+        lines = {(port, start // per_line), (port, (start + 3) // per_line)} - seen
         seen |= lines
-        first.append([(port, PER_LINE * line) for port, line in sorted(lines)])
+        first.append([(port, per_line * line) for port, line in sorted(lines)])
     count = len(order)
     return [(first[(k + distance) % count], (k + distance) // count) for k in range(count)]
 
 
 def _shuffle(code: Code, a: str, b: str, length: int, picks: Sequence[int]) -> str:
     mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {p}" for p in picks) + ">"
-    t = f"<{length} x double>"
+    t = f"<{length} x {code.number}>"
     return code.add(f"shufflevector {t} {a}, {t} {b}, {mask}")
 
 
@@ -194,9 +197,9 @@ def body_text(tape: Tape, target: Target) -> str:
     sizes = [len(nodes) for nodes in tape.outputs]
     ports = RowPorts(tape.input_sizes, sizes, target.lanes)
     if is_dense(sizes):
-        rehearsal = DenseRows(tape.input_sizes, sizes, target.lanes)
+        rehearsal = DenseRows(tape.input_sizes, sizes, target)
         emit_nodes(Code(target), tape, rehearsal)  # only to learn in which order results become known
-        ports = DenseRows(tape.input_sizes, sizes, target.lanes, rehearsal.stored)
+        ports = DenseRows(tape.input_sizes, sizes, target, rehearsal.stored)
     code = Code(target)
     emit_nodes(code, tape, ports)
     return module_text(code, target)
@@ -219,17 +222,12 @@ def in_blocks(lines: Sequence[str]) -> list[str]:
 
 def module_text(code: Code, target: Target) -> str:
     """The module whose function `body` holds the code written so far, between rows and scratch."""
-    width = 64 * target.lanes
-    attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
+    head = f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {code.attributes()}"
+    code.lines = in_blocks(code.lines)
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
-            f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {attributes} {{",
-            "entry:",
-            *code.allocas,
-            *in_blocks(code.lines),
-            "  ret void",
-            "}",
+            code.function(head),
             support_text(target),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             "!1 = !{}",

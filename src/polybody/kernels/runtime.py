@@ -124,6 +124,7 @@ def make_lone(
     alive: object,
     limit: int,
     dense: bool,
+    dtype: np.dtype[Any],
 ) -> Lone:
     """The plan by which `lone_code.alone` computes a lone state. It keeps `alive` alive."""
     api = ctypes.pythonapi
@@ -136,7 +137,7 @@ def make_lone(
         "libm": context.ctypes.data,
         "scratch": scratch.ctypes.data,
         "array_type": id(np.ndarray),
-        "float64": id(np.dtype(np.float64)),
+        "dtype": id(dtype),
         "array_new": table[ARRAY_NEW],
         "array_return": table[ARRAY_RETURN],
         "tuple_new": address(api.PyTuple_New),
@@ -145,12 +146,14 @@ def make_lone(
         "release": address(api.Py_DecRef),
         "limit": limit,
         "alone": alone,
+        "size": dtype.itemsize,
+        "type_number": dtype.num,
     }
     dims = np.array([n for shape in output_shapes for n in shape] or [0], dtype=np.int64)
     entries = [numbers[key] for key in PLAN] + list(input_sizes)
     position = 0
     for shape in output_shapes:
-        entries += [len(shape), dims.ctypes.data + 8 * position, 8 * math.prod(shape)]
+        entries += [len(shape), dims.ctypes.data + 8 * position, dtype.itemsize * math.prod(shape)]
         position += len(shape)
     plan = np.array(entries, dtype=np.int64)
     return Lone(plan, None, (dims, scratch, alive))

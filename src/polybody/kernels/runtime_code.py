@@ -96,10 +96,10 @@ flow:
 copy:
   %c = phi i64 [0, %way], [%cn, %copy]
   %p_from = getelementptr i8, ptr %from, i64 %c
-  %number = load i64, ptr %p_from
+  %number = load i32, ptr %p_from
   %p_to = getelementptr i8, ptr %to, i64 %c
-  store i64 %number, ptr %p_to
-  %cn = add i64 %c, 8
+  store i32 %number, ptr %p_to
+  %cn = add i64 %c, 4
   %again = icmp slt i64 %cn, %total
   br i1 %again, label %copy, label %output_end
 output_end:

@@ -77,28 +77,28 @@ def build(
     scan: Scan,
     key: bytes | str,
     *,
+    dtype: Any = np.float64,
     lanes: int | None = None,
     target: Target | None = None,
 ) -> Kernel:
     """A rolled kernel. `key` names everything the step functions depend on (the tables are not part of the code)."""
-    chosen = (target or host()).with_lanes(lanes)
+    chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     _check(name, inputs, outputs, scan)
     kinds = sorted(set(scan.kinds), key=repr)
     plan = _plan(scan, [n for n, _ in inputs], [n for n, _ in outputs])
 
     def make() -> Made:
         steps = _trace(scan, plan, kinds)
-        code = machine.assemble(scan_code.text(plan, steps, chosen), chosen)
         widths = [[[*t.input_sizes], [len(o) for o in t.outputs]] for row in steps for t in row]
         costs = [[(t.operations(), t.work()) for t in row] for row in steps]
-        return code, {"costs": costs, "widths": widths}
+        return Made(scan_code.text(plan, steps, chosen), chosen, {"costs": costs, "widths": widths})
 
     title = digest("scan", key, chosen, [kinds, plan.describe()])
     loaded = program(title, name, make)
     facts = loaded.facts
     sizes_in, sizes_out = [s for _, s in inputs], [math.prod(s) for _, s in outputs]
     _check_slices(name, scan, plan, kinds, facts["widths"], sizes_in, sizes_out)
-    context, scratch, alive = _tables(scan, plan, kinds, sizes_in, sizes_out, chosen.lanes)
+    context, scratch, alive = _tables(scan, plan, kinds, sizes_in, sizes_out, chosen)
     counts = [sum(k == kind for k in scan.kinds) for kind in kinds]
     nodes, work = (sum(c[k] * n for row in facts["costs"] for c, n in zip(row, counts, strict=True)) for k in range(2))
     kept = {"scratch": scratch, "contexts": [context], "alive": alive}
@@ -234,10 +234,10 @@ def _tables(
     kinds: Sequence[Hashable],
     sizes_in: list[int],
     sizes_out: list[int],
-    lanes: int,
+    target: Target,
 ) -> tuple[np.ndarray, int, tuple[np.ndarray, ...]]:
     """(context for the machine code, bytes of scratch, what must stay alive)."""
-    n, vector = len(scan.parents), 8 * lanes
+    n, vector = len(scan.parents), target.size * target.lanes
     regions, position = [], (n + 1) * plan.record * vector
     for size in (*sizes_in, *sizes_out):
         regions.append(position)
@@ -246,12 +246,12 @@ def _tables(
     order = {kind: k for k, kind in enumerate(kinds)}
     sorts = np.array([order[kind] for kind in scan.kinds], dtype=np.int64)
     rows = np.hstack([np.zeros((n, 0)), *(np.asarray(t, dtype=np.float64) for t in scan.constants.values())])
-    rows = np.ascontiguousarray(rows)
+    rows = np.ascontiguousarray(rows, dtype=target.dtype)
     starts = np.zeros((n, len(regions)), dtype=np.int64)
     for p, label in enumerate(plan.inputs + plan.outputs):
         if label in scan.slices:
             starts[:, p] = regions[p] + vector * np.asarray(scan.slices[label], dtype=np.int64)
-    initial = np.zeros(plan.record + 1)
+    initial = np.zeros(plan.record + 1, dtype=target.dtype)
     for label, values in scan.root.items():
         initial[plan.fields[label] : plan.fields[label] + plan.widths[label]] = values
     facts = [n, *(a.ctypes.data for a in (parents, sorts, rows, starts, initial)), *regions, *sizes_in, *sizes_out]

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from polybody.kernels.emit import LIBM, Code, emit_nodes, support_text
+from polybody.kernels.code import Code
+from polybody.kernels.emit import emit_nodes, support_text
+from polybody.kernels.operations import LIBM
 from polybody.kernels.rows import shuffle_transpose
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
@@ -85,25 +87,19 @@ class _StepPorts:
         return self.values[argument, element]
 
     def _load(self, code: Code, source: tuple[str, str], element: int) -> str:
-        if source[0] != "constant":
-            return code.add(f"load {code.v}, ptr {self._place(code, source, element)}, align {code.bytes}")
-        offset = 8 * (self.plan.constants[source[1]] + element)
-        place = code.add(f"getelementptr i8, ptr %constants, i64 {offset}")
-        number = code.add(f"load double, ptr {place}")
-        first = code.add(f"insertelement {code.v} poison, double {number}, i32 0")
-        zeros = f"<{code.target.lanes} x i32> zeroinitializer"
-        return code.add(f"shufflevector {code.v} {first}, {code.v} poison, {zeros}")
+        if source[0] == "constant":
+            return code.spread("%constants", self.plan.constants[source[1]] + element)
+        return code.load(*self._place(code, source, element))
 
-    def _place(self, code: Code, at: tuple[str, str], element: int) -> str:
+    def _place(self, code: Code, at: tuple[str, str], element: int) -> tuple[str, int]:
+        """(beginning, number of the vector from there)"""
         role, label = at
-        if role == "port":
-            if label not in self.starts:
-                cell = code.add(f"getelementptr i64, ptr %slices, i64 {self.plan.ports.index(label)}")
-                start = code.add(f"load i64, ptr {cell}")
-                self.starts[label] = code.add(f"getelementptr i8, ptr %scratch, i64 {start}")
-            return code.at(self.starts[label], element)
-        record = "%own" if role == "own" else "%parent"
-        return code.at(record, self.plan.fields[label] + element)
+        if role != "port":
+            return "%own" if role == "own" else "%parent", self.plan.fields[label] + element
+        if label not in self.starts:
+            start = code.fetch("i64", "%slices", self.plan.ports.index(label))
+            self.starts[label] = code.step("%scratch", start)
+        return self.starts[label], element
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         if self.sinks[output] in self.waiting_fields:
@@ -114,56 +110,52 @@ class _StepPorts:
     def _store(self, code: Code, sink: tuple[str, str], element: int, value: str) -> None:
         place = self._place(code, sink, element)
         if sink[0] == "add":
-            before = code.add(f"load {code.v}, ptr {place}, align {code.bytes}")
-            value = code.add(f"fadd contract {code.v} {before}, {value}")
-        code.do(f"store {code.v} {value}, ptr {place}, align {code.bytes}")
+            value = code.op("fadd contract", code.load(*place), value)
+        code.store(value, *place)
 
     def finish(self, code: Code) -> None:
         for sink, element, value in self.waiting:
             self._store(code, sink, element, value)
 
 
-def _step_text(name: str, plan: Plan, visit: Visit, tape: Tape, target: Target, attributes: str) -> str:
+def _step_text(name: str, plan: Plan, visit: Visit, tape: Tape, target: Target) -> str:
     code = Code(target)
     ports = _StepPorts(plan, visit)
     emit_nodes(code, tape, ports)
     ports.finish(code)
-    head = (
+    return code.function(
         f"define internal void @{name}(ptr noalias %own, ptr noalias %parent, ptr noalias %constants,\n"
-        f"    ptr noalias %slices, ptr %scratch, ptr %libm) {attributes} {{"
+        f"    ptr noalias %slices, ptr %scratch, ptr %libm) {code.attributes()} noinline"
     )
-    return "\n".join([head, "entry:", *code.allocas, *code.lines, "  ret void", "}"])
 
 
 def text(plan: Plan, steps: Sequence[Sequence[Tape]], target: Target) -> str:
     """The module; its function is `body`."""
-    width = 64 * target.lanes
-    attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
     parts = [f'target triple = "{target.triple}"']
     for p, (visit, row) in enumerate(zip(plan.passes, steps, strict=True)):
-        for k, tape in enumerate(row):
-            parts.append(_step_text(f"step_{p}_{k}", plan, visit, tape, target, attributes + " noinline"))
-    parts.append(_transpose_text(target, attributes, inward=True))
-    parts.append(_transpose_text(target, attributes, inward=False))
-    parts.append(_body_text(plan, len(steps[0]) if steps else 1, target, attributes))
-    parts.append(support_text(target))
+        parts += [_step_text(f"step_{p}_{k}", plan, visit, tape, target) for k, tape in enumerate(row)]
+    parts += [_transpose_text(target, inward=True), _transpose_text(target, inward=False)]
+    parts += [_body_text(plan, len(steps[0]) if steps else 1, target), support_text(target)]
     return "\n".join(parts)
 
 
-def _body_text(plan: Plan, kinds: int, target: Target, attributes: str) -> str:
+def _body_text(plan: Plan, kinds: int, target: Target) -> str:
     code = Code(target)
-    lanes, vector = target.lanes, 8 * target.lanes
     count = len(plan.ports)
+    # Vectors are aligned to their size; the caller gives one vector more than is needed.
+    code.do("%where = ptrtoint ptr %memory to i64")
+    code.do(f"%up = add i64 %where, {code.bytes - 1}")
+    code.do(f"%down = and i64 %up, {-code.bytes}")
+    code.do("%scratch = inttoptr i64 %down to ptr")
 
     def fact(index: int, kind: str = "i64") -> str:
-        place = code.add(f"getelementptr i64, ptr %libm, i64 {index}")
-        return code.add(f"load {kind}, ptr {place}")
+        return code.fetch(kind, "%libm", index)
 
     def region(port: int) -> str:
-        return code.add(f"getelementptr i8, ptr %scratch, i64 {fact(REGIONS + port)}")
+        return code.step("%scratch", fact(REGIONS + port))
 
     def rows(port: int) -> str:
-        return code.add(f"getelementptr ptr, ptr %rows, i64 {port * lanes}")
+        return code.step("%rows", port * target.lanes, "ptr")
 
     n = fact(N)
     tables = {name: fact(at, "ptr") for name, at in
@@ -179,29 +171,19 @@ def _body_text(plan: Plan, kinds: int, target: Target, attributes: str) -> str:
             code.store(code.load("%scratch", plan.fields[chosen] + e), target_region, e)
     for p in range(len(plan.inputs), count):
         code.do(f"call void @lanes_out(ptr {rows(p)}, ptr {region(p)}, i64 {fact(REGIONS + count + p)})")
-    head = f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %memory) {attributes} {{"
-    # Vectors are aligned to their size; the caller gives one vector more than is needed.
-    align = [
-        "  %where = ptrtoint ptr %memory to i64",
-        f"  %up = add i64 %where, {vector - 1}",
-        f"  %down = and i64 %up, {-vector}",
-        "  %scratch = inttoptr i64 %down to ptr",
-    ]
-    return "\n".join([head, "entry:", *code.allocas, *align, *code.lines, "  ret void", "}"])
+    return code.function(
+        f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %memory) {code.attributes()}"
+    )
 
 
 def _begin_records(code: Code, plan: Plan, n: str, initial: str) -> None:
     """The root's record, and zero where a field is read before it is written."""
     for e in range(plan.record):
-        place = code.add(f"getelementptr double, ptr {initial}, i64 {e}")
-        number = code.add(f"load double, ptr {place}")
-        first = code.add(f"insertelement {code.v} poison, double {number}, i32 0")
-        spread = f"<{code.target.lanes} x i32> zeroinitializer"
-        code.store(code.add(f"shufflevector {code.v} {first}, {code.v} poison, {spread}"), "%scratch", e)
+        code.store(code.spread(initial, e), "%scratch", e)
     if not plan.zeroed:
         return
     with_loop = _Loop(code, n, inward=False)
-    own = code.add(f"getelementptr i8, ptr %scratch, i64 {with_loop.record(plan, with_loop.index)}")
+    own = code.step("%scratch", with_loop.record(plan, with_loop.index))
     for label in plan.zeroed:
         for e in range(plan.widths[label]):
             code.store("zeroinitializer", own, plan.fields[label] + e)
@@ -219,11 +201,11 @@ class _Loop:
         code.do(f"store i64 {start}, ptr {self.cell}")
         self.head, self.body, self.end = (code.name()[1:] for _ in range(3))
         code.do(f"br label %{self.head}")
-        code.lines.append(f"{self.head}:")
+        code.label(self.head)
         self.index = code.add(f"load i64, ptr {self.cell}")
         more = code.add(f"icmp sge i64 {self.index}, 0" if inward else f"icmp slt i64 {self.index}, {n}")
         code.do(f"br i1 {more}, label %{self.body}, label %{self.end}")
-        code.lines.append(f"{self.body}:")
+        code.label(self.body)
 
     def record(self, plan: Plan, node: str) -> str:
         """Bytes from the beginning of scratch to a node's record."""
@@ -235,7 +217,7 @@ class _Loop:
         following = code.add(f"add i64 {self.index}, {-1 if self.inward else 1}")
         code.do(f"store i64 {following}, ptr {self.cell}")
         code.do(f"br label %{self.head}")
-        code.lines.append(f"{self.end}:")
+        code.label(self.end)
 
 
 def _loop(code: Code, plan: Plan, number: int, inward: bool, kinds: int, n: str, tables: dict[str, str]) -> None:
@@ -244,13 +226,13 @@ def _loop(code: Code, plan: Plan, number: int, inward: bool, kinds: int, n: str,
     i = loop.index
 
     def entry(table: str) -> str:
-        return code.add(f"load i64, ptr {code.add(f'getelementptr i64, ptr {tables[table]}, i64 {i}')}")
+        return code.fetch("i64", tables[table], i)
 
     parent = entry("parents")
-    own_record = code.add(f"getelementptr i8, ptr %scratch, i64 {loop.record(plan, i)}")
-    parent_record = code.add(f"getelementptr i8, ptr %scratch, i64 {loop.record(plan, parent)}")
-    constants = code.add(f"getelementptr [{plan.constant_row} x double], ptr {tables['constants']}, i64 {i}")
-    slices = code.add(f"getelementptr [{len(plan.ports)} x i64], ptr {tables['slices']}, i64 {i}")
+    own_record = code.step("%scratch", loop.record(plan, i))
+    parent_record = code.step("%scratch", loop.record(plan, parent))
+    constants = code.step(tables["constants"], i, f"[{plan.constant_row} x {code.number}]")
+    slices = code.step(tables["slices"], i, f"[{len(plan.ports)} x i64]")
     arguments = f"ptr {own_record}, ptr {parent_record}, ptr {constants}, ptr {slices}, ptr %scratch, ptr %libm"
     kind = entry("kinds")
     labels = [code.name()[1:] for _ in range(kinds)]
@@ -258,61 +240,43 @@ def _loop(code: Code, plan: Plan, number: int, inward: bool, kinds: int, n: str,
     cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels[1:], start=1))
     code.do(f"switch i64 {kind}, label %{labels[0]} [{cases}]")
     for k, label in enumerate(labels):
-        code.lines.append(f"{label}:")
+        code.label(label)
         code.do(f"call void @step_{number}_{k}({arguments})")
         code.do(f"br label %{done}")
-    code.lines.append(f"{done}:")
+    code.label(done)
     loop.close()
 
 
-def _transpose_text(target: Target, attributes: str, *, inward: bool) -> str:
+def _transpose_text(target: Target, *, inward: bool) -> str:
     """`lanes_in(rows, region, n)` and `lanes_out`: columns in groups of up to four, the rest number by number."""
-    lanes = target.lanes
+    lanes, size, number = target.lanes, target.size, target.number
     group = min(lanes, 4)
-    small = f"<{group} x double>"
+    small = f"<{group} x {number}>"
     code = Code(target)
-    code.lines = []
-    columns_at = code.add(f"mul i64 %k, {8 * lanes}")
-    if inward:
-        squares = []
-        for first in range(0, lanes, group):
-            pieces = []
-            for lane in range(first, first + group):
-                place = code.add(f"getelementptr double, ptr %row{lane}, i64 %k")
-                pieces.append(code.add(f"load {small}, ptr {place}, align 8"))
-            squares.append(shuffle_transpose(code, pieces, group))
-    for s, first in enumerate(range(0, lanes, group)):
-        cells = []
-        for c in range(group):
-            offset = code.add(f"add i64 {columns_at}, {8 * (lanes * c + first)}")
-            cells.append(code.add(f"getelementptr i8, ptr %region, i64 {offset}"))
-        if inward:
-            for c, cell in enumerate(cells):
-                code.do(f"store {small} {squares[s][c]}, ptr {cell}, align {8 * group}")
-        else:
-            pieces = [code.add(f"load {small}, ptr {cell}, align {8 * group}") for cell in cells]
-            for lane, piece in enumerate(shuffle_transpose(code, pieces, group), start=first):
-                place = code.add(f"getelementptr double, ptr %row{lane}, i64 %k")
-                code.do(f"store {small} {piece}, ptr {place}, align 8")
-    fast = "\n".join(code.lines)
-    code.lines = []
-    left_at = code.add(f"mul i64 %j, {8 * lanes}")
+    rows = [code.fetch("ptr", "%rows", lane) for lane in range(lanes)]
+    beginning, code.lines = code.lines, []
+    columns = code.step("%region", code.add(f"mul i64 %k, {code.bytes}"))
+    for first in range(0, lanes, group):
+        places = [(code.step(rows[lane], "%k", number), size) for lane in range(first, first + group)]
+        cells = [(code.step(columns, size * (lanes * c + first)), size * group) for c in range(group)]
+        sources, sinks = (places, cells) if inward else (cells, places)
+        pieces = [code.add(f"load {small}, ptr {at}, align {by}") for at, by in sources]
+        for piece, (at, by) in zip(shuffle_transpose(code, pieces, group), sinks, strict=True):
+            code.do(f"store {small} {piece}, ptr {at}, align {by}")
+    fast, code.lines = code.lines, []
+    column = code.step("%region", code.add(f"mul i64 %j, {code.bytes}"))
     for lane in range(lanes):
-        place = code.add(f"getelementptr double, ptr %row{lane}, i64 %j")
-        offset = code.add(f"add i64 {left_at}, {8 * lane}")
-        cell = code.add(f"getelementptr i8, ptr %region, i64 {offset}")
-        source, sink = (place, cell) if inward else (cell, place)
-        number = code.add(f"load double, ptr {source}, align 8")
-        code.do(f"store double {number}, ptr {sink}, align 8")
-    slow = "\n".join(code.lines)
-    addresses = "\n".join(
-        f"  %cell{l} = getelementptr ptr, ptr %rows, i64 {l}\n  %row{l} = load ptr, ptr %cell{l}" for l in range(lanes)
-    )
+        source, sink = code.step(rows[lane], "%j", number), code.step(column, lane, number)
+        if not inward:
+            source, sink = sink, source
+        code.do(f"store {number} {code.add(f'load {number}, ptr {source}')}, ptr {sink}")
+    slow, code.lines = code.lines, []
     name = "lanes_in" if inward else "lanes_out"
+    newline = "\n"
     return f"""
-define internal void @{name}(ptr noalias %rows, ptr noalias %region, i64 %n) {attributes} noinline {{
+define internal void @{name}(ptr noalias %rows, ptr noalias %region, i64 %n) {code.attributes()} noinline {{
 entry:
-{addresses}
+{newline.join(beginning)}
   br label %head
 head:
   %k = phi i64 [0, %entry], [%kn, %fast]
@@ -320,14 +284,14 @@ head:
   %fits = icmp sle i64 %kn, %n
   br i1 %fits, label %fast, label %rest
 fast:
-{fast}
+{newline.join(fast)}
   br label %head
 rest:
   %j = phi i64 [%k, %head], [%jn, %slow]
   %left = icmp slt i64 %j, %n
   br i1 %left, label %slow, label %done
 slow:
-{slow}
+{newline.join(slow)}
   %jn = add i64 %j, 1
   br label %rest
 done:

@@ -18,38 +18,12 @@ from dataclasses import dataclass
 import casadi as ca
 
 from polybody.errors import InputError
+from polybody.kernels.operations import ARITY, COMMUTATIVE, OPERATIONS, SINCOS
 
 INPUT = -1  # a = argument index, b = element
 CONST = -2  # a = the number
 
-COMMUTATIVE = frozenset({ca.OP_ADD, ca.OP_MUL, ca.OP_EQ, ca.OP_NE, ca.OP_AND, ca.OP_OR, ca.OP_FMIN, ca.OP_FMAX})
-UNARY = frozenset(
-    {
-        ca.OP_NEG, ca.OP_EXP, ca.OP_LOG, ca.OP_SQRT, ca.OP_SQ, ca.OP_TWICE, ca.OP_SIN, ca.OP_COS, ca.OP_TAN, ca.OP_ASIN,
-        ca.OP_ACOS, ca.OP_ATAN, ca.OP_NOT, ca.OP_FLOOR, ca.OP_CEIL, ca.OP_FABS, ca.OP_SIGN, ca.OP_ERF, ca.OP_INV,
-        ca.OP_SINH, ca.OP_COSH, ca.OP_TANH, ca.OP_ASINH, ca.OP_ACOSH, ca.OP_ATANH, ca.OP_LOG1P,
-        ca.OP_EXPM1,
-    }
-)  # fmt: skip
-BINARY = frozenset(
-    {
-        ca.OP_ADD, ca.OP_SUB, ca.OP_MUL, ca.OP_DIV, ca.OP_POW, ca.OP_CONSTPOW, ca.OP_LT, ca.OP_LE, ca.OP_EQ, ca.OP_NE,
-        ca.OP_AND, ca.OP_OR, ca.OP_FMOD, ca.OP_REMAINDER, ca.OP_COPYSIGN, ca.OP_IF_ELSE_ZERO, ca.OP_FMIN, ca.OP_FMAX,
-        ca.OP_ATAN2, ca.OP_HYPOT,
-    }
-)  # fmt: skip
 PASS_THROUGH = frozenset({ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME, ca.OP_MONITOR})
-
-MAPPED_UNARY: dict[int, str] = {
-    ca.OP_TAN: "tan", ca.OP_ASIN: "asin", ca.OP_ACOS: "acos", ca.OP_ATAN: "atan", ca.OP_EXP: "exp", ca.OP_LOG: "log",
-    ca.OP_SINH: "sinh", ca.OP_COSH: "cosh", ca.OP_TANH: "tanh", ca.OP_ASINH: "asinh", ca.OP_ACOSH: "acosh",
-    ca.OP_ATANH: "atanh", ca.OP_EXPM1: "expm1", ca.OP_LOG1P: "log1p", ca.OP_ERF: "erf",
-}  # fmt: skip
-MAPPED_BINARY: dict[int, str] = {
-    ca.OP_POW: "pow", ca.OP_CONSTPOW: "pow", ca.OP_FMOD: "fmod", ca.OP_REMAINDER: "remainder", ca.OP_ATAN2: "atan2",
-    ca.OP_HYPOT: "hypot",
-}  # fmt: skip
-SINCOS = "sincos"
 
 
 # Functions evaluated together: name -> argument nodes -> the nodes that are their results (sine and cosine share a
@@ -69,16 +43,14 @@ class Tape:
         op, a, b = self.nodes[node]
         if op < 0:
             return ()
-        return (int(a),) if op in UNARY else (int(a), int(b))
+        return (int(a),) if ARITY[op] == 1 else (int(a), int(b))
 
     def mapped(self, node: int) -> str | None:
         """The name of the mapped function this node is a result of, if it is one."""
         op, _, b = self.nodes[node]
-        if op in (ca.OP_SIN, ca.OP_COS):
-            return SINCOS
         if op in (ca.OP_POW, ca.OP_CONSTPOW) and self.small_power(int(b)) is not None:
             return None
-        return MAPPED_UNARY.get(op) or MAPPED_BINARY.get(op)
+        return OPERATIONS[op].libm or None if op >= 0 else None
 
     def operations(self) -> int:
         """How many nodes compute something."""
@@ -155,10 +127,8 @@ def _inline(build: _Builder, function: ca.Function, inputs: list[list[int]]) -> 
             registers[target] = registers[reads[0]]
         elif op == ca.OP_ERFINV:
             registers[target] = _inline(build, _inverse_error_function(), [[registers[reads[0]]]])[0][0]
-        elif op in UNARY:
-            registers[target] = build.node(op, registers[reads[0]])
-        elif op in BINARY:
-            registers[target] = build.node(op, registers[reads[0]], registers[reads[1]])
+        elif op == ca.OP_SQ or op in OPERATIONS:
+            registers[target] = build.node(op, *(registers[read] for read in reads[: ARITY.get(op, 1)]))
         else:
             raise InputError(f"{function.name()}: CasADi operation {op} is not one a kernel can compile")
     return outputs

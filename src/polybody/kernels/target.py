@@ -1,8 +1,8 @@
 """The processor that kernels are compiled for: its name, its features, and how many states one block computes.
 
 A block of `lanes` states fills one SIMD register per scalar of the expression graph: 8 doubles on AVX-512, 4 on AVX,
-2 on NEON or SSE2. `fma` says whether fused multiply-add exists, because the sine's range reduction has one form with it
-and another without (`sincos`).
+2 on NEON or SSE2, and twice as many in single precision. `fma` says whether fused multiply-add exists, because the
+sine's range reduction has one form with it and another without (`sincos`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from __future__ import annotations
 import functools
 import platform
 from dataclasses import dataclass, replace
+from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 
 from polybody.errors import InputError
+
+DTYPES: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,24 @@ class Target:
     features: str
     lanes: int
     fma: bool
+    number: str = "double"  # LLVM's name of the type that is computed with: double or float
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's name of the same."""
+        return DTYPES[self.number]
+
+    @property
+    def size(self) -> int:
+        """Bytes of a number."""
+        return self.dtype.itemsize
+
+    def with_dtype(self, dtype: Any) -> Target:
+        """The same processor computing with float64 or float32: of the latter twice as many at once."""
+        for number, known in DTYPES.items():
+            if np.dtype(dtype) == known:
+                return replace(self, number=number, lanes=self.lanes * self.size // known.itemsize)
+        raise InputError(f"dtype is {np.dtype(dtype)}; kernels compute with float64 or float32")
 
     def with_lanes(self, lanes: int | None) -> Target:
         if lanes is None:
@@ -35,7 +57,7 @@ class Target:
 
     def describe(self) -> str:
         """Everything the generated code depends on, for the cache key."""
-        return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}"
+        return f"{self.triple}|{self.cpu}|{self.features}|{self.lanes}|{self.fma}|{self.number}"
 
 
 @functools.cache

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy
-from polybody.description.atomic import write_text
 from polybody.description.records import WORLD, Body, Coupling, Description, Frame, Joint, Visual
 from polybody.description.urdf.reader import ROOT_JOINT, UNBOUNDED, URDF_KINDS
 from polybody.errors import InputError
+from polybody.files import write_text
 
 Array = np.ndarray
 

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 from pathlib import Path
 
 from polybody.errors import InputError
 
+UNFINISHED = ".part"  # how a file's name ends while it is written
+
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Put the text (UTF-8) at `path` by writing a neighbour and renaming it."""
+    """Put the text (UTF-8) at `path`."""
     path = Path(path)
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if path.is_dir():
         raise InputError(f"{path}: is a folder; the path of a file is wanted")
     try:
-        handle, neighbour = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        write_bytes(path, text.encode(), _mode(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def write_bytes(path: Path, content: bytes, mode: int) -> None:
+    """Put the bytes at `path`, with these permissions, by writing a neighbour and renaming it."""
+    handle, neighbour = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
-        os.chmod(neighbour, _mode(path))
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.chmod(neighbour, mode)
         os.replace(neighbour, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with contextlib.suppress(FileNotFoundError):  # it is gone once it was renamed
-            os.unlink(neighbour)
+    except BaseException:
+        Path(neighbour).unlink(missing_ok=True)
+        raise
 
 
 def _mode(path: Path) -> int:
@@ -42,4 +46,4 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-__all__ = ["write_text"]
+__all__ = ["UNFINISHED", "write_bytes", "write_text"]

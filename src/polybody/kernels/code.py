@@ -1,0 +1,98 @@
+"""The text of an LLVM function while it is written: names for results, vectors of the target's numbers."""
+
+from __future__ import annotations
+
+import struct
+
+from polybody.kernels.target import Target
+
+
+def literal(value: float, target: Target) -> str:
+    """A number as LLVM writes it exactly: by the bits of a double, also where it is a float."""
+    if target.number == "float" and abs(value) < float("inf"):
+        value = float(target.dtype.type(value))
+    return f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}"
+
+
+class Code:
+    """A function body being written. Methods that write an instruction return the name of its result."""
+
+    def __init__(self, target: Target) -> None:
+        n = target.lanes
+        self.target, self.number, self.size = target, target.number, target.size
+        self.v, self.i, self.mask = f"<{n} x {self.number}>", f"<{n} x i{8 * self.size}>", f"<{n} x i1>"
+        self.suffix = f"v{n}f{8 * self.size}"  # of intrinsics on vectors
+        self.bytes = self.size * n
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.count = 0
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%n{self.count}"
+
+    def add(self, right: str) -> str:
+        name = self.name()
+        self.lines.append(f"  {name} = {right}")
+        return name
+
+    def do(self, line: str) -> None:
+        self.lines.append("  " + line)
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def op(self, word: str, a: str, b: str) -> str:
+        return self.add(f"{word} {self.v} {a}, {b}")
+
+    def iop(self, word: str, a: str, b: str) -> str:
+        return self.add(f"{word} {self.i} {a}, {b}")
+
+    def const(self, value: float) -> str:
+        if str(value) == "0.0":
+            return "zeroinitializer"
+        return "<" + ", ".join([f"{self.number} {literal(value, self.target)}"] * self.target.lanes) + ">"
+
+    def iconst(self, value: int) -> str:
+        return "<" + ", ".join([f"i{8 * self.size} {value}"] * self.target.lanes) + ">"
+
+    def mul_add(self, a: str, b: str, c: str) -> str:
+        """a b + c, fused where the processor can."""
+        if self.target.fma:
+            return self.add(f"call {self.v} @llvm.fma.{self.suffix}({self.v} {a}, {self.v} {b}, {self.v} {c})")
+        return self.op("fadd", self.op("fmul", a, b), c)
+
+    def step(self, base: str, offset: int | str, unit: str = "i8") -> str:
+        """An address so many units further on."""
+        return base if offset == 0 else self.add(f"getelementptr {unit}, ptr {base}, i64 {offset}")
+
+    def fetch(self, kind: str, base: str, index: int | str) -> str:
+        """An entry of a table."""
+        return self.add(f"load {kind}, ptr {self.step(base, index, kind)}")
+
+    def spread(self, base: str, index: int) -> str:
+        """A number of a table, in every lane."""
+        first = self.add(f"insertelement {self.v} poison, {self.number} {self.fetch(self.number, base, index)}, i32 0")
+        zeros = f"<{self.target.lanes} x i32> zeroinitializer"
+        return self.add(f"shufflevector {self.v} {first}, {self.v} poison, {zeros}")
+
+    def buffer(self, vectors: int) -> str:
+        """Memory of the stack frame for so many vectors."""
+        name = self.name()
+        self.allocas.append(f"  {name} = alloca [{vectors} x {self.v}], align 64")
+        return name
+
+    def load(self, base: str, index: int) -> str:
+        return self.add(f"load {self.v}, ptr {self.step(base, index * self.bytes)}, align {self.bytes}")
+
+    def store(self, value: str, base: str, index: int) -> None:
+        self.do(f"store {self.v} {value}, ptr {self.step(base, index * self.bytes)}, align {self.bytes}")
+
+    def attributes(self) -> str:
+        """Of functions: their vectors stay whole."""
+        width = 8 * self.bytes
+        return f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
+
+    def function(self, head: str, tail: tuple[str, ...] = ()) -> str:
+        """The text of a function, whose body this is."""
+        return "\n".join([f"{head} {{", "entry:", *self.allocas, *self.lines, *tail, "  ret void", "}"])
