@@ -13,6 +13,7 @@ import numpy as np
 from polybody.algebra.inertia_checks import inertia_problem
 from polybody.algebra.rotations import is_rotation
 from polybody.description.expressions import parse
+from polybody.description.limits import LARGEST_NUMBER
 from polybody.description.problems import ERROR, WARNING, Problem
 from polybody.description.records import (
     KINDS,
@@ -60,12 +61,15 @@ class _Record:
         if found != shape:
             self.error(f"{what} has shape {found}, wanted {shape}")
             return False
+        if np.asarray(values).dtype.kind not in "iuf":
+            self.error(f"{what} is {values!r:.60}, wanted numbers")
+            return False
         array = np.asarray(values, dtype=float)
-        wrong = ~np.isfinite(array) if finite else np.isnan(array)
+        wrong = ~(np.abs(array) <= LARGEST_NUMBER) if finite else np.isnan(array)
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             place = f"[{', '.join(map(str, index))}]" if index else ""
-            self.error(f"{what}{place} is {array[index]}, wanted a finite number")
+            self.error(f"{what}{place} is {array[index]:g}, wanted a finite number (of at most {LARGEST_NUMBER:g})")
             return False
         return True
 

@@ -29,6 +29,7 @@ from polybody.description import shapes
 from polybody.description.dh import DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
 from polybody.description.flexible import flexible_link_records
+from polybody.description.limits import TRANSMISSION_JOINTS
 from polybody.description.mechanism_file.values import (
     as_array,
     as_axis,
@@ -40,6 +41,7 @@ from polybody.description.mechanism_file.values import (
     mesh_path,
 )
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, compose, describe
+from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, raise_errors
 from polybody.description.records import (
     WORLD,
@@ -139,7 +141,15 @@ def _section(notes: Notes, top: Fields, key: str, read: Callable[[Notes, str, in
     if not isinstance(node, Mapping):
         notes.error(node.line, f"{key} must be a mapping from names, got {describe(node)}")
         return ()
-    return tuple(read(notes, name, line, value) for name, (line, value) in node.pairs.items())
+    notes.count(key, len(node.pairs))
+    records = []
+    for name, (line, value) in node.pairs.items():
+        problem = name_problem(name)
+        if problem is not None:
+            notes.error(line, f"{key}: the name {shown(name)} {problem}")
+        else:
+            records.append(read(notes, name, line, value))
+    return tuple(records)
 
 
 def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
@@ -300,7 +310,13 @@ def _relation(notes: Notes, name: str, line: int, node: Node) -> Relation:
     if isinstance(node, Scalar):
         return Relation(name, node.text, notes.at(line))
     f = Fields(notes, f"relation {name!r}", node, ("expression",))
-    return Relation(name, f.need("expression", as_text, ""), notes.at(line))
+    return Relation(name, f.need("expression", as_expression, ""), notes.at(line))
+
+
+def as_expression(what: str, node: Node) -> str:
+    if not isinstance(node, Scalar) or not node.text:
+        raise InputError(f"{what} must be an expression, got {describe(node)}")
+    return node.text
 
 
 MOTOR_NUMBERS = ("resistance", "inductance", "torque_constant", "speed_constant", "rotor_inertia", "damping", "gear")
@@ -318,6 +334,9 @@ def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmissio
     f = Fields(notes, f"transmission {name!r}", node, ("joints", "matrix"))
     joints = f.need("joints", as_names, ())
     size = len(joints)
+    if size > TRANSMISSION_JOINTS:
+        notes.error(line, f"transmission {name!r} couples {size} joints; at most {TRANSMISSION_JOINTS} are read")
+        return Transmission(name, (), frozen_array(np.zeros((0, 0))), notes.at(line))
     return Transmission(
         name, joints, f.need("matrix", as_array(size, size), frozen_array(np.eye(size))), notes.at(line)
     )
@@ -337,6 +356,8 @@ def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list
         "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
         "polar_inertia": f.get("polar_inertia", as_number(), None),
     }
+    notes.made += given["segments"]
+    notes.count("segments of flexible links", notes.made)
     try:
         return flexible_link_records(name, **given, source=notes.at(line))
     except InputError as error:
@@ -354,6 +375,7 @@ def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], lis
     if not isinstance(rows, Sequence):
         notes.error(f.line, "dh needs 'links', a list of rows")
         return [], [], []
+    notes.count("DH rows", len(rows.items))
     links = [_dh_link(notes, i, row) for i, row in enumerate(rows.items, start=1)]
     convention, parent = f.get("convention", as_text, "classical"), f.get("parent", as_text, WORLD)
     base = f.get("base", as_pose(notes), frozen_array(np.eye(4)))
