@@ -167,7 +167,7 @@ def test_alias_bombs_and_deep_nesting_are_refused_quickly() -> None:
     bomb = "polybody: 1\nname: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"b{i}: &b{i} [{', '.join([f'*b{i - 1}' if i else '*a'] * 9)}]\n" for i in range(40)
     )
-    with pytest.raises(pb.InputError, match="more than 500000 values .each alias counts"):
+    with pytest.raises(pb.InputError, match=r"more than 500000 values .each alias counts"):
         read_mechanism(bomb, "bomb.yaml")
     with pytest.raises(pb.InputError, match="nested more than 16 deep"):
         read_mechanism("polybody: 1\nname: " + "[" * 100, "deep.yaml")

@@ -26,8 +26,8 @@ class Notes:
     def __init__(self, where: str) -> None:
         self.where = where
         self._problems = ProblemList()
-        #: segments of flexible links so far
-        self.made = 0
+        #: segments of flexible links and shapes to draw, so far
+        self.segments = self.shapes = 0
 
     @property
     def problems(self) -> list[Problem]:

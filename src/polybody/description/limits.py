@@ -9,7 +9,8 @@ it (the largest robot descriptions known have 1 MB and some hundred joints).
 | bytes of a mechanism file, of a URDF or MJCF file, of an MJCF file's meshes and pictures together | `YAML_BYTES`, `XML_BYTES`, `ASSET_BYTES` |
 | values of a mechanism file, each alias counted with all that it stands for; their nesting | `YAML_NODES`, `YAML_DEPTH` |
 | elements of an XML file, after MJCF's includes, `replicate` and `attach` are carried out | `XML_ELEMENTS`, `MJCF_ELEMENTS` |
-| XML files that one MJCF file may include | `INCLUDED_FILES` |
+| XML files that one MJCF file may include; its nesting then | `INCLUDED_FILES`, `MJCF_DEPTH` |
+| MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and pictures | `MJCF_COUNT`, `MJCF_CELLS` |
 | bodies, and also joints, frames, loops … of one description | `RECORDS` |
 | characters of a number, of a name; the size of a number | `NUMBER_CHARACTERS`, `NAME_CHARACTERS`, `LARGEST_NUMBER` |
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |
@@ -30,6 +31,9 @@ YAML_NODES = 500_000
 YAML_DEPTH = 16
 XML_ELEMENTS = 400_000
 MJCF_ELEMENTS = 20_000
+MJCF_DEPTH = 256
+MJCF_COUNT = 1000
+MJCF_CELLS = 20_000_000
 INCLUDED_FILES = 100
 
 RECORDS = 10_000

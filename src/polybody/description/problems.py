@@ -35,7 +35,7 @@ class TooManyProblems(InputError):
     """Raised where reading stops because of the number of problems; `problems` are those found until then."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        self.problems = [*problems, Problem(ERROR, f"reading stopped at {PROBLEMS} problems")]
+        self.problems = [*problems, Problem(ERROR, f"reading stopped at {PROBLEMS} problems", problems[-1].source)]
         super().__init__(_listed(self.problems))
 
 
@@ -64,7 +64,7 @@ def first_problems(problems: Iterable[Problem]) -> list[Problem]:
         if problem.severity == ERROR or warned <= PROBLEMS:
             kept.append(problem)
         if errors >= PROBLEMS:
-            return [*kept, Problem(ERROR, f"checking stopped at {PROBLEMS} errors")]
+            return [*kept, Problem(ERROR, f"checking stopped at {PROBLEMS} errors", problem.source)]
     if warned > PROBLEMS:
         kept.append(Problem(WARNING, f"and {warned - PROBLEMS} more warnings like these"))
     return kept

@@ -156,6 +156,8 @@ def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
     if not isinstance(node, Sequence):
         raise InputError(f"{what} must be a list, got {describe(node)}")
     result = []
+    notes.shapes += len(node.items)
+    notes.count("visuals", notes.shapes)
     for i, item in enumerate(node.items):
         f = Fields(notes, f"{what}[{i}]", item, ("shape", "size", "origin", "mesh", "color"))
         shape = f.need("shape", as_text, "sphere")
@@ -356,8 +358,8 @@ def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list
         "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
         "polar_inertia": f.get("polar_inertia", as_number(), None),
     }
-    notes.made += given["segments"]
-    notes.count("segments of flexible links", notes.made)
+    notes.segments += given["segments"]
+    notes.count("segments of flexible links", notes.segments)
     try:
         return flexible_link_records(name, **given, source=notes.at(line))
     except InputError as error:

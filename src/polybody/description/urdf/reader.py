@@ -77,7 +77,8 @@ def scan_urdf(
         raise InputError(
             f"{fields.source(robot)}: <robot> has no <link>; the file is truncated, or is a xacro not yet expanded"
         )
-    for what, elements in (("links", links), ("joints", joints)):
+    shapes, materials = robot.findall("link/visual"), list(robot.iter("material"))
+    for what, elements in (("links", links), ("joints", joints), ("visuals", shapes), ("materials", materials)):
         if len(elements) > RECORDS:
             raise InputError(f"{path.name}: has {len(elements)} {what}; at most {RECORDS} are read")
     colors = read_materials(robot, fields)

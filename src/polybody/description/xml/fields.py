@@ -30,7 +30,10 @@ class Fields:
         return f"{self.file_name}:{element.sourceline}"
 
     def problem(self, element: Any, text: str) -> None:
-        self._problems.error(text, self.source(element))
+        self.problem_at(self.source(element), text)
+
+    def problem_at(self, source: str, text: str) -> None:
+        self._problems.error(text, source)
 
     def raise_problems(self) -> None:
         """Raise one InputError that lists all problems, if there are any."""

@@ -21,9 +21,9 @@ _SPACE = re.compile(rb"\s*")
 _ENCODING = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
 
-def parse_xml(path: Path, *, kind: str = "XML") -> Any:
+def parse_xml(path: Path, *, kind: str = "XML", name: str | None = None) -> Any:
     """The root element (lxml) of a file, comments and processing instructions removed."""
-    return parse_xml_bytes(read_bytes(path, XML_BYTES, kind), path.name, kind=kind)
+    return parse_xml_bytes(read_bytes(path, XML_BYTES, kind), name or path.name, kind=kind)
 
 
 def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
