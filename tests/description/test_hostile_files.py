@@ -82,7 +82,10 @@ HOSTILE = {
         "checking stopped at 100 errors",
     ),
     "misspelt.urdf": (robot(LINKS, CHAIN.replace('parent link="link', 'parent link="lnik')), "did you mean 'link_0'"),
-    "doubled.urdf": (robot(LINKS, *(joint(f"j{i}", f"link_{i // 2}", f"link_{i // 2 + 1}") for i in range(N - 1))), "the child of joint"),
+    "doubled.urdf": (
+        robot(LINKS, *(joint(f"j{i}", f"link_{i // 2}", f"link_{i // 2 + 1}") for i in range(N - 1))),
+        "the child of joint",
+    ),
     "mimics.urdf": (
         robot(LINKS, *(joint(f"j{i}", f"link_{i - 1}", f"link_{i}", f"<mimic joint='x{i}'/>") for i in range(1, N))),
         "passed over: 'j1' .of 'x1'.",
@@ -186,7 +189,7 @@ def test_includes_of_any_name_stay_in_the_folder(secret: str, part: str, tmp_pat
     (inside / "link.txt").symlink_to(outside / "secret.xml")
     (inside / "model.xml").write_text(f"<mujoco><include file='{part}'/></mujoco>")
     (inside / part).write_text(f"<mujoco><include file='{secret.format(outside=outside)}'/></mujoco>")
-    with pytest.raises(pb.InputError, match="leaves the folder|relative to the file's folder"):
+    with pytest.raises(pb.InputError, match=r"leaves the folder|relative to the file's folder"):
         read_description(inside / "model.xml")
 
 

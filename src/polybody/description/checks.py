@@ -25,7 +25,7 @@ from polybody.description.limits import RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
 from polybody.description.records import WORLD, Body, Description, Joint
-from polybody.names import nearest
+from polybody.names import listed, nearest
 
 
 def check_description(description: Description) -> list[Problem]:
@@ -44,7 +44,10 @@ def check_description(description: Description) -> list[Problem]:
         )
     )
     if not errors_of(problems):
-        problems += first_problems(_mass_problems(description))
+        place = _welded_groups(description)
+        problems += first_problems(
+            chain(_rigid_problems(description, place), _mass_problems(description, place), _unused(description))
+        )
     return problems
 
 
@@ -257,9 +260,31 @@ def _welded_groups(d: Description) -> dict[str, tuple[str, np.ndarray]]:
     return place
 
 
-def _mass_problems(d: Description) -> Iterator[Problem]:
+def _rigid_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> Iterator[Problem]:
+    """Constraints between bodies that are one rigid body: they hold nothing, or can never hold."""
+    for what, records in (("loop", d.loops), ("rod", d.rods), ("guide", d.guides)):
+        for record in records:
+            if place[record.body_a][0] == place[record.body_b][0]:
+                yield Problem(
+                    ERROR,
+                    f"{what} {record.name!r} joins {record.body_a!r} and {record.body_b!r}, which are one rigid body; "
+                    f"a {what} must join two bodies that can move apart",
+                    record.source,
+                )
+
+
+def _unused(d: Description) -> Iterator[Problem]:
+    """What the records hold and no force comes from: one warning for each kind, with its joints."""
+    friction = [j.name for j in d.joints if j.friction is not None and np.any(j.friction)]
+    effort = [j.name for j in d.joints if j.limits is not None and np.isfinite(j.limits.effort).any()]
+    if friction:
+        yield Problem(WARNING, f"friction does not act yet; it is recorded, of joints {listed(friction)}", d.source)
+    if effort:
+        yield Problem(WARNING, f"effort limits do not act yet; they are recorded, of joints {listed(effort)}", d.source)
+
+
+def _mass_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> Iterator[Problem]:
     """What moves without mass, or with an inertia that is only semidefinite."""
-    place = _welded_groups(d)
     members: dict[str, list[Body]] = {}
     for body in d.bodies:
         members.setdefault(place[body.name][0], []).append(body)
@@ -281,10 +306,10 @@ def _mass_problems(d: Description) -> Iterator[Problem]:
             why = ", and nothing hangs on it: its joint moves no mass, so its acceleration is not determined"
             yield Problem(WARNING, f"body {first.name!r}: it moves and has no mass{why if leaf else ''}", first.source)
         elif principal[0] <= SLACK * principal[2] and inertia_problem(inertia) is None:
-            listed = ", ".join(f"{m:.6g}" for m in principal)
+            shown_moments = ", ".join(f"{m:.6g}" for m in principal)
             yield Problem(
                 WARNING,
-                f"body {first.name!r}: its inertia is only semidefinite (principal moments {listed}), "
+                f"body {first.name!r}: its inertia is only semidefinite (principal moments {shown_moments}), "
                 "which only a slender bar or a point mass can have",
                 first.source,
             )

@@ -345,7 +345,7 @@ def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmissio
 
 
 def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list[Body], list[Joint], list[Frame]]:
-    keys = ("length", "mass_per_length", "EI", "GJ", "damping", "segments", "axis", "polar_inertia")
+    keys = ("length", "mass_per_length", "EI", "GJ", "damping", "segments", "axis", "polar_inertia", "rotary_inertia")
     f = Fields(notes, f"flexible link {name!r}", node, keys)
     found = len(notes.problems)
     given = {
@@ -357,6 +357,7 @@ def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list
         "segments": f.get("segments", as_count, 10),
         "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
         "polar_inertia": f.get("polar_inertia", as_number(), None),
+        "rotary_inertia": f.get("rotary_inertia", as_number(), 0.0),
     }
     notes.segments += given["segments"]
     notes.count("segments of flexible links", notes.segments)

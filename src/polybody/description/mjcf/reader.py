@@ -36,6 +36,7 @@ from polybody.description.records import (
     frozen_array,
 )
 from polybody.errors import InputError
+from polybody.names import listed
 
 ROOT_JOINT = "root_joint"
 
@@ -274,6 +275,9 @@ class _Reader:
             left_out.append("gravity compensation")
         if left_out:
             told.append(f"left out, for a description has no place for it: {', '.join(left_out)}")
+        if m.nu:
+            names = [self._name("ACTUATOR", i, f"actuator{i}") for i in range(m.nu)]
+            told.append(f"actuators do not act yet; their forces are left out: {listed(names)}")
         if told:
             warn(f"{self.path.name}: {'; '.join(told)}")
 
