@@ -24,7 +24,7 @@ from polybody.description import record_checks
 from polybody.description.limits import RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
-from polybody.description.records import WORLD, Body, Description, Joint
+from polybody.description.records import LOOP_DRIVE, WORLD, Body, Description, Joint
 from polybody.names import listed, nearest
 
 
@@ -102,19 +102,11 @@ def _name_problems(d: Description) -> Iterator[Problem]:
         )
         for record in records
     ]
-    problem = name_problem(d.name)
-    if problem is not None:
-        yield Problem(ERROR, f"the mechanism is named {shown(d.name)}, which {problem}", d.source)
-    for record in (*d.motors, *d.transmissions):
-        problem = name_problem(record.name)
-        if problem is not None:
-            what = type(record).__name__.lower()
-            yield Problem(ERROR, f"a {what} is named {shown(record.name)}, which {problem}", record.source)
+    for record in (d, *d.motors, *d.transmissions):
+        yield from _one_name(type(record).__name__.lower(), record)
     first: dict[tuple[bool, str], tuple[str, Any]] = {}
     for what, record in named:
-        problem = name_problem(record.name)
-        if problem is not None:
-            yield Problem(ERROR, f"a {what} is named {shown(record.name)}, which {problem}", record.source)
+        yield from _one_name(what, record)
         if record.name == WORLD:
             yield Problem(ERROR, f"a {what} is named {WORLD!r}, which is the ground's name", record.source)
         # Real URDFs name a joint like its link: places (bodies, frames) and connections are told apart by use.
@@ -125,6 +117,14 @@ def _name_problems(d: Description) -> Iterator[Problem]:
             yield Problem(ERROR, f"{what} {record.name!r}: there is a {other} of that name already{at}", record.source)
         else:
             first[key] = (what, record)
+
+
+def _one_name(what: str, record: Any) -> Iterator[Problem]:
+    problem = name_problem(record.name)
+    if not record.name:
+        yield Problem(ERROR, f"a {what} has an empty name", record.source)
+    elif problem is not None:
+        yield Problem(ERROR, f"a {what} is named {shown(record.name)}, which {problem}", record.source)
 
 
 def _reference_problems(d: Description) -> Iterator[Problem]:
@@ -277,6 +277,11 @@ def _unused(d: Description) -> Iterator[Problem]:
     """What the records hold and no force comes from: one warning for each kind, with its joints."""
     friction = [j.name for j in d.joints if j.friction is not None and np.any(j.friction)]
     effort = [j.name for j in d.joints if j.limits is not None and np.isfinite(j.limits.effort).any()]
+    drives = [key for key in LOOP_DRIVE if any(getattr(loop, key) is not None for loop in d.loops)]
+    for key in drives:
+        names = [loop.name for loop in d.loops if getattr(loop, key) is not None]
+        told = f"{key} of cut joints does not act yet; it is recorded, of loops {listed(names)}"
+        yield Problem(WARNING, told, d.source)
     if friction:
         yield Problem(WARNING, f"friction does not act yet; it is recorded, of joints {listed(friction)}", d.source)
     if effort:

@@ -22,6 +22,7 @@ from polybody.description.limits import (
     EXPRESSION_POWER,
     LARGEST_NUMBER,
 )
+from polybody.description.naming import printable
 from polybody.errors import InputError
 
 _ARGUMENTS = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "sqrt": 1}
@@ -49,6 +50,8 @@ def parse(text: str) -> Expression:
     if len(text) > EXPRESSION_CHARACTERS:
         raise InputError(f"the expression has {len(text)} characters, at most {EXPRESSION_CHARACTERS} are read")
     text = text.strip()
+    if printable(text) != text:
+        raise InputError(f"the expression {text!r:.200} has control characters")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # of escapes in names

@@ -7,6 +7,7 @@ that a person sees all problems at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as Mapping_
 from typing import Any, TypeVar
 
 from polybody.description.limits import RECORDS
@@ -48,7 +49,10 @@ class Notes:
 class Fields:
     """One mapping of the file, called `owner` in messages, with the keys it may have."""
 
-    def __init__(self, notes: Notes, owner: str, node: Node, keys: Iterable[str]) -> None:
+    def __init__(
+        self, notes: Notes, owner: str, node: Node, keys: Iterable[str], hints: Mapping_[str, str] | None = None
+    ) -> None:
+        """`hints` are explanations of keys that are expected by mistake."""
         self.notes, self.owner, self.line = notes, owner, node.line
         self.keys = tuple(keys)
         self.pairs: dict[str, tuple[int, Node]] = {}
@@ -58,9 +62,8 @@ class Fields:
             notes.error(node.line, f"{owner} must be a mapping of {listed(self.keys, 20)}, got {describe(node)}")
         for key, (line, _) in self.pairs.items():
             if key not in self.keys:
-                notes.error(
-                    line, f"{owner}: no key {shown(key)}{nearest(key, self.keys)}; there are {listed(self.keys, 20)}"
-                )
+                hint = (hints or {}).get(key) or f"{nearest(key, self.keys)}; there are {listed(self.keys, 20)}"
+                notes.error(line, f"{owner}: no key {shown(key)}{hint}")
 
     @property
     def source(self) -> str:

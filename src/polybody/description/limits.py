@@ -16,6 +16,7 @@ it (the largest robot descriptions known have 1 MB and some hundred joints).
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |
 | characters, nesting and degree of a relation's expression, and its largest single power | `EXPRESSION_…` |
 | problems that are listed for one file | `PROBLEMS` |
+| bytes of a table of times and configurations (.csv) | `TABLE_BYTES` |
 | bytes of a run's `run.json`, and of its arrays once unpacked | `RUN_FACTS_BYTES`, `RUN_ARRAY_BYTES` |
 """  # noqa: E501
 
@@ -49,5 +50,6 @@ EXPRESSION_DEGREE = 60
 
 PROBLEMS = 100
 
+TABLE_BYTES = 500 * MB
 RUN_FACTS_BYTES = 20 * MB
 RUN_ARRAY_BYTES = 4000 * MB

@@ -108,8 +108,14 @@ def _shown(path: Path) -> str:
     return path.name if path in shipped_models().values() else str(path)
 
 
-def write_description(description: Description, path: str | os.PathLike[str], *, force: bool = True) -> None:
-    """Write a .yaml or .urdf file, whole or not at all; an existing file is kept unless `force`."""
+def write_description(
+    description: Description, path: str | os.PathLike[str], *, force: bool = True, lossy: bool = False
+) -> list[str]:
+    """Write a .yaml or .urdf file, whole or not at all; an existing file is kept unless `force`.
+
+    A mechanism file says everything. URDF does not: what it has no words for is refused, or, where `lossy`, left out.
+    Returns what was left out.
+    """
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in (*YAML_SUFFIXES, ".urdf"):
@@ -121,11 +127,11 @@ def write_description(description: Description, path: str | os.PathLike[str], *,
     if suffix == ".urdf":
         from polybody.description.urdf.writer import write_urdf
 
-        write_urdf(description, path)
-        return
+        return write_urdf(description, path, lossy=lossy)
     from polybody.description.mechanism_file.writer import mechanism_text
 
     write_text(path, mechanism_text(description))
+    return []
 
 
 __all__ = [

@@ -159,14 +159,14 @@ def joint_problems(joint: Joint) -> Iterator[Problem]:
     if _kind(r, joint):
         nq, nv = joint_size(joint)
         _passive(r, joint, nq, nv)
-        if joint.limits is not None:
-            _limits(r, joint.limits, nv)
         if joint.active is not None and len(joint.active) != nv:
             r.error(f"active has {len(joint.active)} entries, wanted {nv}")
     yield from r.problems
 
 
-def _passive(r: _Record, joint: Joint, nq: int, nv: int) -> None:
+def _passive(r: _Record, joint: Joint | Loop, nq: int, nv: int) -> None:
+    if joint.limits is not None:
+        _limits(r, joint.limits, nv)
     if joint.stiffness is not None and r.array("stiffness", joint.stiffness, nv, nv):
         r.symmetric("stiffness", joint.stiffness)
     if joint.damping is not None and r.array("damping", joint.damping, nv, nv) and nv:
@@ -199,7 +199,8 @@ def loop_problems(loop: Loop) -> Iterator[Problem]:
     r.pose("origin_b", loop.origin_b)
     if loop.body_a == loop.body_b:
         r.error(f"it joins {loop.body_a!r} to itself")
-    _kind(r, loop)
+    if _kind(r, loop):
+        _passive(r, loop, *joint_size(loop))
     if loop.kind == "floating":
         r.warning("a floating joint leaves all motion free: the loop closes nothing")
     yield from r.problems
@@ -264,7 +265,7 @@ def relation_problems(relation: Relation, joints: Mapping[str, Joint]) -> Iterat
 
 def _is_sized(joint: Joint) -> bool:
     """Whether the joint's numbers can be counted: its kind is known, and a custom one's map is a matrix."""
-    return joint.kind in KINDS and (joint.kind != "custom" or np.ndim(joint.map) == 2)
+    return joint.kind in KINDS and (joint.kind != "custom" or (joint.map is not None and np.ndim(joint.map) == 2))
 
 
 def coupling_problems(coupling: Coupling, joints: Mapping[str, Joint]) -> Iterator[Problem]:
