@@ -5,10 +5,23 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+#: Comparing names letter by letter is slow: so many of them are compared, and none that is longer.
+_COMPARED, _LONGEST = 200, 80
+
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """ " (did you mean 'x'?)", or nothing where no name is near."""
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    """ " (did you mean 'x'?)", or nothing where no name is near.
+
+    Of many names only those that begin or end as the wanted one are compared: the answer is a help, and must not take
+    longer than the work it is given in.
+    """
+    every = list(names)
+    if len(every) > _COMPARED:
+        every = [other for other in every if other[:3] == name[:3] or other[-3:] == name[-3:]]
+        every = sorted(every, key=lambda other: abs(len(other) - len(name)))[:_COMPARED]
+    if len(name) > _LONGEST:
+        return ""
+    found = difflib.get_close_matches(name, [other for other in every if len(other) <= _LONGEST], n=1, cutoff=0.5)
     return f" (did you mean {found[0]!r}?)" if found else ""
 
 

@@ -118,9 +118,9 @@ def test_draw_writes_a_picture(model: str, tmp_path: Path) -> None:
 
 
 def test_draw_refuses_what_it_cannot_draw(tmp_path: Path) -> None:
-    assert "q has shape (2,), wanted (6,)" in run("draw", "puma560", "-o", str(tmp_path / "p.png"), "--q", "1,2",
+    assert "--q has 2 numbers, wanted 6" in run("draw", "puma560", "-o", str(tmp_path / "p.png"), "--q", "1,2",
                                                    code=1).stderr  # fmt: skip
-    assert "--q must be 6 numbers" in run("draw", "puma560", "-o", str(tmp_path / "p.png"), "--q", "a", code=1).stderr
+    assert "'a' is not a number" in run("draw", "two-link", "-o", str(tmp_path / "p.png"), "--q", "a,1", code=1).stderr
     assert "a drawing is one of .png" in run("draw", "puma560", "-o", str(tmp_path / "p.txt"), code=1).stderr
     assert list(tmp_path.iterdir()) == []
 

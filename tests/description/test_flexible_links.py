@@ -51,6 +51,23 @@ def test_first_two_frequencies_of_a_cantilever_converge_at_second_order():
     assert errors[-1].max() < 2e-3
 
 
+@pytest.mark.parametrize("rotary", [0.0, 0.003])
+def test_frequencies_are_those_of_a_chain_of_slender_pieces_with_the_rotary_inertia_given(rotary):
+    """The chain's mass matrix by hand: pieces of mass m and inertia m s²/12 + rotary s about hinges at h/2, 3h/2, …"""
+    n = 6
+    h = LENGTH / n
+    hinges = h / 2 + h * np.arange(n)
+    sizes = np.array([h] * (n - 1) + [h / 2])
+    M = np.zeros((n, n))
+    for k, (start, size) in enumerate(zip(hinges, sizes, strict=True)):
+        lift = np.where(np.arange(n) <= k, start + size / 2 - hinges, 0.0)  # of the piece's centre, by each hinge
+        turn = np.where(np.arange(n) <= k, 1.0, 0.0)
+        mass = DENSITY * size
+        M += mass * np.outer(lift, lift) + (mass * size**2 / 12 + rotary * size) * np.outer(turn, turn)
+    exact = np.sqrt(eigh(EI / h * np.eye(n), M, eigvals_only=True))
+    np.testing.assert_allclose(frequencies(cantilever(n, rotary_inertia=rotary)), exact, rtol=1e-11)
+
+
 def test_tip_deflection_of_a_cantilever_converges_at_second_order():
     """δ = F L³ / 3EI: small loads on the linear chain."""
     force, errors = 1e-3, []

@@ -11,9 +11,9 @@ def complete_model(incomplete: str) -> list[str]:
     """Names of shipped models and of files here, for shell completion."""
     from pathlib import Path
 
-    from polybody.description.reading import LARGEST, shipped_models
+    from polybody.description.reading import SUFFIXES, shipped_models
 
-    here = [str(path) for path in Path().glob("*") if path.suffix.lower() in LARGEST]
+    here = [str(path) for path in Path().glob("*") if path.suffix.lower() in SUFFIXES]
     return [name for name in (*shipped_models(), *here) if name.startswith(incomplete)]
 
 

@@ -71,14 +71,17 @@ def line_of(problem: Problem) -> int:
 def show(console: Console, answer: dict[str, Any]) -> None:
     from rich.text import Text
 
+    from polybody.description.naming import printable
+
     colors = {"error": "red", "warning": "yellow"}
     for problem in answer["problems"]:
         place = f"{problem['source']}: " if problem["source"] else ""
         severity = problem["severity"]
-        console.print(Text.assemble((f"{severity}: ", colors[severity]), place, problem["message"]), soft_wrap=True)
+        told = printable(place + problem["message"])
+        console.print(Text.assemble((f"{severity}: ", colors[severity]), told), soft_wrap=True)
     errors, others = answer["errors"], answer["warnings"]
     counted = f"{errors} error{'s' * (errors != 1)}, {others} warning{'s' * (others != 1)}"
-    console.print(Text(f"{answer['file']}: {counted if answer['problems'] else 'sound'}"))
+    console.print(Text(printable(f"{answer['file']}: {counted if answer['problems'] else 'sound'}")), soft_wrap=True)
 
 
 __all__ = ["all_problems", "register"]

@@ -18,6 +18,9 @@ def register(app: typer.Typer) -> None:
         target: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml or .urdf file to write.")],
         base: BaseOption = None,
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+        lossy: Annotated[
+            bool, typer.Option("--lossy", help="Leave out what URDF cannot say, and list it; default: refuse.")
+        ] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Write a model as a mechanism file (.yaml) or, where URDF can say it, as URDF."""
@@ -28,9 +31,10 @@ def register(app: typer.Typer) -> None:
 
         description = based_description(source, base)
         raise_errors(description_problems(description), source)
-        write_description(with_unit_axes(description), target, force=force)
-        answer = {"from": source, "to": str(target), "name": description.name}
-        emit(answer, as_json, lambda console: console.print(f"wrote {target}", soft_wrap=True, markup=False))
+        lost = write_description(with_unit_axes(description), target, force=force, lossy=lossy)
+        answer = {"from": source, "to": str(target), "name": description.name, "lost": lost}
+        said = [f"wrote {target}", *(f"left out: {what}" for what in lost)]
+        emit(answer, as_json, lambda console: console.print("\n".join(said), soft_wrap=True))
 
 
 __all__ = ["register"]

@@ -17,21 +17,18 @@ def register(app: typer.Typer) -> None:
         model: ModelArgument,
         output: Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")],
         q: Annotated[
-            str | None, typer.Option("--q", help="The configuration, comma-separated; default neutral.")
+            str | None, typer.Option("--q", help="All of q, or 'joint=value,…'; default neutral.")
         ] = None,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
         """Draw a mechanism: links, joints by kind, mass centres and frames."""
-        from polybody.errors import InputError
+        from polybody.cli.linearize import numbers
         from polybody.model.load import load
         from polybody.studio.drawing import draw as draw_model
 
         loaded = load(model, base=base)
-        try:
-            configuration = None if q is None else [float(x) for x in q.split(",")]
-        except ValueError:
-            raise InputError(f"--q must be {loaded.nq} numbers separated by commas, got {q!r}") from None
+        configuration = None if q is None else numbers("--q", q, loaded, "q")
         draw_model(loaded, output, configuration)
         emit({"file": str(output)}, as_json, lambda c: c.print(f"wrote {output}", soft_wrap=True, markup=False))
 

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from polybody.description.naming import printable
 from polybody.errors import PolybodyError, PolybodyWarning
 
 
@@ -27,7 +28,7 @@ def plain_warnings() -> Iterator[None]:
 
         def show(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
             if issubclass(category, PolybodyWarning):
-                typer.secho(f"warning: {message}", fg=typer.colors.YELLOW, err=True)
+                typer.secho(printable(f"warning: {message}"), fg=typer.colors.YELLOW, err=True)
             else:
                 python_shows(message, category, *place, **more)
 
@@ -46,7 +47,7 @@ class FriendlyGroup(TyperGroup):
         except PolybodyError as error:
             if traceback_wanted():
                 raise
-            typer.secho(f"error: {error}", fg=typer.colors.RED, err=True)
+            typer.secho(printable(f"error: {error}"), fg=typer.colors.RED, err=True)
             raise typer.Exit(1) from None
 
 

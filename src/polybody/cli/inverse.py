@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +40,7 @@ def inverse(
     """Compute the joint forces that move a model along a path; plots, data and a report go into a folder."""
     import numpy as np
 
+    from polybody.description.naming import file_name
     from polybody.errors import InputError
     from polybody.model.load import load
     from polybody.studio.record import along_path
@@ -47,7 +49,7 @@ def inverse(
     if samples < 2:
         raise InputError(f"--samples is {samples}; wanted at least 2")
     loaded = load(model, base=base)
-    folder = check_folder(output or f"runs/{loaded.name}-inverse", force)
+    folder = check_folder(output or f"runs/{file_name(loaded.name)}-inverse", force)
     motion, first = path_of(loaded, path, start, end, duration)
     times = first + np.linspace(0, motion.duration, samples)
     record = along_path(loaded, motion, times, {"path": path, "duration": motion.duration, "samples": samples})
@@ -89,14 +91,15 @@ def read_table(path: str, nq: int) -> tuple[Any, Any]:
     """Times and configurations of a .csv: t in the first column, q in the next nq; a line of names may come first."""
     import numpy as np
 
+    from polybody.description.files import read_text
+    from polybody.description.limits import TABLE_BYTES
     from polybody.errors import InputError
 
+    lines = read_text(Path(path), TABLE_BYTES, "table").splitlines()
+    names = any(c.isalpha() and c not in "eE" for c in lines[0])
     try:
-        with open(path, encoding="utf-8") as file:
-            first = file.readline()
-        names = any(c.isalpha() and c not in "eE" for c in first)
-        table = np.loadtxt(path, delimiter=",", skiprows=1 if names else 0, ndmin=2)
-    except (OSError, ValueError) as error:
+        table = np.loadtxt(lines[1:] if names else lines, delimiter=",", ndmin=2)
+    except ValueError as error:
         raise InputError(f"{path}: cannot be read as a table of numbers ({error})") from None
     if table.shape[1] < 1 + nq:
         raise InputError(f"{path}: has {table.shape[1]} columns; wanted t and {nq} numbers of q")

@@ -47,7 +47,7 @@ def linearize(
             q = loaded.assemble(q, hold=named(at))
         if "=" in velocity:
             v = loaded.assemble_velocity(q, v, hold=named(velocity))
-    tau = numbers("--torque", torque, loaded, "v") if torque else None
+    tau = numbers("--torque", torque, loaded, "tau") if torque else None
     chosen = [part.strip() for part in independent.split(",")] if independent else None
     system = linearized(loaded, q, v, tau, inputs=inputs, outputs=output or None, independent=chosen)
     poles = system.poles()
@@ -67,27 +67,42 @@ def named(text: str) -> list[str]:
 
 
 def numbers(option: str, text: str, model: Model, which: str) -> Any:
-    """All numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros)."""
+    """All numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros).
+
+    `which` is "q", "v" or "tau". A number may carry the unit of its coordinate: an angle where the joint turns, a
+    length where it slides; forces carry none.
+    """
     import numpy as np
 
-    from polybody.description.units import ANGLE, LENGTH, quantity
+    from polybody.description.coordinate_units import coordinate_units
+    from polybody.description.units import quantity
     from polybody.errors import InputError
     from polybody.names import nearest
 
     slices = {name: pair[0 if which == "q" else 1] for name, pair in model.joint_slices().items()}
+    records = {joint.name: joint for joint in model.description.joints}
+    units = {
+        place.start + k: (name, unit)
+        for name, place in slices.items()
+        for k, unit in enumerate(coordinate_units(records[name], which))
+    }
     result = model.neutral() if which == "q" else np.zeros(model.nv)
     parts = [part.strip() for part in text.split(",") if part.strip()]
 
-    def value(part: str) -> float:
+    def value(part: str, index: int) -> float:
+        owner, unit = units[index]
         try:
-            return quantity(part, (ANGLE, LENGTH))
+            number = quantity(part, unit)
         except InputError as error:
-            raise InputError(f"{option}: {error}") from None
+            raise InputError(f"{option}: joint {owner!r}: {error}") from None
+        if not np.isfinite(number):
+            raise InputError(f"{option}: joint {owner!r}: {part!r} is not a finite number")
+        return number
 
     if not any("=" in part for part in parts):
         if len(parts) != len(result):
             raise InputError(f"{option} has {len(parts)} numbers, wanted {len(result)}, or joint=value pairs")
-        return np.array([value(part) for part in parts])
+        return np.array([value(part, i) for i, part in enumerate(parts)])
     for part in parts:
         name, equals, number = part.partition("=")
         name = name.strip()
@@ -96,7 +111,7 @@ def numbers(option: str, text: str, model: Model, which: str) -> Any:
         place = slices[name]
         if place.stop - place.start != 1:
             raise InputError(f"{option}: joint {name!r} has {place.stop - place.start} numbers; give all of {which}")
-        result[place] = value(number)
+        result[place] = value(number, place.start)
     return result
 
 

@@ -46,7 +46,8 @@ def emit(answer: Any, as_json: bool, draw: Callable[[Console], None]) -> None:
     else:
         from rich.console import Console
 
-        draw(Console(highlight=False))
+        # Names come from files: what rich would take for its own marks or for a picture's name is printed as it stands.
+        draw(Console(highlight=False, markup=False, emoji=False))
 
 
 __all__ = ["JsonOption", "emit", "plain"]

@@ -47,6 +47,7 @@ def simulate(
     import numpy as np
 
     from polybody.cli.linearize import numbers
+    from polybody.description.naming import file_name
     from polybody.model.load import load
     from polybody.simulation import SimulationError
     from polybody.simulation import simulate as run
@@ -54,7 +55,7 @@ def simulate(
     from polybody.studio.results import check_folder, write_run
 
     loaded = load(model, base=base)
-    folder = check_folder(output or f"runs/{loaded.name}", force)
+    folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
     start = loaded.neutral() if q == "neutral" else numbers("--q", q, loaded, "q")
     speed = numbers("--v", v, loaded, "v") if v else np.zeros(loaded.nv)
     law = controller_named(controller, loaded, start)
@@ -119,7 +120,8 @@ def draw(console: Any, answer: dict[str, Any]) -> None:
     console.print(f"{answer['states']} states to t = {answer['end']:g} s in {audit['seconds']:.2f} s "
                   f"({audit['method']}, {audit['steps']} steps)")  # fmt: skip
     balance = f"energy balance {audit['energy_error_relative']:.1e} relative"
-    console.print(f"[green]{balance}[/green]" if audit["trusted"] else f"[red]{balance}: too large[/red]")
+    trusted = audit["trusted"]
+    console.print(balance if trusted else f"{balance}: too large", style="green" if trusted else "red")
     console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)
     console.print(f"look at it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,45 @@ import numpy as np
 from polybody.algebra.inertia_checks import SLACK, inertia_problem
 from polybody.algebra.spatial import inverse_pose, joined_inertia
 from polybody.description import record_checks
-from polybody.description.problems import ERROR, WARNING, Problem
-from polybody.description.records import WORLD, Body, Description, Joint
-from polybody.names import nearest
+from polybody.description.limits import RECORDS
+from polybody.description.naming import name_problem, shown, shown_path
+from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
+from polybody.description.records import LOOP_DRIVE, WORLD, Body, Description, Joint
+from polybody.names import listed, nearest
 
 
 def check_description(description: Description) -> list[Problem]:
     """All errors and warnings of a description, in its order; empty where it is sound."""
-    problems = [*_record_problems(description), *_name_problems(description), *_reference_problems(description)]
-    tree, cycles = _spanning_tree(description)
-    problems += cycles
-    problems += _unreached(description, tree)
-    if not any(problem.severity == ERROR for problem in problems):
-        problems += _mass_problems(description)
+    too_many = _size_problems(description)
+    if too_many:
+        return too_many
+    links: _Links = {WORLD: []} | {body.name: [] for body in description.bodies}
+    problems = first_problems(
+        chain(
+            _record_problems(description),
+            _name_problems(description),
+            _reference_problems(description),
+            _cycles(description, links),
+            _unreached(description, links),
+        )
+    )
+    if not errors_of(problems):
+        place = _welded_groups(description)
+        problems += first_problems(
+            chain(_rigid_problems(description, place), _mass_problems(description, place), _unused(description))
+        )
     return problems
+
+
+def _size_problems(d: Description) -> list[Problem]:
+    """More records of a kind than are taken: nothing else of such a description is looked at."""
+    groups = ("bodies", "joints", "frames", "loops", "springs", "couplings", "motors", "transmissions")
+    counted = {key: len(getattr(d, key)) for key in (*groups, "rods", "guides", "relations")}
+    return [
+        Problem(ERROR, f"{d.name!r} has {count} {key}; at most {RECORDS} are taken", d.source)
+        for key, count in counted.items()
+        if count > RECORDS + 1  # one more: the joint of the base
+    ]
 
 
 def _record_problems(d: Description) -> Iterator[Problem]:
@@ -76,10 +102,11 @@ def _name_problems(d: Description) -> Iterator[Problem]:
         )
         for record in records
     ]
+    for record in (d, *d.motors, *d.transmissions):
+        yield from _one_name(type(record).__name__.lower(), record)
     first: dict[tuple[bool, str], tuple[str, Any]] = {}
     for what, record in named:
-        if not record.name:
-            yield Problem(ERROR, f"a {what} has an empty name", record.source)
+        yield from _one_name(what, record)
         if record.name == WORLD:
             yield Problem(ERROR, f"a {what} is named {WORLD!r}, which is the ground's name", record.source)
         # Real URDFs name a joint like its link: places (bodies, frames) and connections are told apart by use.
@@ -90,6 +117,14 @@ def _name_problems(d: Description) -> Iterator[Problem]:
             yield Problem(ERROR, f"{what} {record.name!r}: there is a {other} of that name already{at}", record.source)
         else:
             first[key] = (what, record)
+
+
+def _one_name(what: str, record: Any) -> Iterator[Problem]:
+    problem = name_problem(record.name)
+    if not record.name:
+        yield Problem(ERROR, f"a {what} has an empty name", record.source)
+    elif problem is not None:
+        yield Problem(ERROR, f"a {what} is named {shown(record.name)}, which {problem}", record.source)
 
 
 def _reference_problems(d: Description) -> Iterator[Problem]:
@@ -124,9 +159,8 @@ def _reference_problems(d: Description) -> Iterator[Problem]:
 _Links = dict[str, list[tuple[str, Joint]]]
 
 
-def _spanning_tree(d: Description) -> tuple[_Links, list[Problem]]:
-    """Neighbours of each body through the joints that make a forest, and a problem for each that closes a cycle."""
-    links: _Links = {WORLD: []} | {body.name: [] for body in d.bodies}
+def _cycles(d: Description, links: _Links) -> Iterator[Problem]:
+    """A problem for each joint that closes a cycle; the others, which make a forest, are put into `links`."""
     leader = {name: name for name in links}
 
     def find(name: str) -> str:
@@ -135,26 +169,22 @@ def _spanning_tree(d: Description) -> tuple[_Links, list[Problem]]:
             name = leader[name]
         return name
 
-    problems = []
     for joint in d.joints:
         if joint.parent not in links or joint.child not in links or joint.parent == joint.child:
             continue  # reported where references are
         a, b = find(joint.parent), find(joint.child)
         if a == b:
             path = _path(links, joint.child, joint.parent)
-            problems.append(
-                Problem(
-                    ERROR,
-                    f"joints form a cycle: {' - '.join([*path, path[0]])}, closed by joint {joint.name!r}; "
-                    "make one of them a loop",
-                    joint.source,
-                )
+            yield Problem(
+                ERROR,
+                f"joints form a cycle: {shown_path([*path, path[0]])}, closed by joint {joint.name!r}; "
+                "make one of them a loop",
+                joint.source,
             )
             continue
         leader[a] = b
         links[joint.parent].append((joint.child, joint))
         links[joint.child].append((joint.parent, joint))
-    return links, problems
 
 
 def _path(links: _Links, start: str, goal: str) -> list[str]:
@@ -230,9 +260,36 @@ def _welded_groups(d: Description) -> dict[str, tuple[str, np.ndarray]]:
     return place
 
 
-def _mass_problems(d: Description) -> Iterator[Problem]:
+def _rigid_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> Iterator[Problem]:
+    """Constraints between bodies that are one rigid body: they hold nothing, or can never hold."""
+    for what, records in (("loop", d.loops), ("rod", d.rods), ("guide", d.guides)):
+        for record in records:
+            if place[record.body_a][0] == place[record.body_b][0]:
+                yield Problem(
+                    ERROR,
+                    f"{what} {record.name!r} joins {record.body_a!r} and {record.body_b!r}, which are one rigid body; "
+                    f"a {what} must join two bodies that can move apart",
+                    record.source,
+                )
+
+
+def _unused(d: Description) -> Iterator[Problem]:
+    """What the records hold and no force comes from: one warning for each kind, with its joints."""
+    friction = [j.name for j in d.joints if j.friction is not None and np.any(j.friction)]
+    effort = [j.name for j in d.joints if j.limits is not None and np.isfinite(j.limits.effort).any()]
+    drives = [key for key in LOOP_DRIVE if any(getattr(loop, key) is not None for loop in d.loops)]
+    for key in drives:
+        names = [loop.name for loop in d.loops if getattr(loop, key) is not None]
+        told = f"{key} of cut joints does not act yet; it is recorded, of loops {listed(names)}"
+        yield Problem(WARNING, told, d.source)
+    if friction:
+        yield Problem(WARNING, f"friction does not act yet; it is recorded, of joints {listed(friction)}", d.source)
+    if effort:
+        yield Problem(WARNING, f"effort limits do not act yet; they are recorded, of joints {listed(effort)}", d.source)
+
+
+def _mass_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> Iterator[Problem]:
     """What moves without mass, or with an inertia that is only semidefinite."""
-    place = _welded_groups(d)
     members: dict[str, list[Body]] = {}
     for body in d.bodies:
         members.setdefault(place[body.name][0], []).append(body)
@@ -245,25 +302,22 @@ def _mass_problems(d: Description) -> Iterator[Problem]:
         if joint.armature is not None and np.all(joint.armature > 0)
         for name in (joint.parent, joint.child)
     }
-    for group, bodies in members.items():
-        if group == place[WORLD][0]:
-            continue
-        first = bodies[0]
-        mass, inertia = _joined(bodies, place)
+    groups = {group: _joined(bodies, place) for group, bodies in members.items() if group != place[WORLD][0]}
+    moments = np.linalg.eigvalsh(np.reshape([inertia for _, inertia in groups.values()], (-1, 3, 3)))
+    for (group, (mass, inertia)), principal in zip(groups.items(), moments, strict=True):
+        first = members[group][0]
         if mass == 0:
             leaf = ends[group] == 1 and group not in geared
             why = ", and nothing hangs on it: its joint moves no mass, so its acceleration is not determined"
             yield Problem(WARNING, f"body {first.name!r}: it moves and has no mass{why if leaf else ''}", first.source)
-        elif inertia_problem(inertia) is None:
-            moments = np.linalg.eigvalsh(inertia)
-            if moments[0] <= SLACK * moments[2]:
-                listed = ", ".join(f"{m:.6g}" for m in moments)
-                yield Problem(
-                    WARNING,
-                    f"body {first.name!r}: its inertia is only semidefinite (principal moments {listed}), "
-                    "which only a slender bar or a point mass can have",
-                    first.source,
-                )
+        elif principal[0] <= SLACK * principal[2] and inertia_problem(inertia) is None:
+            shown_moments = ", ".join(f"{m:.6g}" for m in principal)
+            yield Problem(
+                WARNING,
+                f"body {first.name!r}: its inertia is only semidefinite (principal moments {shown_moments}), "
+                "which only a slender bar or a point mass can have",
+                first.source,
+            )
 
 
 def _joined(bodies: list[Body], place: dict[str, tuple[str, np.ndarray]]) -> tuple[float, np.ndarray]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from polybody.algebra.spatial import pose
 from polybody.description import shapes
+from polybody.description.limits import LARGEST_NUMBER
 from polybody.description.records import SIZES, WORLD, Array, Body, Description, Frame, Joint, frozen_array
 from polybody.errors import InputError
 from polybody.names import listed, nearest
@@ -92,6 +93,9 @@ def dh_records(
         owner = f"DH row {i}: "
         if link.kind not in DH_KINDS:
             raise InputError(f"{owner}no kind {link.kind!r}{nearest(link.kind, DH_KINDS)}; a row is {listed(DH_KINDS)}")
+        for key in ("a", "alpha", "d", "theta"):
+            if not abs(getattr(link, key)) <= LARGEST_NUMBER:
+                raise InputError(f"{owner}{key} is {getattr(link, key)}, wanted a finite number")
         across = turn_x_shift(link.alpha, link.a)
         along = turn_z_shift(link.theta, link.d)
         to_joint, to_frame = (np.eye(4), along @ across) if convention == "classical" else (across, along)

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import ast
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polybody.algebra.domains import Array, Domain
+from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.description.limits import (
+    EXPRESSION_CHARACTERS,
+    EXPRESSION_DEGREE,
+    EXPRESSION_DEPTH,
+    EXPRESSION_POWER,
+    LARGEST_NUMBER,
+)
+from polybody.description.naming import printable
 from polybody.errors import InputError
 
 _ARGUMENTS = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "sqrt": 1}
-_LONGEST = 2000
-_DEEPEST = 60
-_LARGEST_POWER = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,67 +47,98 @@ class Expression:
 
 def parse(text: str) -> Expression:
     """The expression of a text; an `InputError` says what is not understood, and where."""
-    if len(text) > _LONGEST:
-        raise InputError(f"the expression has {len(text)} characters, at most {_LONGEST} are read")
+    if len(text) > EXPRESSION_CHARACTERS:
+        raise InputError(f"the expression has {len(text)} characters, at most {EXPRESSION_CHARACTERS} are read")
+    text = text.strip()
+    if printable(text) != text:
+        raise InputError(f"the expression {text!r:.200} has control characters")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of escapes in names
+            tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{text!r} is no expression: {error}") from None
+        raise InputError(f"{text!r:.200} is no expression: {error}") from None
     used: dict[tuple[str, int], None] = {}
     _check(tree, text, used, 0)
     if not used:
         raise InputError(f"{text!r} names no joint")
-    return Expression(text.strip(), tree, tuple(used))
+    return Expression(text, tree, tuple(used))
 
 
 def _coordinate(node: ast.expr) -> tuple[str, int] | None:
     """(joint, number) of a name, q["name"] or q["name"][k]."""
-    if isinstance(node, ast.Name) and node.id != "pi":
-        return node.id, 0
+    if isinstance(node, ast.Name):
+        return None if node.id == "pi" else (node.id, 0)
+    number = 0
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Subscript):
+        key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        node = node.value
+        if not isinstance(key, int) or isinstance(key, bool) or key < 0:
+            return None
+        number = key
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
         return None
-    inner, key = node.value, node.slice.value
-    if isinstance(inner, ast.Name) and inner.id == "q" and isinstance(key, str):
-        return key, 0
-    if isinstance(key, int) and not isinstance(key, bool) and key >= 0 and isinstance(inner, ast.Subscript):
-        before = _coordinate(inner)
-        return None if before is None or isinstance(inner.value, ast.Subscript) else (before[0], key)
-    return None
+    inner, name = node.value, node.slice.value
+    named = isinstance(inner, ast.Name) and inner.id == "q" and isinstance(name, str)
+    return (str(name), number) if named else None
 
 
-def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: int) -> None:
-    place = f" at column {node.col_offset + 1} of {text!r}"
-    if depth > _DEEPEST:
-        raise InputError(f"the expression {text!r} is nested too deeply")
+def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: int) -> int:
+    """Refuse what is not understood, collect the coordinates; returns the degree, 0 where no coordinate is in it.
+
+    The degree of a polynomial, with functions and quotients taken for a product with their arguments: it bounds what
+    symbolic expansion can make of the expression.
+    """
+    place = f" at column {node.col_offset + 1} of {text!r:.200}"
+    if depth > EXPRESSION_DEPTH:
+        raise InputError(f"the expression {text!r:.200} is nested too deeply")
+    degree = 0
     found = _coordinate(node)
     if found is not None:
         used[found] = None
+        degree = 1
     elif isinstance(node, ast.Name):  # pi
         pass
     elif isinstance(node, ast.Constant):
-        if isinstance(node.value, bool) or not isinstance(node.value, int | float) or not math.isfinite(node.value):
-            raise InputError(f"{node.value!r}{place} is no finite number")
+        number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
+        if not number or not abs(node.value) <= LARGEST_NUMBER:  # type: ignore[arg-type,operator]
+            said = f"{node.value!r:.40}" if not isinstance(node.value, int) else "the number"
+            raise InputError(f"{said}{place} is no finite number (of at most {LARGEST_NUMBER:g})")
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        _check(node.operand, text, used, depth + 1)
+        degree = _check(node.operand, text, used, depth + 1)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
-        _check(node.left, text, used, depth + 1)
-        _check(node.right, text, used, depth + 1)
+        both = [_check(side, text, used, depth + 1) for side in (node.left, node.right)]
+        degree = max(both) if isinstance(node.op, ast.Add | ast.Sub) else sum(both)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-        power = node.right
-        whole = isinstance(power, ast.Constant) and isinstance(power.value, int) and 0 < power.value <= _LARGEST_POWER
-        if not whole:
-            raise InputError(f"a power{place} must be a whole number from 1 to {_LARGEST_POWER}")
-        _check(node.left, text, used, depth + 1)
+        power = node.right.value if isinstance(node.right, ast.Constant) else None
+        if not isinstance(power, int) or isinstance(power, bool) or not 0 < power <= EXPRESSION_POWER:
+            raise InputError(f"a power{place} must be a whole number from 1 to {EXPRESSION_POWER}")
+        degree = power * _check(node.left, text, used, depth + 1)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         name = node.func.id
         if name not in _ARGUMENTS or len(node.args) != _ARGUMENTS[name]:
             known = ", ".join(f"{key}({'y, x' if n == 2 else 'x'})" for key, n in _ARGUMENTS.items())
-            raise InputError(f"no function {name!r} of {len(node.args)} arguments{place}; there are {known}")
-        for argument in node.args:
-            _check(argument, text, used, depth + 1)
+            raise InputError(f"no function {name!r:.40} of {len(node.args)} arguments{place}; there are {known}")
+        degree = sum(_check(argument, text, used, depth + 1) for argument in node.args)
     else:
         wanted = "wanted joints, numbers, + - * / ** and functions"
-        raise InputError(f"{ast.unparse(node)!r}{place} is not understood; {wanted}")
+        said = ast.get_source_segment(text, node) or text
+        raise InputError(f"{said!r:.200}{place} is not understood; {wanted}")
+    if degree > EXPRESSION_DEGREE:
+        raise InputError(f"powers and products{place} reach the degree {degree}; at most {EXPRESSION_DEGREE} is read")
+    if degree == 0:
+        _refuse_undefined(node, place)
+    return degree
+
+
+def _refuse_undefined(node: ast.expr, place: str) -> None:
+    """An expression without coordinates must have a value: 1/0, asin(2) and sqrt(-1) have none."""
+    try:
+        value = float(_evaluate(node, {}, FLOAT))
+    except (ArithmeticError, ValueError):
+        value = math.nan
+    if not abs(value) <= LARGEST_NUMBER:
+        raise InputError(f"{ast.unparse(node)!r:.80}{place} has no finite value")
 
 
 def _evaluate(node: ast.expr, q: Mapping[str, Array], domain: Domain) -> Any:

@@ -7,10 +7,13 @@ that a person sees all problems at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from collections.abc import Mapping as Mapping_
 from typing import Any, TypeVar
 
+from polybody.description.limits import RECORDS
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, describe
-from polybody.description.problems import ERROR, Problem
+from polybody.description.naming import name_problem, shown
+from polybody.description.problems import Problem, ProblemList
 from polybody.description.units import quantity
 from polybody.errors import InputError
 from polybody.names import listed, nearest
@@ -23,19 +26,33 @@ class Notes:
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.problems: list[Problem] = []
+        self._problems = ProblemList()
+        #: segments of flexible links and shapes to draw, so far
+        self.segments = self.shapes = 0
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._problems.found
 
     def at(self, line: int) -> str:
         return f"{self.where}:{line}"
 
     def error(self, line: int, message: str) -> None:
-        self.problems.append(Problem(ERROR, message, self.at(line)))
+        self._problems.error(message, self.at(line))
+
+    def count(self, what: str, number: int) -> None:
+        """Refuse more records of one kind than a description may have."""
+        if number > RECORDS:
+            raise InputError(f"{self.where}: {number} {what}; at most {RECORDS} are read")
 
 
 class Fields:
     """One mapping of the file, called `owner` in messages, with the keys it may have."""
 
-    def __init__(self, notes: Notes, owner: str, node: Node, keys: Iterable[str]) -> None:
+    def __init__(
+        self, notes: Notes, owner: str, node: Node, keys: Iterable[str], hints: Mapping_[str, str] | None = None
+    ) -> None:
+        """`hints` are explanations of keys that are expected by mistake."""
         self.notes, self.owner, self.line = notes, owner, node.line
         self.keys = tuple(keys)
         self.pairs: dict[str, tuple[int, Node]] = {}
@@ -45,9 +62,8 @@ class Fields:
             notes.error(node.line, f"{owner} must be a mapping of {listed(self.keys, 20)}, got {describe(node)}")
         for key, (line, _) in self.pairs.items():
             if key not in self.keys:
-                notes.error(
-                    line, f"{owner}: no key {key!r}{nearest(key, self.keys)}; there are {listed(self.keys, 20)}"
-                )
+                hint = (hints or {}).get(key) or f"{nearest(key, self.keys)}; there are {listed(self.keys, 20)}"
+                notes.error(line, f"{owner}: no key {shown(key)}{hint}")
 
     @property
     def source(self) -> str:
@@ -80,6 +96,9 @@ class Fields:
 def as_text(what: str, node: Node) -> str:
     if not isinstance(node, Scalar) or not node.text:
         raise InputError(f"{what} must be a name, got {describe(node)}")
+    problem = name_problem(node.text)
+    if problem is not None:
+        raise InputError(f"{what}: the name {shown(node.text)} {problem}")
     return node.text
 
 
@@ -93,9 +112,9 @@ def as_flag(what: str, node: Node) -> Any:
 
 
 def as_count(what: str, node: Node) -> int:
-    if isinstance(node, Scalar) and node.text.isdecimal():
+    if isinstance(node, Scalar) and node.text.isascii() and node.text.isdecimal() and len(node.text) <= 9:
         return int(node.text)
-    raise InputError(f"{what} must be a whole number, got {describe(node)}")
+    raise InputError(f"{what} must be a whole number of at most nine digits, got {describe(node)}")
 
 
 def as_number(*dimensions: str) -> Callable[[str, Node], float]:

@@ -18,12 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description import shapes
+from polybody.description.limits import RECORDS
 from polybody.description.records import Body, Frame, Joint, frozen_array
 from polybody.errors import InputError
 
 Array = np.ndarray
 
-#: Thickness over length of a link whose polar inertia was not given: too thin to matter, enough not to vanish.
+#: Inertia about x over that across it, of the pieces of a planar link: it has no part in bending, and keeps the pieces'
+#: inertia positive definite.
 THIN = 1e-3
 
 
@@ -38,22 +41,24 @@ def flexible_link_records(
     segments: int = 10,
     axis: Any = (0.0, 0.0, 1.0),
     polar_inertia: float | None = None,
+    rotary_inertia: float = 0.0,
     source: str | None = None,
 ) -> tuple[list[Body], list[Joint], list[Frame]]:
     """Pieces `name`, `name_1` … `name_N`, joints `name_joint_1` … `name_joint_N`, and the frame `name_tip`.
 
     SI units: EI and GJ in N·m² (EI one number, or (EI_y, EI_z) where GJ is given), `mass_per_length` in kg/m,
     `polar_inertia` in kg·m (about x, per length; needed where GJ is given). `axis` is what a planar link bends about,
-    y, z or any direction across x.
+    y, z or any direction across x. `rotary_inertia` (kg·m, about the axes across x, per length: ρ I of the section, as
+    in Rayleigh's beam) is zero by default: the pieces are slender, of the inertia m h²/12 across x and no other.
     """
-    _check(name, length, mass_per_length, EI, GJ, damping, segments, polar_inertia)
+    _check(name, length, mass_per_length, EI, GJ, damping, segments, polar_inertia, rotary_inertia)
     axis = _across(name, axis)
     h = length / segments
     bodies: list[Body] = []
     joints: list[Joint] = []
     for k in range(segments + 1):
         size = h / 2 if k in (0, segments) else h
-        bodies.append(_piece(_piece_name(name, k), size, mass_per_length, length, polar_inertia, source))
+        bodies.append(_piece(_piece_name(name, k), size, mass_per_length, polar_inertia, rotary_inertia, source))
         if k:
             reach = h / 2 if k == 1 else h
             joints.append(_hinge(name, k, reach, h, EI, GJ, damping, axis, source))
@@ -71,11 +76,10 @@ def _shift(x: float) -> Array:
     return frozen_array(T)
 
 
-def _piece(name: str, size: float, density: float, length: float, polar: float | None, source: str | None) -> Body:
+def _piece(name: str, size: float, density: float, polar: float | None, rotary: float, source: str | None) -> Body:
     mass = density * size
-    across = mass * size**2 / 12
-    along = (density * (THIN * length) ** 2 if polar is None else polar) * size
-    inertia = np.diag([along, across + along / 2, across + along / 2])
+    across = mass * size**2 / 12 + rotary * size
+    inertia = np.diag([THIN * across if polar is None else polar * size, across, across])
     return Body(name, mass, frozen_array((size / 2, 0, 0)), frozen_array(inertia), source=source)
 
 
@@ -110,7 +114,7 @@ def _hinge(
 
 
 def _across(name: str, axis: Any) -> Array:
-    axis = np.asarray(axis, dtype=float)
+    axis = shapes.numbers(f"flexible link {name!r}: axis", axis, 3)
     size = float(np.linalg.norm(axis)) if axis.shape == (3,) else 0.0
     if not size or abs(axis[0]) > 1e-9 * size:
         raise InputError(f"flexible link {name!r}: axis is {axis.tolist()}, wanted a direction across x, as (0, 0, 1)")
@@ -118,11 +122,11 @@ def _across(name: str, axis: Any) -> Array:
 
 
 def _check(
-    name: str, length: Any, density: Any, EI: Any, GJ: Any, damping: Any, segments: Any, polar: float | None
+    name: str, length: Any, density: Any, EI: Any, GJ: Any, damping: Any, segments: Any, polar: Any, rotary: Any
 ) -> None:
     what = f"flexible link {name!r}: "
-    if not isinstance(segments, (int, np.integer)) or segments < 2:
-        raise InputError(f"{what}segments is {segments!r}, wanted a whole number of at least 2")
+    if not isinstance(segments, (int, np.integer)) or not 2 <= segments <= RECORDS:
+        raise InputError(f"{what}segments is {segments!r}, wanted a whole number of at least 2 and at most {RECORDS}")
     positive = {"length": length, "mass_per_length": density, "EI": EI}
     if GJ is not None:
         positive["GJ"] = GJ
@@ -136,11 +140,12 @@ def _check(
     if np.ndim(EI) and (GJ is None or np.shape(EI) != (2,)):
         raise InputError(f"{what}EI is {EI!r}, wanted one number, or (EI_y, EI_z) for a link with GJ")
     for key, value in positive.items():
-        numbers = np.atleast_1d(np.asarray(value, dtype=float))
+        numbers = shapes.numbers(what + key, value, *np.shape(value))
         if not np.all(np.isfinite(numbers)) or np.any(numbers <= 0):
             raise InputError(f"{what}{key} is {value!r}, wanted a positive number")
-    if not np.isfinite(damping) or damping < 0:
-        raise InputError(f"{what}damping is {damping!r}, wanted a time in seconds, zero or more")
+    for key, value, kind in (("damping", damping, "a time in seconds"), ("rotary_inertia", rotary, "kg·m")):
+        if not 0 <= shapes.number(what + key, value) < np.inf:
+            raise InputError(f"{what}{key} is {value!r}, wanted {kind}, zero or more")
 
 
 __all__ = ["flexible_link_records"]

@@ -2,8 +2,8 @@
 
     read_description("arm.urdf", base="floating")    read_description("arm.yaml")    read_description("stanford-arm")
 
-Files come from anyone: their size is looked at before they are opened, and writing goes to a temporary file that takes
-the place of the old one only when it is complete, so that nothing is written where anything failed.
+Files come from anyone: `files` opens them and `limits` says how much of them is read. Writing goes to a temporary file
+that takes the place of the old one only when it is complete, so that nothing is written where anything failed.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import os
 from importlib import resources
 from pathlib import Path
 
+from polybody.description.files import read_text
+from polybody.description.limits import YAML_BYTES
 from polybody.description.mechanism_file.reader import read_mechanism, scan_mechanism
-from polybody.description.problems import Problem
+from polybody.description.problems import ERROR, Problem, TooManyProblems
 from polybody.description.records import Description
 from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.names import listed, nearest
 
-MB = 1_000_000
 YAML_SUFFIXES, XML_SUFFIXES = (".yaml", ".yml"), (".urdf", ".xml")
-#: the largest file that is opened; real robots are below 1 MB
-LARGEST = dict.fromkeys(YAML_SUFFIXES, 10 * MB) | dict.fromkeys(XML_SUFFIXES, 20 * MB)
+SUFFIXES = (*YAML_SUFFIXES, *XML_SUFFIXES)
 BASES = ("fixed", "floating")
 
 
@@ -47,19 +47,13 @@ def find_source(source: str | os.PathLike[str]) -> Path:
         if path.suffix == "" and path.name == text:
             raise InputError(
                 f"no model {text!r}{nearest(text, shipped)}; there are {listed(shipped)}, and paths to "
-                f"{', '.join(LARGEST)} files"
+                f"{', '.join(SUFFIXES)} files"
             )
         near = nearest(path.name, os.listdir(path.parent)) if path.parent.is_dir() else ""
         raise InputError(f"no file {text!r}{near}")
-    if path.suffix.lower() not in LARGEST:
+    if path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"{text}: polybody reads {', '.join(LARGEST)} files, not {path.suffix or 'files without suffix'}"
-        )
-    size, most = path.stat().st_size, LARGEST[path.suffix.lower()]
-    if size > most:
-        raise InputError(
-            f"{text}: the file has {size / MB:.0f} MB; a {path.suffix} file of more than {most // MB} MB "
-            "describes no mechanism"
+            f"{text}: polybody reads {', '.join(SUFFIXES)} files, not {path.suffix or 'files without suffix'}"
         )
     return path
 
@@ -80,8 +74,7 @@ def read_description(source: str | os.PathLike[str], *, base: str | None = None)
                 f"{path}: base={base!r} is for URDF and MJCF; a mechanism file says itself how its root is "
                 "joined to the world (a joint of the kind floating, named root_joint)"
             )
-        return read_mechanism(read_text(path), _shown(path))
-    read_text(path)  # binary content gets its own message, not an XML parser's
+        return read_mechanism(read_text(path, YAML_BYTES, "mechanism"), _shown(path))
     if suffix == ".urdf":
         from polybody.description.urdf.reader import read_urdf  # lxml loads only where XML is read
 
@@ -95,17 +88,17 @@ def scan_description(
     source: str | os.PathLike[str], *, base: str | None = None
 ) -> tuple[Description | None, list[Problem]]:
     """As `read_description`, but every problem of reading is collected instead of raised."""
-    from polybody.description.problems import ERROR
-
     try:
         path = find_source(source)
         if path.suffix.lower() in YAML_SUFFIXES and base is None:
-            return scan_mechanism(read_text(path), _shown(path))
+            return scan_mechanism(read_text(path, YAML_BYTES, "mechanism"), _shown(path))
         if path.suffix.lower() == ".urdf":
             from polybody.description.urdf.reader import scan_urdf
 
             return scan_urdf(path, base=base or "fixed")
         return read_description(source, base=base), []
+    except TooManyProblems as stop:
+        return None, stop.problems
     except InputError as error:
         return None, [Problem(ERROR, str(error))]
 
@@ -115,25 +108,14 @@ def _shown(path: Path) -> str:
     return path.name if path in shipped_models().values() else str(path)
 
 
-def read_text(path: Path) -> str:
-    """The text of a file; binary files are refused."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-    if b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: this is a binary file, not text")
-    if not data.strip():
-        raise InputError(f"{path}: the file is empty")
-    try:
-        return data.decode("utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: this is not UTF-8 text (byte {data[error.start]:#04x})") from None
+def write_description(
+    description: Description, path: str | os.PathLike[str], *, force: bool = True, lossy: bool = False
+) -> list[str]:
+    """Write a .yaml or .urdf file, whole or not at all; an existing file is kept unless `force`.
 
-
-def write_description(description: Description, path: str | os.PathLike[str], *, force: bool = True) -> None:
-    """Write a .yaml or .urdf file, whole or not at all; an existing file is kept unless `force`."""
+    A mechanism file says everything. URDF does not: what it has no words for is refused, or, where `lossy`, left out.
+    Returns what was left out.
+    """
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in (*YAML_SUFFIXES, ".urdf"):
@@ -145,17 +127,16 @@ def write_description(description: Description, path: str | os.PathLike[str], *,
     if suffix == ".urdf":
         from polybody.description.urdf.writer import write_urdf
 
-        write_urdf(description, path)
-        return
+        return write_urdf(description, path, lossy=lossy)
     from polybody.description.mechanism_file.writer import mechanism_text
 
     write_text(path, mechanism_text(description))
+    return []
 
 
 __all__ = [
     "find_source",
     "read_description",
-    "read_text",
     "scan_description",
     "shipped_models",
     "write_description",

@@ -13,6 +13,7 @@ import numpy as np
 from polybody.algebra.inertia_checks import inertia_problem
 from polybody.algebra.rotations import is_rotation
 from polybody.description.expressions import parse
+from polybody.description.limits import LARGEST_NUMBER
 from polybody.description.problems import ERROR, WARNING, Problem
 from polybody.description.records import (
     KINDS,
@@ -60,12 +61,16 @@ class _Record:
         if found != shape:
             self.error(f"{what} has shape {found}, wanted {shape}")
             return False
+        if np.asarray(values).dtype.kind not in "iuf":
+            self.error(f"{what} is {values!r:.60}, wanted numbers")
+            return False
         array = np.asarray(values, dtype=float)
-        wrong = ~np.isfinite(array) if finite else np.isnan(array)
+        wrong = ~(np.abs(array) <= LARGEST_NUMBER) if finite else np.isnan(array)
         if wrong.any():
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             place = f"[{', '.join(map(str, index))}]" if index else ""
-            self.error(f"{what}{place} is {array[index]}, wanted a finite number")
+            most = f" of at most {LARGEST_NUMBER:g}" if np.isfinite(array[index]) else ""
+            self.error(f"{what}{place} is {array[index]:g}, wanted a finite number{most}")
             return False
         return True
 
@@ -154,14 +159,14 @@ def joint_problems(joint: Joint) -> Iterator[Problem]:
     if _kind(r, joint):
         nq, nv = joint_size(joint)
         _passive(r, joint, nq, nv)
-        if joint.limits is not None:
-            _limits(r, joint.limits, nv)
         if joint.active is not None and len(joint.active) != nv:
             r.error(f"active has {len(joint.active)} entries, wanted {nv}")
     yield from r.problems
 
 
-def _passive(r: _Record, joint: Joint, nq: int, nv: int) -> None:
+def _passive(r: _Record, joint: Joint | Loop, nq: int, nv: int) -> None:
+    if joint.limits is not None:
+        _limits(r, joint.limits, nv)
     if joint.stiffness is not None and r.array("stiffness", joint.stiffness, nv, nv):
         r.symmetric("stiffness", joint.stiffness)
     if joint.damping is not None and r.array("damping", joint.damping, nv, nv) and nv:
@@ -180,8 +185,12 @@ def _passive(r: _Record, joint: Joint, nq: int, nv: int) -> None:
 def _limits(r: _Record, limits: Limits, nv: int) -> None:
     named = [(what, getattr(limits, what)) for what in ("lower", "upper", "velocity", "effort")]
     sound = [r.array(f"limits.{what}", values, nv, finite=False) for what, values in named]
-    if all(sound) and np.any(np.asarray(limits.lower) > np.asarray(limits.upper)):
-        r.warning(f"its lower limit {limits.lower} is above the upper {limits.upper}")
+    lower, upper = np.asarray(limits.lower), np.asarray(limits.upper)
+    if all(sound) and np.any((lower > upper) | (lower == np.inf) | (upper == -np.inf)):
+        r.error(f"its lower limit {limits.lower} is above the upper {limits.upper}; no position lies between them")
+    for what, values in named[2:] if all(sound) else ():
+        if np.any(np.asarray(values) < 0):
+            r.error(f"limits.{what} is {np.min(values):g}; it must not be negative")
 
 
 def loop_problems(loop: Loop) -> Iterator[Problem]:
@@ -190,7 +199,8 @@ def loop_problems(loop: Loop) -> Iterator[Problem]:
     r.pose("origin_b", loop.origin_b)
     if loop.body_a == loop.body_b:
         r.error(f"it joins {loop.body_a!r} to itself")
-    _kind(r, loop)
+    if _kind(r, loop):
+        _passive(r, loop, *joint_size(loop))
     if loop.kind == "floating":
         r.warning("a floating joint leaves all motion free: the loop closes nothing")
     yield from r.problems
@@ -248,20 +258,24 @@ def relation_problems(relation: Relation, joints: Mapping[str, Joint]) -> Iterat
     for name, number in used:
         if name not in joints:
             r.error(f"it names {name!r}, which is no joint{nearest(name, joints)}")
-        elif joints[name].kind in KINDS and joints[name].kind != "custom" and number >= joint_size(joints[name])[0]:
+        elif _is_sized(joints[name]) and number >= joint_size(joints[name])[0]:
             r.error(f"it uses number {number} of joint {name!r}, which has {joint_size(joints[name])[0]}")
     yield from r.problems
 
 
+def _is_sized(joint: Joint) -> bool:
+    """Whether the joint's numbers can be counted: its kind is known, and a custom one's map is a matrix."""
+    return joint.kind in KINDS and (joint.kind != "custom" or (joint.map is not None and np.ndim(joint.map) == 2))
+
+
 def coupling_problems(coupling: Coupling, joints: Mapping[str, Joint]) -> Iterator[Problem]:
     for what, value in (("ratio", coupling.ratio), ("offset", coupling.offset)):
-        if not np.isfinite(value):
-            yield Problem(
-                ERROR, f"coupling of {coupling.joint!r}: {what} is {value}, wanted a finite number", coupling.source
-            )
+        if not abs(value) <= LARGEST_NUMBER:
+            text = f"{what} is {value}, wanted a finite number"
+            yield Problem(ERROR, f"coupling of {coupling.joint!r}: {text}", coupling.source)
     for name in (coupling.joint, coupling.source_joint):
         joint = joints.get(name)
-        if joint is not None and joint.kind in KINDS and joint_size(joint) != (1, 1):
+        if joint is not None and _is_sized(joint) and joint_size(joint) != (1, 1):
             text = f"joint {name!r} ({joint.kind}) has not one coordinate; write a relation"
             yield Problem(ERROR, f"coupling of {coupling.joint!r}: {text}", coupling.source)
     if coupling.joint == coupling.source_joint:

@@ -151,7 +151,10 @@ class Frame:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A cut joint: the frames `origin_a` on body_a and `origin_b` on body_b are parent and child of a `kind` joint."""
+    """A cut joint: the frames `origin_a` on body_a and `origin_b` on body_b are parent and child of a `kind` joint.
+
+    `stiffness`, `damping`, `friction`, `rest`, `armature` and `limits` are a `Joint`'s, in the cut joint's coordinates.
+    """
 
     name: str
     kind: str
@@ -163,7 +166,17 @@ class Loop:
     pitch: float | None = None
     map: Array | None = None
     stages: tuple[int, ...] | None = None
+    stiffness: Array | None = None
+    damping: Array | None = None
+    friction: Array | None = None
+    rest: Array | None = None
+    armature: Array | None = None
+    limits: Limits | None = None
     source: str | None = None
+
+
+#: What a loop's record may say of the forces in its cut joint.
+LOOP_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits")
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,6 +321,7 @@ def same_description(a: Description, b: Description) -> bool:
 
 __all__ = [
     "KINDS",
+    "LOOP_DRIVE",
     "SIZES",
     "WORLD",
     "Body",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 
+from polybody.description.limits import NUMBER_CHARACTERS
 from polybody.errors import InputError
 
 ANGLE, LENGTH, MASS = "angle", "length", "mass"
@@ -36,6 +37,8 @@ _SPECIAL = {".inf": math.inf, "inf": math.inf, ".nan": math.nan, "nan": math.nan
 def quantity(text: str, dimensions: tuple[str, ...] = ()) -> float:
     """The number a text says, in SI units; a unit must be of one of the dimensions its place allows."""
     text = text.strip()
+    if len(text) > NUMBER_CHARACTERS:
+        raise InputError(f"{text!r:.40}… has {len(text)} characters; a number has at most {NUMBER_CHARACTERS}")
     bare = text.lstrip("+-").lower()
     if bare in _SPECIAL and len(text) - len(bare) <= 1:
         return -_SPECIAL[bare] if text[0] == "-" else _SPECIAL[bare]

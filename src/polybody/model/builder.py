@@ -295,16 +295,18 @@ class Builder:
         segments: int = 10,
         axis: Any = (0, 0, 1),
         polar_inertia: float | None = None,
+        rotary_inertia: float = 0,
     ) -> str:
         """A flexible link along x as a chain of elastic joints; returns the name of its last piece.
 
         Its first piece is the body `name`, its end the frame `<name>_tip`. It bends about `axis`, or, with GJ (and
         `polar_inertia`, kg·m), about y and z, and twists. EI, GJ in N·m², `damping` in seconds (Kelvin-Voigt). Its
-        joints are passive. More `segments` make it truer, with the square of their number.
+        joints are passive. More `segments` make it truer, with the square of their number. `rotary_inertia` (kg·m, ρ I
+        of the section) adds to the pieces' inertia across x, as in Rayleigh's beam; it is zero by default.
         """
         bodies, joints, frames = flexible_link_records(
             name, length, mass_per_length, EI, GJ, damping=damping, segments=segments, axis=axis,
-            polar_inertia=polar_inertia,
+            polar_inertia=polar_inertia, rotary_inertia=rotary_inertia,
         )  # fmt: skip
         for group, records in (("bodies", bodies), ("joints", joints), ("frames", frames)):
             self._take(group, records)

@@ -97,7 +97,7 @@ def draw_on(axes: Any, model: Model, q: Array) -> None:
     for R, p in scene.frames:
         _draw_triad(axes, R, p, 0.06 * size)
     _frame_view(axes, scene.points)
-    axes.set_title(_title(model))
+    axes.set_title(_title(model), parse_math=False)  # a name holds dollar signs
     axes.legend(loc="upper left", fontsize=8, framealpha=0.6)
 
 

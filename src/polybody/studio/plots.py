@@ -28,6 +28,7 @@ STYLE: Any = {
     "lines.linewidth": 1.7,
     "svg.fonttype": "path",
     "svg.hashsalt": "polybody",
+    "text.parse_math": False,  # names hold dollar signs
     "xtick.color": "#475569",
     "ytick.color": "#475569",
 }

@@ -112,7 +112,7 @@ def _pictures(record: Record) -> str:
 
     from polybody.studio.drawing import draw_on
 
-    with matplotlib.rc_context({"svg.fonttype": "path", "font.size": 8}):
+    with matplotlib.rc_context({"svg.fonttype": "path", "font.size": 8, "text.parse_math": False}):
         figure = Figure(figsize=(13.2, 4.4), dpi=110, layout="constrained")
         FigureCanvasAgg(figure)
         for place, k in enumerate((0, len(record.t) // 2, len(record.t) - 1), start=1):

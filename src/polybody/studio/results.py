@@ -1,15 +1,20 @@
-"""A run's folder: written whole or not at all, never over another one unless told to.
+"""A run's folder: written whole or not at all, never over another one unless told to, and then only over a run.
 
     trajectory.npz   arrays t, q, v, tau, kinetic, potential[, work, currents]
     trajectory.csv   the same, a column a number, a row a time
     run.json         model and its hash, versions, options, audit, what happened
     model.yaml       the mechanism, so that the folder can be looked at on its own
     joints, speeds, torques, energies as .png and .svg; report.html, which needs no network
+
+`run.json` lists the files of its folder: only a folder that holds these and nothing else is replaced. Data come first:
+where plots or report fail, the run is kept without them, and a warning says so.
 """
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import os
 import platform
@@ -17,6 +22,7 @@ import shutil
 import tempfile
 import time
 import zipfile
+import zlib
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -24,6 +30,9 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description.files import read_bytes
+from polybody.description.limits import MB, RUN_ARRAY_BYTES, RUN_FACTS_BYTES
+from polybody.description.problems import warn
 from polybody.errors import InputError
 from polybody.studio.record import Record, q_labels, v_labels
 
@@ -40,8 +49,7 @@ def check_folder(folder: str | os.PathLike[str], force: bool = False) -> Path:
         if any(path.iterdir()):
             if not force:
                 raise InputError(f"{path}: exists; give another --output, or --force to replace it")
-            if not (path / "run.json").is_file():
-                raise InputError(f"{path}: is not the folder of a run, so it is not replaced; give another --output")
+            _refuse_foreign(path)
     above = path.parent
     try:
         above.mkdir(parents=True, exist_ok=True)
@@ -52,6 +60,20 @@ def check_folder(folder: str | os.PathLike[str], force: bool = False) -> Path:
     return path
 
 
+def _refuse_foreign(path: Path) -> None:
+    """A folder is replaced only if a manifest of ours lists everything in it."""
+    advice = "so it is not replaced; give another --output"
+    try:
+        listed = _read_facts(path)["files"]
+    except (InputError, KeyError):
+        raise InputError(f"{path}: is not the folder of a run, {advice}") from None
+    with os.scandir(path) as entries:
+        foreign = [e.name for e in entries if e.name not in listed or not e.is_file(follow_symlinks=False)]
+    if foreign:
+        shown = ", ".join(repr(name) for name in sorted(foreign)[:5])
+        raise InputError(f"{path}: holds {shown}, which the run did not write, {advice}")
+
+
 def write_run(
     record: Record, folder: str | os.PathLike[str], *, force: bool = False, source: str | None = None
 ) -> Path:
@@ -59,14 +81,26 @@ def write_run(
     path = check_folder(folder, force)
     staged = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
-        _fill(record, staged, source)
-        os.chmod(staged, 0o755)
-        _swap(staged, path)
+        facts = _facts(record, source)
+        _fill_data(record, staged)
+        try:
+            _fill_pictures(record, staged, facts)
+        except Exception as error:  # whatever a drawing library raises: the data are worth more than the pictures
+            warn(f"{path}: plots or report could not be made ({type(error).__name__}: {error}); the data are kept")
+        finally:  # an interrupt keeps the data too
+            facts["files"] = sorted({"run.json", *os.listdir(staged)})
+            _write_json(staged / "run.json", facts)
+            os.chmod(staged, 0o755)
+            _swap(staged, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     finally:
         shutil.rmtree(staged, ignore_errors=True)  # gone once it was renamed
     return path
+
+
+def _write_json(path: Path, facts: dict[str, Any]) -> None:
+    path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _swap(staged: Path, path: Path) -> None:
@@ -85,19 +119,32 @@ def _swap(staged: Path, path: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _fill(record: Record, folder: Path, source: str | None) -> None:
+def _fill_data(record: Record, folder: Path) -> None:
     from polybody.description.mechanism_file.writer import mechanism_text
+
+    np.savez_compressed(folder / "trajectory.npz", allow_pickle=False, **_arrays(record))
+    columns = _columns(record)
+    with open(folder / "trajectory.csv", "w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerow(_distinct([name for name, _ in columns]))
+        np.savetxt(stream, np.column_stack([values for _, values in columns]), delimiter=",", fmt="%.17g")
+    (folder / "model.yaml").write_text(mechanism_text(_portable(record.model.description)), encoding="utf-8")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names of columns, a number added where two are the same."""
+    taken: dict[str, None] = {}
+    for name in names:
+        free, k = name, 2
+        while free in taken:
+            free, k = f"{name} ({k})", k + 1
+        taken[free] = None
+    return list(taken)
+
+
+def _fill_pictures(record: Record, folder: Path, facts: dict[str, Any]) -> None:
     from polybody.studio.plots import write_plots
     from polybody.studio.report import report_text
 
-    columns = _columns(record)
-    np.savez_compressed(folder / "trajectory.npz", allow_pickle=False, **_arrays(record))
-    header = ",".join(columns)
-    table = np.column_stack(list(columns.values()))
-    np.savetxt(folder / "trajectory.csv", table, delimiter=",", header=header, comments="", fmt="%.17g")
-    (folder / "model.yaml").write_text(mechanism_text(_portable(record.model.description)), encoding="utf-8")
-    facts = _facts(record, source)
-    (folder / "run.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     write_plots(record, folder)
     (folder / "report.html").write_text(report_text(record, folder, facts), encoding="utf-8")
 
@@ -128,17 +175,17 @@ def _arrays(record: Record) -> dict[str, Array]:
     return arrays
 
 
-def _columns(record: Record) -> dict[str, Array]:
+def _columns(record: Record) -> list[tuple[str, Array]]:
     kinetic, potential = record.energies
-    columns = {"t": record.t}
+    columns = [("t", record.t)]
     for letter, values, labels in (
         ("q", record.q, q_labels(record.model)),
         ("v", record.v, v_labels(record.model)),
         ("tau", record.tau, v_labels(record.model)),
     ):
-        columns |= {f"{letter}:{label}".replace(",", ";"): values[:, k] for k, label in enumerate(labels)}
-    columns |= {"kinetic": kinetic, "potential": potential}
-    return columns | ({} if record.work is None else {"work": record.work})
+        columns += [(f"{letter}:{label}", values[:, k]) for k, label in enumerate(labels)]
+    columns += [("kinetic", kinetic), ("potential", potential)]
+    return columns + ([] if record.work is None else [("work", record.work)])
 
 
 def _facts(record: Record, source: str | None) -> dict[str, Any]:
@@ -178,30 +225,85 @@ def read_run(folder: str | os.PathLike[str]) -> Record:
     from polybody.model.load import load
 
     path = Path(folder)
-    if not (path / "run.json").is_file():
-        raise InputError(f"{path}: is not the folder of a run (it has no run.json)")
-    try:
-        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        with np.load(path / "trajectory.npz", allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        missing = {"t", "q", "v", "tau"} - set(arrays)
-        if missing or not isinstance(facts, dict) or facts.get("polybody_run") != SCHEMA:
-            raise InputError(f"{path}: lacks {', '.join(sorted(missing)) or 'a known version in run.json'}")
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: cannot be read as a run ({error})") from None
+    facts, arrays = _read_facts(path), _read_arrays(path / "trajectory.npz")
+    missing = {"t", "q", "v", "tau"} - set(arrays)
+    if missing:
+        raise InputError(f"{path}: cannot be read as a run: trajectory.npz lacks {', '.join(sorted(missing))}")
     model = load(path / "model.yaml")
-    n = len(arrays["t"])
-    for name, size in (("q", model.nq), ("v", model.nv), ("tau", model.nv)):
-        if arrays[name].shape != (n, size):
-            raise InputError(f"{path}: {name} has shape {arrays[name].shape}; its model wants ({n}, {size})")
+    n = arrays["t"].size
+    sizes = {"t": (n,), "q": (n, model.nq), **dict.fromkeys(("v", "tau", "a"), (n, model.nv)),
+             **dict.fromkeys(("work", "kinetic", "potential"), (n,))}  # fmt: skip
+    for name, values in arrays.items():
+        if name in sizes and values.shape != sizes[name]:
+            raise InputError(f"{path}: {name} has shape {values.shape}; its model wants {sizes[name]}")
+    if not n or not np.isfinite(arrays["t"]).all() or np.any(np.diff(arrays["t"]) < 0):
+        raise InputError(f"{path}: cannot be read as a run: its times are not finite and rising")
     record = Record(
-        model, str(facts["kind"]), arrays["t"], arrays["q"], arrays["v"], arrays["tau"], arrays.get("work"),
-        arrays.get("currents"), facts.get("options") or {}, facts.get("audit"), facts.get("happenings") or [],
-        facts.get("stopped"),
+        model, facts["kind"], arrays["t"], arrays["q"], arrays["v"], arrays["tau"], arrays.get("work"),
+        arrays.get("currents"), facts["options"], facts["audit"], facts["happenings"], facts["stopped"],
     )  # fmt: skip
     if "a" in arrays:
         record.accelerations = arrays["a"]
     return record
+
+
+#: What run.json must hold to be used, and what stands for it where it says nothing.
+_FACTS: dict[str, tuple[type | tuple[type, ...], Any]] = {
+    "kind": (str, "simulation"),
+    "options": (dict, {}),
+    "audit": ((dict, type(None)), None),
+    "happenings": (list, []),
+    "stopped": ((str, type(None)), None),
+}
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    """run.json of a folder, its entries of the kinds they should have."""
+    if not (path / "run.json").is_file():
+        raise InputError(f"{path}: is not the folder of a run (it has no run.json)")
+    try:
+        facts = json.loads(read_bytes(path / "run.json", RUN_FACTS_BYTES, "run.json"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as a run ({error})") from None
+    if not isinstance(facts, dict) or facts.get("polybody_run") != SCHEMA:
+        raise InputError(f"{path}: cannot be read as a run: run.json has no known version")
+    for key, (kind, default) in _FACTS.items():
+        value = facts.setdefault(key, default)
+        if value is None and default is not None:
+            facts[key] = default
+        elif not isinstance(value, kind):
+            raise InputError(f"{path}: cannot be read as a run: {key} in run.json is {value!r:.60}")
+    whole = all(isinstance(h, dict) and {"time", "name", "detail"} <= set(h) for h in facts["happenings"])
+    files = facts.get("files", [])
+    if not whole or not isinstance(files, list):
+        raise InputError(f"{path}: cannot be read as a run: run.json lists no whole happenings or files")
+    return facts
+
+
+def _read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an .npz file: plain numbers, each as long as its header says, all together within bounds."""
+    arrays: dict[str, Array] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(read_bytes(path, RUN_ARRAY_BYTES, ".npz"))) as packed:
+            if sum(part.file_size for part in packed.infolist()) > RUN_ARRAY_BYTES:
+                raise InputError(f"{path}: unpacks to more than {RUN_ARRAY_BYTES // MB} MB")
+            for part in packed.infolist():
+                data = io.BytesIO(packed.read(part))
+                version = np.lib.format.read_magic(data)
+                read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+                shape, _, dtype = read(data)
+                left = data.getbuffer().nbytes - data.tell()
+                if dtype.kind not in "fiu" or dtype.itemsize * int(np.prod(shape, dtype=object)) != left:
+                    raise ValueError(f"{part.filename} is no array of numbers of the size it states")
+                data.seek(0)
+                values = np.lib.format.read_array(data, allow_pickle=False)
+                arrays[part.filename.removesuffix(".npy")] = values.astype(float)
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, TypeError, SyntaxError, MemoryError,
+            zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: cannot be read as a run ({error})") from None
+    return arrays
 
 
 __all__ = ["check_folder", "read_run", "write_run"]

@@ -26,9 +26,11 @@ from typing import Any
 import numpy as np
 
 from polybody.description import shapes
-from polybody.description.dh import DHLink, dh_records
+from polybody.description.coordinate_units import coordinate_units
+from polybody.description.dh import DH_KINDS, DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
 from polybody.description.flexible import flexible_link_records
+from polybody.description.limits import TRANSMISSION_JOINTS
 from polybody.description.mechanism_file.values import (
     as_array,
     as_axis,
@@ -40,8 +42,10 @@ from polybody.description.mechanism_file.values import (
     mesh_path,
 )
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, compose, describe
+from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, raise_errors
 from polybody.description.records import (
+    LOOP_DRIVE,
     WORLD,
     Body,
     Coupling,
@@ -85,6 +89,8 @@ SECTIONS = (
 )
 JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
+#: A joint's words for the ends of a loop, which are accepted too: a loop is a joint whose child side has a frame too.
+LOOP_WORDS = {"parent": "body_a", "child": "body_b", "origin": "origin_a", "child_origin": "origin_b"}
 LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
 SHAPE_SIZES = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}
 
@@ -139,13 +145,23 @@ def _section(notes: Notes, top: Fields, key: str, read: Callable[[Notes, str, in
     if not isinstance(node, Mapping):
         notes.error(node.line, f"{key} must be a mapping from names, got {describe(node)}")
         return ()
-    return tuple(read(notes, name, line, value) for name, (line, value) in node.pairs.items())
+    notes.count(key, len(node.pairs))
+    records = []
+    for name, (line, value) in node.pairs.items():
+        problem = name_problem(name)
+        if problem is not None:
+            notes.error(line, f"{key}: the name {shown(name)} {problem}")
+        else:
+            records.append(read(notes, name, line, value))
+    return tuple(records)
 
 
 def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
     if not isinstance(node, Sequence):
         raise InputError(f"{what} must be a list, got {describe(node)}")
     result = []
+    notes.shapes += len(node.items)
+    notes.count("visuals", notes.shapes)
     for i, item in enumerate(node.items):
         f = Fields(notes, f"{what}[{i}]", item, ("shape", "size", "origin", "mesh", "color"))
         shape = f.need("shape", as_text, "sphere")
@@ -187,15 +203,15 @@ def _motion(f: Fields) -> dict[str, Any]:
     }
 
 
-def _coordinates(kind: str) -> tuple[str, ...]:
-    """The units that a joint's coordinates may carry."""
-    if kind in ("revolute", "continuous", "screw", "universal"):
-        return (ANGLE,)
-    return (LENGTH,) if kind == "prismatic" else (ANGLE, LENGTH)
+#: What to tell who writes a loop's words in a joint.
+_LOOPS_WORDS = {
+    word: f"; a joint says {ours!r} (the frame of its child is the joint's own: only a loop has 'origin_b')"
+    for ours, word in LOOP_WORDS.items()
+}
 
 
 def _joint(notes: Notes, name: str, line: int, node: Node) -> Joint:
-    f = Fields(notes, f"joint {name!r}", node, ("parent", "child", "origin", *JOINT_MOTION, *JOINT_DRIVE))
+    f = Fields(notes, f"joint {name!r}", node, ("parent", "child", "origin", *JOINT_MOTION, *JOINT_DRIVE), _LOOPS_WORDS)
     bare = Joint(
         name,
         parent=f.need("parent", as_text, WORLD),
@@ -204,23 +220,26 @@ def _joint(notes: Notes, name: str, line: int, node: Node) -> Joint:
         source=notes.at(line),
         **_motion(f),
     )
+    return Joint(**{**bare.__dict__, **_drive(notes, f, bare, JOINT_DRIVE)})
+
+
+def _drive(notes: Notes, f: Fields, bare: Joint | Loop, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Springs, dampers, limits … of a joint or a loop, in the sizes of its kind."""
     shape = () if bare.map is None else np.shape(bare.map)
     if bare.kind == "custom" and (len(shape) != 2 or shape[0] != 6):
-        return bare  # its size is unknown; checks say why
-    return Joint(**{**bare.__dict__, **_drive(notes, f, bare.kind, *joint_size(bare))})
-
-
-def _drive(notes: Notes, f: Fields, kind: str, nq: int, nv: int) -> dict[str, Any]:
-    units = _coordinates(kind)
-    return {
-        "stiffness": f.get("stiffness", lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv), None),
-        "damping": f.get("damping", lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv), None),
-        "friction": f.get("friction", lambda w, n: shapes.vector(w, as_numbers()(w, n), nv), None),
-        "rest": f.get("rest", lambda w, n: shapes.rest_configuration(w, as_numbers(*units)(w, n), nq), None),
-        "armature": f.get("armature", lambda w, n: shapes.vector(w, as_numbers()(w, n), nv), None),
-        "limits": f.get("limits", lambda w, n: _limits(notes, w, n, nv, units), None),
-        "active": f.get("active", lambda w, n: shapes.active_flags(w, as_flag(w, n), nv), None),
+        return {}  # its size is unknown; checks say why
+    nq, nv = joint_size(bare)
+    units = tuple({unit for which in "qv" for number in coordinate_units(bare, which) for unit in number})
+    convert: dict[str, Callable[[str, Node], Any]] = {
+        "stiffness": lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv),
+        "damping": lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv),
+        "friction": lambda w, n: shapes.vector(w, as_numbers()(w, n), nv),
+        "rest": lambda w, n: shapes.rest_configuration(w, as_numbers(*units)(w, n), nq),
+        "armature": lambda w, n: shapes.vector(w, as_numbers()(w, n), nv),
+        "limits": lambda w, n: _limits(notes, w, n, nv, units),
+        "active": lambda w, n: shapes.active_flags(w, as_flag(w, n), nv),
     }
+    return {key: f.get(key, convert[key], None) for key in keys}
 
 
 def _limits(notes: Notes, what: str, node: Node, nv: int, units: tuple[str, ...]) -> Limits:
@@ -237,16 +256,24 @@ def _frame(notes: Notes, name: str, line: int, node: Node) -> Frame:
 
 
 def _loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
-    f = Fields(notes, f"loop {name!r}", node, ("body_a", "body_b", "origin_a", "origin_b", *JOINT_MOTION))
-    return Loop(
+    f = Fields(notes, f"loop {name!r}", node, (*LOOP_WORDS, *LOOP_WORDS.values(), *JOINT_MOTION, *LOOP_DRIVE))
+    for joints_word, word in LOOP_WORDS.items():
+        if joints_word in f and word in f:
+            notes.error(line, f"loop {name!r} has {joints_word!r} and {word!r}, two words for the same; keep one")
+
+    def called(word: str, joints_word: str) -> str:
+        return joints_word if joints_word in f else word
+
+    bare = Loop(
         name,
-        body_a=f.need("body_a", as_text, WORLD),
-        body_b=f.need("body_b", as_text, WORLD),
-        origin_a=f.get("origin_a", as_pose(notes), frozen_array(np.eye(4))),
-        origin_b=f.get("origin_b", as_pose(notes), frozen_array(np.eye(4))),
+        body_a=f.need(called("body_a", "parent"), as_text, WORLD),
+        body_b=f.need(called("body_b", "child"), as_text, WORLD),
+        origin_a=f.get(called("origin_a", "origin"), as_pose(notes), frozen_array(np.eye(4))),
+        origin_b=f.get(called("origin_b", "child_origin"), as_pose(notes), frozen_array(np.eye(4))),
         source=notes.at(line),
         **_motion(f),
     )
+    return Loop(**{**bare.__dict__, **_drive(notes, f, bare, LOOP_DRIVE)})
 
 
 def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
@@ -300,7 +327,13 @@ def _relation(notes: Notes, name: str, line: int, node: Node) -> Relation:
     if isinstance(node, Scalar):
         return Relation(name, node.text, notes.at(line))
     f = Fields(notes, f"relation {name!r}", node, ("expression",))
-    return Relation(name, f.need("expression", as_text, ""), notes.at(line))
+    return Relation(name, f.need("expression", as_expression, ""), notes.at(line))
+
+
+def as_expression(what: str, node: Node) -> str:
+    if not isinstance(node, Scalar) or not node.text:
+        raise InputError(f"{what} must be an expression, got {describe(node)}")
+    return node.text
 
 
 MOTOR_NUMBERS = ("resistance", "inductance", "torque_constant", "speed_constant", "rotor_inertia", "damping", "gear")
@@ -318,13 +351,16 @@ def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmissio
     f = Fields(notes, f"transmission {name!r}", node, ("joints", "matrix"))
     joints = f.need("joints", as_names, ())
     size = len(joints)
+    if size > TRANSMISSION_JOINTS:
+        notes.error(line, f"transmission {name!r} couples {size} joints; at most {TRANSMISSION_JOINTS} are read")
+        return Transmission(name, (), frozen_array(np.zeros((0, 0))), notes.at(line))
     return Transmission(
         name, joints, f.need("matrix", as_array(size, size), frozen_array(np.eye(size))), notes.at(line)
     )
 
 
 def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list[Body], list[Joint], list[Frame]]:
-    keys = ("length", "mass_per_length", "EI", "GJ", "damping", "segments", "axis", "polar_inertia")
+    keys = ("length", "mass_per_length", "EI", "GJ", "damping", "segments", "axis", "polar_inertia", "rotary_inertia")
     f = Fields(notes, f"flexible link {name!r}", node, keys)
     found = len(notes.problems)
     given = {
@@ -336,7 +372,10 @@ def _flexible_link(notes: Notes, name: str, line: int, node: Node) -> tuple[list
         "segments": f.get("segments", as_count, 10),
         "axis": f.get("axis", as_axis, frozen_array((0.0, 0.0, 1.0))),
         "polar_inertia": f.get("polar_inertia", as_number(), None),
+        "rotary_inertia": f.get("rotary_inertia", as_number(), 0.0),
     }
+    notes.segments += given["segments"]
+    notes.count("segments of flexible links", notes.segments)
     try:
         return flexible_link_records(name, **given, source=notes.at(line))
     except InputError as error:
@@ -354,6 +393,7 @@ def _dh_section(notes: Notes, top: Fields) -> tuple[list[Body], list[Joint], lis
     if not isinstance(rows, Sequence):
         notes.error(f.line, "dh needs 'links', a list of rows")
         return [], [], []
+    notes.count("DH rows", len(rows.items))
     links = [_dh_link(notes, i, row) for i, row in enumerate(rows.items, start=1)]
     convention, parent = f.get("convention", as_text, "classical"), f.get("parent", as_text, WORLD)
     base = f.get("base", as_pose(notes), frozen_array(np.eye(4)))
@@ -368,8 +408,8 @@ def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
     keys = ("name", "joint", "kind", "a", "alpha", "d", "theta", "mass", "com", "inertia", *JOINT_DRIVE)
     f = Fields(notes, f"DH row {index}", node, keys)
     kind = f.get("kind", as_text, "revolute")
-    size = (1, 1)
-    drive = _drive(notes, f, kind, *size)
+    bare = Joint("", kind if kind in DH_KINDS else "revolute", WORLD, WORLD)
+    drive = _drive(notes, f, bare, JOINT_DRIVE)
     return DHLink(
         f.get("a", as_number(LENGTH), 0.0),
         f.get("alpha", as_number(ANGLE), 0.0),

@@ -59,7 +59,10 @@ def as_pose(notes: Notes) -> Callable[[str, Node], Array]:
             return part.get("matrix", as_array(4, 4), frozen_array(np.eye(4)))
         rotation = np.eye(3)
         if "rpy" in part:
-            rotation = rpy_matrix(part.get("rpy", as_array(3, dimensions=(ANGLE,)), np.zeros(3)))
+            turn = part.get("rpy", as_array(3, dimensions=(ANGLE,)), np.zeros(3))
+            if not np.isfinite(turn).all():
+                raise InputError(f"{what}: rpy is {turn}, wanted finite angles")
+            rotation = rpy_matrix(turn)
         elif "quaternion" in part:
             rotation = quaternion_matrix(part.get("quaternion", as_quaternion, np.array([0.0, 0, 0, 1])))
         elif "rotation" in part:

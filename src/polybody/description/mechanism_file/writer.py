@@ -177,6 +177,17 @@ def _motion(record: Joint | Loop) -> dict[str, str | None]:
     }
 
 
+def _drive(record: Joint | Loop) -> dict[str, str | None]:
+    return {
+        "stiffness": _square(record.stiffness),
+        "damping": _square(record.damping),
+        "friction": None if record.friction is None else numbers(record.friction),
+        "rest": None if record.rest is None else numbers(record.rest),
+        "armature": None if record.armature is None else numbers(record.armature),
+        "limits": None if record.limits is None else _limits(record.limits),
+    }
+
+
 def _joint(joint: Joint) -> dict[str, str | None]:
     return {
         "kind": joint.kind,
@@ -184,12 +195,7 @@ def _joint(joint: Joint) -> dict[str, str | None]:
         "child": text(joint.child),
         "origin": _pose(joint.origin),
         **_motion(joint),
-        "stiffness": _square(joint.stiffness),
-        "damping": _square(joint.damping),
-        "friction": None if joint.friction is None else numbers(joint.friction),
-        "rest": None if joint.rest is None else numbers(joint.rest),
-        "armature": None if joint.armature is None else numbers(joint.armature),
-        "limits": None if joint.limits is None else _limits(joint.limits),
+        **_drive(joint),
         "active": None if joint.active is None else f"[{', '.join(str(flag).lower() for flag in joint.active)}]",
     }
 
@@ -219,6 +225,7 @@ def _loop(loop: Loop) -> dict[str, str | None]:
         "origin_a": _pose(loop.origin_a),
         "origin_b": _pose(loop.origin_b),
         **_motion(loop),
+        **_drive(loop),
     }
 
 

@@ -1,9 +1,9 @@
 """YAML as a tree of nodes that know their lines, and nothing else: no tags, no objects, no surprises.
 
 PyYAML's event stream is turned into nodes here rather than by its loaders, because a mechanism file comes from anyone:
-explicit tags are refused (so no Python object is ever built), nesting and the number of nodes are bounded, an alias
-shares its node instead of copying it (an alias bomb costs nothing), duplicate keys are refused. Scalars stay text; what
-a scalar means is decided by the place it stands in.
+explicit tags are refused (so no Python object is ever built), nesting and the number of nodes are bounded, duplicate
+keys are refused. An alias shares its node, but counts as all the values that it stands for, because whoever reads the
+nodes meets them all again. Scalars stay text; what a scalar means is decided by the place it stands in.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from polybody.description.limits import YAML_DEPTH, YAML_NODES
 from polybody.errors import InputError
-
-MAX_DEPTH = 16
-MAX_NODES = 1_000_000
 
 
 @dataclass(eq=False)
@@ -72,7 +70,9 @@ class _Composer:
     def __init__(self, where: str) -> None:
         self.where = where
         self.anchors: dict[str, Node] = {}
+        self.extent: dict[int, tuple[int, int]] = {}  # values and levels below each collection, by its id
         self.stack: list[tuple[Sequence | Mapping, Any]] = []  # a mapping waits with its pending key
+        self.opened: list[tuple[int, int]] = []  # for each open collection: values before it, levels met in it
         self.root: Node | None = None
         self.count = 0
 
@@ -88,6 +88,9 @@ class _Composer:
                 node, pending = self.stack.pop()
                 if pending is not None:
                     raise InputError(f"{self._at(node.line)}: key {pending[0]!r} has no value")
+                before, levels = self.opened.pop()
+                self.extent[id(node)] = self.count - before, levels + 1
+                self._deepen(levels + 1)
         if self.root is None:
             raise InputError(f"{self.where}: the file is empty")
         return self.root
@@ -102,7 +105,20 @@ class _Composer:
             raise InputError(f"{self._at(line)}: no anchor &{event.anchor} stands above this alias")
         if any(node is open_node for open_node, _ in self.stack):
             raise InputError(f"{self._at(line)}: *{event.anchor} contains itself")
+        values, levels = self.extent.get(id(node), (0, 0))
+        self.count += values
+        self._refuse_deep(len(self.stack) + levels, line)
+        self._deepen(levels)
         self._place(node, line)
+
+    def _deepen(self, levels: int) -> None:
+        if self.opened:
+            before, met = self.opened[-1]
+            self.opened[-1] = before, max(met, levels)
+
+    def _refuse_deep(self, levels: int, line: int) -> None:
+        if levels > YAML_DEPTH:
+            raise InputError(f"{self._at(line)}: nested more than {YAML_DEPTH} deep; nothing here needs that")
 
     def _start(self, event: Any) -> None:
         import yaml
@@ -124,13 +140,16 @@ class _Composer:
         self._place(node, line)
         if not isinstance(node, Scalar):
             self.stack.append((node, None))
-            if len(self.stack) > MAX_DEPTH:
-                raise InputError(f"{self._at(line)}: nested more than {MAX_DEPTH} deep; nothing here needs that")
+            self.opened.append((self.count, 0))
+            self._refuse_deep(len(self.stack), line)
 
     def _place(self, node: Node, line: int) -> None:
         self.count += 1
-        if self.count > MAX_NODES:
-            raise InputError(f"{self._at(line)}: more than {MAX_NODES} values; this is no mechanism file")
+        if self.count > YAML_NODES:
+            raise InputError(
+                f"{self._at(line)}: more than {YAML_NODES} values (each alias counts as all it stands for); this is no "
+                "mechanism file"
+            )
         if not self.stack:
             if self.root is not None:
                 raise InputError(f"{self._at(line)}: a second document starts; a file holds one mechanism")

@@ -14,7 +14,6 @@ What has forces that a description cannot hold (tendons, fluids, flexes, other e
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from polybody.description.mjcf.joints import FREE, connect, place, read_joint, shift
-from polybody.description.mjcf.safety import checked_sources
+from polybody.description.mjcf.sources import Sources, checked_sources
+from polybody.description.problems import warn
 from polybody.description.records import (
     WORLD,
     Array,
@@ -35,7 +35,8 @@ from polybody.description.records import (
     Visual,
     frozen_array,
 )
-from polybody.errors import InputError, PolybodyWarning
+from polybody.errors import InputError
+from polybody.names import listed
 
 ROOT_JOINT = "root_joint"
 
@@ -47,22 +48,23 @@ def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Descr
     path = Path(path)
     sources = checked_sources(path)
     mujoco = _mujoco(path)
-    return _Reader(mujoco, _compiled(mujoco, path), sources, path, base).description()
+    return _Reader(mujoco, _compiled(mujoco, path, sources), sources.places, path, base).description()
 
 
-def _compiled(mujoco: Any, path: Path) -> Any:
+def _compiled(mujoco: Any, path: Path, sources: Sources) -> Any:
     """MuJoCo's model; its warnings become ours (by itself it would write them to a file in the current folder)."""
     told: list[str] = []
     previous = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(told.append)
     try:
-        return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise InputError(f"{path.name}: MuJoCo refuses the file: {' '.join(str(error).split())}") from None
+        return mujoco.MjModel.from_xml_string(sources.text, sources.files)
+    except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
+        reason = sources.located(" ".join(str(error).split()))
+        raise InputError(f"{path.name}: MuJoCo refuses the file: {reason}") from None
     finally:
         mujoco.set_mju_user_warning(previous)
         for message in dict.fromkeys(told):
-            warnings.warn(f"{path.name}: MuJoCo says: {' '.join(message.split())}", PolybodyWarning, stacklevel=4)
+            warn(f"{path.name}: MuJoCo says: {sources.located(' '.join(message.split()))}")
 
 
 def _mujoco(path: Path) -> Any:
@@ -273,8 +275,11 @@ class _Reader:
             left_out.append("gravity compensation")
         if left_out:
             told.append(f"left out, for a description has no place for it: {', '.join(left_out)}")
+        if m.nu:
+            names = [self._name("ACTUATOR", i, f"actuator{i}") for i in range(m.nu)]
+            told.append(f"actuators do not act yet; their forces are left out: {listed(names)}")
         if told:
-            warnings.warn(f"{self.path.name}: {'; '.join(told)}", PolybodyWarning, stacklevel=4)
+            warn(f"{self.path.name}: {'; '.join(told)}")
 
 
 __all__ = ["read_mjcf"]

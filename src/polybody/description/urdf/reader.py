@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
+from collections import deque
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from polybody.description.problems import Problem, raise_errors
+from polybody.description.limits import RECORDS
+from polybody.description.naming import shown, shown_path
+from polybody.description.problems import Problem, raise_errors, warn
 from polybody.description.record_checks import body_problems
 from polybody.description.records import (
     WORLD,
@@ -37,7 +39,7 @@ from polybody.description.urdf.poses import read_origin
 from polybody.description.urdf.visuals import Color, read_materials, read_visuals
 from polybody.description.xml.fields import Fields
 from polybody.description.xml.safety import parse_xml
-from polybody.errors import InputError, PolybodyWarning
+from polybody.errors import InputError
 from polybody.names import nearest
 
 Array = np.ndarray
@@ -75,6 +77,10 @@ def scan_urdf(
         raise InputError(
             f"{fields.source(robot)}: <robot> has no <link>; the file is truncated, or is a xacro not yet expanded"
         )
+    shapes, materials = robot.findall("link/visual"), list(robot.iter("material"))
+    for what, elements in (("links", links), ("joints", joints), ("visuals", shapes), ("materials", materials)):
+        if len(elements) > RECORDS:
+            raise InputError(f"{path.name}: has {len(elements)} {what}; at most {RECORDS} are read")
     colors = read_materials(robot, fields)
     bodies = [_read_body(link, colors, fields) for link in links]
     records = [_read_joint(joint, fields) for joint in joints]
@@ -229,10 +235,10 @@ def _known_couplings(mimics: list[Coupling], names: set[str], file_name: str) ->
     can move all the same.
     """
     known = [c for c in mimics if c.source_joint in names and c.joint in names]
-    lost = [c for c in mimics if c not in known]
+    lost = [c for c in mimics if not (c.source_joint in names and c.joint in names)]
     if lost:
         told = f"mimic between joints that do not exist or do not move is passed over: {_mimic_list(lost)}"
-        warnings.warn(f"{file_name}: {told}", PolybodyWarning, stacklevel=4)
+        warn(f"{file_name}: {told}")
     return known
 
 
@@ -246,29 +252,33 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
     by_name = _unique(links, "link", fields)
     _unique(joints, "joint", fields)
     parent_of: dict[str, Any] = {}
+    neighbours: dict[str, list[str]] = {}
     for joint in joints:
-        for tag in ("parent", "child"):
-            end = joint.find(tag)
-            name = "" if end is None else (end.get("link") or "").strip()
+        ends = _ends(joint)
+        for tag, name in zip(("parent", "child"), ends, strict=True):
             if name and name not in by_name:
-                fields.problem(end, f"joint {joint.get('name')!r}: no {tag} link {name!r}{nearest(name, by_name)}")
-            if name and tag == "child":
-                if name in parent_of:
-                    other = parent_of[name]
-                    fields.problem(
-                        end,
-                        f"link {name!r} is the child of joint {other.get('name')!r} (line {other.sourceline}) and of "
-                        f"joint {joint.get('name')!r}; a URDF is a tree, each link has one parent"
-                        f"{_closing(joints, joint)}",
-                    )
-                parent_of.setdefault(name, joint)
+                no_link = f"joint {_shown_name(joint)}: no {tag} link {shown(name)}{nearest(name, by_name)}"
+                fields.problem(joint.find(tag), no_link)
+        parent, child = ends
+        if child in parent_of:
+            other = parent_of[child]
+            fields.problem(
+                joint.find("child"),
+                f"link {shown(child)} is the child of joint {_shown_name(other)} (line {other.sourceline}) and of "
+                f"joint {_shown_name(joint)}; a URDF is a tree, each link has one parent"
+                f"{_closing(neighbours, child, parent)}",
+            )
+        elif child:
+            parent_of[child] = joint
+        for near, far in (ends, ends[::-1]):
+            neighbours.setdefault(near, []).append(far)
     roots = [name for name in by_name if name not in parent_of]
     if not roots:
         path = _cycle(parent_of, links)
         fields.problem(links[0], f"joints form a cycle: {path}; a URDF is a tree with one root link{LOOP_ADVICE}")
         return ""
     if len(roots) > 1:
-        listed = ", ".join(f"{name!r} (line {by_name[name].sourceline})" for name in roots[:6])
+        listed = ", ".join(f"{shown(name)} (line {by_name[name].sourceline})" for name in roots[:6])
         fields.problem(
             by_name[roots[1]], f"{len(roots)} root links, which no joint has as child: {listed}; one is wanted"
         )
@@ -277,12 +287,17 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
     return roots[0]
 
 
+def _shown_name(element: Any) -> str:
+    return shown((element.get("name") or "").strip())
+
+
 def _unique(elements: list[Any], what: str, fields: Fields) -> dict[str, Any]:
     seen: dict[str, Any] = {}
     for element in elements:
         name = (element.get("name") or "").strip()
         if name in seen:
-            fields.problem(element, f"two {what}s are named {name!r}; the first is at line {seen[name].sourceline}")
+            first = seen[name].sourceline
+            fields.problem(element, f"two {what}s are named {shown(name)}; the first is at line {first}")
         elif name:
             seen[name] = element
     return seen
@@ -290,30 +305,31 @@ def _unique(elements: list[Any], what: str, fields: Fields) -> dict[str, Any]:
 
 def _cycle(parent_of: dict[str, Any], links: list[Any]) -> str:
     """The names along the cycle that one meets going upwards from the first link."""
-    path: list[str] = []
+    path: dict[str, None] = {}  # a list whose members are found at once
     name = (links[0].get("name") or "").strip()
     while name not in path and name in parent_of:
-        path.append(name)
-        end = parent_of[name].find("parent")
-        name = "" if end is None else (end.get("link") or "").strip()
-    start = path.index(name) if name in path else 0
-    return " - ".join([*path[start:], name])
+        path[name] = None
+        name = _ends(parent_of[name])[0]
+    names = list(path)
+    return shown_path([*names[names.index(name) if name in path else 0 :], name])
 
 
-def _closing(joints: list[Any], last: Any) -> str:
+def _closing(neighbours: dict[str, list[str]], start: str, goal: str) -> str:
     """What the second joint of a link closes: the cycle's path and what to do, or nothing where it closes none."""
-    import networkx as nx  # only where something is wrong
-
-    graph = nx.Graph()
-    for joint in joints:
-        if joint is last:
-            break
-        graph.add_edge(*_ends(joint))
-    start, end = _ends(last)
-    if start not in graph or end not in graph or not nx.has_path(graph, end, start):
+    came: dict[str, str] = {start: start}
+    waiting = deque([start])
+    while waiting and goal not in came:
+        near = waiting.popleft()
+        for far in neighbours.get(near, ()):
+            if far not in came:
+                came[far] = near
+                waiting.append(far)
+    if goal not in came or goal not in neighbours:
         return ""
-    path = " - ".join([*nx.shortest_path(graph, end, start), end])
-    return f"; its joints form a cycle: {path}{LOOP_ADVICE}"
+    path = [start, goal]
+    while path[-1] != start:
+        path.append(came[path[-1]])
+    return f"; its joints form a cycle: {shown_path(path[::-1])}{LOOP_ADVICE}"
 
 
 def _ends(joint: Any) -> tuple[str, str]:
@@ -331,20 +347,14 @@ def _ground(
         return [body for body in bodies if body.name != WORLD], joints
     if root == WORLD:
         root = _free_name("base", {body.name for body in bodies})
-        warnings.warn(
+        warn(
             f"{file_name}: the root link is named {WORLD!r}, which is the ground; with a floating base it is renamed "
-            f"{root!r}",
-            PolybodyWarning,
-            stacklevel=4,
+            f"{root!r}"
         )
         bodies, joints = _renamed_root(bodies, joints, root)
     name = _free_name(ROOT_JOINT, {joint.name for joint in joints})
     if base == "floating" and name != ROOT_JOINT:
-        warnings.warn(
-            f"{file_name}: a joint is named {ROOT_JOINT!r} already; the floating base's joint is named {name!r}",
-            PolybodyWarning,
-            stacklevel=4,
-        )
+        warn(f"{file_name}: a joint is named {ROOT_JOINT!r} already; the floating base's joint is named {name!r}")
     source = next(body.source for body in bodies if body.name == root)
     return bodies, [Joint(name, base, WORLD, root, source=source), *joints]
 

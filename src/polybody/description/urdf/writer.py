@@ -3,18 +3,21 @@
 Numbers are printed with all their digits, so that reading back gives the same model; only rotations pass through roll,
 pitch and yaw, which costs a rounding. Named frames become links without mass, held by fixed joints. A root link that
 is simply fixed at the world's origin is written as URDF's root; any other attachment to the ground is written with a
-link named `world`, which `read_urdf` takes for the ground. What URDF has no words for is refused, all of it at once.
+link named `world`, which `read_urdf` takes for the ground. What URDF has no words for is refused, all of it at once;
+or, where `lossy` is asked for, left out and listed: constraints, springs, motors, gravity, and what joints say beyond
+URDF. Kinds of joints that URDF does not know, and trees that it cannot draw, are refused in any case.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy
-from polybody.description.records import WORLD, Body, Coupling, Description, Frame, Joint, Visual
+from polybody.description.records import WORLD, Body, Coupling, Description, Frame, Joint, Visual, frozen_array
 from polybody.description.urdf.reader import ROOT_JOINT, UNBOUNDED, URDF_KINDS
 from polybody.errors import InputError
 from polybody.files import write_text
@@ -22,17 +25,23 @@ from polybody.files import write_text
 Array = np.ndarray
 
 
-def write_urdf(description: Description, path: str | os.PathLike[str]) -> None:
-    """Write the description as URDF; an InputError names everything that URDF cannot say, and nothing is written."""
-    write_text(path, urdf_text(description))
+def write_urdf(description: Description, path: str | os.PathLike[str], *, lossy: bool = False) -> list[str]:
+    """Write the description as URDF; an InputError names everything that URDF cannot say, and nothing is written.
+
+    With `lossy` what can be left out is left out; returns what was lost.
+    """
+    kept, lost = without_losses(description) if lossy else (description, [])
+    write_text(path, urdf_text(kept))
+    return lost
 
 
 def urdf_text(description: Description) -> str:
     """The description as URDF text."""
-    problems = unsayable(description)
-    if problems:
-        listed = "\n".join(f"- {problem}" for problem in problems)
-        raise InputError(f"{description.name!r} cannot be written as URDF:\n{listed}")
+    lost, problems = without_losses(description)[1], unsayable(description)
+    if lost or problems:
+        hint = "\n(--lossy, or lossy=True, writes the rest)" if not problems else ""
+        listed = "\n".join(f"- {problem}" for problem in (*lost, *problems))
+        raise InputError(f"{description.name!r} cannot be written as URDF:\n{listed}{hint}")
     import lxml.etree as etree
 
     robot = etree.Element("robot", name=description.name)
@@ -52,40 +61,53 @@ def urdf_text(description: Description) -> str:
     return etree.tostring(robot, xml_declaration=True, encoding="utf-8").decode() + "\n"
 
 
-def unsayable(description: Description) -> list[str]:
-    """What of the description URDF has no words for."""
-    found = [f"loop {loop.name!r}" for loop in description.loops]
-    found += [f"rod {rod.name!r}" for rod in description.rods]
-    found += [f"guide {guide.name!r}" for guide in description.guides]
-    found += [f"relation {relation.name!r}" for relation in description.relations]
-    found += [f"spring {spring.name!r}" for spring in description.springs]
-    found += [f"motor {motor.name!r}" for motor in description.motors]
-    found += [f"transmission {transmission.name!r}" for transmission in description.transmissions]
+def without_losses(description: Description) -> tuple[Description, list[str]]:
+    """The description without what URDF has no words for and can be left out, and the list of that."""
+    lost = []
+    for what in ("loops", "rods", "guides", "relations", "springs", "motors", "transmissions"):
+        lost += [f"{what[:-1]} {record.name!r}" for record in getattr(description, what)]
+        description = replace(description, **{what: ()})
     if tuple(description.gravity) != (0.0, 0.0, -9.81):
         gravity = tuple(float(x) for x in description.gravity)
-        found.append(f"gravity {gravity}; URDF has no word for it, readers take (0, 0, -9.81)")
+        lost.append(f"gravity {gravity}; URDF has no word for it, readers take (0, 0, -9.81)")
+        description = replace(description, gravity=frozen_array((0.0, 0.0, -9.81)))
+    joints = []
     for joint in description.joints:
-        found += [f"joint {joint.name!r}: {reason}" for reason in _joint_reasons(joint)]
+        reasons = _joint_losses(joint)
+        lost += [f"joint {joint.name!r}: {reason}" for reason in reasons.values()]
+        joints.append(replace(joint, **dict.fromkeys(reasons)))
+    return replace(description, joints=tuple(joints)), lost
+
+
+def unsayable(description: Description) -> list[str]:
+    """What of the description URDF has no words for, and cannot be left out either."""
+    known = ", ".join(URDF_KINDS)
+    found = [
+        f"joint {joint.name!r}: its kind {joint.kind!r}; URDF knows {known}"
+        for joint in description.joints
+        if joint.kind not in URDF_KINDS
+    ]
     return found + _tree_reasons(description) + _name_reasons(description)
 
 
-def _joint_reasons(joint: Joint) -> list[str]:
+def _joint_losses(joint: Joint) -> dict[str, str]:
+    """{field: why URDF cannot say it}."""
     if joint.kind not in URDF_KINDS:
-        return [f"its kind {joint.kind!r}; URDF knows {', '.join(URDF_KINDS)}"]
+        return {}
     nv = URDF_KINDS[joint.kind]
-    reasons = []
+    reasons = {}
     for word, values in (("stiffness", joint.stiffness), ("armature", joint.armature), ("rest", joint.rest)):
         if values is not None and np.any(values):
-            reasons.append(f"its {word}")
+            reasons[word] = f"its {word}"
     if joint.damping is not None and not np.array_equal(joint.damping, joint.damping.flat[0] * np.eye(nv)):
-        reasons.append("its damping; URDF has one number for all directions")
+        reasons["damping"] = "its damping; URDF has one number for all directions"
     if joint.friction is not None and np.unique(joint.friction).size > 1:
-        reasons.append("its friction; URDF has one number for all directions")
+        reasons["friction"] = "its friction; URDF has one number for all directions"
     driven = joint.kind != "floating"
     if joint.active is not None and tuple(joint.active) != (driven,) * nv:
-        reasons.append("which of its coordinates are driven")
+        reasons["active"] = "which of its coordinates are driven"
     if joint.limits is not None and nv != 1 and not _no_limits(joint):
-        reasons.append("its limits; URDF limits joints of one number only")
+        reasons["limits"] = "its limits; URDF limits joints of one number only"
     return reasons
 
 
@@ -218,4 +240,4 @@ def _add_frames(robot: Any, description: Description) -> None:
         _add(joint, "child", link=frame.name)
 
 
-__all__ = ["unsayable", "urdf_text", "write_urdf"]
+__all__ = ["unsayable", "urdf_text", "without_losses", "write_urdf"]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from polybody.description.problems import ERROR, Problem, raise_errors
+from polybody.description.limits import LARGEST_NUMBER, NUMBER_CHARACTERS
+from polybody.description.naming import name_problem, shown
+from polybody.description.problems import Problem, ProblemList, raise_errors
 
 
 class Fields:
@@ -17,14 +19,21 @@ class Fields:
 
     def __init__(self, file_name: str) -> None:
         self.file_name = file_name
-        self.problems: list[Problem] = []
+        self._problems = ProblemList()
+
+    @property
+    def problems(self) -> list[Problem]:
+        return self._problems.found
 
     def source(self, element: Any) -> str:
         """ "file.urdf:42": where the element stands."""
         return f"{self.file_name}:{element.sourceline}"
 
     def problem(self, element: Any, text: str) -> None:
-        self.problems.append(Problem(ERROR, text, self.source(element)))
+        self.problem_at(self.source(element), text)
+
+    def problem_at(self, source: str, text: str) -> None:
+        self._problems.error(text, source)
 
     def raise_problems(self) -> None:
         """Raise one InputError that lists all problems, if there are any."""
@@ -42,6 +51,11 @@ class Fields:
         name = (element.get(attribute) or "").strip()
         if not name:
             self.problem(element, f"{what} needs the attribute {attribute!r}, a name that is not empty")
+            return ""
+        problem = name_problem(name)
+        if problem is not None:
+            self.problem(element, f"{what}: the name {shown(name)} {problem}")
+            return ""
         return name
 
     def numbers(
@@ -51,21 +65,22 @@ class Fields:
         text = element.get(attribute)
         if text is None:
             return default
+        said = f"{owner}: <{element.tag} {attribute}={text!r:.80}>"
+        if len(text) > NUMBER_CHARACTERS * len(default):
+            self.problem(element, f"{said} has {len(text)} characters; wanted {_wanted(default)}")
+            return default
         words = text.split()
         try:
             values = tuple(float(word) for word in words)
         except ValueError:
             what = f"{_wanted(default)}{_hint(text)}"
-            self.problem(element, f"{owner}: <{element.tag} {attribute}={text!r}> is not {what}")
+            self.problem(element, f"{said} is not {what}")
             return default
         if len(values) != len(default):
-            self.problem(
-                element, f"{owner}: <{element.tag} {attribute}={text!r}> has {len(values)} numbers, "
-                f"wanted {_wanted(default)}"
-            )
+            self.problem(element, f"{said} has {len(values)} numbers, wanted {_wanted(default)}")
             return default
-        if not all(math.isfinite(x) or (infinite and not math.isnan(x)) for x in values):
-            self.problem(element, f"{owner}: <{element.tag} {attribute}={text!r}> must be finite")
+        if not all(abs(x) <= LARGEST_NUMBER or (infinite and not math.isnan(x)) for x in values):
+            self.problem(element, f"{said} must be finite (and not above {LARGEST_NUMBER:g})")
             return default
         return values
 

@@ -11,44 +11,26 @@ import re
 from pathlib import Path
 from typing import Any
 
+from polybody.description.files import read_bytes, text_of
+from polybody.description.limits import XML_BYTES, XML_ELEMENTS
 from polybody.errors import InputError
 
-#: The largest robot descriptions known are below 1 MB.
-MAX_BYTES = 20_000_000
-
-_ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "latin1")
+_ONE_BYTE = ("iso-8859-1", "latin-1", "latin1")
+_ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii", *_ONE_BYTE)
+_SPACE = re.compile(rb"\s*")
 _ENCODING = re.compile(rb"""^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 
 
-def read_bytes(path: Path, *, limit: int = MAX_BYTES, kind: str = "XML") -> bytes:
-    """The file's bytes; an error where it is missing, a folder, or larger than `limit`."""
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if not path.is_file():
-        raise InputError(f"{path}: not a file; the path of one {kind} file is wanted")
-    try:
-        size = path.stat().st_size
-        if size > limit:
-            raise InputError(
-                f"{path}: {size / 1e6:.1f} MB is too large for a {kind} description; at most {limit / 1e6:g} MB is read"
-            )
-        with path.open("rb") as stream:
-            data = stream.read(limit + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if len(data) > limit:
-        raise InputError(f"{path}: grew beyond {limit / 1e6:g} MB while it was read")
-    return data
-
-
-def parse_xml(path: Path, *, kind: str = "XML", limit: int = MAX_BYTES) -> Any:
+def parse_xml(path: Path, *, kind: str = "XML", name: str | None = None) -> Any:
     """The root element (lxml) of a file, comments and processing instructions removed."""
-    return parse_xml_bytes(read_bytes(path, limit=limit, kind=kind), path.name, kind=kind)
+    return parse_xml_bytes(read_bytes(path, XML_BYTES, kind), name or path.name, kind=kind)
 
 
 def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
     """The root element (lxml) of XML text; `name` is what messages call it."""
     data = _refuse_unreadable(data, name, kind)
+    if data.count(b"<") - data.count(b"</") > XML_ELEMENTS:
+        raise InputError(f"{name}: has more than {XML_ELEMENTS} elements; this is no {kind} file")
     if _has_doctype(data):
         raise InputError(
             f"{name}: has a document type declaration (<!DOCTYPE …>), which can define entities; a {kind} file needs "
@@ -84,17 +66,15 @@ def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
 def _refuse_unreadable(data: bytes, name: str, kind: str) -> bytes:
     """The text without its byte order mark; an error for empty, binary and exotically encoded files."""
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if not data.strip():
-        raise InputError(f"{name}: the file is empty; a {kind} file is wanted")
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise InputError(f"{name}: the file is UTF-16; save it as UTF-8")
-    if b"\x00" in data:
-        raise InputError(f"{name}: a binary file (it has NUL bytes); a {kind} text file is wanted")
-    if not data.lstrip().startswith(b"<"):
-        raise InputError(f"{name}:1: not XML (it starts with {data.lstrip()[:12]!r}); a {kind} file starts with '<'")
     declared = _ENCODING.match(data.lstrip())
     if declared and declared[1].decode().lower() not in _ENCODINGS:
         raise InputError(f"{name}:1: encoding {declared[1].decode()!r} is not read; save the file as UTF-8")
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise InputError(f"{name}: the file is UTF-16; save it as UTF-8")
+    one_byte = declared is not None and declared[1].decode().lower() in _ONE_BYTE
+    text_of(data, name, "latin-1" if one_byte else "utf-8-sig")
+    if not data.lstrip().startswith(b"<"):
+        raise InputError(f"{name}:1: not XML (it starts with {data.lstrip()[:12]!r}); a {kind} file starts with '<'")
     if data[:1].isspace() and data.lstrip().startswith(b"<?xml"):
         # Some generators leave blank lines before the declaration; blank it out, so that lines keep their numbers.
         end = data.find(b"?>") + 2
@@ -106,8 +86,7 @@ def _has_doctype(data: bytes) -> bool:
     """True when a DOCTYPE stands in the prolog: after declarations and comments, before the root element."""
     at = 0
     while at < len(data):
-        while data[at : at + 1].isspace():
-            at += 1
+        at = _SPACE.match(data, at).end()  # type: ignore[union-attr]
         if data.startswith(b"<?", at):
             end = data.find(b"?>", at)
         elif data.startswith(b"<!--", at):
@@ -121,4 +100,4 @@ def _has_doctype(data: bytes) -> bool:
     return False
 
 
-__all__ = ["MAX_BYTES", "parse_xml", "parse_xml_bytes", "read_bytes"]
+__all__ = ["parse_xml", "parse_xml_bytes"]

@@ -1,0 +1,55 @@
+"""How much of a file is read: the one table of limits that all readers share.
+
+A file comes from anyone, so whatever it holds, reading it takes bounded time and memory: `polybody check` answers for
+any file of 10 MB within 5 s and 1 GB. What is larger than the table allows is refused by name; nothing real comes near
+it (the largest robot descriptions known have 1 MB and some hundred joints).
+
+| what | limit |
+|---|---|
+| bytes of a mechanism file, of a URDF or MJCF file, of an MJCF file's meshes and pictures together | `YAML_BYTES`, `XML_BYTES`, `ASSET_BYTES` |
+| values of a mechanism file, each alias counted with all that it stands for; their nesting | `YAML_NODES`, `YAML_DEPTH` |
+| elements of an XML file, after MJCF's includes, `replicate` and `attach` are carried out | `XML_ELEMENTS`, `MJCF_ELEMENTS` |
+| XML files that one MJCF file may include; its nesting then | `INCLUDED_FILES`, `MJCF_DEPTH` |
+| MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and pictures | `MJCF_COUNT`, `MJCF_CELLS` |
+| bodies, and also joints, frames, loops … of one description | `RECORDS` |
+| characters of a number, of a name; the size of a number | `NUMBER_CHARACTERS`, `NAME_CHARACTERS`, `LARGEST_NUMBER` |
+| joints that one transmission couples | `TRANSMISSION_JOINTS` |
+| characters, nesting and degree of a relation's expression, and its largest single power | `EXPRESSION_…` |
+| problems that are listed for one file | `PROBLEMS` |
+| bytes of a table of times and configurations (.csv) | `TABLE_BYTES` |
+| bytes of a run's `run.json`, and of its arrays once unpacked | `RUN_FACTS_BYTES`, `RUN_ARRAY_BYTES` |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+MB = 1_000_000
+
+YAML_BYTES = 10 * MB
+XML_BYTES = 20 * MB
+ASSET_BYTES = 200 * MB
+
+YAML_NODES = 500_000
+YAML_DEPTH = 16
+XML_ELEMENTS = 400_000
+MJCF_ELEMENTS = 20_000
+MJCF_DEPTH = 256
+MJCF_COUNT = 1000
+MJCF_CELLS = 20_000_000
+INCLUDED_FILES = 100
+
+RECORDS = 10_000
+TRANSMISSION_JOINTS = 100
+LARGEST_NUMBER = 1e30
+NUMBER_CHARACTERS = 100
+NAME_CHARACTERS = 1000
+
+EXPRESSION_CHARACTERS = 2000
+EXPRESSION_DEPTH = 60
+EXPRESSION_POWER = 12
+EXPRESSION_DEGREE = 60
+
+PROBLEMS = 100
+
+TABLE_BYTES = 500 * MB
+RUN_FACTS_BYTES = 20 * MB
+RUN_ARRAY_BYTES = 4000 * MB
