@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ast
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,8 @@ def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
     if where is None:
         raise AttributeError(f"module 'polybody' has no attribute {name!r}")
-    if where == __name__ or find_spec(f"{where}.{name}") is not None:
-        value: Any = import_module(f"{where}.{name}")
-    else:
-        value = getattr(import_module(where), name)
+    held = None if where == __name__ else getattr(import_module(where), name, None)
+    value: Any = import_module(f"{where}.{name}") if held is None else held  # a module of that name, or what it holds
     globals()[name] = value
     return value
 
