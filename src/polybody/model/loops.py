@@ -280,17 +280,17 @@ class LoopDynamics(DynamicAnswers, AssemblyAnswers):
 
     def _by_network(self, q: Any, v: Any, tau: Any, wrenches: Wrenches | None) -> Array:
         m = self.mechanism
-        if wrenches or m.followers or m.rods or m.guides or m.relations:
+        if wrenches or m.rods or m.guides or m.relations:
             raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
         q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         self.require_closed(q, v)
         net = self.network()  # type: ignore[attr-defined]
 
         def one(q: Array, v: Array, tau: Array) -> Array:
-            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in self.mechanism.joints}
+            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in m.independent_joints}
             answer = net.solve(*({n: p[k] for n, p in parts.items()} for k in range(2)),
                                forces={n: p[2] for n, p in parts.items()})
-            return np.concatenate([np.atleast_1d(answer.accelerations[j.name]) for j in self.mechanism.joints])
+            return np.concatenate([np.atleast_1d(answer.accelerations[j.name]) for j in m.independent_joints])
 
         return each_state(one, (q, v, tau), (self.nv,))
 
