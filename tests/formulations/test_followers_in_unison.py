@@ -7,6 +7,7 @@ from dataclasses import replace
 import casadi
 import numpy as np
 import pytest
+import sympy
 
 import polybody as pb
 from mechanisms import random_tree, with_followers
@@ -199,6 +200,18 @@ def test_expression_graphs_of_followers_give_the_numbers(seed):
     for name in ("denoc", "operators"):
         found = np.asarray(traced_forward_dynamics(m, name)(q, v, tau)).ravel()
         np.testing.assert_allclose(found, a, atol=1e-9 * scale(a, tau))
+
+
+@pytest.mark.parametrize("name", ["denoc", "operators"])
+def test_symbols_of_followers_give_the_numbers(name):
+    m = mechanism_from(chain(3, couplings=[Coupling("j2", "j1", -0.5, 0.25)]))
+    names = sympy.symbols("q0 q1 v0 v1 tau0 tau1")
+    q, v, tau = (np.array(names[k : k + 2], dtype=object) for k in (0, 2, 4))
+    text = formulation(name).forward_dynamics(m, q, v, tau, domain=domain("sympy"))
+    values = np.random.default_rng(0).normal(size=6)
+    found = sympy.lambdify(names, list(text))(*values)
+    wanted = poincare.forward_dynamics(m, values[:2], values[2:4], values[4:])
+    np.testing.assert_allclose(np.array(found, dtype=float), wanted, rtol=1e-10)
 
 
 def traced_forward_dynamics(m, name):
