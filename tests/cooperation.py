@@ -10,7 +10,7 @@ from mechanisms import random_body, random_joint, random_pose
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.spatial import pose
-from polybody.description.records import Body, Description, Frame, Joint, frozen_array
+from polybody.description.records import Body, Coupling, Description, Frame, Joint, frozen_array
 from polybody.formulations import denoc
 from polybody.grasping import captured
 from polybody.grasping.grasp import Grasp
@@ -35,6 +35,7 @@ def held_system(
     passive: bool = False,
     armature: bool = False,
     closed: bool = True,
+    couplings: Sequence[Coupling] = (),
 ) -> tuple[Grasp, np.ndarray, np.ndarray, np.ndarray]:
     """(grasp, q, v, tau): arms of the given joint kinds on a trunk on a base, holding a free object."""
     rng = np.random.default_rng(seed)
@@ -57,7 +58,7 @@ def held_system(
             near = attach(f"arm{j}_{k}", kind, near)
         frames.append(Frame(f"hand{j}", near, frozen_array(random_pose(rng, 0.2))))
     description = Description(
-        "arms", frozen_array(gravity), tuple(bodies), tuple(joints), tuple(frames)
+        "arms", frozen_array(gravity), tuple(bodies), tuple(joints), tuple(frames), couplings=tuple(couplings)
     )
     load = random_body(rng, "load")
     free = Model(mechanism_from(description))

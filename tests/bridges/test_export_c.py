@@ -22,7 +22,7 @@ def load(which: str):
     if which == "floating ur5":
         return pb.load(robot_file("ur5_robot.urdf"), base="floating"), "wrist_3_link"
     name = {"ur5": "ur5_robot.urdf", "panda": "panda.urdf"}[which]
-    model = pb.load(robot_file(name)).tree  # the Panda's fingers are coupled: C code is of trees
+    model = pb.load(robot_file(name))
     return model, "wrist_3_link" if which == "ur5" else "panda_hand"
 
 

@@ -7,25 +7,31 @@ from dataclasses import replace
 import casadi
 import numpy as np
 import pytest
+import sympy
 
+import polybody as pb
 from mechanisms import random_tree, with_followers
 from polybody.algebra import FLOAT, JetDomain
 from polybody.algebra.domains import domain
+from polybody.constraints.assembly import bounded_problem, descend
 from polybody.constraints.coupling_forces import coupling_forces
+from polybody.constraints.system import constraints_of
 from polybody.description.records import Body, Coupling, Description, Joint, Motor, Transmission, frozen_array
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations import denoc, formulation, formulations, influence, operators, poincare
 from polybody.formulations.influence.coefficients import higher_orders
 from polybody.formulations.network import network_of, reactions
+from polybody.formulations.network.listing import listing
 from polybody.formulations.network.reactions import reaction_names
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.energy import energy
 from polybody.mechanism.forces import joint_passive_forces
-from polybody.mechanism.kinematics import frame_jacobian, rate
+from polybody.mechanism.kinematics import frame_jacobian, integrate, rate
 from polybody.mechanism.reduction import reduced
 from trees import coupled_state, expanded, scale
 
 SEEDS = range(12)
+FIVE_BAR = ("phi1", "theta_h")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -196,6 +202,18 @@ def test_expression_graphs_of_followers_give_the_numbers(seed):
         np.testing.assert_allclose(found, a, atol=1e-9 * scale(a, tau))
 
 
+@pytest.mark.parametrize("name", ["denoc", "operators"])
+def test_symbols_of_followers_give_the_numbers(name):
+    m = mechanism_from(chain(3, couplings=[Coupling("j2", "j1", -0.5, 0.25)]))
+    names = sympy.symbols("q0 q1 v0 v1 tau0 tau1")
+    q, v, tau = (np.array(names[k : k + 2], dtype=object) for k in (0, 2, 4))
+    text = formulation(name).forward_dynamics(m, q, v, tau, domain=domain("sympy"))
+    values = np.random.default_rng(0).normal(size=6)
+    found = sympy.lambdify(names, list(text))(*values)
+    wanted = poincare.forward_dynamics(m, values[:2], values[2:4], values[4:])
+    np.testing.assert_allclose(np.array(found, dtype=float), wanted, rtol=1e-10)
+
+
 def traced_forward_dynamics(m, name):
     graph = domain("casadi")
     sizes = (("q", m.nq), ("v", m.nv), ("tau", m.nv))
@@ -279,9 +297,66 @@ def test_groups_span_what_lies_between_their_members_and_overlapping_ones_are_on
     assert merged[2].slots == (2, 3, 4)
 
 
-def test_the_network_of_followers_is_refused_by_name():
-    with pytest.raises(InputError, match="'j1' follows 'j0'"):
-        network_of(mechanism_from(chain(2, couplings=[Coupling("j1", "j0")])))
+@pytest.mark.parametrize("seed", range(6))
+def test_networks_of_followers_move_by_gears_that_exert_the_coupling_forces(seed):
+    m, q, v, a, _ = coupled_state(1100 + seed, most=6)
+    tau = denoc.inverse_dynamics(m, q, v, a)
+    net, index = network_of(m), [j.name for j in m.independent_joints]
+    answer = net.solve(q, v, forces=tau)
+    found = np.concatenate([answer.accelerations[name] for name in index])
+    np.testing.assert_allclose(found, a, atol=1e-8 * scale(a, tau))
+    gears = [answer.gears[f"{name} gear"] for name in m.followers]
+    np.testing.assert_allclose(gears, coupling_forces(m, q, v, a), atol=1e-8 * scale(tau))
+    back = net.solve(q, v, accelerations={j.name: a[j.v] for j in m.independent_joints}).forces
+    np.testing.assert_allclose(np.concatenate([back[name] for name in index]), tau, atol=1e-8 * scale(tau))
+
+
+def test_a_follower_inside_a_loop_moves_alike_in_the_network_and_by_multipliers():
+    """A five-bar whose second crank follows the first: mobility 1 in place of 2."""
+    d = pb.load("five-bar").description
+    d = replace(d, couplings=(Coupling(FIVE_BAR[1], FIVE_BAR[0], -0.8, 0.3),),
+                joints=tuple(replace(j, limits=None) for j in d.joints))
+    m = mechanism_from(d)
+    system = constraints_of(m)
+
+    def functions(q):
+        return system.residual(q), system.jacobian(q)
+
+    problem = bounded_problem(m, functions, lambda q, x: integrate(m, q, x), [], False)
+    q, gap = descend(problem, np.array([0.6, 0.5, 0.8]))
+    assert gap < 1e-11
+    J = system.jacobian(q)
+    _, s, Vt = np.linalg.svd(J)
+    Z = Vt[np.sum(s > 1e-9 * s[0]) :].T
+    assert Z.shape == (m.nv, 1)
+    v, tau = 1.5 * Z[:, 0], np.random.default_rng(0).normal(size=m.nv)
+    net = network_of(m)
+    answer = net.solve(q, v, forces=tau)
+    found = np.concatenate([answer.accelerations[j.name] for j in m.independent_joints])
+    beta = -np.linalg.pinv(J) @ system.bias(q, v)
+    for name in formulations():
+        one = formulation(name)
+        M, h = one.mass_matrix(m, q), tau + joint_passive_forces(m, q, v) - one.bias_forces(m, q, v)
+        wanted = beta + Z @ np.linalg.solve(Z.T @ M @ Z, Z.T @ (h - M @ beta))
+        np.testing.assert_allclose(found, wanted, atol=1e-8 * scale(wanted), err_msg=name)
+    closed = net.close({j.name: q[j.q] + 0.01 for j in m.independent_joints}, hold=[FIVE_BAR[0]])
+    assert closed[FIVE_BAR[1]][0] == pytest.approx(-0.8 * closed[FIVE_BAR[0]][0] + 0.3)
+
+
+def test_gears_that_make_no_sense_are_refused_by_name():
+    m = mechanism_from(chain(4, couplings=[Coupling("j1", "j0", 2.0, 0.1)]))
+    net = network_of(m)
+    for wrong, said in (
+        (("g", "j1", "j2", 1), "'j1' follows already, by 'j1 gear'"),
+        (("g", "j2", "j1", 1), "'j1' follows a joint itself"),
+        (("g", "j0", "j2", 1), "'j0' leads a joint itself"),
+        (("g", "j9", "j2", 1), "'j9', which does not exist"),
+    ):
+        with pytest.raises(InputError, match=said):
+            net.gear(*wrong)
+    with pytest.raises(InputError, match="off what gear 'j1 gear' says"):
+        net.solve({"j0": 0.2, "j1": 0.2, "j2": 0.0, "j3": 0.0}, np.zeros(3))
+    assert "gear j1 gear: v(j1) = k v(j0)" in listing(net, net.graph())
 
 
 def test_many_random_followers_forward_undoes_inverse():

@@ -12,7 +12,7 @@ import polybody as pb
 from cooperation import FOUR, MIXED, SIX, THREE, held_system, kkt
 from mechanisms import random_pose
 from polybody.algebra.domains import FLOAT, domain
-from polybody.description.records import Body
+from polybody.description.records import Body, Coupling
 from polybody.errors import InputError
 from polybody.grasping import closed_configuration, closed_forward_dynamics
 from polybody.grasping.consistency import way_back
@@ -49,6 +49,18 @@ def test_rotors_that_couple_joints_of_two_arms_are_honoured():
     found_a, found_f, _ = closed_forward_dynamics(coupled, q, v, tau)
     near(found_a, a, 1e-9)
     near(found_f, f_e, 1e-9)
+
+
+@pytest.mark.parametrize("pair", [("arm0_4_joint", "arm0_0_joint"), ("arm1_1_joint", "arm0_0_joint")])
+def test_arms_whose_joints_follow_others_move_as_the_kkt_solve_says(pair):
+    """A follower in the arm of its leader, and in the other arm."""
+    couplings = [Coupling(*pair, -0.6, 0.2)]
+    held, q, v, tau = held_system(3, ((*SIX, "revolute"), MIXED), gravity=(0, 0, -9.81), couplings=couplings)
+    a, f_e = kkt(held, q, v, tau)
+    found_a, found_f, _ = closed_forward_dynamics(held.held, q, v, tau)
+    near(found_a, a, 1e-8)
+    near(found_f, f_e, 1e-8)
+    near(held.forward_dynamics(q, v, tau).a, a, 1e-8)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -72,16 +72,16 @@ def test_jacobian_of_loops_along_closed_motions_is_that_of_the_right_side(name):
     model = shipped(name)
     problem = Problem(model, torque(model))
     rng = np.random.default_rng(2)
-    q = model.close()
-    v = model.close_velocity(q, rng.normal(size=model.nv))
+    q = model.assemble()
+    v = model.assemble_velocity(q, rng.normal(size=model.nv))
     y = problem.state(q, v)
     h, found = 1e-4, jacobian(problem, 0.0, y)
     for _ in range(3):
-        d, w = model.close_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+        d, w = model.assemble_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
 
         def at(s, d=d, w=w):
-            near = model.close(model.integrate(q, d, s))
-            return problem.state(near, model.close_velocity(near, v + s * w))
+            near = model.assemble(model.integrate(q, d, s))
+            return problem.state(near, model.assemble_velocity(near, v + s * w))
 
         rates = [problem.rate(0.0, at(s)) for s in (-2 * h, -h, h, 2 * h)]
         change = [at(s) for s in (-2 * h, -h, h, 2 * h)]

@@ -62,7 +62,7 @@ def rhombus(limit: float = 0.3) -> pb.Model:
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
 def test_redundant_stops_of_a_loop_hold_it_together(restitution):
     model = rhombus()
-    run = pb.simulate(model, 1.5, model.close([0.8, -0.8, 0.8]), restitution=restitution, sample=0.05)
+    run = pb.simulate(model, 1.5, model.assemble([0.8, -0.8, 0.8]), restitution=restitution, sample=0.05)
     assert run.q[:, [0, 2]].min() > 0.3 - 1e-9
     assert run.stopped is None
     assert run.audit.trusted
@@ -116,7 +116,7 @@ def test_momentum_of_parts_that_cancel_is_measured_by_what_their_energy_could_ho
     build.joint("root_joint", "floating", "world", "hull")
     build.joint("hinge", "revolute", "hull", "arm")
     model = build.model()
-    v = model.zero_momentum_velocity(model.neutral(), np.eye(7)[6] * 2.0)
+    v = model.base.zero_momentum_velocity(model.neutral(), np.eye(7)[6] * 2.0)
     run = pb.simulate(model, 1.0, None, v)
     assert run.audit.momentum_note == ""
     assert run.audit.momentum_error_relative < 1e-9

@@ -52,7 +52,7 @@ def plan_holding(mechanism: Mechanism, body: int, grips: tuple[Grip, ...], near:
 
 
 def _random(mechanism: Mechanism, rng: np.random.Generator) -> Array:
-    return np.concatenate([joint.model.random(rng) for joint in mechanism.joints])
+    return np.concatenate([joint.model.random(rng) for joint in mechanism.independent_joints])
 
 
 def _closed(grasp: Holding, anywhere: list[Array], near: Array | None, rng: np.random.Generator) -> list[Array]:

@@ -23,6 +23,7 @@ from polybody.formulations.network.parts import (
     WORLD,
     ElectricPart,
     ForceDriver,
+    GearPart,
     JointPart,
     MotorPart,
     Parts,
@@ -193,6 +194,27 @@ class NetworkBuilder:
             raise InputError(f"motor {motor.name!r} has neither resistance nor inductance; its current has no bound")
         self._new_name(motor.name)
         self.parts.motors[motor.name] = motor
+
+    def gear(self, name: str, follower: str, leader: str, factor: Any, offset: Any = 0) -> None:
+        """A joint that follows another: q of `follower` is factor · q of `leader` + offset.
+
+        Both have one coordinate. Arrays q, v and forces then leave the follower out; mappings may name it.
+        """
+        for joint in (follower, leader):
+            if joint not in self.parts.joints:
+                raise InputError(f"gear {name!r} is on joint {joint!r}, {_unknown(joint, self.parts.joints)}")
+            part = self.parts.joints[joint]
+            if (part.nq, part.nv) != (1, 1):
+                raise InputError(f"gear {name!r}: joint {joint!r} has {part.nv} coordinates, wanted one")
+        if follower in self.parts.followers():
+            other = self.parts.followers()[follower].name
+            raise InputError(f"gear {name!r}: joint {follower!r} follows already, by {other!r}")
+        if follower == leader or leader in self.parts.followers():
+            raise InputError(f"gear {name!r}: {leader!r} follows a joint itself; let {follower!r} follow that one")
+        if any(gear.leader == follower for gear in self.parts.gears.values()):
+            raise InputError(f"gear {name!r}: {follower!r} leads a joint itself; let that one follow {leader!r}")
+        self._new_name(name)
+        self.parts.gears[name] = GearPart(name, follower, leader, factor, offset)
 
     def voltage(self, name: str, plus: str, minus: str, volts: Any = 0) -> None:
         """A voltage source (across driver)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.spatial import pose
-from polybody.errors import InputError
 from polybody.formulations.network.network import Network
 from polybody.formulations.network.parts import WORLD, MotorPart
 from polybody.mechanism.joints import ReversedJoint
@@ -19,14 +18,9 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
 
     So arrays q and v of the mechanism serve as the network's. Joints go from the parent of their record to its child.
     `powered` connects the winding of each motor to a voltage source named `MOTOR supply`; else windings are open.
-    Joints that follow others are refused: no component of a network couples joints.
+    Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays.
     """
-    if mechanism.followers:
-        told = ", ".join(f"{name!r} follows {leader!r}" for name, (leader, _, _) in mechanism.followers.items())
-        raise InputError(
-            f"a network has joints of their own coordinates, and in {mechanism.name!r} {told}; load the model with "
-            "couplings=False for the network of its free joints, or ask the model, which honours couplings"
-        )
+    followers, mechanism = mechanism.followers, mechanism.uncoupled
     net = Network(mechanism.name, mechanism.gravity)
     places = _places(mechanism)
     net.ground({key: where for (body, key), where in places.items() if body == GROUND})
@@ -36,6 +30,8 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
     for joint in mechanism.joints:
         _add_joint(net, mechanism, joint)
     _add_motors(net, mechanism, powered)
+    for name, (leader, factor, offset) in followers.items():
+        net.gear(f"{name} gear", name, leader, factor, offset)
     for closure in mechanism.closures:
         ends = (f"{_name(mechanism, closure.a.body)}.{closure.name}:a",
                 f"{_name(mechanism, closure.b.body)}.{closure.name}:b")

@@ -33,6 +33,9 @@ def terminal_equations(net: Network, graph: SystemGraph) -> list[str]:
             lines.append(f"velocity driver {joint.name} ({joint.kind}): x = Φ v, v given")
         else:
             lines.append(f"joint {joint.name} ({joint.kind}): x = Φ v, −Φᵀ y = tau + passive − armature dv/dt")
+    for gear in net.parts.gears.values():
+        law = f"v({gear.follower}) = k v({gear.leader}), λ along {gear.follower}, −k λ along {gear.leader}"
+        lines.append(f"gear {gear.name}: {law}, k = {gear.factor}")
     for name in net.parts.springs:
         lines.append(f"spring {name}: y = [f; 0], f from its length and its rate")
     for name in net.parts.forces:

@@ -2,7 +2,7 @@
 
 The gap of a loop changes at the rate of its slip, which is linear in v: with J the slips of unit velocities,
 
-    J v = 0            velocities that keep the loops closed
+    J v = 0            velocities that keep the loops closed, and gears in mesh
     J δ = −gap         a Newton step on the joints' manifolds
 """
 
@@ -15,32 +15,33 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array
 from polybody.errors import InputError, PolybodyError
-from polybody.formulations.network.situation import Situation, joint_values, situation
+from polybody.formulations.network.situation import Situation, gear_gaps, joint_values, situation
 
 if TYPE_CHECKING:
     from polybody.formulations.network.builder import NetworkBuilder
 
 
-def _slips(state: Situation, also: Sequence[str] = ()) -> Array:
-    """Slips of all loops, and the velocities of the closing joints in `also`."""
-    parts = [slip for _, slip in state.gaps.values()] + [state.joints[name].v for name in also]
-    return np.concatenate(parts) if parts else np.zeros(0)
+def _slips(net: NetworkBuilder, state: Situation, also: Sequence[str] = ()) -> Array:
+    """Slips of all loops and gears, and the velocities of the closing joints in `also`."""
+    gears = [gear_gaps(gear, state)[1] for gear in net.parts.gears.values()]
+    return np.concatenate([*(slip for _, slip in state.gaps.values()), gears, *(state.joints[name].v for name in also)])
 
 
-def _gaps(state: Situation) -> Array:
-    return np.concatenate([gap for gap, _ in state.gaps.values()]) if state.gaps else np.zeros(0)
+def _gaps(net: NetworkBuilder, state: Situation) -> Array:
+    gears = [gear_gaps(gear, state)[0] for gear in net.parts.gears.values()]
+    return np.concatenate([*(gap for gap, _ in state.gaps.values()), gears])
 
 
 def loop_jacobian(
     net: NetworkBuilder, q: Mapping[str, Array], names: Sequence[str], also: Sequence[str] = ()
 ) -> Array:
-    """J: a column for each velocity of the joints in `names`, six rows for each loop, and those of `also`."""
+    """J: a column for each velocity of the joints in `names`, six rows a loop, one a gear, and those of `also`."""
     rest = {name: np.zeros(net.parts.joints[name].nv) for name in q}
     columns = []
     for name in names:
         for k in range(net.parts.joints[name].nv):
             unit = np.eye(net.parts.joints[name].nv)[k]
-            columns.append(_slips(situation(net, q, {**rest, name: unit}, closed=False), also))
+            columns.append(_slips(net, situation(net, q, {**rest, name: unit}, closed=False), also))
     return np.column_stack(columns) if columns else np.zeros((6 * len(net.parts.joints), 0))
 
 
@@ -54,9 +55,10 @@ def complete_velocities(net: NetworkBuilder, q: Any, v: Any) -> dict[str, Array]
     state = situation(net, known_q, {**rest, **known_v}, closed=False)
     free = [name for name in free if name not in state.gaps]  # a joint that closes a loop is found anyway
     given = [name for name in known_v if name in state.gaps]
-    wanted = np.concatenate([np.zeros(6 * len(state.gaps)), *(known_v[name] for name in given)])
+    held = 6 * len(state.gaps) + len(net.parts.gears)
+    wanted = np.concatenate([np.zeros(held), *(known_v[name] for name in given)])
     J = loop_jacobian(net, known_q, free, given)
-    found, _, rank, _ = np.linalg.lstsq(J, wanted - _slips(state, given), rcond=1e-9)
+    found, _, rank, _ = np.linalg.lstsq(J, wanted - _slips(net, state, given), rcond=1e-9)
     if rank < J.shape[1]:
         raise InputError(
             f"the velocities of {', '.join(map(repr, free))} do not follow from the given ones; "
@@ -76,7 +78,7 @@ def close_loops(net: NetworkBuilder, q: Any, hold: Sequence[str] = (), tolerance
     rest = {name: np.zeros(net.parts.joints[name].nv) for name in values}
     for _ in range(50):
         state = situation(net, values, rest, closed=False)
-        gap = _gaps(state)
+        gap = _gaps(net, state)
         if np.abs(gap).max(initial=0.0) < tolerance:
             return values
         step = np.linalg.lstsq(loop_jacobian(net, values, free), -gap, rcond=1e-9)[0]

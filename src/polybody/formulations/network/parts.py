@@ -145,6 +145,17 @@ class MotorPart:
     minus: str | None
 
 
+@dataclass(frozen=True, eq=False)
+class GearPart:
+    """A gear between two joints of one freedom: v_f = k v_l, q_f = k q_l + c; what it exerts, λ on f, is −k λ on l."""
+
+    name: str
+    follower: str
+    leader: str
+    factor: Any
+    offset: Any
+
+
 @dataclass(eq=False)
 class Parts:
     """All components of a network, by kind and name."""
@@ -157,14 +168,18 @@ class Parts:
     electric: dict[str, ElectricPart] = field(default_factory=dict)
     motors: dict[str, MotorPart] = field(default_factory=dict)
     multiports: dict[str, Any] = field(default_factory=dict)
+    gears: dict[str, GearPart] = field(default_factory=dict)
+
+    def followers(self) -> dict[str, GearPart]:
+        """The gears by the joints that follow by them."""
+        return {gear.follower: gear for gear in self.gears.values()}
 
     def windings(self) -> dict[str, MotorPart]:
         """The motors whose windings are connected."""
         return {name: motor for name, motor in self.motors.items() if motor.plus is not None}
 
     def names(self) -> set[str]:
-        kinds = (self.bodies, self.joints, self.springs, self.forces, self.electric, self.motors, self.multiports)
-        return {name for kind in kinds for name in kind}
+        return {name for kind in vars(self).values() if kind is not self.ground for name in kind}
 
 
 __all__ = [
@@ -172,6 +187,7 @@ __all__ = [
     "WORLD",
     "ElectricPart",
     "ForceDriver",
+    "GearPart",
     "JointPart",
     "MotorPart",
     "Parts",

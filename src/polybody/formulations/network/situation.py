@@ -20,7 +20,7 @@ from polybody.algebra.rotations import cross
 from polybody.algebra.spatial import twist_log
 from polybody.errors import InputError
 from polybody.formulations.network.graph import Groups, node_of
-from polybody.formulations.network.parts import WORLD, JointPart, Port
+from polybody.formulations.network.parts import WORLD, GearPart, JointPart, Port
 from polybody.formulations.network.terminals import across_at
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def situation(
     place.close()
     if closed and domain is FLOAT:
         place.refuse_open_loops()
+        place.refuse_slipped_gears()
     result = place.result
     result.currents = {name: domain.const(0) if currents is None else currents.get(name, domain.const(0))
                        for name in net.parts.windings()}
@@ -101,7 +102,10 @@ def situation(
 
 
 def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) -> dict[str, Array]:
-    """{joint: array} of configurations (what "q") or of numbers along its freedoms (any other)."""
+    """{joint: array} of configurations (what "q") or of numbers along its freedoms (any other).
+
+    Arrays go over the joints that follow no other; q and v of followers come from their leaders.
+    """
     joints = net.parts.joints
     if values is None:
         return {name: domain.zeros(j.nv) for name, j in joints.items()} if what == "v" else {}
@@ -112,7 +116,8 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
         result = {name: domain.array(np.atleast_1d(np.asarray(x, dtype=object))) for name, x in values.items()}
     else:
         flat, result, start = np.asarray(values, dtype=object), {}, 0
-        for name, joint in joints.items():
+        followers = net.parts.followers()
+        for name, joint in ((n, j) for n, j in joints.items() if n not in followers):
             size = joint.nq if what == "q" else joint.nv
             if start + size > len(flat):
                 break
@@ -127,6 +132,11 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
             raise InputError(f"{what} of joint {name!r} has shape {array.shape}, wanted ({size},)")
         if domain is FLOAT and not np.isfinite(array).all():
             raise InputError(f"{what} of joint {name!r} is {array.tolist()}, wanted finite numbers")
+    if what in ("q", "v"):
+        for gear in net.parts.gears.values():
+            if gear.follower not in result and gear.leader in result:
+                k, c = domain.array([gear.factor, gear.offset if what == "q" else 0])
+                result[gear.follower] = result[gear.leader] * k + c
     return result
 
 
@@ -260,6 +270,15 @@ class _Placing:
         for name in self.result.gaps:
             self._refuse_other_claims(name, speed)
 
+    def refuse_slipped_gears(self) -> None:
+        """q and v of a follower must be what its gear makes of its leader's."""
+        for gear in self.net.parts.gears.values():
+            gap, slip = gear_gaps(gear, self.result)
+            off = max(abs(float(gap)), abs(float(slip)))
+            if off > LOOP_TOLERANCE * (1 + float(np.abs(self.result.joints[gear.leader].v).max())):
+                raise InputError(f"joints {gear.follower!r} and {gear.leader!r} are {off:.3g} off what gear "
+                                 f"{gear.name!r} says; leave {gear.follower!r} out, it follows")
+
     def _refuse_other_claims(self, name: str, speed: float) -> None:
         """A closing joint whose q or v is given too must have what the loop says."""
         joint, state = self.net.parts.joints[name], self.result.joints[name]
@@ -287,6 +306,13 @@ class _Placing:
             return " - ".join(ends)
         path = nx.shortest_path(graph, *ends)
         return " - ".join([*path, path[0]])
+
+
+def gear_gaps(gear: GearPart, state: Situation) -> tuple[Any, Any]:
+    """q_f − k q_l − c and v_f − k v_l."""
+    k, c = state.domain.array([gear.factor, gear.offset])
+    follower, leader = state.joints[gear.follower], state.joints[gear.leader]
+    return follower.q[0] - leader.q[0] * k - c, follower.v[0] - leader.v[0] * k
 
 
 def fit_configuration(joint: JointPart, X: Array, shift: Array, start: Array | None = None) -> tuple[Array, Array]:
@@ -322,6 +348,7 @@ __all__ = [
     "Placed",
     "Situation",
     "fit_configuration",
+    "gear_gaps",
     "joint_values",
     "situation",
 ]

@@ -28,6 +28,7 @@ class Solution:
                     it must exert
     ports           {port: [angular; linear] acceleration of the port's place, world axes}
     voltages, currents, current_rates   of electrical components; the rates of windings with inductance
+    gears           {gear: what it exerts along the joint that follows; minus factor times that along the leader}
     redundant       how many reaction components the constraints leave undetermined
     indeterminate   {joint: 6 booleans}, true where the reaction is not unique (its least-norm value is given)
     """
@@ -39,6 +40,7 @@ class Solution:
     voltages: dict[str, Any]
     currents: dict[str, Any]
     current_rates: dict[str, Any]
+    gears: dict[str, Any]
     redundant: int
     indeterminate: dict[str, Array]
 
@@ -109,16 +111,21 @@ def read_solution(tableau: Tableau, answer: Answer) -> Solution:
         if motor.inductance != 0:
             R, L = domain.array([motor.resistance, motor.inductance])
             rates[name] = (voltages[name] - R * currents[name] - tableau.back_voltage(name)[0]) / L
+    gears = {name: z[tableau.columns[("gear", name)]][0] for name in net.parts.gears}
     return Solution(
-        accelerations, reactions, _forces(tableau, accelerations, reactions, currents), ports,
-        voltages, currents, rates, answer.null.shape[1], indeterminate,
+        accelerations, reactions, _forces(tableau, accelerations, reactions, currents, gears), ports,
+        voltages, currents, rates, gears, answer.null.shape[1], indeterminate,
     )
 
 
 def _forces(
-    tableau: Tableau, accelerations: dict[str, Array], reactions: dict[str, Array], currents: dict[str, Any]
+    tableau: Tableau,
+    accelerations: dict[str, Array],
+    reactions: dict[str, Array],
+    currents: dict[str, Any],
+    gears: dict[str, Any],
 ) -> dict[str, Array]:
-    """tau of every joint; for a velocity driver Φᵀ y − passive + armature a + rotors − windings."""
+    """tau of every joint; for a velocity driver Φᵀ y − passive + armature a + rotors − windings − gears."""
     net, domain, given, result = tableau.net, tableau.domain, tableau.problem.forces, {}
     for name, joint in net.parts.joints.items():
         zero = domain.zeros(joint.nv)
@@ -134,6 +141,8 @@ def _forces(
                 shaft = sum((domain.array(E) @ accelerations[j] for j, E in motor.speeds.items()), domain.const(0))
                 torque = shaft * J - (K_t * currents[motor.name] if motor.plus is not None else domain.const(0))
                 tau = tau + domain.array(motor.speeds[name]) * torque
+        for gear, share in tableau.gear_shares(name):
+            tau = tau - domain.array([share]) * gears[gear]
         result[name] = tau
     return result
 

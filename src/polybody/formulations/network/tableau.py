@@ -8,6 +8,7 @@ currents themselves). The terminal equations are then as many as the unknowns:
     body, G           P_G ẋ_G − Σ K_p y_p − y_G = −Q_G x_G − u_G                                    (14)
     joint             ẋ − Φ a = Φ̇ v,   and for each freedom   −Φᵀ y + armature a − motors = tau + passive
                       or, for a velocity driver,   a given
+    gear              a_f − k a_l = 0;   λ acts along the follower, −k λ along the leader
     spring, force     y = what the state or the driver says
     multiport         ẋ − A y = b
     electrical        voltage, current, or u − R i = K_e E v for a winding
@@ -25,7 +26,7 @@ import numpy as np
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.formulations.network.graph import SystemGraph
-from polybody.formulations.network.parts import CENTRE, RigidBody
+from polybody.formulations.network.parts import CENTRE, GearPart, RigidBody
 from polybody.formulations.network.situation import Situation
 from polybody.formulations.network.terminals import active_port, lever, swapped
 from polybody.mechanism.forces import spring_gradient
@@ -67,6 +68,9 @@ class Tableau:
         for joint in self.net.parts.joints.values():
             self.columns[("a", joint.name)] = slice(n, n + joint.nv)
             n += joint.nv
+        for name in self.net.parts.gears:
+            self.columns[("gear", name)] = slice(n, n + 1)
+            n += 1
         self.size = n
         self.inputs = {name: slice(6 * k, 6 * k + 6) for k, name in enumerate(self.problem.opened)}
         self.width = 6 * len(self.inputs) + 1
@@ -130,6 +134,8 @@ class Tableau:
                 self._through_given(name, swapped(self.domain.array(given)))
         for name, multiport in net.parts.multiports.items():
             self._multiport(name, multiport)
+        for gear in net.parts.gears.values():
+            self._gear(gear)
         self._electrical()
         assert len(self.labels) == self.size, "as many equations as unknowns"
 
@@ -181,6 +187,18 @@ class Tableau:
         self.A[here, a] = domain.array(joint.armature)
         self._give(here, self.joint_force(name))
         self._motors(name, here)
+        for gear, share in self.gear_shares(name):
+            self.A[here, self.columns[("gear", gear)]] = -domain.array([[share]])
+
+    def _gear(self, gear: GearPart) -> None:
+        row = self._rows(gear.name, 1)
+        for joint, share in ((gear.follower, 1), (gear.leader, -gear.factor)):
+            self.A[row, self.columns[("a", joint)]] = self.domain.array([[share]])
+
+    def gear_shares(self, name: str) -> list[tuple[str, Any]]:
+        """[(gear, what of its λ acts along the joint)]."""
+        gears = self.net.parts.gears.values()
+        return [(g.name, 1 if g.follower == name else -g.factor) for g in gears if name in (g.follower, g.leader)]
 
     def joint_force(self, name: str) -> Array:
         """tau + passive, nv numbers."""
