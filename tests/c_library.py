@@ -9,6 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
+import polybody as pb
+
 gcc = pytest.mark.skipif(shutil.which("gcc") is None or shutil.which("make") is None, reason="gcc and make are needed")
 WARNINGS = "-std=c99 -Wall -Wextra -Werror -pedantic"
 

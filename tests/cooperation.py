@@ -67,7 +67,7 @@ def held_system(
     places, poses = {}, kinematics.body_poses(free.mechanism, q_free)  # without a kernel for every hand
     T = random_pose(rng, 1.0)
     for j in range(len(arms)):
-        hand = pose(*kinematics.frame_pose(free.frame(f"hand{j}"), poses))
+        hand = pose(*kinematics.frame_pose(find_frame(free.mechanism, f"hand{j}"), poses))
         places[f"hand{j}"] = np.linalg.inv(T) @ hand
     held = grasp(free, load, places)
     model = held.model

@@ -13,7 +13,7 @@ from c_library import built, call, gcc
 from pinocchio_bridge import robot_file
 from polybody.cli import app
 
-QUANTITIES = ["inverse", "forward", "mass", "coriolis", "inverse_derivatives"]
+QUANTITIES = ["inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix", "inverse_dynamics_derivatives"]
 
 
 def load(which: str):
@@ -32,7 +32,7 @@ def load(which: str):
 def test_library_built_by_gcc_agrees_with_kernels(which, tmp_path):
     model, frame = load(which)
     small = which == "stanford-arm"
-    chosen = [*QUANTITIES, f"pose:{frame}", *(["forward_derivatives"] if small else [])]
+    chosen = [*QUANTITIES, f"pose:{frame}", *(["forward_dynamics_derivatives"] if small else [])]
     library = built(model, tmp_path / "c", chosen, 2 if small else 0)
     rng = np.random.default_rng(4)
     n, square = model.nv, (model.nv, model.nv)
@@ -44,12 +44,12 @@ def test_library_built_by_gcc_agrees_with_kernels(which, tmp_path):
             (call(library.robot_forward_dynamics, (q, v, tau), (n,)), [model.forward_dynamics(q, v, tau)]),
             (call(library.robot_mass_matrix, (q,), square), [model.mass_matrix(q)]),
             (call(library.robot_coriolis_matrix, (q, v), square), [model.coriolis_matrix(q, v)]),
-            (call(library.robot_inverse_derivatives, (q, v, a), *[square] * 3),
+            (call(library.robot_inverse_dynamics_derivatives, (q, v, a), *[square] * 3),
              model.inverse_dynamics_derivatives(q, v, a)),
             (call(getattr(library, f"robot_pose_{frame}"), (q,), (4, 4)), [model.pose(q, frame)]),
         ]  # fmt: skip
         if small:
-            found = call(library.robot_forward_derivatives, (q, v, tau), *[square] * 3)
+            found = call(library.robot_forward_dynamics_derivatives, (q, v, tau), *[square] * 3)
             pairs.append((found, model.forward_dynamics_derivatives(q, v, tau)))
         for found, wanted in pairs:
             for one, other in zip(found, wanted, strict=True):
@@ -59,7 +59,7 @@ def test_library_built_by_gcc_agrees_with_kernels(which, tmp_path):
 @gcc
 def test_selftest_fails_where_the_library_is_wrong(tmp_path):
     folder = tmp_path / "c"
-    pb.export_c(pb.load("two-link"), folder, ["inverse"])
+    pb.export_c(pb.load("two-link"), folder, ["inverse_dynamics"])
     source = folder / "two_link.c"
     source.write_text(source.read_text(encoding="utf-8").replace("tau[0] = ", "tau[0] = 1e-9 + "), encoding="utf-8")
     done = subprocess.run(["make", "-C", str(folder), "test"], capture_output=True, text=True, check=False)
@@ -91,10 +91,10 @@ def test_a_folder_in_use_is_refused_and_left_alone(tmp_path):
     ("quantities", "name", "message"),
     [
         (["torque"], None, "no quantity 'torque'.*inverse"),
-        (["invers"], None, "did you mean 'inverse'"),
+        (["inverse_dynamic"], None, "did you mean 'inverse_dynamics'"),
         (["pose:hand"], None, "no frame 'hand'"),
-        (["inverse"], "double", "none of its keywords"),
-        (["inverse"], "two-link", "C wants letters"),
+        (["inverse_dynamics"], "double", "none of its keywords"),
+        (["inverse_dynamics"], "two-link", "C wants letters"),
     ],
 )
 def test_bad_requests_write_nothing(quantities, name, message, tmp_path):
@@ -104,7 +104,7 @@ def test_bad_requests_write_nothing(quantities, name, message, tmp_path):
 
 
 def test_command_line_writes_the_folder(tmp_path):
-    done = CliRunner().invoke(app, ["export-c", "two-link", str(tmp_path / "c"), "-q", "mass", "-q", "pose:tip"])
+    done = CliRunner().invoke(app, ["export-c", "two-link", str(tmp_path / "c"), "-q", "mass_matrix", "-q", "pose:tip"])
     assert done.exit_code == 0, done.output
     header = (tmp_path / "c" / "two_link.h").read_text(encoding="utf-8")
     assert "two_link_mass_matrix(const double *q, double *M)" in header

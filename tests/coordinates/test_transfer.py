@@ -10,6 +10,7 @@ from mechanisms import random_tree
 from polybody.coordinates.arrays import dependent_coefficients, quadratic, reversed_coefficients
 from polybody.coordinates.spaces import JointSpace
 from polybody.mechanism import mechanism_from
+from polybody.quantities.frames import find_frame
 
 PUMA_DH = [
     {"alpha": np.pi / 2, "mass": 1.0, "com": (0, 0, 0), "inertia": (0.2, 0.35, 0.2)},
@@ -146,7 +147,7 @@ def test_function_coefficients_of_quasi_velocities_equal_the_frames_own():
     q = np.concatenate([j.model.random(rng) for j in mechanism.joints])
     from polybody.mechanism import kinematics
 
-    frame = model.frame("body1")
+    frame = find_frame(model.mechanism, "body1")
 
     def position(q, domain):
         return kinematics.frame_pose(frame, kinematics.body_poses(mechanism, q, domain=domain), domain=domain)[1]

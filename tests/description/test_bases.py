@@ -11,6 +11,8 @@ from mechanisms import random_tree
 from polybody.description.reading import write_description
 from polybody.mechanism import mechanism_from
 from polybody.model import Model
+from polybody.model.engine import Request
+from polybody.quantities.table import QUANTITIES
 
 
 def arm(**options) -> pb.Builder:
@@ -174,7 +176,7 @@ def test_momentum_is_kept_over_ten_seconds_of_free_floating_motion():
     def rate(t, x):
         q, v = x[: model.nq], x[model.nq :]
         tau[6:] = drive * np.cos(t)  # internal forces of the joints; none on the base
-        return np.concatenate([model.kernel("rate")(q, v), model.forward_dynamics(q, v, tau)])
+        return np.concatenate([model.engine.answer(Request(QUANTITIES["rate"], (q, v))), model.forward_dynamics(q, v, tau)])
 
     path = solve_ivp(rate, (0, 10), np.concatenate([q, v]), method="DOP853", rtol=1e-13, atol=1e-14, max_step=0.01)
     ends = path.y[:, [0, path.y.shape[1] // 2, -1]].T

@@ -12,6 +12,7 @@ from mujoco_bridge import MujocoModel, mujoco
 from polybody.description.mjcf.reader import read_mjcf
 from polybody.errors import InputError, PolybodyWarning
 from polybody.mechanism import kinematics, mechanism_from
+from polybody.quantities.frames import find_frame
 
 ARM = """<mujoco model="arm"><compiler angle="radian"/>
 <default><joint damping=".3" armature=".02"/></default>
@@ -66,7 +67,7 @@ def test_poses_jacobians_and_centres_of_mass_agree(tmp_path: Path, text: str) ->
     names = [both.model.body(i).name for i in range(1, both.model.nbody)]
     poses = kinematics.body_poses(both.ours.mechanism, q)
     for name in names:
-        frame = both.ours.frame(name)
+        frame = find_frame(both.ours.mechanism, name)
         R, p = kinematics.frame_pose(frame, poses)
         np.testing.assert_allclose(R, both.body_pose(name)[:3, :3], atol=1e-13)
         np.testing.assert_allclose(p, both.body_pose(name)[:3, 3], atol=1e-13)

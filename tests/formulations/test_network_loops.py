@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polybody as pb
 from mechanisms import random_pose
 from oracles.planar_linkages import five_bar, four_bar
 from polybody.algebra.domains import domain

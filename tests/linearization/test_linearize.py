@@ -17,6 +17,7 @@ from polybody.formulations.influence import dynamic_arrays, inverse_dynamics_der
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.energy import energy
 from polybody.model.model import Model
+from polybody.quantities.frames import find_frame
 
 
 def scale(*arrays) -> float:
@@ -120,7 +121,7 @@ def test_rotors_and_bearings_join_the_mechanism(coupled):
         np.testing.assert_allclose(
             engine.forward_dynamics(model.mechanism, q, v, tau), a, atol=1e-9 * scale(a, tau))
     if coupled:
-        assert not model.mechanism.armature_is_local
+        assert not model.mechanism.separable
         G = np.array([[0.1, 0.02], [-0.03, 0.12]])
         np.testing.assert_allclose(G @ speeds[:2], v[motors.driven[:2]], atol=1e-12)
 
@@ -245,7 +246,7 @@ def test_compiled_influence_equals_the_text_over_batches(order):
     many = np.stack([q, model.integrate(q, rng.normal(size=model.nv))])
     found = model.coefficients.influence(many, "body1", order)
     for k in range(2):
-        expected = influence(model.mechanism, many[k], model.frame("body1"), order)
+        expected = influence(model.mechanism, many[k], find_frame(model.mechanism, "body1"), order)
         for name in "GHD"[:order]:
             np.testing.assert_allclose(getattr(found, name)[k], getattr(expected, name), atol=1e-12)
     np.testing.assert_allclose(model.coefficients.influence(q, "body1", 1).G, model.jacobian(q, "body1"), atol=1e-13)
@@ -254,14 +255,14 @@ def test_compiled_influence_equals_the_text_over_batches(order):
 @pytest.mark.parametrize("limit", [0, 3000])
 def test_influence_is_the_same_whether_compiled_or_not(limit, monkeypatch):
     from polybody.formulations.influence import center_influence, influence
-    from polybody.model import control
+    from polybody.model import coefficients as control
 
     model, q, _, _, rng = random_model(9, 3, kinds=("revolute", "spherical", "universal"))
     monkeypatch.setattr(control, "COMPILED_UP_TO", limit)
     many = np.stack([[q, model.integrate(q, rng.normal(size=model.nv))]])
     found, center = model.coefficients.influence(many, "body2", 3), model.coefficients.center_of_mass(many, 2)
     for k in range(2):
-        expected = influence(model.mechanism, many[0, k], model.frame("body2"), 3)
+        expected = influence(model.mechanism, many[0, k], find_frame(model.mechanism, "body2"), 3)
         np.testing.assert_allclose(found.H[0, k], expected.H, atol=1e-12)
         np.testing.assert_allclose(found.D[0, k], expected.D, atol=1e-12)
         np.testing.assert_allclose(center.H[0, k], center_influence(model.mechanism, many[0, k], 2).H, atol=1e-12)
@@ -280,9 +281,9 @@ def test_third_order_is_the_same_by_numpy_and_compiled():
     outermost = max(model.mechanism.bodies, key=lambda body: len(model.mechanism.supports[body.index]))
     frame, q = outermost.name, model.random_configuration(rng, 1000)
     few = model.coefficients.influence(q[:7], frame)
-    assert not [name for name in model._kernels if name.startswith("influence 3")]
+    assert not [name for name in model.engine._kernels if name.startswith(f"influence:{frame}:3")]
     many = model.coefficients.influence(q.reshape(10, 100, -1), frame)
-    assert [name for name in model._kernels if name.startswith("influence 3")]
+    assert [name for name in model.engine._kernels if name.startswith(f"influence:{frame}:3")]
     again = model.coefficients.influence(q[:7], frame)
     for by_numpy, compiled, lone in zip(
         (few.G, few.H, few.D), (many.G, many.H, many.D), (again.G, again.H, again.D), strict=True
@@ -306,7 +307,7 @@ def test_influence_asked_again_refuses_what_it_refused_before():
 def test_influence_of_a_mass_centre_is_that_of_its_point():
     model, q, *_ = random_model(8, 3)
     body = model.mechanism.bodies[1]
-    frame = model.frame(body.name)
+    frame = find_frame(model.mechanism, body.name)
     local = frame.rotation.T @ (body.com - frame.position)
     by_point, by_name = model.coefficients.influence(q, body.name, 2, point=local), model.coefficients.influence(q, body.name, 2, point="com")
     np.testing.assert_allclose(by_point.H, by_name.H, atol=1e-12)
@@ -331,7 +332,7 @@ def test_arrays_of_large_trees_equal_the_text(seed, monkeypatch):
 
 @pytest.mark.parametrize("limit", [0, 9])
 def test_dynamic_arrays_give_inverse_dynamics(limit, monkeypatch):
-    from polybody.model import control
+    from polybody.model import coefficients as control
 
     monkeypatch.setattr(control, "COMPILED_ARRAYS_UP_TO", limit)
     model, q, v, a, _ = random_model(4, 3, springs=0, stiffness=0, damping=0)

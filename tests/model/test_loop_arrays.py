@@ -107,8 +107,11 @@ def test_joints_of_a_tree_follow_nothing():
     assert np.array_equal(a, u_ddot)
     assert np.array_equal(model.constraints.assemble_dependent(q), q)
     assert model.constraints.joint_influence(q, 3).D.shape == (model.nv,) * 4
-    with pytest.raises(pb.InputError, match="forward_dynamics_derivatives"):
-        model.motion_derivatives(q, v, v)
+    found = model.constraints.motion_derivatives(q, v, v)
+    for one, other in zip(found, model.forward_dynamics_derivatives(q, v, v), strict=False):
+        assert np.array_equal(one, other)
+    assert np.array_equal(found[3], np.eye(model.nv))
+    assert not found[4].any()
 
 
 def test_operators_of_a_model_with_loops_say_what_to_use_instead():

@@ -10,10 +10,12 @@ from scipy.integrate import solve_ivp
 
 import polybody as pb
 from machines import four_bar_chain
-from polybody.constraints import elimination
 from polybody.errors import PolybodyWarning
 from polybody.kernels.counts import operation_counts
 from polybody.model.tracing import trace
+from polybody.quantities import constrained
+from polybody.quantities.constrained import Closed, along_plan
+from polybody.simulation.constrained_motion import ConstrainedMotion
 
 
 def swung(model, rate):
@@ -74,7 +76,7 @@ def test_accelerations_at_a_singular_position_are_those_of_the_branch(off):
     model = four_bar_chain(3)
     v = swung(model, -2.0)
     q = model.integrate(flat(model), v, off)
-    a, near = model.loop_acceleration(q, v, np.zeros(model.nv))
+    a, near = ConstrainedMotion(model.engine).acceleration(q, v, np.zeros(model.nv))
     moment, inertia = 9.81 * (4 / 2 + 3), 4 / 3 + 3
     expected = -moment / inertia * swung(model, 1.0)
     assert near
@@ -91,7 +93,7 @@ def test_acceleration_at_a_node_bends_with_the_branch_that_the_velocity_is_along
     build.joint("y", "prismatic", "cart", "rider", axis=(0, 1, 0))
     build.relation("curve", "y**2 - x**2 + x**3")
     speed = 0.7
-    a, near = build.model().loop_acceleration(np.zeros(2), np.array([speed, side * speed]), np.zeros(2))
+    a, near = ConstrainedMotion(build.model().engine).acceleration(np.zeros(2), np.array([speed, side * speed]), np.zeros(2))
     assert near
     np.testing.assert_allclose(a, [speed**2 / 4, -side * speed**2 * 3 / 4], atol=1e-9)  # masses 3 and 1
 
@@ -116,10 +118,11 @@ def test_a_motion_far_from_singular_positions_is_not_warned_of():
 def forward_operations(count):
     model = four_bar_chain(count)
     q = model.engine.assembly.general_place(model.neutral())
-    plan, system, tree = model.loop_kernels.plan(q), model.engine.constraints.constraints, model.tree.engine.reduced_mechanism
+    passing = along_plan(model.engine.plans.free(q))
 
     def text(q, v, tau, *, domain):
-        return elimination.forward(tree, system, plan, q, v, tau, None, domain=domain)
+        closed = Closed(model.engine.reduced_mechanism, model.engine.constraints.constraints, passing, ())
+        return constrained.forward_dynamics(closed, q, v, tau, domain=domain)
 
     return operation_counts(trace("forward", [(x, model.nv) for x in ("q", "v", "tau")], text)).total
 
