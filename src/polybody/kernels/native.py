@@ -101,27 +101,43 @@ class _Function:
             self.values[key] = ends[0][1][key] if same else self.add(f"phi i64 {', '.join(sorted(found))}")
 
     def do_While(self, s: ast.While) -> None:
-        head, body, end = self.name(), self.name(), self.name()
-        changed = {
-            n.id for part in s.body for n in ast.walk(part) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store
-        }
-        before, start = self.block, dict(self.values)
-        self.jump(head)
-        self.begin(head)
+        """Tested before the first round and after each: one jump a round. Tests with `and` or `or` go to one block."""
+        body, end, out = self.name(), self.name(), self.name()
+        parts = (n for part in s.body for n in ast.walk(part))
+        changed = {n.id for n in parts if isinstance(n, ast.Name) and type(n.ctx) is ast.Store} & set(self.values)
+        start = dict(self.values)
+        before = self.test(s.test, body, out)
+        self.begin(body)
         phis = {}
-        for key in sorted(changed & set(start)):
+        for key in sorted(changed):
             phis[key] = len(self.lines)
             self.values[key] = self.add("")
-        inside = dict(self.values)
-        self.decide(s.test, body, end)
-        self.begin(body)
         self.run(s.body)
+        after = self.test(s.test, body, end)
         for key, at in phis.items():
-            back = f", [{self.values[key]}, %{self.block}]" if not self.ended else ""
-            self.lines[at] += f"phi i64 [{start[key]}, %{before}]{back}"
-        self.jump(head)
+            self.lines[at] += f"phi i64 [{start[key]}, %{before}], [{self.values[key]}, %{after}]"
+        left = self.values
         self.begin(end)
-        self.values = inside
+        self.jump(out)
+        self.begin(out)
+        self.values = dict(start)
+        for key in sorted(changed):
+            self.values[key] = self.add(f"phi i64 [{start[key]}, %{before}], [{left[key]}, {end}]")
+
+    def test(self, test: ast.expr, yes: str, no: str) -> str:
+        """As `decide`, but such that both labels are reached from one block; its name."""
+        if not isinstance(test, ast.BoolOp):
+            self.decide(test, yes, no)
+            return self.block
+        true, false, join = self.name(), self.name(), self.name()
+        self.decide(test, true, false)
+        for label in (true, false):
+            self.begin(label)
+            self.jump(join)
+        self.begin(join)
+        truth = self.add(f"phi i1 [true, {true}], [false, {false}]")
+        self.lines.append(f"  br i1 {truth}, label {yes}, label {no}")
+        return self.block
 
     def do_For(self, s: ast.For) -> None:
         variable, over = s.target.id, s.iter  # type: ignore[union-attr]
