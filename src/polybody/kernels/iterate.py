@@ -24,7 +24,7 @@ from polybody.errors import InputError
 from polybody.kernels import machine, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes
-from polybody.kernels.kernel import NANOSECONDS, TURN, Kernel, Made, digest, program
+from polybody.kernels.kernel import FIRST_TOUCH, NANOSECONDS, TURN, Kernel, Made, digest, program
 from polybody.kernels.operations import LIBM
 from polybody.kernels.rows import RowPorts, module_text
 from polybody.kernels.target import Target, host
@@ -61,7 +61,7 @@ def build(
 
     title = digest("iterate", key, chosen, [name, *sizes, every])
     loaded = program(title, name, make)
-    one = max(1, loaded.facts["work"]) * chosen.lanes * NANOSECONDS
+    one = (max(1, loaded.facts["work"]) * NANOSECONDS + FIRST_TOUCH * nx * every) * chosen.lanes
     rounds = range(0, steps, max(1, min(steps, int(TURN / one))))
     contexts = [
         np.concatenate([machine.libm_table(), np.array([k, min(k + rounds.step, steps)], dtype=np.uint64)])

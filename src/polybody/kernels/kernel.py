@@ -34,6 +34,7 @@ WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs mo
 
 SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; on Zen 3 twice the lanes pay below and spill above
 TURN = 10e6  # nanoseconds of work, as estimated, after which Python may handle signals
+FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system must still provide
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
 
 STREAMED_FROM = 24 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
@@ -230,7 +231,8 @@ class Kernel:
         worth = int(states * cost / WORTH_A_THREAD)
         workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
         least = workers * self.lanes
-        turn = min(states, max(1, int(TURN / (cost * self.lanes + 1))) * least)
+        written = sum(steps[0] for steps in self._result_steps) / self.dtype.itemsize / len(self._contexts)
+        turn = min(states, max(1, int(TURN / (self.lanes * (cost + FIRST_TOUCH * written) + 1))) * least)
         addresses = [self._address(a) for a in ports]
         job = np.array(
             [
@@ -286,7 +288,7 @@ _lock = Lock()
 def _runtime(target: Target) -> machine.Loaded:
     with _lock:
         if target not in _runtimes:
-            names = ["together", "lone", "alone", "address"] if runtime.can_be_called_alone() else ["together"]
+            names = ["together", "lone", "alone", "address_of"] if runtime.can_be_called_alone() else ["together"]
             title = digest("runtime", runtime.layout(), target, names)
             code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
             _runtimes[target] = machine.Loaded(code, names)

@@ -166,10 +166,10 @@ def make_builtin(code: Loaded, lone: Lone, fallback: Callable[..., Any], name: s
 
 def make_address(code: Loaded) -> Callable[[np.ndarray], int]:
     """`a.ctypes.data`, in a twentieth of its time: what small batches spend most on is asking where arrays are."""
-    if "address" not in code.addresses:
+    if "address_of" not in code.addresses:
         return lambda array: array.ctypes.data
     maker = np.array([address(ctypes.pythonapi.PyLong_FromVoidPtr)], dtype=np.int64)
-    return _builtin("address", code.addresses["address"], 0x0008, "", Lone(maker, None, code))
+    return _builtin("address", code.addresses["address_of"], 0x0008, "", Lone(maker, None, code))
 
 
 def _builtin(name: str, function: int, flags: int, doc: str, owner: Lone) -> Callable[..., Any]:
