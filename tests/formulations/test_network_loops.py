@@ -128,7 +128,7 @@ def test_network_of_a_mechanism_solves_its_loops_without_cutting(name):
     assert mechanism.closures
     q, v = (np.array([joint_values(linkage, x)[n] for n in tree]) for x in (angles, speeds[2::3]))
     tau = np.array([torques.get(int(n[3:]), 0.0) for n in tree])
-    answer = Model(mechanism).network().solve(q, v, forces=tau)
+    answer = pb.network(Model(mechanism)).solve(q, v, forces=tau)
     for k, force in enumerate(pins):
         np.testing.assert_allclose(answer.reactions[f"pin{k}"][3:5], force, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(

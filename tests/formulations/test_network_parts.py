@@ -198,14 +198,13 @@ def test_winding_with_inductance_keeps_its_current_and_tells_its_rate():
 def test_motors_of_the_mechanism_are_branches_of_its_network(seed):
     """Against the states of the motor-driven model: gears, transmissions, rotors, bearings, back-EMF."""
     from polybody.model import Model
-    from polybody.model.motors import motor_dynamics
 
     mechanism, q, v, _, rng = tree(seed, 5, kinds=("revolute", "prismatic", "screw", "universal"), motors=0.9)
     motors = mechanism.motors
     assert len(motors) >= 1
     currents, volts = rng.normal(size=(2, len(motors)))
     tau = rng.normal(size=mechanism.nv)
-    a, rates = motor_dynamics(Model(mechanism), q, v, currents, volts, tau)
+    a, rates = Model(mechanism).motors.dynamics(q, v, currents, volts, tau)
     net = network_of(mechanism, powered=True)
     answer = net.solve(
         q, v, forces=tau, currents=dict(zip(motors.names, currents, strict=True)),

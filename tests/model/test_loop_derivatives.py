@@ -287,6 +287,6 @@ def test_polybody_linearize_prints_models_with_loops(name, options):
     done = CliRunner().invoke(app, ["linearize", name, *options, "--json"])
     assert done.exit_code == 0, done.output
     answer = json.loads(done.output)
-    m = len(pb.load(name).independent)
+    m = len(pb.load(name).constraints.independent)
     assert np.shape(answer["A"]) == (2 * m, 2 * m)
     assert len(answer["poles"]) == 2 * m

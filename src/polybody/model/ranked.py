@@ -149,10 +149,11 @@ class Ranked:
         lead = batch_shape(request.all_arrays)
         wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in request.all_arrays]
         found: list[Any] = []
+        every = self.kernels.jacobian(wide[0])
+        if refers_to_coordinates(quantity):
+            self.transfer(every, np.zeros(every.shape[:-1]), columns)
         for index in np.ndindex(lead):
-            J = self.kernels.jacobian(wide[0][index])
-            chosen = columns if refers_to_coordinates(quantity) else self.coordinates_at(J)
-            self.transfer(J, np.zeros(J.shape[:-1]), chosen)
+            chosen = columns if refers_to_coordinates(quantity) else self.coordinates_at(every[index])
             driven = tuple(int(k) for k in actuated(self.mechanism))
             closed = Closed(
                 self.tree.mechanism, self.kernels.constraints, lambda J, _, u=chosen: RankedMotions(J, u), driven,
