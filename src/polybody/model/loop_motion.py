@@ -152,19 +152,19 @@ class LoopMotion(LoopDynamics):
         rows = pivoted(J[1].T)[1][: self._rank]
         return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
 
-    def loop_crossing(self, q: Array, v: Array, far: float) -> tuple[float, float]:
-        """(seconds until a singular configuration is reached along v, infinite where none is; σ): where the least
-        singular value σ of the constraints, over the largest, is below `far`."""
+    def loop_crossing(self, q: Array, v: Array, far: float) -> float:
+        """Seconds until a singular configuration is reached along v; infinite where none is ahead, or where no singular
+        value of the constraints is below `far` of the largest."""
         J = self.constraint_kernels.jacobian(q)
         s = np.linalg.svd(J, compute_uv=False)
         if not self._rank or s[self._rank - 1] >= far * s[0]:
-            return np.inf, 1.0
+            return np.inf
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
         lost = np.flatnonzero(s[: self._rank] < far * s[0])
         turn = U[:, lost].T @ self.constraint_kernels.jacobian_rate(q, v) @ Vt[lost].T
         rates = np.linalg.eigvals(-turn / s[lost][:, None])  # 1/τ of S + τ UᵀJ̇V
         nearest = max((float(x.real) for x in rates if abs(x.imag) < 0.1 * abs(x.real)), default=0.0)
-        return (1 / nearest if nearest > 0 else np.inf), float(s[lost[-1]] / s[0])
+        return 1 / nearest if nearest > 0 else np.inf
 
     def independent_rows(self, q: Array) -> list[int]:
         """Constraint rows that are independent in general position near q, as many as their rank."""

@@ -44,7 +44,7 @@ def scipy_steps(
         solver = restarted(t, y, None if options.first_step is None else min(options.first_step, end - t))
         jerk = np.zeros(problem.nv)
         while solver.status == "running":
-            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, solver.h_abs, options)
+            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, 2 * solver.h_abs, options)
             if step is not None:
                 yield step
                 if step.t1 >= end:
