@@ -122,4 +122,4 @@ def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
     return value
 
 
-__all__ = ["bridge"]
+__all__ = ["bridge", "crossing_time"]
