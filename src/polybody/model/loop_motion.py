@@ -66,7 +66,7 @@ class LoopMotion(LoopDynamics):
     def _is_near(self, J: Array) -> bool:
         """True where J of one state has nearly lost rank."""
         s = np.linalg.svd(J, compute_uv=False)
-        return bool(self._rank and s[self._rank - 1] * np.sqrt(NEAR) < s[0])
+        return bool(self._rank and s[self._rank - 1] * np.sqrt(NEAR) <= s[0])  # all of them may be lost
 
     @cached_property
     def _rank(self) -> int:
