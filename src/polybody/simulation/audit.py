@@ -118,7 +118,7 @@ def momentum_balance(model: Any, t: Array, q: Array, v: Array, kinetic: Array) -
         drift = float(np.max(np.abs((part - gained - part[0]) @ kept), initial=0.0))
         scale = max(float(np.max(np.abs(part), initial=0.0)), np.sqrt(size * energy))
         worst = max(worst, drift / scale if scale > 0 else drift)
-    return worst
+    return float(worst)
 
 
 def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> float:

@@ -111,7 +111,7 @@ def integrate(
 
     common: dict[str, Any] = {
         "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
-        "show_eval_warnings": False, "quad_err_con": True,
+        "show_eval_warnings": False,
     }  # fmt: skip
     if np.isfinite(options.max_step):
         common["max_step_size"] = options.max_step
