@@ -48,9 +48,9 @@ def sundials_steps(
         try:
             with contextlib.redirect_stderr(said):  # where SUNDIALS tells what it met
                 states, count, tries = solve(t, y, grid)
+            _mind_interrupt(called, said.getvalue())
         except RuntimeError as error:
-            if called.error is not None and not isinstance(called.error, Exception):
-                raise called.error from None  # an interrupt
+            _mind_interrupt(called, f"{said.getvalue()}{error}")
             if len(grid) > 1:  # keep what comes before
                 chunk = max(1, len(grid) // 16)
                 continue
@@ -214,6 +214,12 @@ class CalledBack:
 
     def __call__(self, t: Any, x: Any) -> Any:
         return self.function(t, x)
+
+
+def _mind_interrupt(called: CalledBack, said: str) -> None:
+    """Raise an interrupt that came while CasADi was calling back, which makes it an error or a line of text."""
+    if "KeyboardInterrupt" in said or isinstance(called.error, KeyboardInterrupt):
+        raise KeyboardInterrupt
 
 
 def _reason(said: str, error: Exception) -> str:
