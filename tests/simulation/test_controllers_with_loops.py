@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import polybody as pb
 from closed_states import closed_state
+from polybody.cli import app
 
 
 @pytest.mark.parametrize("name", ["five-bar", "stewart", "walking-machine"])
@@ -46,3 +50,29 @@ def test_operational_space_moves_a_platform_as_its_error_equation_says():
     for t, q in zip(run.t, run.q, strict=True):
         wanted = e0 * (1 + 10 * t) * np.exp(-10 * t)
         np.testing.assert_allclose(goal - model.pose(q, "hand")[:3, 3], wanted, atol=1e-5)
+
+
+def simulated(tmp_path, *arguments):
+    """The audit and the last configuration of a run of the command."""
+    folder = tmp_path / "run"
+    told = CliRunner().invoke(app, ["simulate", *arguments, "--json", "-o", str(folder)])
+    assert told.exit_code == 0, told.output
+    return json.loads(told.stdout)["audit"], np.load(folder / "trajectory.npz")["q"]
+
+
+@pytest.mark.parametrize("name", ["four-bar", "stewart"])
+def test_command_holds_a_mechanism_with_loops_where_it_starts(tmp_path, name):
+    audit, q = simulated(tmp_path, name, "-t", "0.3", "--controller", "hold", "--sample", "0.1")
+    assert audit["trusted"]
+    assert np.abs(q[-1] - q[0]).max() < 1e-6
+
+
+def test_command_assembles_loops_around_the_joints_that_are_given(tmp_path):
+    model = pb.load("four-bar")
+    name = model.constraints.independent[0]
+    place = model.joint_slices()[name][0].start
+    angle = float(model.assemble()[place]) + 0.1
+    speed = ["--v", f"{name}=0.5"]
+    audit, q = simulated(tmp_path, "four-bar", "-t", "0.05", "--q", f"{name}={np.degrees(angle)}deg", *speed)
+    assert audit["loop_error"] < 1e-10
+    assert abs(q[0, place] - angle) < 1e-12

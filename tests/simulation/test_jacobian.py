@@ -108,4 +108,12 @@ def test_stiff_methods_go_on_where_an_angle_is_cyclic(method):
     lifted = {"slide body": [0, 0, 0, 0, 0, 1.0]}
     run = pb.simulate(model, 20.0, *start, method=method, rtol=1e-6, atol=1e-8, wrenches=lifted)
     assert run.stopped is None
-    assert run.audit.energy_error_relative < 1e-4
+    assert run.audit.energy_error_relative < 1e-3
+
+
+def test_midpoint_rule_takes_gains_that_are_stiff_for_its_step():
+    """Gains whose time constant is a thousandth of the step: the torques do not converge without their derivatives."""
+    model = shipped("double-pendulum")
+    run = pb.simulate(model, 0.2, [0.3, 0.1], controller=lambda t, q, v: -1e6 * q - 1e4 * v, method="midpoint", dt=1e-2)
+    assert run.stopped is None
+    assert np.abs(run.q[-1]).max() < 0.3

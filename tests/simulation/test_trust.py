@@ -119,7 +119,7 @@ def test_momentum_of_parts_that_cancel_is_measured_by_what_their_energy_could_ho
     v = model.base.zero_momentum_velocity(model.neutral(), np.eye(7)[6] * 2.0)
     run = pb.simulate(model, 1.0, None, v)
     assert run.audit.momentum_note == ""
-    assert run.audit.momentum_error_relative < 1e-9
+    assert run.audit.momentum_error_relative < 1e-8
 
 
 @pytest.mark.parametrize("gravity", [(0, 0, 0), (0.3, 0.2, -9.81)])
@@ -215,7 +215,8 @@ def test_what_sundials_says_is_in_the_message(capfd):
 
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        run = pb.simulate(shipped("double-pendulum"), 5.0, [0.0, 0.0], [0.0, 2.0], wild, method="cvodes")
+        loose = {"method": "cvodes", "rtol": 1e-5, "atol": 1e-7}
+        run = pb.simulate(shipped("double-pendulum"), 5.0, [0.0, 0.0], [0.0, 2.0], wild, **loose)
     assert "CVODES gave up: At t =" in run.stopped
     assert capfd.readouterr().err == ""
     assert told

@@ -58,6 +58,12 @@ def simulate(
     folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
     start = loaded.neutral() if q == "neutral" else numbers("--q", q, loaded, "q")
     speed = numbers("--v", v, loaded, "v") if v else np.zeros(loaded.nv)
+    if loaded.mechanism.constrained:
+        # What was given by name is held, and the loops are closed around it.
+        if "=" in q:
+            start = loaded.assemble(start, hold=named(q))
+        if "=" in v:
+            speed = loaded.assemble_velocity(start, speed, hold=named(v))
     law = controller_named(controller, loaded, start)
     try:
         with progress_bar(duration, not as_json) as advance:
@@ -78,6 +84,11 @@ def simulate(
     emit(answer, as_json, lambda console: draw(console, answer))
 
 
+def named(text: str) -> list[str]:
+    """The joints of 'joint=value,…'."""
+    return [part.partition("=")[0].strip() for part in text.split(",") if "=" in part]
+
+
 def controller_named(name: str, model: Model, start: Any) -> Any:
     """A controller that needs nothing but a name."""
     from polybody.errors import InputError
@@ -90,8 +101,13 @@ def controller_named(name: str, model: Model, start: Any) -> Any:
     if name == "hold":
         import numpy as np
 
-        # Gains for a quarter of a second, from the inertia each joint sees where it starts.
-        inertia = np.diag(model.mass_matrix(start))
+        # Gains for a quarter of a second, from the inertia each joint sees where it starts; with loops active joints
+        # hold, and all that the mechanism can move is on each of them.
+        if model.mechanism.constrained:
+            eased = model.forward_dynamics_derivatives(start, np.zeros(model.nv), np.zeros(model.nv))[2]
+            inertia = np.where(model.active, 1.0 / np.maximum(np.diag(eased), 1e-12), 0.0)
+        else:
+            inertia = np.diag(model.mass_matrix(start))
         return controllers.PD(model, start, kp=16.0 * inertia, kd=8.0 * inertia, gravity=True)
     raise InputError(f"--controller is {name!r}; wanted one of {', '.join(CONTROLLERS)}")
 
@@ -120,8 +136,9 @@ def draw(console: Any, answer: dict[str, Any]) -> None:
     console.print(f"{answer['states']} states to t = {answer['end']:g} s in {audit['seconds']:.2f} s "
                   f"({audit['method']}, {audit['steps']} steps)")  # fmt: skip
     balance = f"energy balance {audit['energy_error_relative']:.1e} relative"
-    trusted = audit["trusted"]
-    console.print(balance if trusted else f"{balance}: too large", style="green" if trusted else "red")
+    console.print(balance, style="green" if audit["trusted"] else "red")
+    for doubt in audit["doubts"]:
+        console.print(f"not to be trusted: {doubt}", style="red", soft_wrap=True, markup=False)
     console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)
     console.print(f"look at it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
 

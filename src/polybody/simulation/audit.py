@@ -21,6 +21,7 @@ from polybody.simulation.stops import Stop
 Array = np.ndarray
 LIMIT_TOLERANCE = 1e-6  # m or rad
 LOOP_TOLERANCE = 1e-6
+ROUNDING = 1e-13  # of energies, over many terms
 FIXED_STEP_TOLERANCE = 1e-3  # relative: fixed steps were asked for without saying how good they must be
 
 
@@ -53,13 +54,14 @@ class Audit:
 
 
 def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float, float]:
-    """(largest error, its ratio to the largest energy that was exchanged)."""
+    """(largest error, its ratio to the largest energy that was exchanged); where nothing was, rounding is no error."""
     total = kinetic + potential - work
     error = float(np.max(np.abs(total - total[0]), initial=0.0))
     scale = max(float(np.max(kinetic)), float(np.ptp(potential)), float(np.ptp(work)))
-    if scale == 0.0:
-        return error, 0.0 if error == 0.0 else np.inf
-    return error, error / scale
+    rounding = ROUNDING * sum(float(np.max(np.abs(x))) for x in (kinetic, potential, work))
+    if error <= rounding and scale < 1e3 * rounding:
+        return error, 0.0
+    return error, error / scale if scale else np.inf
 
 
 def momentum_applies(model: Any, acted: bool) -> str:
@@ -116,7 +118,7 @@ def momentum_balance(model: Any, t: Array, q: Array, v: Array, kinetic: Array) -
         drift = float(np.max(np.abs((part - gained - part[0]) @ kept), initial=0.0))
         scale = max(float(np.max(np.abs(part), initial=0.0)), np.sqrt(size * energy))
         worst = max(worst, drift / scale if scale > 0 else drift)
-    return worst
+    return float(worst)
 
 
 def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> float:

@@ -5,11 +5,12 @@ the lost rows: a state closed to rounding ε has them to ε/δ³ only. Smaller s
 motion itself is smooth there, on its branch. So one step goes from before the configuration to as far behind it,
 by Gauss' collocation with an even number of nodes, of which none is near the middle:
 
-    Y_i = y + h Σ_j A_ij F_j,    F_i = ẏ(t + c_i h, Y_i),    y₁ = y + h Σ b_i F_i         (s = 8 nodes, order 16)
+    Y_i = y + h Σ_j A_ij F_j,    F_i = ẏ(t + c_i h, Y_i),    y₁ = y + h Σ b_i F_i         (12 nodes, order 24)
 
 Each Y_i is put on the loops before it is believed: off them, errors grow like 1/δ². F has an expansion in Legendre's
-polynomials, whose last terms tell the step's error. It must be within the tolerances or within what rounding leaves of
-the accelerations at the nodes; else there is no such step, and the method goes on by its own steps, to try nearer by.
+polynomials, whose last terms tell the step's error. They must be within the tolerances, or have fallen to where
+rounding keeps them from falling on; else there is no such step, and the method goes on by its own steps, to try nearer
+by.
 
 The time of the crossing is that at which the lost rows U, of singular values S, vanish along the motion: S + τ UᵀJ̇V is
 singular. It is asked for again on the way there.
@@ -26,12 +27,14 @@ from polybody.simulation.integrators.base import Interpolant, Options, Step
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
-NODES = 8
+NODES = 12
 MOST_ITERATIONS = 40
-#: singular values over the largest: from which a crossing is looked for, and below which it is too late for a bridge
-FAR, LATE = 0.3, 2e-3
-#: distance from the middle of the step to the nearest node, in steps
-GAP = 0.09
+#: singular values over the largest from which a crossing is looked for
+FAR = 0.3
+#: way to the crossing (rad, m) below which it is too late for a bridge
+LATE = 2e-3
+#: error, over coordinates and speeds, that rounding may leave in a step
+ROUNDING = 1e-5
 
 
 @cache
@@ -44,13 +47,9 @@ def gauss() -> tuple[Array, Array, Array, Array]:
     return (x + 1) / 2, integrals @ coefficients / 2, w / 2, coefficients
 
 
-class Crossing:
-    """Where a motion is about to cross a singular configuration: seconds until then, and the singular value now."""
-
-    def __init__(self, problem: Problem, y: Array) -> None:
-        self.time, self.size = np.inf, 1.0
-        if problem.loops and not problem.resting:
-            self.time, self.size = problem.motion.crossing(*problem.split(y), FAR)
+def crossing_time(problem: Problem, y: Array) -> float:
+    """Seconds until the motion crosses a singular configuration; infinite where none is ahead."""
+    return problem.motion.crossing(*problem.split(y), FAR) if problem.loops and not problem.resting else np.inf
 
 
 def bridge(
@@ -60,26 +59,19 @@ def bridge(
 
     `rate` is ẏ, `jerk` an estimate of v̈; crossings later than `horizon` are left alone.
     """
-    ahead = Crossing(problem, y)
-    if not ahead.time < min(horizon, end - t) or ahead.size < LATE:
-        return None, ahead.time
-    near = problem.project(_extrapolated(problem, y, rate, jerk, 0.8 * ahead.time))
-    later = Crossing(problem, near)
-    half = 0.8 * ahead.time + (later.time if later.time < ahead.time else 0.2 * ahead.time)
+    ahead, speed = crossing_time(problem, y), float(np.abs(problem.split(y)[1]).max(initial=0.0))
+    if not ahead < min(horizon, end - t) or ahead * speed < LATE:
+        return None, ahead
+    later = crossing_time(problem, problem.project(_extrapolated(problem, y, rate, jerk, 0.8 * ahead)))
+    half = 0.8 * ahead + (later if later < ahead else 0.2 * ahead)
     found = collocate(problem, t, y, rate, jerk, 2 * half)
-    if found is None:
-        return None, ahead.time
+    if found is None or not _is_good(found[0] * 2 * half, y, found[1], options):
+        return None, ahead
     F, last = found
-    scale = options.atol + options.rtol * np.maximum(np.abs(y), np.abs(last))[:-1]
-    error = float(np.sqrt(np.mean((_tail(F)[:-1] * 2 * half / scale) ** 2)))
-    speed = float(np.abs(problem.split(y)[1]).max())
-    rounding = 1e-15 / (2 * GAP * ahead.size) ** 3 * speed**2 * 2 * half
-    if error > 1 and error * scale.min() > rounding:
-        return None, ahead.time
     dense = _interpolant(t, y, 2 * half, F)
     t1 = min(t + 2 * half, end)
     y1 = problem.project(last if t1 == t + 2 * half else dense(t1))
-    return Step(t, t1, y, y1, lambda: dense, 0, problem.off_manifold(last)), ahead.time
+    return Step(t, t1, y, y1, lambda: dense, 0, problem.off_manifold(last)), ahead
 
 
 def collocate(
@@ -109,10 +101,14 @@ def _extrapolated(problem: Problem, y: Array, rate: Array, jerk: Array, h: float
     return problem.state(moved, v + a * h + jerk * (h * h / 2), problem.currents(y), y[-1] + h * rate[-1])
 
 
-def _tail(F: Array) -> Array:
-    """What the last two of Legendre's terms, integrated, could be wrong by."""
-    terms = np.abs(gauss()[3] @ F)
-    return np.maximum(terms[-1], terms[-2] / NODES) / (2 * NODES)
+def _is_good(change: Array, y: Array, last: Array, options: Options) -> bool:
+    """Whether Legendre's terms of h F fall below the tolerances, or to where rounding keeps them from falling on."""
+    terms = np.abs(gauss()[3] @ change)[:, :-1] / (2 * NODES)
+    scale = options.atol + options.rtol * np.maximum(np.abs(y), np.abs(last))[:-1]
+    if np.sqrt(np.mean((np.maximum(terms[-1], terms[-2] / NODES) / scale) ** 2)) <= 1:
+        return True
+    sizes = (terms / (1 + np.abs(y[:-1]))).max(axis=1)
+    return bool(sizes[-2:].max() < ROUNDING and sizes[-2:].max() > 0.1 * sizes[-6:-4].max())
 
 
 def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
@@ -126,4 +122,4 @@ def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
     return value
 
 
-__all__ = ["bridge"]
+__all__ = ["bridge", "crossing_time"]

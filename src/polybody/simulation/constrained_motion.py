@@ -97,7 +97,7 @@ class ConstrainedMotion:
     def _is_near(self, J: Array) -> bool:
         """True where J of one state has nearly lost rank."""
         s = np.linalg.svd(J, compute_uv=False)
-        return bool(self._rank and s[self._rank - 1] * np.sqrt(NEAR) < s[0])
+        return bool(self._rank and s[self._rank - 1] * np.sqrt(NEAR) <= s[0])  # all of them may be lost
 
     @cached_property
     def _rank(self) -> int:
@@ -183,19 +183,19 @@ class ConstrainedMotion:
         rows = pivoted(J[1].T)[1][: self._rank]
         return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
 
-    def crossing(self, q: Array, v: Array, far: float) -> tuple[float, float]:
-        """(seconds until a singular configuration is reached along v, infinite where none is; σ): where the least
-        singular value σ of the constraints, over the largest, is below `far`."""
+    def crossing(self, q: Array, v: Array, far: float) -> float:
+        """Seconds until a singular configuration is reached along v; infinite where none is ahead, or where no singular
+        value of the constraints is below `far` of the largest."""
         J = self.kernels.jacobian(q)
         s = np.linalg.svd(J, compute_uv=False)
         if not self._rank or s[self._rank - 1] >= far * s[0]:
-            return np.inf, 1.0
+            return np.inf
         U, s, Vt = np.linalg.svd(J, full_matrices=False)
         lost = np.flatnonzero(s[: self._rank] < far * s[0])
         turn = U[:, lost].T @ self.kernels.jacobian_rate(q, v) @ Vt[lost].T
         rates = np.linalg.eigvals(-turn / s[lost][:, None])  # 1/τ of S + τ UᵀJ̇V
         nearest = max((float(x.real) for x in rates if abs(x.imag) < 0.1 * abs(x.real)), default=0.0)
-        return (1 / nearest if nearest > 0 else np.inf), float(s[lost[-1]] / s[0])
+        return 1 / nearest if nearest > 0 else np.inf
 
     def independent_rows(self, q: Array) -> list[int]:
         """Constraint rows that are independent in general position near q, as many as their rank."""

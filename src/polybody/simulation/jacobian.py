@@ -146,4 +146,4 @@ def _rate_function(mechanism: Any) -> Any:
     return casadi.Function("rate_derivatives", [q_in, v_in], rows)
 
 
-__all__ = ["jacobian", "outside_derivatives"]
+__all__ = ["drive_derivatives", "jacobian", "outside_derivatives"]

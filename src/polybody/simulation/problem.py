@@ -171,6 +171,11 @@ class Problem:
             power += float(wrench @ (self.model.jacobian(q, name) @ v))
         return power
 
+    def power_at(self, t: float, y: Array) -> float:
+        """Ẇ of a state."""
+        (q, v), i = self.split(y), self.currents(y)
+        return self.power(q, v, *self.drive(t, q, v, i))
+
     def power_gradient(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         """∂power/∂v with tau held; dampers are linear in v."""
         gradient = tau.copy()

@@ -155,7 +155,7 @@ class _Run:
     ) -> None:
         self.problem, self.method, self.options, self.kept = problem, method, options, kept
         self.switches, self.most, self.progress = switches, most, progress
-        self.window = (0, -np.inf)  # steps and time at the last look at their number
+        self.window, self.shrinks = (0, -np.inf), False  # steps and time at the last look at their number
         self.pieces = Pieces() if dense else None
         self.times: list[float] = []
         self.states: list[Array] = []
@@ -258,7 +258,9 @@ class _Run:
         rate = (self.steps - self.window[0]) / max(self.reached - self.window[1], 1e-300)
         self.window = (self.steps, self.reached)
         foreseen = self.steps + rate * (self.end - self.reached)
-        if self.steps >= self.most or foreseen > FAR_TOO_MANY * self.most:
+        shrinking, self.shrinks = self.shrinks, foreseen > FAR_TOO_MANY * self.most
+        # Twice in a row: at a pole the method itself soon finds its steps too small.
+        if self.steps >= self.most or (shrinking and self.shrinks):
             reason = f"{self.steps} steps were taken, of at most {self.most} (max_steps)"
             if self.steps < self.most:
                 reason = f"steps have shrunk to {1 / rate:.2g} s, and {foreseen:.2g} would be needed"

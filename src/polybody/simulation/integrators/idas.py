@@ -7,8 +7,8 @@
 The last line is the loops' at the level of accelerations (index 1), with Baumgarte's terms, by which what drifts off
 comes back in 1/α s; wanted states are put on the loops exactly. J has the rows that are independent in general
 position: loads of redundant ones are not determined. E picks joints that rest at a stop, s is what the stops exert. No
-mass matrix is formed or inverted. Where the loops lose rank these equations have no solution, and IDAS gives up: other
-methods go through.
+mass matrix is formed or inverted. Where the loops lose rank these equations have no solution: `bridge` steps across,
+and where it cannot IDAS gives up, while other methods go through.
 
 Controllers, motors and wrenches act through `force`, which is called back in Python; the rest is an expression graph.
 a and λ have no part in error control. They start from values that meet the equations (IDAS' own search for them fails

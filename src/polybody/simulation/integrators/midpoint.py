@@ -8,7 +8,7 @@ With u the velocity at the middle of the step, and Saha's C (Ṁ = C + Cᵀ, hen
 Where velocities are rates this is the midpoint rule of Hamilton's equations, which is symplectic; on rotations it is
 its counterpart in body axes, symmetric in time, and for a free body it keeps energy and the size of the momentum
 exactly. The equations for u are solved by Newton's method with the exact Jacobian of the compiled residual; torques of
-a controller are taken at the last iterate.
+a controller are taken at the last iterate, and where that does not do soon, with their derivatives.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite, fixed_times, hermite
+from polybody.simulation.jacobian import drive_derivatives
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
 MOST_ITERATIONS = 25
+PATIENCE = 4
 
 
 class ImplicitMidpoint:
@@ -77,16 +79,22 @@ def newton(
     # Newton squares its error: below the square root of rounding the next iterate is exact. Torques that follow the
     # iterates converge linearly.
     enough = 1e-9 if quiet else 1e-13
-    for _ in range(MOST_ITERATIONS):
+    slopes, guess = None, u
+    for count in range(MOST_ITERATIONS):
         if not quiet:
+            u = guess if count == PATIENCE else u
             q_middle = problem.model.integrate(q, u, h / 2)
             half = (i + problem.circuits.step(middle, q_middle, u, i, h, 0.5)) / 2
+            if count == PATIENCE:  # stiff gains: the torques' own derivatives are needed
+                n = problem.nv
+                by_state = drive_derivatives(problem, middle, q_middle, u, half)[:n]
+                slopes = h * (by_state[:, :n] * (h / 2) + by_state[:, n : 2 * n])
             force, power = problem.generalized_force(middle, q_middle, u, half)
         problem.evaluations += 1
         residual, jacobian, _ = solve(q, p, u, force, step)
         if not finite(residual):
             break
-        _, _, change, singular = dgesv(jacobian, residual)
+        _, _, change, singular = dgesv(jacobian if slopes is None else jacobian - slopes, residual)
         if singular:
             break
         u = u - change

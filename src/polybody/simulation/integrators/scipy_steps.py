@@ -10,7 +10,7 @@ import numpy as np
 
 from polybody.simulation.bridge import bridge
 from polybody.simulation.failures import BlowUp
-from polybody.simulation.integrators.base import Options, Step, finite
+from polybody.simulation.integrators.base import Interpolant, Options, Step, finite
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -44,7 +44,7 @@ def scipy_steps(
         solver = restarted(t, y, None if options.first_step is None else min(options.first_step, end - t))
         jerk = np.zeros(problem.nv)
         while solver.status == "running":
-            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, solver.h_abs, options)
+            step, until = bridge(problem, solver.t, solver.y, solver.f, jerk, end, 2 * solver.h_abs, options)
             if step is not None:
                 yield step
                 if step.t1 >= end:
@@ -59,6 +59,9 @@ def scipy_steps(
                 raise BlowUp(message or "the step became too small")
             if not finite(solver.y):
                 raise BlowUp("numbers are not finite any more")
+            dense = solver.dense_output
+            if evaluations_a_try is None:  # implicit: Newton's iterations end without regard to W
+                dense, solver.y[-1] = with_work(problem, dense(), t0, solver.t, y0[-1])
             tries = None if evaluations_a_try is None else (solver.nfev - before) // evaluations_a_try
             off = problem.off_manifold(solver.y)
             if problem.moves():
@@ -66,8 +69,24 @@ def scipy_steps(
                 solver.f = problem.rate(solver.t, solver.y)
             jerk = (solver.f - f0)[problem.nq : problem.nq + problem.nv] / (solver.t - t0)
             yield Step(
-                t0, solver.t, y0, solver.y, solver.dense_output, None if tries is None else max(0, tries - 1), off
+                t0, solver.t, y0, solver.y, dense, None if tries is None else max(0, tries - 1), off
             )
+
+
+def with_work(
+    problem: Problem, dense: Interpolant, t0: float, t1: float, work: float
+) -> tuple[Callable[[], Interpolant], float]:
+    """(the interpolant with W by Gauss' quadrature of the power along it, W at its end)."""
+    x, h = (np.polynomial.legendre.leggauss(4)[0] + 1) / 2, t1 - t0
+    powers = [problem.power_at(t0 + h * s, dense(t0 + h * s)) for s in x]
+    terms = np.polynomial.polynomial.polyint(np.linalg.solve(np.vander(x, increasing=True), powers)) * h
+
+    def value(t: float) -> Array:
+        y = dense(t)
+        y[-1] = work + np.polynomial.polynomial.polyval((t - t0) / h, terms)
+        return y
+
+    return lambda: value, work + float(terms.sum())
 
 
 __all__ = ["scipy_steps"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.simulation.bridge import bridge, crossing_time
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite, hermite
 from polybody.simulation.problem import Problem
@@ -25,6 +26,7 @@ MOST_STEPS = 20_000  # between two output times
 BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
 MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
+LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
 Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
 
@@ -32,16 +34,23 @@ Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
 def sundials_steps(
     name: str, solve: Solve, called: CalledBack, problem: Problem, t: float, y: Array, end: float, options: Options
 ) -> Iterator[Step]:
-    """Steps from one wanted time to the next."""
-    times, chunk = wanted_times(t, end, options), CHUNK
+    """Steps from one wanted time to the next, and across singular configurations of loops."""
+    times, chunk = wanted_times(t, end, options), LOOP_CHUNK if problem.loops else CHUNK
+    before = t, y
     while len(times):
+        across = ahead(problem, before, t, y, times[0], end, options) if problem.loops else None
+        if across is not None:
+            yield across
+            before, (t, y) = (t, y), (across.t1, across.y1)
+            times = times[times > t + 1e-12 * (1 + abs(t))]
+            continue
         grid, said, called.error, called.count = times[:chunk], io.StringIO(), None, 0
         try:
             with contextlib.redirect_stderr(said):  # where SUNDIALS tells what it met
                 states, count, tries = solve(t, y, grid)
+            _mind_interrupt(called, said.getvalue())
         except RuntimeError as error:
-            if called.error is not None and not isinstance(called.error, Exception):
-                raise called.error from None  # an interrupt
+            _mind_interrupt(called, f"{said.getvalue()}{error}")
             if len(grid) > 1:  # keep what comes before
                 chunk = max(1, len(grid) // 16)
                 continue
@@ -50,14 +59,35 @@ def sundials_steps(
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        for time, raw in zip(grid, states, strict=True):
+        for done, (time, raw) in enumerate(zip(grid, states, strict=True), 1):
             if not finite(raw):
                 raise BlowUp("numbers are not finite any more")
             new = problem.project(raw) if problem.moves() else raw
             dense = partial(hermite, problem, t, time, y, new)
             yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
-            t, y, count, tries = time, new, 0, 0
-        times = times[len(grid) :]
+            before, (t, y, count, tries) = (t, y), (time, new, 0, 0)
+            times = times[1:]
+            if problem.loops and done < len(grid) and crossing_time(problem, y) < _horizon(problem, t, y, times[0]):
+                break
+
+
+def ahead(
+    problem: Problem, before: tuple[float, Array], t: float, y: Array, following: float, end: float, options: Options
+) -> Step | None:
+    """A step across a singular configuration that comes soon."""
+    horizon = _horizon(problem, t, y, following)
+    if not crossing_time(problem, y) < horizon:
+        return None
+    rate, jerk = problem.rate(t, y), np.zeros(problem.nv)
+    if t > before[0]:
+        v = slice(problem.nq, problem.nq + problem.nv)
+        jerk = (rate[v] - problem.rate(*before)[v]) / (t - before[0])
+    return bridge(problem, t, y, rate, jerk, end, horizon, options)[0]
+
+
+def _horizon(problem: Problem, t: float, y: Array, following: float) -> float:
+    """Within two and a half output times, or a tenth of a radian."""
+    return max(2.5 * (following - t), 0.1 / max(float(np.abs(problem.split(y)[1]).max(initial=0.0)), 1e-9))
 
 
 def wanted_times(t: float, end: float, options: Options) -> Array:
@@ -184,6 +214,12 @@ class CalledBack:
 
     def __call__(self, t: Any, x: Any) -> Any:
         return self.function(t, x)
+
+
+def _mind_interrupt(called: CalledBack, said: str) -> None:
+    """Raise an interrupt that came while CasADi was calling back, which makes it an error or a line of text."""
+    if "KeyboardInterrupt" in said or isinstance(called.error, KeyboardInterrupt):
+        raise KeyboardInterrupt
 
 
 def _reason(said: str, error: Exception) -> str:
