@@ -164,6 +164,7 @@ BALL = "<body><joint/><geom size='1'/></body>"
         (mjcf(BALL, "<asset><hfield name='h' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"), "cells"),
         (mjcf(BALL, "<asset><texture name='t' builtin='flat' width='99999' height='99999'/></asset>"), "cells"),
         (mjcf("<body>" * 250 + "</body>" * 250, "<include file='deeper'/>"), "nested more than"),
+        (mjcf(BALL, "<equality><connect body1='a' body2='b' anchor=''/></equality>"), "anchor=''> is empty"),
         (mjcf(f"\n<body><joint/><geom size='x'/></body>{BALL}"), r"model\.xml:3"),
     ],
 )
