@@ -2,6 +2,7 @@
 #   make run     install, then show a model                 make bench   compare speed with other engines
 #   make test    install, lint, run every test              make docs    run the code blocks of README and docs/
 #   make lint    ruff, pyright, import-linter               make clean   forget the environment and all caches
+#   make fuzz    hostile files for every reader, MINUTES=1
 # PYTHON=python3.13 picks the interpreter, VENV=path the environment.
 
 VENV ?= .venv
@@ -21,7 +22,7 @@ BIN := $(VENV)/bin
 endif
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint bench docs clean
+.PHONY: run test lint bench docs fuzz clean
 .DEFAULT_GOAL := run
 
 # One installation for all targets, repeated only when pyproject.toml changes.
@@ -58,6 +59,10 @@ bench: $(STAMP)
 	@set -e; for script in benchmarks/bench_*.py; do \
 	  test -e "$$script" || { echo "no benchmarks yet"; break; }; \
 	  echo "== $$script"; $(BIN)/python "$$script"; done
+
+MINUTES ?= 1
+fuzz: $(STAMP)
+	PYTHONPATH=src $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES)
 
 docs: $(STAMP)
 	$(BIN)/python -m pytest tests/test_docs.py

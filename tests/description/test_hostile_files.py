@@ -16,7 +16,7 @@ from polybody.description import limits
 from polybody.description.checks import check_description
 from polybody.description.reading import read_description, scan_description
 
-#: generous: the machine that runs tests may be busy
+#: of processor time: the machine that runs tests may be busy
 SECONDS = 8.0
 HEAD = "polybody: 1\nname: x\n"
 ONE = HEAD + "bodies: {a: {mass: 1, inertia: [1, 1, 1]}}\njoints: {j: {kind: revolute, parent: world, child: a}}\n"
@@ -108,13 +108,13 @@ def test_hostile_file_is_answered_in_bounded_time_and_memory(name: str, tmp_path
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     assert path.stat().st_size <= 10_000_000
-    started = time.perf_counter()
+    started = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         description, problems = scan_description(path)
     if description is not None:
         problems += check_description(description)
-    assert time.perf_counter() - started < SECONDS
+    assert time.process_time() - started < SECONDS
     told = "\n".join([*map(str, problems), *(str(w.message) for w in caught)])
     assert re.search(message, told), told[:500]
     assert len(problems) <= 2 * limits.PROBLEMS + 2
@@ -164,6 +164,7 @@ BALL = "<body><joint/><geom size='1'/></body>"
         (mjcf(BALL, "<asset><hfield name='h' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"), "cells"),
         (mjcf(BALL, "<asset><texture name='t' builtin='flat' width='99999' height='99999'/></asset>"), "cells"),
         (mjcf("<body>" * 250 + "</body>" * 250, "<include file='deeper'/>"), "nested more than"),
+        (mjcf(BALL, "<equality><connect body1='a' body2='b' anchor=''/></equality>"), "anchor=''> is empty"),
         (mjcf(f"\n<body><joint/><geom size='x'/></body>{BALL}"), r"model\.xml:3"),
     ],
 )
@@ -171,10 +172,10 @@ def test_mjcf_that_would_compile_to_something_huge_is_refused(text: str, message
     (tmp_path / "model.xml").write_text(text)
     (tmp_path / "deeper").write_text(mjcf("<body>" * 200 + "<include file='more'/>" + "</body>" * 200))
     (tmp_path / "more").write_text("<mujocoinclude>" + "<body>" * 200 + "</body>" * 200 + "</mujocoinclude>")
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(pb.InputError, match=message):
         read_description(tmp_path / "model.xml")
-    assert time.perf_counter() - started < SECONDS
+    assert time.process_time() - started < SECONDS
 
 
 @pytest.mark.parametrize("secret", ["../secret.xml", "{outside}/secret.xml", "link/secret.xml", "link.txt"])

@@ -91,10 +91,11 @@ def dh_records(
     for i, link in enumerate(links, start=1):
         name, joint = link.name or f"link{i}", link.joint or f"joint{i}"
         owner = f"DH row {i}: "
-        if link.kind not in DH_KINDS:
-            raise InputError(f"{owner}no kind {link.kind!r}{nearest(link.kind, DH_KINDS)}; a row is {listed(DH_KINDS)}")
+        if not isinstance(link.kind, str) or link.kind not in DH_KINDS:
+            near = nearest(str(link.kind), DH_KINDS)
+            raise InputError(f"{owner}no kind {link.kind!r:.60}{near}; a row is {listed(DH_KINDS)}")
         for key in ("a", "alpha", "d", "theta"):
-            if not abs(getattr(link, key)) <= LARGEST_NUMBER:
+            if not abs(shapes.number(owner + key, getattr(link, key))) <= LARGEST_NUMBER:
                 raise InputError(f"{owner}{key} is {getattr(link, key)}, wanted a finite number")
         across = turn_x_shift(link.alpha, link.a)
         along = turn_z_shift(link.theta, link.d)

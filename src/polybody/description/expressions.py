@@ -17,9 +17,9 @@ from typing import Any
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.description.limits import (
     EXPRESSION_CHARACTERS,
-    EXPRESSION_DEGREE,
     EXPRESSION_DEPTH,
     EXPRESSION_POWER,
+    EXPRESSION_TERMS,
     LARGEST_NUMBER,
 )
 from polybody.description.naming import printable
@@ -84,19 +84,19 @@ def _coordinate(node: ast.expr) -> tuple[str, int] | None:
 
 
 def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: int) -> int:
-    """Refuse what is not understood, collect the coordinates; returns the degree, 0 where no coordinate is in it.
+    """Refuse what is not understood, collect the coordinates; returns the number of terms, 0 where it is a constant.
 
-    The degree of a polynomial, with functions and quotients taken for a product with their arguments: it bounds what
-    symbolic expansion can make of the expression.
+    Terms are those of the sum when everything is multiplied out, which is what symbolic models may do; a function is
+    one term.
     """
     place = f" at column {node.col_offset + 1} of {text!r:.200}"
     if depth > EXPRESSION_DEPTH:
         raise InputError(f"the expression {text!r:.200} is nested too deeply")
-    degree = 0
+    terms = 0
     found = _coordinate(node)
     if found is not None:
         used[found] = None
-        degree = 1
+        terms = 1
     elif isinstance(node, ast.Name):  # pi
         pass
     elif isinstance(node, ast.Constant):
@@ -105,30 +105,33 @@ def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: 
             said = f"{node.value!r:.40}" if not isinstance(node.value, int) else "the number"
             raise InputError(f"{said}{place} is no finite number (of at most {LARGEST_NUMBER:g})")
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        degree = _check(node.operand, text, used, depth + 1)
+        terms = _check(node.operand, text, used, depth + 1)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
         both = [_check(side, text, used, depth + 1) for side in (node.left, node.right)]
-        degree = max(both) if isinstance(node.op, ast.Add | ast.Sub) else sum(both)
+        if any(both):
+            left, right = (max(1, count) for count in both)
+            terms = left + right if isinstance(node.op, ast.Add | ast.Sub) else left * right
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         power = node.right.value if isinstance(node.right, ast.Constant) else None
         if not isinstance(power, int) or isinstance(power, bool) or not 0 < power <= EXPRESSION_POWER:
             raise InputError(f"a power{place} must be a whole number from 1 to {EXPRESSION_POWER}")
-        degree = power * _check(node.left, text, used, depth + 1)
+        base = _check(node.left, text, used, depth + 1)
+        terms = math.comb(base + power - 1, power) if base else 0
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         name = node.func.id
         if name not in _ARGUMENTS or len(node.args) != _ARGUMENTS[name]:
             known = ", ".join(f"{key}({'y, x' if n == 2 else 'x'})" for key, n in _ARGUMENTS.items())
             raise InputError(f"no function {name!r:.40} of {len(node.args)} arguments{place}; there are {known}")
-        degree = sum(_check(argument, text, used, depth + 1) for argument in node.args)
+        terms = min(1, sum([_check(argument, text, used, depth + 1) for argument in node.args]))
     else:
         wanted = "wanted joints, numbers, + - * / ** and functions"
         said = ast.get_source_segment(text, node) or text
         raise InputError(f"{said!r:.200}{place} is not understood; {wanted}")
-    if degree > EXPRESSION_DEGREE:
-        raise InputError(f"powers and products{place} reach the degree {degree}; at most {EXPRESSION_DEGREE} is read")
-    if degree == 0:
+    if terms > EXPRESSION_TERMS:
+        raise InputError(f"multiplied out, powers and products{place} have more than {EXPRESSION_TERMS} terms")
+    if terms == 0:
         _refuse_undefined(node, place)
-    return degree
+    return terms
 
 
 def _refuse_undefined(node: ast.expr, place: str) -> None:

@@ -14,7 +14,7 @@ it (the largest robot descriptions known have 1 MB and some hundred joints).
 | bodies, and also joints, frames, loops … of one description | `RECORDS` |
 | characters of a number, of a name; the size of a number | `NUMBER_CHARACTERS`, `NAME_CHARACTERS`, `LARGEST_NUMBER` |
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |
-| characters, nesting and degree of a relation's expression, and its largest single power | `EXPRESSION_…` |
+| characters, nesting, largest power of a relation's expression, and its terms when multiplied out | `EXPRESSION_…` |
 | problems that are listed for one file | `PROBLEMS` |
 | bytes of a table of times and configurations (.csv) | `TABLE_BYTES` |
 | bytes of a run's `run.json`, and of its arrays once unpacked | `RUN_FACTS_BYTES`, `RUN_ARRAY_BYTES` |
@@ -46,7 +46,7 @@ NAME_CHARACTERS = 1000
 EXPRESSION_CHARACTERS = 2000
 EXPRESSION_DEPTH = 60
 EXPRESSION_POWER = 12
-EXPRESSION_DEGREE = 60
+EXPRESSION_TERMS = 5000
 
 PROBLEMS = 100
 

@@ -39,6 +39,8 @@ from polybody.errors import InputError
 from polybody.names import listed
 
 ROOT_JOINT = "root_joint"
+#: the file that MuJoCo could not get over, if there was one
+_failed: list[str] = []
 
 
 def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Description:
@@ -53,12 +55,19 @@ def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Descr
 
 def _compiled(mujoco: Any, path: Path, sources: Sources) -> Any:
     """MuJoCo's model; its warnings become ours (by itself it would write them to a file in the current folder)."""
+    if _failed:
+        raise InputError(
+            f"{path.name}: MuJoCo failed inside when it read {_failed[0]} and can read no more in this process; "
+            "start a new one"
+        )
     told: list[str] = []
     previous = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(told.append)
     try:
         return mujoco.MjModel.from_xml_string(sources.text, sources.files)
     except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
+        if "unknown exception" in str(error):  # it holds a lock for ever: the next file would hang
+            _failed.append(path.name)
         reason = sources.located(" ".join(str(error).split()))
         raise InputError(f"{path.name}: MuJoCo refuses the file: {reason}") from None
     finally:

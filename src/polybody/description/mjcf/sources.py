@@ -43,6 +43,8 @@ _COUNTS = ("nkey", "octree_maxdepth", "params")
 _CELLS = {"hfield": ("nrow", "ncol"), "texture": ("width", "height")}
 #: elements that stand for many: the attribute that says how many
 _MULTIPLIED = {"replicate": "count", "composite": "count", "flexcomp": "count"}
+#: attributes that may say nothing. Of others MuJoCo (4.0) may throw what it cannot catch, and never reads a file again.
+_MAY_BE_EMPTY = ("name", "class", "childclass", "model", "prefix", "suffix", "data", "value", *_FOLDER_KEYS)
 #: where an element came from, while its tree is put together
 _ORIGIN = "polybody-origin"
 
@@ -249,6 +251,8 @@ def _product(element: Any, key: str) -> int:
 def _refuse_sizes(element: Any) -> None:
     """Attributes that would make MuJoCo allocate more than any model needs."""
     for key, text in element.attrib.items():
+        if not text.strip() and key not in _MAY_BE_EMPTY:
+            raise InputError(f"{element.get(_ORIGIN)}: <{element.tag} {key}={text!r:.40}> is empty; leave it out")
         if key in _COUNTS or key.startswith("nuser_"):
             for word in text.split():
                 if not re.fullmatch(r"[-+]?\d{1,9}(\.\d*)?", word, re.ASCII) or float(word) > MJCF_COUNT:
