@@ -55,12 +55,12 @@ def test_batches_close_state_by_state():
 
 def test_what_cannot_be_assembled_says_which_loop_and_how_far():
     with pytest.raises(AssemblyError, match=r"'d' by 0\.9") as caught:
-        four_bar(coupler=0.05, rocker=0.05).close()
+        four_bar(coupler=0.05, rocker=0.05).assemble()
     assert caught.value.residuals["d"] == pytest.approx(0.9, rel=5e-2)
     with pytest.raises(AssemblyError, match="with 'a', 'c' held"):
-        four_bar().close([0.7, 0.0, 0.0], hold=["a", "c"])
+        four_bar().assemble([0.7, 0.0, 0.0], hold=["a", "c"])
     with pytest.raises(pb.InputError, match="'crank', which is no joint"):
-        four_bar().close(hold=["crank"])
+        four_bar().assemble(hold=["crank"])
 
 
 def test_planar_four_bar_has_three_redundant_constraints_that_hold_by_themselves():

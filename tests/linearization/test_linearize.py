@@ -309,7 +309,7 @@ def test_influence_of_a_mass_centre_is_that_of_its_point():
     body = model.mechanism.bodies[1]
     frame = find_frame(model.mechanism, body.name)
     local = frame.rotation.T @ (body.com - frame.position)
-    by_point, by_name = model.coefficients.influence(q, body.name, 2, point=local), model.coefficients.influence(q, body.name, 2, point="com")
+    by_point, by_name = (model.coefficients.influence(q, body.name, 2, point=p) for p in (local, "com"))
     np.testing.assert_allclose(by_point.H, by_name.H, atol=1e-12)
 
 

@@ -72,7 +72,8 @@ def test_inverse_derivatives_equal_differences_along_closed_states(name):
     u = columns_of(model, None)
     rng = np.random.default_rng(2)
     speeds, rates = v[u], rng.normal(size=len(u))
-    weights = None if len(model.actuation.internal_loads(q)[0]) == len(u) else rng.uniform(1, 2, len(model.actuation.internal_loads(q)[0]))
+    drives = len(model.actuation.names)
+    weights = None if drives == len(u) else rng.uniform(1, 2, drives)
 
     def motion(x: float, y: float, z: float, e: Array) -> tuple[Array, Array, Array]:
         Q, V = neighbour(model, q, G @ (x * e), speeds + y * e, u)

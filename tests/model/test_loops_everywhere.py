@@ -87,7 +87,7 @@ def test_paths_of_machines_with_loops_move_independent_coordinates_and_the_other
     np.testing.assert_allclose(a[1:-1], (after[1] - before[1]) / (2 * h), atol=1e-4)
     tau = model.inverse_dynamics(q, v, a)
     np.testing.assert_allclose(model.forward_dynamics(q, v, tau), a, atol=1e-8 * (1 + np.abs(a).max()))
-    with pytest.raises(pb.InputError, match="close"):
+    with pytest.raises(pb.InputError, match="assemble"):
         pb.paths.quintic(model, model.assemble(), q1 + 0.1, 1.0)
 
 

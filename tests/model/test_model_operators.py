@@ -1,4 +1,4 @@
-"""`model.coefficients.operators`, `model.actuation.hybrid_dynamics` and `model.actuation.active_forces` on random free-floating and mixed trees."""
+"""Operators, hybrid dynamics and active forces on random free-floating and mixed trees."""
 
 from __future__ import annotations
 

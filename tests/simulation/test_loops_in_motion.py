@@ -129,7 +129,8 @@ def test_acceleration_at_a_node_bends_with_the_branch_that_the_velocity_is_along
     build.joint("y", "prismatic", "cart", "rider", axis=(0, 1, 0))
     build.relation("curve", "y**2 - x**2 + x**3")
     speed = 0.7
-    a, near = ConstrainedMotion(build.model().engine).acceleration(np.zeros(2), np.array([speed, side * speed]), np.zeros(2))
+    motion = ConstrainedMotion(build.model().engine)
+    a, near = motion.acceleration(np.zeros(2), np.array([speed, side * speed]), np.zeros(2))
     assert near
     np.testing.assert_allclose(a, [speed**2 / 4, -side * speed**2 * 3 / 4], atol=1e-9)  # masses 3 and 1
 

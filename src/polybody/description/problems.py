@@ -6,17 +6,13 @@ millions: after `limits.PROBLEMS` errors reading stops.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from polybody.description.limits import PROBLEMS
-from polybody.errors import InputError, PolybodyWarning
+from polybody.errors import InputError, warn
 
 ERROR, WARNING = "error", "warning"
-_PACKAGE = str(Path(__file__).parent.parent)
 
 
 @dataclass(frozen=True)
@@ -87,19 +83,11 @@ def _listed(problems: Iterable[Problem]) -> str:
     return "\n".join(f"  {problem}" for problem in problems)
 
 
-def warn_warnings(problems: Iterable[Problem], stacklevel: int = 2) -> None:
-    """Issue each warning as a `PolybodyWarning` at the caller's line (`stacklevel` is no longer needed)."""
+def warn_warnings(problems: Iterable[Problem]) -> None:
+    """Issue each warning as a `PolybodyWarning` at the caller's line."""
     for problem in problems:
         if problem.severity == WARNING:
             warn(str(problem))
-
-
-def warn(message: str) -> None:
-    """A `PolybodyWarning` at the line outside polybody that called it, however many of our calls lie between."""
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, PolybodyWarning, stacklevel=level)
 
 
 __all__ = [
@@ -111,6 +99,5 @@ __all__ = [
     "errors_of",
     "first_problems",
     "raise_errors",
-    "warn",
     "warn_warnings",
 ]

@@ -28,7 +28,7 @@ def float_array(name: str, values: Any) -> Array:
         raise InputError(f"{name} must be numbers in a regular array, got {type(values).__name__}") from None
     if array.dtype.kind not in "biuf":
         what = "real numbers" if array.dtype.kind == "c" else "numbers in a regular array"
-        raise InputError(f"{name} must be {what}, got {type(values).__name__} of {array.dtype}")
+        raise InputError(f"{name} must be {what}, got {array.dtype}")
     return np.asarray(array, dtype=float)
 
 
@@ -46,6 +46,8 @@ def into(out: Any, result: Any) -> Any:
             raise InputError(f"out has shape {y.shape}; wanted {np.shape(x)}")
         if not np.issubdtype(y.dtype, np.floating):
             raise InputError(f"out has dtype {y.dtype}; wanted float64 (or another float) of shape {np.shape(x)}")
+        if not y.flags.writeable:
+            raise InputError("out is read-only; wanted an array that can be written")
     for x, y in zip(results, outs, strict=True):
         y[...] = x
     return out

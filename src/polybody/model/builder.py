@@ -359,7 +359,7 @@ class Builder:
         `base` puts it on another base than was said: "fixed", "planar", "floating", "flying", or a `pb.Base`.
         """
         said = self.description()
-        return model_from(said if base is None else with_base(said, base), stacklevel=3)
+        return model_from(said if base is None else with_base(said, base))
 
     @staticmethod
     def _fresh(what: str, name: str, *taken: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ def load(
     each. Shipped models, whose peculiarities are stated in their files, load without warnings.
     """
     ours = find_source(source) in shipped_models().values()
-    return model_from(based_description(source, base), warn=not ours, stacklevel=3, couplings=couplings)
+    return model_from(based_description(source, base), warn=not ours, couplings=couplings)
 
 
 def based_description(source: str | os.PathLike[str], base: str | Base | None) -> Description:
@@ -85,7 +85,7 @@ def from_dh(
     stiffness, rest, limits. DH frame i is the frame `dh_i`; `base` places DH frame 0 in the world.
     """
     description = dh_description(rows, name=name, convention=convention, base=base, gravity=gravity)
-    return model_from(description, stacklevel=3)
+    return model_from(description)
 
 
 __all__ = ["based_description", "from_dh", "load", "scan_based"]

@@ -68,14 +68,14 @@ def with_unit_axes(description: Description) -> Description:
 
 
 def model_from(
-    description: Description, *, warn: bool = True, stacklevel: int = 2, couplings: bool = True
+    description: Description, *, warn: bool = True, couplings: bool = True
 ) -> Model:
     """The model of a description; one `InputError` that lists all errors, a `PolybodyWarning` for each warning."""
     problems = _unbuilt_problems(description)
     raise_errors(problems, description.source or repr(description.name))
     mechanism = mechanism_from(with_unit_axes(description), couplings=couplings)
     if warn:
-        warn_warnings(problems, stacklevel=stacklevel + 1)
+        warn_warnings(problems)
     return Model(mechanism)
 
 

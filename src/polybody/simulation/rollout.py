@@ -13,14 +13,13 @@ loops end each step on them (`loop_steps`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, domain
-from polybody.errors import InputError, PolybodyWarning
+from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.simulation.arguments import positive, require_model, require_motion
@@ -199,9 +198,9 @@ class _Advance:
         marked = [tuple(int(k) for k in index) for index in np.argwhere(doubtful)]
         if self.loops is not None and self.loops.plan is not None:
             where = f" (first: state {', '.join(map(str, marked[0]))})" if marked[0] else ""
-            warnings.warn(
+            warn(
                 f"{len(marked)} of {max(doubtful.size, 1)} states come near singular configurations{where}; they are "
-                "stepped one by one", PolybodyWarning, stacklevel=4,
+                "stepped one by one"
             )
         for index in marked:
             q, v = wide_x[index][: model.nq], wide_x[index][model.nq :]

@@ -7,14 +7,13 @@ the integrator where an event changed the state. Whatever ends a run early, what
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError, PolybodyWarning
+from polybody.errors import InputError, warn
 from polybody.simulation.arguments import (
     lone_state,
     number,
@@ -183,11 +182,11 @@ class _Run:
         if stopped is not None:
             self._keep(self.reached, self.last)
             if not self.switches.ended_on_purpose:
-                warnings.warn(f"the run stopped early: {stopped}", PolybodyWarning, stacklevel=3)
+                warn(f"the run stopped early: {stopped}")
         trajectory = self._trajectory(said, stopped, clock)
         doubts = [text for text in trajectory.audit.doubts if not text.startswith("the run stopped early")]
         if doubts:
-            warnings.warn("; ".join(doubts), PolybodyWarning, stacklevel=3)
+            warn("; ".join(doubts))
         return trajectory
 
     def _advance(self, t: float, y: Array, end: float) -> str | None:
@@ -350,10 +349,9 @@ class _Run:
             singular_passages=problem.passed,
         )
         if problem.singular or problem.passed:
-            warnings.warn(
+            warn(
                 f"the motion went near singular configurations of its loops ({problem.singular} evaluations, "
-                f"{problem.passed} passed): the branch it took there is one of several, and loads are large",
-                PolybodyWarning, stacklevel=4,
+                f"{problem.passed} passed): the branch it took there is one of several, and loads are large"
             )
         early = None if self.switches.ended_on_purpose else stopped
         doubts = doubts_about(audit, early, f"the {passed}")

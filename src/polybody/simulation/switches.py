@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
-from polybody.errors import InputError, PolybodyWarning
+from polybody.errors import InputError, warn
 from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import call_user
 from polybody.simulation.problem import Problem
@@ -192,11 +191,9 @@ class Switches:
         """A joint that starts outside its range is let in; then its limit holds."""
         self._beyond.add(stop)
         self.happenings.append(Happening(t, stop.name, f"beyond it by {excess:.6g}"))
-        warnings.warn(
+        warn(
             f"joint {stop.joint!r} is {excess:.4g} beyond its limit {stop.limit:.4g} at t = {t:.4g} s; the limit acts "
-            "once the joint is back inside",
-            PolybodyWarning,
-            stacklevel=6,
+            "once the joint is back inside"
         )
 
 

@@ -47,10 +47,12 @@ class Record:
 
 def from_trajectory(run: Trajectory) -> Record:
     happenings = [{"time": h.time, "name": h.name, "detail": h.detail} for h in run.happenings]
-    return Record(
+    record = Record(
         run.model, "simulation", run.t, run.q, run.v, run.tau, run.work, run.currents, dict(run.options),
         run.audit.as_dict(), happenings, run.stopped,
     )  # fmt: skip
+    record.accelerations = run.a
+    return record
 
 
 def along_path(model: Any, path: Any, times: Array, options: dict[str, Any]) -> Record:

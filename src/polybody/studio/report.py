@@ -56,7 +56,8 @@ def _lead(record: Record) -> str:
         marks.append(f'<span class="mark bad">stopped: {html.escape(record.stopped)}</span>')
     if record.audit is not None:
         trusted = record.audit["trusted"]
-        words = "energy balance holds" if trusted else "energy balance is worse than the tolerances allow"
+        doubts = "; ".join(record.audit.get("doubts") or ["not to be trusted"])
+        words = "energy balance holds" if trusted else html.escape(doubts)
         marks.append(f'<span class="mark {"good" if trusted else "bad"}">{words}</span>')
     span = f"{record.t[0]:g} to {record.t[-1]:g} s, {len(record.t)} states, {record.model.nv} degrees of freedom"
     return f'<p class="lead">{span} &nbsp; {" ".join(marks)}</p>'

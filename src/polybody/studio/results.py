@@ -31,8 +31,7 @@ import numpy as np
 
 from polybody.description.files import read_bytes
 from polybody.description.limits import MB, RUN_ARRAY_BYTES, RUN_FACTS_BYTES
-from polybody.description.problems import warn
-from polybody.errors import InputError
+from polybody.errors import InputError, warn
 from polybody.studio.record import Record, q_labels, v_labels
 
 Array = np.ndarray

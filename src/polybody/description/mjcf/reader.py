@@ -22,7 +22,6 @@ import numpy as np
 
 from polybody.description.mjcf.joints import FREE, connect, place, read_joint, shift
 from polybody.description.mjcf.sources import Sources, checked_sources
-from polybody.description.problems import warn
 from polybody.description.records import (
     WORLD,
     Array,
@@ -35,7 +34,7 @@ from polybody.description.records import (
     Visual,
     frozen_array,
 )
-from polybody.errors import InputError
+from polybody.errors import InputError, warn
 from polybody.names import listed
 
 ROOT_JOINT = "root_joint"

@@ -23,7 +23,7 @@ import numpy as np
 
 from polybody.description.limits import RECORDS
 from polybody.description.naming import shown, shown_path
-from polybody.description.problems import Problem, raise_errors, warn
+from polybody.description.problems import Problem, raise_errors
 from polybody.description.record_checks import body_problems
 from polybody.description.records import (
     WORLD,
@@ -39,7 +39,7 @@ from polybody.description.urdf.poses import read_origin
 from polybody.description.urdf.visuals import Color, read_materials, read_visuals
 from polybody.description.xml.fields import Fields
 from polybody.description.xml.safety import parse_xml
-from polybody.errors import InputError
+from polybody.errors import InputError, warn
 from polybody.names import nearest
 
 Array = np.ndarray

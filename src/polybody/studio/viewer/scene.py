@@ -89,7 +89,7 @@ class Scene:
     def _torque_arrows(self, q: Array, tau: Array, poses: list[Any]) -> Array:
         """Along each joint's axes, as long as its torque compared with the largest the page has seen."""
         arrows = []
-        for joint in self.model.mechanism.joints:
+        for joint in self.model.mechanism.independent_joints:
             R, p = poses[joint.index]
             H = joint.model.velocity_map(q[joint.q])
             for k in range(joint.nv):

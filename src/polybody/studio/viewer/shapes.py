@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from urllib.request import url2pathname
 import numpy as np
 
 from polybody.description.records import Visual
-from polybody.errors import PolybodyWarning
+from polybody.errors import warn
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND
 
@@ -47,7 +46,7 @@ def body_shapes(model: Any, size: float) -> list[list[Shape]]:
                 result[frame.body].append(shape)
     if missing:
         listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        warnings.warn(f"meshes that cannot be read are drawn as shapes: {listed}", PolybodyWarning, stacklevel=3)
+        warn(f"meshes that cannot be read are drawn as shapes: {listed}")
     made = made_shapes(model, size)
     return [own or stand_in for own, stand_in in zip(result, made, strict=True)]
 
@@ -91,7 +90,7 @@ def load_mesh(path: str | None) -> Any:
     try:
         return trimesh.load(path, process=False)
     except Exception as error:  # readers of many formats raise many things; the caller draws a shape and says so
-        warnings.warn(f"{path}: {error}", PolybodyWarning, stacklevel=4)
+        warn(f"{path}: {error}")
         return None
 
 
