@@ -61,7 +61,7 @@ def rollout(
     positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
     one by one, with a warning.
     """
-    require_model(model)
+    require_model("rollout", model)
     require_motion(model)
     if method not in METHODS:
         raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")
