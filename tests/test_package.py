@@ -18,6 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 import polybody
+from lines import code_lines
 from polybody.cli import COMMANDS, app
 from polybody.cli.failures import FriendlyGroup
 from polybody.cli.output import JsonOption, emit, plain
@@ -152,6 +153,5 @@ def test_the_extra_named_all_holds_every_other() -> None:
 
 
 def test_lines_of_code_leave_out_blank_lines_comments_and_docstrings() -> None:
-    text = '"""Doc.\n\nmore"""\n\n# why\nx = [\n    1,  # one\n\n]\n\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
-    done = run_python("-c", f"from lines import code_lines; print(code_lines({text!r}))", PYTHONPATH=str(ROOT / "tools"))
-    assert done.stdout.strip() == "6", done.stderr
+    text = '"""Doc.\n\nmore"""\n\n# why\nx = [\n    1,  # one\n\n]\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
+    assert code_lines(text) == 6
