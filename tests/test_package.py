@@ -153,5 +153,5 @@ def test_the_extra_named_all_holds_every_other() -> None:
 
 
 def test_lines_of_code_leave_out_blank_lines_comments_and_docstrings() -> None:
-    text = '"""Doc.\n\nmore"""\n\n# why\nx = [\n    1,  # one\n\n]\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
+    text = '"""Doc.\n\nmore"""\n\n# y\nx = [\n    1,  # one\n\n]\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
     assert code_lines(text) == 6
