@@ -1,9 +1,13 @@
 # polybody. `make run` and `make test` each do everything on a machine that has Python 3.11 or newer, and make.
-#   make run     install, then show a model                 make bench   compare speed with other engines
-#   make test    install, lint, run every test              make docs    run the code blocks of README and docs/
-#   make lint    ruff, pyright, import-linter               make clean   forget the environment and all caches
-#   make fuzz    hostile files for every reader, MINUTES=1
-# PYTHON=python3.13 picks the interpreter, VENV=path the environment.
+#   make run       install, then show a model
+#   make test      install, lint, run every test; what this machine lacks (a browser, a C compiler) is skipped
+#   make test-all  the same with every extra installed, and a skipped test is a failure: needs Chromium, gcc and g++
+#   make lint      ruff, pyright, import-linter; lines of code by folder
+#   make docs      write the reference pages, then run the code blocks of README and docs/
+#   make bench     compare speed with other engines
+#   make fuzz      hostile files for every reader, MINUTES=1
+#   make clean     forget the environment and all caches
+# PYTHON=python3.13 picks the interpreter, VENV=path the environment, JOBS=4 how many tests run at a time.
 
 VENV ?= .venv
 JOBS ?= 2
@@ -22,7 +26,7 @@ BIN := $(VENV)/bin
 endif
 STAMP := $(VENV)/.installed
 
-.PHONY: run test lint bench docs fuzz clean
+.PHONY: run test test-all lint bench docs fuzz clean
 .DEFAULT_GOAL := run
 
 # One installation for all targets, repeated only when pyproject.toml changes.
@@ -49,10 +53,16 @@ run: $(STAMP)
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
 
+# The extra `all` names every other one (tests/test_package.py).
+test-all: lint
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[all,dev]"
+	$(BIN)/python -m pytest -n $(JOBS) -rs --no-skips
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python tools/lines.py
 
 # Each benchmark is a script of its own that prints its table.
 bench: $(STAMP)
@@ -65,6 +75,7 @@ fuzz: $(STAMP)
 	PYTHONPATH=src $(BIN)/python tests/fuzz/run.py --minutes $(MINUTES)
 
 docs: $(STAMP)
+	$(BIN)/python tools/reference.py
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean:

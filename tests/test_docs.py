@@ -1,4 +1,5 @@
 """Code that the documentation shows must run: every ```python block of README.md and docs/, a file in one namespace.
+Reference pages say what docstrings and the table of quantities say (`tools/reference.py`): no public name is missing.
 
 A block whose fence says `python no-run` is skipped: it needs something a test machine lacks (a browser, a user's file).
 """
@@ -11,6 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+import polybody as pb
+import reference
+from polybody.quantities.table import FAMILIES, QUANTITIES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -59,6 +64,40 @@ def test_links_of_the_page_lead_to_files(page: Path) -> None:
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose)]
     local = [target for target in targets if target and "://" not in target and not target.startswith("mailto:")]
     assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", reference.pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_reference_page_is_what_the_code_says_today(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == reference.rewritten(text), f"{page.name} is not up to date: `make docs` writes it"
+
+
+def test_every_public_name_of_a_model_and_its_namespaces_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "reference" / "model.md").read_text(encoding="utf-8")
+    model = pb.load("double-pendulum")
+    names = [f"model.{name}" for name in dir(model) if not name.startswith("_")]
+    for space in reference.NAMESPACES:
+        names += [f"model.{space}.{name}" for name in dir(getattr(model, space)) if not name.startswith("_")]
+    assert [name for name in names if not re.search(rf"(?m)^\*\*`{re.escape(name)}[`(]", page)] == []
+
+
+def test_every_quantity_is_in_the_table_of_the_documentation() -> None:
+    page = (ROOT / "docs" / "quantities.md").read_text(encoding="utf-8")
+    assert [name for name in (*QUANTITIES, *FAMILIES) if not re.search(rf"(?m)^\| `{name}[`:\[]", page)] == []
+    assert [x.name for x in QUANTITIES.values() if not (x.doc and x.group)] == []
+
+
+def test_the_public_surface_of_a_model_is_small_and_documented() -> None:
+    model = pb.load("double-pendulum")
+    assert len(type(model).__mro__) <= 3  # Model, at most one base, object
+    assert len([name for name in dir(model) if not name.startswith("_")]) <= 60
+    for space, cls in reference.NAMESPACES.items():
+        assert type(getattr(model, space)) is cls
+        assert len(reference.public(cls)) <= 20
+    spaces = {"model": type(model), **reference.NAMESPACES}
+    silent = [f"{space}.{name}" for space, cls in spaces.items() for name in reference.public(cls)
+              if not (getattr(cls, name).__doc__ or "").strip()]  # fmt: skip
+    assert silent == []
 
 
 SAMPLE = """\

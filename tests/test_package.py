@@ -18,6 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 import polybody
+from lines import code_lines
 from polybody.cli import COMMANDS, app
 from polybody.cli.failures import FriendlyGroup
 from polybody.cli.output import JsonOption, emit, plain
@@ -143,3 +144,14 @@ def test_json_output_holds_arrays_slices_and_missing_limits() -> None:
     assert json.loads(result.stdout) == expected
     assert plain(answer) == expected
     assert CliRunner().invoke(small_app(lambda: answer), ["act"]).stdout == "drawn\n"
+
+
+def test_the_extra_named_all_holds_every_other() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert extras["all"] == [f"polybody[{','.join(name for name in extras if name not in ('all', 'dev'))}]"]
+    assert "polybody[all]" in extras["dev"]
+
+
+def test_lines_of_code_leave_out_blank_lines_comments_and_docstrings() -> None:
+    text = '"""Doc.\n\nmore"""\n\n# y\nx = [\n    1,  # one\n\n]\n\ndef f():\n    """Says."""\n    return """a\nb"""\n'
+    assert code_lines(text) == 6

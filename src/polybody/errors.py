@@ -30,7 +30,7 @@ def warn(message: str) -> None:
     level, frame = 2, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, PolybodyWarning, stacklevel=level - 1)
+    warnings.warn(message, PolybodyWarning, stacklevel=level)
 
 
 __all__ = ["InputError", "PolybodyError", "PolybodyWarning", "warn"]

@@ -109,10 +109,8 @@ def test_rotation_log_inverts_exp_up_to_pi(angle: float, axis: tuple[float, ...]
     np.testing.assert_allclose(back, phi, atol=1e-15 if angle < 1 else 4e-15)
 
 
-@every_domain
+@pytest.mark.parametrize("name", [name for name in DOMAINS if name.startswith("jet") or name == "casadi"])
 def test_the_derivative_of_the_logarithm_is_finite_at_the_identity(name: str) -> None:
-    if not name.startswith("jet") and name != "casadi":
-        pytest.skip("a domain without derivatives")
     assert np.isfinite(reading(name, quaternion_log, np.array([0, 0, 0, 1.0]))).all()
     if name == "jet(float64)":
         d = DOMAINS[name]

@@ -8,6 +8,8 @@ from simulation_cases import moving, satellite, shipped, tree
 from test_switches import motor_slider
 
 import polybody as pb
+from polybody.model.engine import Request
+from polybody.quantities.table import QUANTITIES
 from polybody.simulation.jacobian import jacobian
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import Stop, Stops
@@ -24,7 +26,7 @@ def differences(problem, t, y, moves):
 def states(problem, model, q, v):
     """A state of the problem and the directions in which it may move: q along its manifold."""
     y = problem.state(q, v, np.full(problem.circuits.size, 0.3))
-    gamma = np.array([model.answer("rate", q, e) for e in np.eye(model.nv)])
+    gamma = np.array([model.engine.answer(Request(QUANTITIES["rate"], (q, e))) for e in np.eye(model.nv)])
     moves = np.zeros((model.nv, problem.size))
     moves[:, : model.nq] = gamma
     return y, np.concatenate([moves, np.eye(problem.size)[model.nq : -1]])

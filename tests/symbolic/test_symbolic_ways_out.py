@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
@@ -13,6 +12,7 @@ import sympy
 from typer.testing import CliRunner
 
 import polybody as pb
+from browser import find_chromium
 from polybody.cli import app
 from polybody.symbolic.mathml import MathML, write
 from polybody.symbolic.pieces import pieces
@@ -73,7 +73,7 @@ def test_html_page_is_well_formed_and_needs_nothing_from_outside():
     assert "script" not in page.counts
 
 
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a browser")
+@pytest.mark.skipif(find_chromium() is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("model", ["three-link", "stanford-arm"])
 def test_html_page_fits_a_browser_window(model, tmp_path):
     """The page measures itself in Chromium: no formula is wider than its column, and mathematics is laid out."""
@@ -87,7 +87,7 @@ def test_html_page_fits_a_browser_window(model, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(page.replace("</body>", probe), encoding="utf-8")
     done = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+        [str(find_chromium()), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
          "--window-size=1000,800", "--virtual-time-budget=5000", "--dump-dom", path.as_uri()],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

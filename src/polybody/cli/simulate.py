@@ -105,7 +105,7 @@ def controller_named(name: str, model: Model, start: Any) -> Any:
         # hold, and all that the mechanism can move is on each of them.
         if model.mechanism.constrained:
             eased = model.forward_dynamics_derivatives(start, np.zeros(model.nv), np.zeros(model.nv))[2]
-            inertia = np.where(model.active, 1.0 / np.maximum(np.diag(eased), 1e-12), 0.0)
+            inertia = np.where(model.actuation.active, 1.0 / np.maximum(np.diag(eased), 1e-12), 0.0)
         else:
             inertia = np.diag(model.mass_matrix(start))
         return controllers.PD(model, start, kp=16.0 * inertia, kd=8.0 * inertia, gravity=True)

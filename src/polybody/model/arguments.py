@@ -62,6 +62,17 @@ def finite(name: str, array: Array) -> Array:
     return array
 
 
+def positive(name: str, value: Any, *, infinite: bool = False) -> float:
+    """A positive number; infinity only where it is allowed."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {value!r}; wanted a positive number") from None
+    if not number > 0 or (np.isinf(number) and not infinite):
+        raise InputError(f"{name} is {number:g}; wanted a positive number")
+    return number
+
+
 def choose(kind: str, name: str, table: dict[str, int]) -> int:
     """The index of a name, or an error that offers the nearest one."""
     if not isinstance(name, str):
@@ -76,7 +87,12 @@ def require_model(what: str, model: Any) -> None:
     from polybody.model.model import Model
 
     if not isinstance(model, Model):
-        raise InputError(f"{what} takes a model, as pb.load or Builder.model make it, got {type(model).__name__}")
+        given = repr(model)
+        shown = given if len(given) < 60 else f"{given[:57]}..."
+        raise InputError(
+            f"{what}: model is {shown} ({type(model).__name__}); wanted a Model, from pb.load(...) or "
+            "pb.Builder(...).model()"
+        )
 
 
-__all__ = ["choose", "finite", "float_array", "into", "require_model", "state_array"]
+__all__ = ["choose", "finite", "float_array", "into", "positive", "require_model", "state_array"]

@@ -86,13 +86,13 @@ class ConstrainedEngine:
         if self._chosen is None or self.assembly.mobile(q) >= len(self._chosen):
             return False
         self._choose(q)
+        self.plans.forget()
         return True
 
     def _choose(self, q: Array) -> None:
         self.assembly.require_closed(q)
         Z = null_space(self.constraints.jacobian(self.assembly.general_place(q)))
         self._chosen = choose_independent(Z, actuated(self.mechanism), Z.shape[1])
-        self.plans.forget()
 
     @property
     def rank(self) -> int:

@@ -13,8 +13,8 @@ import numpy as np
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
+from polybody.model.arguments import positive, require_model
 from polybody.paths import profiles
-from polybody.simulation.arguments import positive, require_model
 
 Array = np.ndarray
 Motion = tuple[Array, Array, Array]
@@ -55,7 +55,7 @@ def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
 
 
 def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
-    require_model(model)
+    require_model("paths", model)
     ends = []
     for name, values in (("q0", q0), ("q1", q1)):
         array = np.asarray(values, dtype=float)
@@ -100,7 +100,7 @@ class Spline:
             raise InputError(f"order is {order!r}; wanted 3 (cubic) or 5 (quintic)")
         if times.ndim != 1 or len(times) < 2 or (np.diff(times) <= 0).any() or not np.isfinite(times).all():
             raise InputError("times must be at least two finite numbers that grow")
-        require_model(model)
+        require_model("paths", model)
         if q.shape != (len(times), model.nq) or not np.isfinite(q).all():
             raise InputError(f"q has shape {q.shape}; wanted ({len(times)}, {model.nq}), finite, one row a time")
         q = model.normalize(q)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.arguments import positive, require_model
 
 Array = np.ndarray
 
@@ -14,18 +15,6 @@ Array = np.ndarray
 #: states a run may keep, and memory they may take
 MOST_STATES = 5_000_000
 MOST_BYTES = 8e9
-
-
-def require_model(model: Any) -> None:
-    """Refuse what is not a model, by name."""
-    from polybody.model.model import Model
-
-    if not isinstance(model, Model):
-        given = repr(model)
-        shown = given if len(given) < 60 else f"{given[:57]}..."
-        raise InputError(
-            f"model is {shown} ({type(model).__name__}); wanted a Model, from pb.load(...) or pb.Builder(...).model()"
-        )
 
 
 def require_motion(model: Any) -> None:
@@ -43,16 +32,6 @@ def number(name: str, value: Any) -> float:
     if not np.isfinite(given):
         raise InputError(f"{name} is {given}; wanted a finite number")
     return given
-
-
-def positive(name: str, value: Any, *, infinite: bool = False) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}; wanted a positive number") from None
-    if not number > 0 or (np.isinf(number) and not infinite):
-        raise InputError(f"{name} is {number:g}; wanted a positive number")
-    return number
 
 
 def lone_state(model: Any, q0: Any, v0: Any) -> tuple[Array, Array]:

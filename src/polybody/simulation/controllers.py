@@ -28,7 +28,7 @@ Array = np.ndarray
 
 def zero(model: Any) -> Callable[[float, Array, Array], Array]:
     """No torque."""
-    require_model(model)
+    require_model("controllers", model)
     return lambda t, q, v: np.zeros(model.nv)
 
 
@@ -36,7 +36,7 @@ class Given:
     """Torques from a table (times, tau), linear in between, or from a function of time."""
 
     def __init__(self, model: Any, tau: Any, times: Any = None) -> None:
-        require_model(model)
+        require_model("controllers", model)
         self.model = model
         if callable(tau):
             self._function: Callable[[float], Any] = tau
@@ -71,7 +71,7 @@ class PD:
         self, model: Any, target: Any = None, kp: Any = 100.0, kd: Any = 20.0, *, path: Path | None = None,
         gravity: bool = False,
     ) -> None:  # fmt: skip
-        require_model(model)
+        require_model("controllers", model)
         if (target is None) == (path is None):
             raise InputError("PD wants either a target configuration or a path")
         self.model, self.path, self.gravity = model, path, gravity
@@ -92,7 +92,7 @@ class GravityCompensation:
     """What holds the mechanism still, with an optional damping of its motion."""
 
     def __init__(self, model: Any, kd: Any = 0.0) -> None:
-        require_model(model)
+        require_model("controllers", model)
         self.model, self.kd = model, _gains("kd", kd, model.nv)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
@@ -103,7 +103,7 @@ class ComputedTorque:
     """Inverse dynamics along a path: the error obeys ë + K_d ė + K_p e = 0."""
 
     def __init__(self, model: Any, path: Path, kp: Any = 100.0, kd: Any = 20.0) -> None:
-        require_model(model)
+        require_model("controllers", model)
         self.model, self.path = model, path
         self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
 
@@ -129,7 +129,7 @@ class OperationalSpace:
         self, model: Any, frame: str, target: Any, kp: float = 100.0, kd: float = 20.0, *, rows: str = "pose",
         null_damping: float = 1.0,
     ) -> None:  # fmt: skip
-        require_model(model)
+        require_model("controllers", model)
         if rows not in ("pose", "position"):
             raise InputError(f"rows is {rows!r}; wanted 'pose' or 'position'")
         find_frame(model.mechanism, frame)

@@ -76,6 +76,7 @@ def numeric_step(
         return motion.acceleration(q, v, tau(q, v))[0]
 
     def rate(q: Array, v: Array) -> tuple[Array, Array]:
+        q = model.normalize(q)
         return kinematics.rate(model.mechanism, q, v), accelerated(q, v)
 
     if method == "rk4":

@@ -60,7 +60,7 @@ def rollout(
     positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
     one by one, with a warning.
     """
-    require_model(model)
+    require_model("rollout", model)
     require_motion(model)
     if method not in METHODS:
         raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")
@@ -259,6 +259,7 @@ def step_function(model: Any, law: Law, method: str, loops: LoopSteps | None = N
 
 def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
     def rate(q: Array, v: Array) -> tuple[Array, Array]:
+        q = _unit(m, q, graph)  # as `simulate` reads its stages
         return kinematics.rate(m, q, v, domain=graph), accelerated(q, v)
 
     half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
