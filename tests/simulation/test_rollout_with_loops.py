@@ -87,5 +87,5 @@ def test_midpoint_and_open_states_are_refused():
     model, q, v = closed_state("five-bar")
     with pytest.raises(pb.InputError, match="rk4"):
         pb.rollout(model, q, v, steps=2, method="midpoint")
-    with pytest.raises(pb.InputError, match="close"):
+    with pytest.raises(pb.InputError, match="assemble"):
         pb.rollout(model, q + 0.1, v, steps=2)

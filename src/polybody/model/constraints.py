@@ -155,15 +155,20 @@ class ModelConstraints:
         return self._ranked.solution(request, route, columns)
 
     def loads(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None
-    ) -> dict[str, Array]:
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
+        route: str = "elimination",
+    ) -> dict[str, Array]:  # fmt: skip
         """{constraint: loads} of the motion under tau.
 
         A loop's is the wrench (..., 6) [moment; force] of its cut joint on body b at b's frame origin, world axes; a
         rod's its force (..., 1), positive where it pushes; the others' their multipliers. Where constraints are
-        redundant, they are the least.
+        redundant, they are the least. `route` "elimination" is compiled; "multipliers" and "minimal" are those of
+        `solution`, and give the same.
         """
-        _, multipliers = self._model._ask("constraint_loads", (q, v, tau), wrenches=wrenches)
+        if route == "elimination":
+            _, multipliers = self._model._ask("constraint_loads", (q, v, tau), wrenches=wrenches)
+        else:
+            multipliers = self.solution(q, v, tau, wrenches=wrenches, route=route).multipliers
         return self._by_name(self._model._q(q), multipliers)
 
     def motion_derivatives(
