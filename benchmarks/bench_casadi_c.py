@@ -43,7 +43,7 @@ def traced(name: str, quantity: str) -> ca.Function:
     graph = graph_domain()
     column, x = graph.variables("x", ours.nq + 2 * ours.nv)
     q, v, a = np.split(x, [ours.nq, ours.nq + ours.nv])
-    result = QUANTITIES[quantity].text(ours.engine.reduced_mechanism, q, v, a, domain=graph)
+    result = QUANTITIES[quantity].tree(ours.engine.reduced_mechanism, q, v, a, domain=graph)
     return ca.Function("f", [column], [graph.column(result)])
 
 

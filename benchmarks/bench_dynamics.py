@@ -5,6 +5,10 @@
 One thread on each side. Pinocchio's batches are `rneaInParallel` and `abaInParallel` on columns of states; where it has
 no batch, its Python call in a loop. MuJoCo is called in a loop (`mj_inverse`, `mj_forward` without contacts).
 Arrays are rows of states on our side, as users have them. A ratio above 1 means that polybody is faster.
+
+Ours is what `pb.load` returns: of the Panda eight coordinates, its second finger follows the first. Pinocchio gets the
+same joints (`mimic=True`), but its forward dynamics and derivatives refuse them: there it has all nine joints free, and
+its column says so. A variant with nine on our side, `couplings=False`, stands beside, named.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio_chain
-from rivals import best, chain, machine, pinocchio_states, robot
+from rivals import best, chain, has_mimic, machine, pinocchio_states, robot
 
 import polybody as pb
 
@@ -37,37 +41,43 @@ def looped(call: Any, *columns: np.ndarray) -> float:
     return best(lambda: [call(*state) for state in zip(*rows, strict=True)]) / LOOPED
 
 
-def against_pinocchio(name: str, states: int, results: list[dict[str, Any]]) -> None:
+def against_pinocchio(name: str, states: int, results: list[dict[str, Any]], couplings: bool = True) -> None:
+    """What `pb.load` returns against Pinocchio's model of the same joints.
+
+    Where Pinocchio refuses mimic joints: against its model with all joints free, and the rival's name says so.
+    """
     import pinocchio as pin
 
-    ours, theirs = robot(name)
+    ours, theirs = robot(name, couplings)
+    free = robot(name, False)[1] if has_mimic(theirs) else theirs
+    apart = f", nv {free.nv}" if has_mimic(theirs) else ""
+    title = f"{name}, nv {ours.nv}" if couplings else f"{name}, nv {ours.nv}, couplings=False"
     rng = np.random.default_rng(0)
     q, v, a = states_of(ours, states, rng)
     Q, V, A, out = pinocchio_states(theirs, states, rng)
     data, pool = theirs.createData(), pin.ModelPool(theirs, 1)
+    free_states = pinocchio_states(free, states, rng)
+    free_data, free_pool = free.createData(), pin.ModelPool(free, 1)
     tau = np.empty_like(v)
-    derivatives = tuple(np.empty((states, ours.nv, ours.nv)) for _ in range(3)) if ours.nv < 12 else None
     with pb.threads(1):
-        pairs = [
-            ("inverse dynamics", lambda: ours.inverse_dynamics(q, v, a, out=tau),
-             lambda: pin.rneaInParallel(1, pool, Q, V, A, out), states),
-            ("forward dynamics", lambda: ours.forward_dynamics(q, v, a, out=tau),
-             lambda: pin.abaInParallel(1, pool, Q, V, A, out), states),
-        ]  # fmt: skip
-        for quantity, mine, other, count in pairs:
-            record(results, name, quantity, "Pinocchio, batch", best(mine) / states, best(other) / count)
-        record(results, name, "mass matrix", "Pinocchio, calls", best(lambda: ours.mass_matrix(q)) / states,
+        record(results, title, "inverse dynamics", "Pinocchio, batch",
+               best(lambda: ours.inverse_dynamics(q, v, a, out=tau)) / states,
+               best(lambda: pin.rneaInParallel(1, pool, Q, V, A, out)) / states)
+        record(results, title, "forward dynamics", f"Pinocchio, batch{apart}",
+               best(lambda: ours.forward_dynamics(q, v, a, out=tau)) / states,
+               best(lambda: pin.abaInParallel(1, free_pool, *free_states)) / states)
+        record(results, title, "mass matrix", "Pinocchio, calls", best(lambda: ours.mass_matrix(q)) / states,
                looped(lambda q: pin.crba(theirs, data, q), Q))
-        if derivatives is not None:
-            record(results, name, "inverse dynamics derivatives", "Pinocchio, calls",
+        if ours.nv < 12:
+            record(results, title, "inverse dynamics derivatives", f"Pinocchio, calls{apart}",
                    best(lambda: ours.inverse_dynamics_derivatives(q, v, a)) / states,
-                   looped(lambda q, v, a: pin.computeRNEADerivatives(theirs, data, q, v, a), Q, V, A))
+                   looped(lambda q, v, a: pin.computeRNEADerivatives(free, free_data, q, v, a), *free_states[:3]))
         one = (q[0].copy(), v[0].copy(), a[0].copy())
         other = (Q[:, 0].copy(), V[:, 0].copy(), A[:, 0].copy())
         many = range(2000)
         lone = best(lambda: [ours.inverse_dynamics(*one) for _ in many]) / len(many)
         call = best(lambda: [pin.rnea(theirs, data, *other) for _ in many]) / len(many)
-        record(results, name, "lone inverse dynamics", "Pinocchio, call", lone, call)
+        record(results, title, "lone inverse dynamics", "Pinocchio, call", lone, call)
 
 
 def against_mujoco(states: int, results: list[dict[str, Any]]) -> None:
@@ -170,7 +180,7 @@ def record(
     row = {"model": model, "quantity": quantity, "rival": rival, "ours_ns": mine * 1e9, "rival_ns": their * 1e9,
            "ratio": ratio, **more}
     results.append({key: None if value != value else value for key, value in row.items()})  # JSON has no NaN
-    print(f"{model:14s} {quantity:32s} {mine * 1e9:10.1f} ns   {rival:24s} {their * 1e9:12.1f} ns   ratio {ratio:7.1f}")
+    print(f"{model:28s} {quantity:30s} {mine * 1e9:10.1f} ns   {rival:24s} {their * 1e9:12.1f} ns   ratio {ratio:7.1f}")
 
 
 def plot(results: list[dict[str, Any]], path: Path) -> None:
@@ -207,6 +217,7 @@ def main() -> None:
     print(f"{where['llvm_cpu']}, {where['lanes']} lanes, load {where['load_before']}")
     for name in ("UR5", "Panda") if options.quick else ("UR5", "Panda", "G1", "TALOS"):
         against_pinocchio(name, options.states, results)
+    against_pinocchio("Panda", options.states, results, couplings=False)
     against_mujoco(options.states, results)
     two_threads(options.states, results)
     toolbox(results, options.toolbox)

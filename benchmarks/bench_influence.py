@@ -2,10 +2,10 @@
 
     python benchmarks/bench_influence.py [poses]
 
-Batched G and H of the Panda's last link (`model.coefficients.influence`, order 2) against Pinocchio's kinematic Hessian and
-robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. The three take turns, so
-that whatever else the machine does meets all of them; each time is CPU time of one thread, and ratios are given of the
-shortest and of the median times. Inverse kinematics of random reachable poses of UR5 and Panda against
+Batched G and H of the Panda's last link (`model.coefficients.influence`, order 2) against Pinocchio's kinematic
+Hessian and robotics-toolbox's `hessian0`, each called as a user has them, from Python, state by state. The three take
+turns, so that whatever else the machine does meets all of them; each time is CPU time of one thread, and ratios are
+given of the shortest and of the median times. Inverse kinematics of random reachable poses of UR5 and Panda against
 robotics-toolbox's `ikine_LM`, from the same start, with restarts; ours to 1e-9, theirs to its default 1e-6, on one
 thread. robotics-toolbox may live in another environment: name its Python in RTB_PYTHON. What is not installed is not
 measured, and the table says so.
@@ -21,7 +21,6 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -79,19 +78,6 @@ def robot_path(name: str) -> Path:
         if found:
             return found[0]
     raise SystemExit(f"example-robot-data has no {name} here; pip install example-robot-data")
-
-
-def panda_arm(path: Path) -> pb.Model:
-    """The Panda as an arm of seven joints: its fingers are held."""
-    from polybody.description.urdf.reader import read_urdf
-    from polybody.model.validation import model_from
-
-    description = read_urdf(path)
-    joints = tuple(
-        replace(j, kind="fixed", limits=None, damping=None, friction=None) if "finger" in j.name else j
-        for j in description.joints
-    )
-    return model_from(replace(description, joints=joints, couplings=()))
 
 
 Turn = Callable[[], float]  # one measurement: seconds a state, CPU time
@@ -161,14 +147,14 @@ def our_influence(model: pb.Model, frame: str, batch: int) -> Turn:
 
 
 def compare_influence(path: Path, frame: str) -> None:
-    """G and H of an arm of seven joints, and of the same with its two fingers free."""
+    """G and H of an arm of seven joints, its fingers locked, and of what `pb.load` returns: one more for both."""
     with ExitStack() as stack, threads(1):
         rivals = {"Pinocchio": pinocchio_hessian(path, frame), "robotics-toolbox": rtb_hessian(stack)}
         present = {name: turn for name, turn in rivals.items() if turn is not None}
         for name in rivals.keys() - present.keys():
             print(f"{name}: not installed, not measured")
         whole = pb.load(path)
-        for model in (panda_arm(path), getattr(whole, "tree", whole)):
+        for model in (whole.lock([name for name in whole.joint_names if "finger" in name]), whole):
             print(f"G and H of {frame}, {model.nv} velocities, CPU time of one thread; ratios of least | median times")
             for batch in BATCHES:
                 turns = {"polybody": our_influence(model, frame, batch), **present}

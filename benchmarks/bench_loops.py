@@ -1,4 +1,5 @@
-"""Forward dynamics of the Stewart platform: states a second, one thread, against Pinocchio's constraintDynamics.
+"""The Stewart platform: forward dynamics of a state, one thread, against Pinocchio's constraintDynamics; then inverse
+dynamics, mass matrix and derivatives, which Pinocchio has not for loops.
 Then chains of four-bars: what their length costs.
 
     python benchmarks/bench_loops.py [chain]         only the chains
@@ -27,6 +28,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "engines")]
 
 
 def best(call, repeat: int = 5) -> float:
+    call()
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
@@ -51,6 +53,8 @@ def main() -> None:
     with pb.threads(1):
         ours = best(lambda: model.forward_dynamics(q, v, tau)) / count
         back = best(lambda: model.inverse_dynamics(q, v, np.array(a))) / count
+        mass = best(lambda: model.mass_matrix(q)) / count
+        changes = best(lambda: model.forward_dynamics_derivatives(q, v, tau)) / count
     theirs_q = [twin.q(x) for x in q[:512]]
     theirs_v, theirs_tau = v[:512] @ twin.P.T, tau[:512] @ twin.P.T
     settings = pin.ProximalSettings(1e-12, 0.0, 1)
@@ -63,6 +67,7 @@ def main() -> None:
     print(f"largest difference {error:.1e} rad/s² or m/s² of {np.abs(a).max():.1f}")
     print(f"polybody forward   {ours * 1e6:8.3f} us a state")
     print(f"polybody inverse   {back * 1e6:8.3f} us a state")
+    print(f"polybody mass matrix {mass * 1e6:6.3f} us a state; derivatives of forward dynamics {changes * 1e6:.3f} us")
     print(f"Pinocchio forward  {theirs * 1e6:8.3f} us a state   ratio {theirs / ours:.1f}")
 
 

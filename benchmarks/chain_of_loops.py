@@ -26,27 +26,20 @@ def measured(count: int) -> dict[str, float]:
     """Seconds and operations of one chain of `count` loops."""
     import polybody as pb
     from machines import four_bar_chain
-    from polybody.constraints import elimination
     from polybody.kernels.counts import operation_counts
-    from polybody.model.tracing import trace
 
     pb.load("four-bar").forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3))  # imports, and the runtime itself
     start = time.process_time()
     model = four_bar_chain(count)
     v = np.array([-1.0 if joint.name.startswith("base") else 1.0 for joint in model.mechanism.joints])
     q, rest = model.neutral(), np.zeros(model.nv)
-    plan = model.loop_kernels.plan(q)  # a general place, the order of elimination; kernels of φ and J
+    model.casadi("forward_dynamics")  # a general place, the order of elimination; kernels of φ and J
     model.mobility(q)
     planned = time.process_time()
     model.forward_dynamics(q, v, rest)
-    model.loop_projection(q, v)
+    model.constraints.projection_step(q, v)
     compiled = time.process_time()
-    system, tree = model.engine.constraints.constraints, model.tree.engine.reduced_mechanism
-
-    def text(q, v, tau, *, domain):
-        return elimination.forward(tree, system, plan, q, v, tau, None, domain=domain)
-
-    operations = operation_counts(trace("forward", [(x, model.nv) for x in ("q", "v", "tau")], text)).total
+    operations = operation_counts(model.casadi("forward_dynamics")).total  # diagnostics included
     states = np.tile(q, (4096, 1)), np.tile(v, (4096, 1)), np.zeros((4096, model.nv))
     with pb.threads(1):
         model.forward_dynamics(*states)

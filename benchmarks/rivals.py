@@ -46,10 +46,8 @@ FILES = {
 }
 
 
-def robot(name: str) -> tuple[Any, Any]:
-    """(polybody's model, Pinocchio's model) of the same URDF."""
-    import pinocchio as pin
-
+def robot(name: str, couplings: bool = True) -> tuple[Any, Any]:
+    """(what `pb.load` returns, Pinocchio's model) of the same URDF, with joints that follow others or with all free."""
     relative, floating = FILES[name]
     path = robots() / relative
     if not path.exists():
@@ -57,9 +55,20 @@ def robot(name: str) -> tuple[Any, Any]:
         path = sorted(folder.rglob("*.urdf"))[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours = pb.load(path, base="floating" if floating else "fixed").tree
-    args = (pin.JointModelFreeFlyer(),) if floating else ()
-    return ours, pin.buildModelFromUrdf(str(path), *args)
+        ours = pb.load(path, base="floating" if floating else "fixed", couplings=couplings)
+    return ours, pinocchio_model(path, floating, couplings)
+
+
+def pinocchio_model(path: Path, floating: bool, couplings: bool) -> Any:
+    """Pinocchio's reading, by default with every joint free; its mimic joints have no coordinates, as ours."""
+    import pinocchio as pin
+
+    return pin.buildModelFromUrdf(str(path), *([pin.JointModelFreeFlyer()] if floating else []), mimic=couplings)
+
+
+def has_mimic(model: Any) -> bool:
+    """Whether a Pinocchio model has mimic joints: its aba and derivatives refuse them."""
+    return any("Mimic" in joint.shortname() for joint in model.joints)
 
 
 _AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))

@@ -25,6 +25,8 @@ from polybody.quantities.table import FAMILIES, QUANTITIES
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PART = re.compile(r"(?s)(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)")
+#: public names of the package, and the modules that define them
+WHERE: dict[str, str] = vars(pb)["_WHERE"]
 NAMESPACES = {
     "constraints": ModelConstraints, "actuation": Actuation, "coefficients": Coefficients, "motors": ModelMotors,
     "base": Base,
@@ -85,9 +87,22 @@ def entries(cls: type, names: Iterable[str], prefix: str) -> str:
     return "\n\n".join(found)
 
 
+def index() -> str:
+    """Names by group, one row each, to find them."""
+    rows = {title.partition(":")[0]: names for title, names in groups(pb.Model).items()}
+    rows["Shape"] = [*rows["Shape"], *ATTRIBUTES]
+    rows |= {f"model.{space}": public(cls) for space, cls in NAMESPACES.items()}
+    lines = [
+        f"| [{title}](#{re.sub(r'[^a-z -]', '', title.lower()).replace(' ', '-')}) | "
+        + ", ".join(f"`{name}`" for name in names) + " |"
+        for title, names in rows.items()
+    ]  # fmt: skip
+    return "\n".join(["| group | names |", "|---|---|", *lines])
+
+
 def model_reference() -> str:
     """Every public name of `Model` by group, then each namespace."""
-    parts = []
+    parts = [index()]
     for title, names in groups(pb.Model).items():
         head, _, rest = title.partition(": ")
         parts.append(f"## {head}" + (f"\n\n{rest}." if rest else ""))
@@ -103,9 +118,9 @@ def model_reference() -> str:
 
 
 def function_reference() -> str:
-    """Every public name of the package, in the order of its list: its call, and the first paragraph said of it."""
+    """Every public name of the package in the order of the alphabet: its call, and the first paragraph said of it."""
     rows = []
-    for name in sorted((x for x in pb.__all__ if x != "__version__"), key=str.lower):
+    for name in sorted(WHERE, key=str.lower):
         value = defined(name)
         called = signature(f"pb.{name}", value) if inspect.isfunction(value) else f"pb.{name}"
         rows.append(f"**`{called}`**\n\n{prose(first_paragraph(value.__doc__))}")
@@ -114,7 +129,7 @@ def function_reference() -> str:
 
 def defined(name: str) -> Any:
     """What the list of public names refers to: a folder may have the name of what it holds (`pb.formulations`)."""
-    where = import_module(pb._WHERE[name])
+    where = import_module(WHERE[name])
     return getattr(where, name) if hasattr(where, name) else import_module(f"{where.__name__}.{name}")
 
 

@@ -94,7 +94,7 @@ class Redundant:
         """How the weight is differentiated at q.
 
         "exact": the built-in ones, constants and weight(q, domain). A function of q alone: "traced" (exact too),
-        "complex step" or "differences", see `analysis.coordinates.weights`.
+        "complex step" or "differences", see `coordinates.weights`.
         """
         if not callable(self.criterion) or self.written:
             return "exact"

@@ -181,7 +181,7 @@ class SymbolicLoops(SymbolicModel):
             if name in REFUSED:
                 raise PolybodyError(
                     f"program: {name} of the cut tree does not honour the loops; equations() and minimal() do, and "
-                    "model.export_c writes it as C"
+                    "pb.export_c(model, …) writes it as C"
                 )
         return super().program(*quantities)
 
