@@ -14,13 +14,7 @@ from mechanisms import random_pose
 from polybody.algebra.domains import FLOAT, domain
 from polybody.description.records import Body
 from polybody.errors import InputError
-from polybody.grasping import closed_configuration, closed_forward_dynamics
-from polybody.grasping.consistency import way_back
-from polybody.grasping.grasp import Grasp
-from polybody.grasping.inverse import asked, closed_inverse, plan_inverse, ranked_inverse
 from polybody.grasping.making import grasp
-from polybody.grasping.nearest import nearest, nearest_fixed, plan_rows
-from polybody.model import Model
 
 SYSTEMS = {
     "two arms, free base": ((SIX, SIX), {}),
@@ -74,7 +68,7 @@ def test_compiled_batches_equal_single_states(arms):
         a, f_e = kkt(held, q, v[i], tau[i])
         near(many.a[i], a, 1e-9)
         near(many.f_e[i], f_e, 1e-9)
-    plain = held.forward_dynamics(q, v, tau, compiled=False)
+    plain = held.forward_dynamics(q, v, tau)
     near(plain.a, many.a, 1e-9)
     near(plain.object_acceleration, many.object_acceleration, 1e-9)
 
@@ -82,16 +76,16 @@ def test_compiled_batches_equal_single_states(arms):
 def test_a_wrench_on_the_object_is_the_force_of_its_jacobian():
     held, q, v, tau = held_system(4, (MIXED, SIX))
     wrench = np.random.default_rng(0).normal(size=6)
-    loaded = held.forward_dynamics(q, v, tau, wrenches={"load": wrench}, compiled=False)
+    loaded = held.forward_dynamics(q, v, tau, wrenches={"load": wrench})
     as_force = tau + held.model.jacobian(q, "load").T @ wrench
-    near(loaded.a, held.forward_dynamics(q, v, as_force, compiled=False).a, 1e-9)
+    near(loaded.a, held.forward_dynamics(q, v, as_force).a, 1e-9)
 
 
 def test_momentum_of_arms_base_and_object_together_is_kept():
     held, q, v, tau = held_system(7, (SIX, MIXED))
     model = held.model
     tau[:6] = tau[-6:] = 0.0
-    a = held.forward_dynamics(q, v, tau, compiled=False).a
+    a = held.forward_dynamics(q, v, tau).a
     h = 1e-6
     rates = (
         model.momentum(model.integrate(q, v, h), v + h * a) - model.momentum(model.integrate(q, v, -h), v - h * a)
@@ -107,7 +101,7 @@ def test_inverse_problem_undone_by_forward_dynamics_with_wanted_internal_loads(s
     wanted, internal = rng.normal(size=6), rng.normal(size=6)
     found = held.inverse_dynamics(q, v, wanted, internal=internal)
     near(found.internal, internal, 1e-9)
-    motion = held.forward_dynamics(q, v, found.tau, compiled=False)
+    motion = held.forward_dynamics(q, v, found.tau)
     near(motion.object_acceleration, wanted, 1e-8)
     near(motion.f_e, found.f_e, 1e-8)
     near(motion.a, found.a, 1e-8)
@@ -124,9 +118,9 @@ def test_internal_loads_are_named_and_do_no_work_on_the_object():
 
 def test_whole_motion_is_accepted_only_if_the_grips_stay_closed():
     held, q, v, tau = held_system(2, (SIX, MIXED), base="revolute")
-    a = held.forward_dynamics(q, v, tau, compiled=False).a
+    a = held.forward_dynamics(q, v, tau).a
     back = held.inverse_dynamics(q, v, a=a, tau=tau)
-    near(held.forward_dynamics(q, v, back.tau, compiled=False).a, a, 1e-8)
+    near(held.forward_dynamics(q, v, back.tau).a, a, 1e-8)
     a[0] += 1.0
     with pytest.raises(InputError, match="tears grip 'hand"):
         held.inverse_dynamics(q, v, a=a)
