@@ -327,7 +327,7 @@ class Grasp:
         wants = self._planned(self._asked(whole, self.model.actuation.mask(active)), q, v, tolerance)
         forces, followed, multipliers, again = self._inverse(wants, states, lead, tolerance)
         deficient = np.zeros(lead, dtype=bool)
-        if np.any(again):
+        if np.any(again) or not np.isfinite(multipliers).all():
             for name, x in (("accelerations", full), ("internal", internal), ("tau", tau)):
                 finite(name, x)
         wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in states]

@@ -45,7 +45,7 @@ class Held:
     grips: tuple[str, ...]
 
 
-def _nearest(found: Motions, y: Array, domain: Domain) -> Array:
+def nearest(found: Motions, y: Array, domain: Domain) -> Array:
     """The least x with J x = J y."""
     if not found.G.shape[1]:
         return y
@@ -75,7 +75,7 @@ def opening(system: Constraints, held: Held, q: Array, *, domain: Domain) -> Arr
 def nearest_step(c: Closed, q: Array, *, domain: Domain) -> Array:
     """The least step of q with φ + J step = 0."""
     found = c.motions(q, domain)
-    return _nearest(found, found.follow(c.system.residual(q, domain=domain)), domain)
+    return nearest(found, found.follow(c.system.residual(q, domain=domain)), domain)
 
 
 def captured(c: Closed, q: Array, v: Array, *, domain: Domain) -> tuple[Array, Array, Array]:
@@ -226,7 +226,7 @@ def forces(
     M = denoc.mass_matrix(tree, q, domain=domain) if coupled else domain.zeros(n, n)
     E = wants.matrix(J, M, domain)
     found = Elimination(E, wants.plan, domain)
-    d = _nearest(found, found.follow(r), domain)
+    d = nearest(found, found.follow(r), domain)
     left = r + E @ d if E.shape[1] else r
     size = domain.const(1) + squares(r, domain) + squares(d, domain)
     off, slip = squares(system.residual(q, domain=domain), domain), squares(system.velocity(q, v, domain=domain), domain)
@@ -237,5 +237,5 @@ def forces(
 
 __all__ = [
     "CAPTURED", "NEAREST_STEP", "Held", "Wanted", "applied", "captured", "forces", "gaps", "grip_openings", "motion",
-    "nearest_step", "object_acceleration", "opening", "openings", "wanted_loads",
+    "nearest", "nearest_step", "object_acceleration", "opening", "openings", "wanted_loads",
 ]
