@@ -1,7 +1,6 @@
-"""Swain & Morris' Table I, read as the paper has it, against the engine that answers grasps: random arms, every base."""
+"""Swain & Morris' Table I, as the paper has it, against the engine that answers grasps: random arms, every base."""
 
 from __future__ import annotations
-
 
 import numpy as np
 import pytest

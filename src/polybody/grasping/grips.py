@@ -5,7 +5,8 @@ of an arm that coincides with a frame g_j of the object. With twists of grips in
 
     V^e = W V^o,     W_j = X(g_j, object), 6×6,  W is 6m×6        (29), (30) corrected for [η; f], (34)
 
-A rigid grasp seen from the body frames has Ẇ = 0. The object needs the wrench w = M_o V̇° + b_o (33). m grips supply it as
+A rigid grasp seen from the body frames has Ẇ = 0. The object needs the wrench w = M_o V̇° + b_o (33), which m grips
+supply as
 
     f_j = W_j⁻ᵀ (w / m + λ_j),      Σ λ_j = 0
 
@@ -38,7 +39,7 @@ class Grip:
     tip: BodyFrame
     hold: BodyFrame
 
-    @property
+    @cached_property
     def W(self) -> Array:
         """W_j: twist of the object to twist of the grip."""
         return frame_crossing(self.hold).matrix()
@@ -86,19 +87,23 @@ class Holding:
         """6m×6: f_e of equal shares of the object's wrench (object axes, object origin)."""
         return np.vstack([grip.lifted for grip in self.grips]) / self.m
 
+    @cached_property
+    def _internal_map(self) -> Array:
+        """6m×6(m−1): λ of loads f_e, both as rows: λ_k = Σ_j f_j W_j (δ_jk − 1/m)."""
+        each = np.eye(self.m)[:, 1:] - 1.0 / self.m
+        return np.vstack([np.kron(row, grip.W) for row, grip in zip(each, self.grips, strict=True)])
+
     def internal_part(self, f_e: Array) -> Array:
         """λ, (..., 6(m−1)), of loads f_e (..., m, 6)."""
-        at_object = np.stack([f_e[..., j, :] @ grip.W for j, grip in enumerate(self.grips)], axis=-2)
-        extra = at_object - at_object.mean(axis=-2, keepdims=True)
-        return extra[..., 1:, :].reshape(*f_e.shape[:-2], 6 * (self.m - 1))
+        return f_e.reshape(*f_e.shape[:-2], 6 * self.m) @ self._internal_map
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse what cannot be a grasp."""
         name = mechanism.bodies[self.object].name
         if mechanism.joints[self.object].parent != GROUND:
             raise InputError(
-                f"object {name!r} is carried by joint {mechanism.joints[self.object].name!r} of another body; an object "
-                "to grasp moves from the ground by a joint of its own (floating, or planar)"
+                f"object {name!r} is carried by joint {mechanism.joints[self.object].name!r} of another body; an "
+                "object to grasp moves from the ground by a joint of its own (floating, or planar)"
             )
         if not self.grips:
             raise InputError(f"a grasp of {name!r} needs at least one end effector")

@@ -8,7 +8,8 @@ of the hand on the object, in the hand's axes. Nearest of all x that meet J x + 
 takes a configuration back to the grips (M = 1), and, with J v⁺ = 0 and M the mass matrix, is the velocity after the
 hands took hold: M (v⁺ − v) = Jᵀ I with I the impulses, ½ (v − v⁺)ᵀM(v − v⁺) = −½ IᵀJ v the energy lost.
 
-The inverse problem: from wanted accelerations a and loads f, corrections d = (δ, φ) of those a that may change and of f,
+The inverse problem: from wanted accelerations a and loads f, corrections d = (δ, φ) of those a that may change and of
+f,
 
     J (a + δ) + γ = 0                                       the grips stay closed
     (ID(a + δ) − Jᵀ(f + φ))_k = tau_k                       on the object's columns and on passive ones
@@ -83,8 +84,8 @@ def captured(c: Closed, q: Array, v: Array, *, domain: Domain) -> tuple[Array, A
     found, M = c.motions(q, domain), denoc.mass_matrix(c.tree, q, domain=domain)
     momentum, after = M @ v, domain.zeros(len(v))
     if found.G.shape[1]:
-        after = carried_out(found.G, domain.solve(sandwiched(found.G, M, domain), carried_back(found.G, momentum, domain)),
-                            after, domain)  # fmt: skip
+        u = domain.solve(sandwiched(found.G, M, domain), carried_back(found.G, momentum, domain))
+        after = carried_out(found.G, u, after, domain)
     impulses = found.least(found.bear(M @ after - momentum))
     lost = -(impulses @ c.system.velocity(q, v, domain=domain)) / domain.const(2)
     return after, impulses, np.array([lost], dtype=domain.dtype)
@@ -229,7 +230,8 @@ def forces(
     d = nearest(found, found.follow(r), domain)
     left = r + E @ d if E.shape[1] else r
     size = domain.const(1) + squares(r, domain) + squares(d, domain)
-    off, slip = squares(system.residual(q, domain=domain), domain), squares(system.velocity(q, v, domain=domain), domain)
+    off = squares(system.residual(q, domain=domain), domain)
+    slip = squares(system.velocity(q, v, domain=domain), domain)
     told = [off, slip, found.growth, found.leftover, found.narrow, squares(left, domain) / size]
     values = applied(tree, wants, J, q, v, a, tau, f, d, domain=domain)
     return *values, opening(system, wants.held, q, domain=domain), np.array(told, dtype=domain.dtype)
