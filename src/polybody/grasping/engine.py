@@ -41,8 +41,8 @@ class HeldEngine:
         self.closed, self.mechanism = closed, closed.mechanism
         self.system = closed.constraints.constraints
         self.names = Held(held.object, tuple(grip.name for grip in held.grips))
-        slices = [self.system.slices[name] for name in self.names.grips]
-        self.rows = np.concatenate([np.arange(part.start, part.stop) for part in slices])
+        first = self.system.slices[self.names.grips[0]].start
+        self.rows = slice(first, first + 6 * held.m)  # loops come in the order of the description, the grips' last
         self.shares = np.zeros((len(self.system), 6))
         self.shares[self.rows] = held.equal_shares
         self._sizes = sizes_of(self.mechanism, rows=len(self.system))
@@ -107,7 +107,7 @@ class HeldEngine:
         *found, told = self._answered(quantity, arrays)
         return *found, told, doubtful(told)
 
-    def ranked_motion(self, q: Array, v: Array, tau: Array, on_bodies: Array | None) -> tuple[Array, ...]:
+    def ranked_motion(self, q: Array, v: Array, tau: Array, on_bodies: Array | None = None) -> tuple[Array, ...]:
         """(a, multipliers, V̇°, rank) of states (k, …) by singular values."""
         M, force = self.closed.ranked.tree_terms(q, v, tau, on_bodies)
         J, gamma = self.closed.constraints.jacobian(q), self.closed.constraints.bias(q, v)

@@ -178,7 +178,7 @@ class Grasp:
         if np.any(again):
             states = arrays if on_bodies is None else (*arrays, on_bodies)
             some = [np.broadcast_to(x, (*again.shape, x.shape[-1]))[again] for x in states]
-            *found, rank = self._engine.ranked_motion(*some[:3], some[3] if len(some) > 3 else None)
+            *found, rank = self._engine.ranked_motion(*some)
             for k in np.flatnonzero(rank < self._engine.closed.rank)[:1]:
                 raise InputError(self._singular(some[0][k], tuple(np.argwhere(again)[k])))
             a[again], multipliers[again], moved[again] = found
@@ -205,9 +205,9 @@ class Grasp:
         rank_H = int(np.linalg.matrix_rank(H, tol=RANK_TOLERANCE * np.abs(H).max(initial=1e-300), hermitian=True))
         direction = np.array2string(lost[arm] / np.linalg.norm(lost[arm]), precision=4, suppress_small=True)
         return (
-            f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {self._engine.closed.rank} rows of the grasp "
-            f"of {self.object!r} only {int(kept.sum())} are independent; end effector {self.frames[arm]!r} cannot be "
-            f"accelerated along [ω; v] = {direction} (its axes), so the loads there are not determined"
+            f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {self._engine.closed.rank} rows of the "
+            f"grasp of {self.object!r} only {int(kept.sum())} are independent; end effector {self.frames[arm]!r} cannot "
+            f"be accelerated along [ω; v] = {direction} (its axes), so the loads there are not determined"
         )
 
     def _idle_nearby(self, q: Array) -> Array:
@@ -261,9 +261,9 @@ class Grasp:
         if np.any(again) or not np.isfinite(multipliers).all():
             for name, x in (("accelerations", full), ("internal", internal), ("tau", tau)):
                 finite(name, x)
-        wide = [np.broadcast_to(x, (*again.shape, x.shape[-1])) for x in states]
         for at in map(tuple, np.argwhere(again)):
-            found = ranked_inverse(self._engine.closed, wants, self._engine.shares, *(x[at] for x in wide))
+            state = (np.broadcast_to(x, (*again.shape, x.shape[-1]))[at] for x in states)
+            found = ranked_inverse(self._engine.closed, wants, self._engine.shares, *state)
             if found.failed is not None:
                 raise InputError(self._cannot(*found.failed, at))
             forces[at], followed[at], multipliers[at] = found.tau, found.a, found.multipliers
@@ -280,8 +280,8 @@ class Grasp:
         if kind == "closure":
             row = self._engine.system.rows[k]
             part, axis = f"opens {row.name!r}", row.label
-            if k in self._engine.rows:
-                j, direction = divmod(int(np.flatnonzero(self._engine.rows == k)[0]), 6)
+            if self._engine.rows.start <= k < self._engine.rows.stop:
+                j, direction = divmod(k - self._engine.rows.start, 6)
                 part, axis = f"tears grip {self.frames[j]!r} apart", DIRECTIONS[direction]
             return (
                 f"the wanted motion{_of_batch(index)} {part}: {axis} acceleration {abs(residual):.6g} cannot be "
@@ -311,9 +311,7 @@ class Grasp:
 
     def _check_told(self, q: Array, v: Array, opening: Array, told: Array, tolerance: float) -> None:
         """Closure from what a kernel found on its way; what seems wrong is looked at by `check`, which says it."""
-        fast = tolerance * (1.0 + np.abs(v).max(axis=-1))
-        off = np.maximum(opening, told[..., 0])
-        if not (np.all(off <= tolerance**2) and np.all(told[..., 1] <= fast**2)):
+        if not (np.all(opening <= tolerance**2) and np.all(told[..., :2] <= tolerance**2)):
             self.check(q, v, tolerance=tolerance)
 
     def _states(self, *named: tuple[str, Any]) -> tuple[Array, ...]:
