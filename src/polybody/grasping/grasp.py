@@ -206,8 +206,8 @@ class Grasp:
         direction = np.array2string(lost[arm] / np.linalg.norm(lost[arm]), precision=4, suppress_small=True)
         return (
             f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {self._engine.closed.rank} rows of the "
-            f"grasp of {self.object!r} only {int(kept.sum())} are independent; end effector {self.frames[arm]!r} cannot "
-            f"be accelerated along [ω; v] = {direction} (its axes), so the loads there are not determined"
+            f"grasp of {self.object!r} only {int(kept.sum())} are independent; end effector {self.frames[arm]!r} "
+            f"cannot be accelerated along [ω; v] = {direction} (its axes), so the loads there are not determined"
         )
 
     def _idle_nearby(self, q: Array) -> Array:
