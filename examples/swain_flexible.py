@@ -75,7 +75,7 @@ def flexible_arm(segments: int = 6) -> pb.Model:
 
 def main(folder: Path) -> None:
     base = flexible_base()
-    t1, q1, tau1 = run(base, base.active, 1.5)
+    t1, q1, tau1 = run(base, base.actuation.active, 1.5)
     swing = 1e3 * np.abs(q1[:, :2])
     pull = np.abs(base.passive_forces(q1, 0 * tau1)[:, 3:6]).max()
     print(f"flexible base: swings {swing.max():.2f} mm, at the end {swing[-50:].max():.3f}; springs pull {pull:.1f} N")
@@ -86,7 +86,7 @@ def main(folder: Path) -> None:
     tip = arm.pose(q2, "beam_tip")[:, :2, 3]
     lag = np.unwrap(np.arctan2(tip[:, 1], tip[:, 0])) - rigid
     print(f"flexible arm: {int(arm.actuation.active.sum())} of {arm.nv} columns driven, tip lags {np.abs(lag).max():.4f} rad")
-    draw(folder, (t1, q1[:, :2], tau1[:, base.active]), (t2, lag, tau2[:, arm.actuation.active]))
+    draw(folder, (t1, q1[:, :2], tau1[:, base.actuation.active]), (t2, lag, tau2[:, arm.actuation.active]))
 
 
 def draw(folder: Path, base: tuple[np.ndarray, ...], arm: tuple[np.ndarray, ...]) -> None:
