@@ -85,7 +85,8 @@ def main(folder: Path) -> None:
     rigid = np.cumsum([plan(t)[0] * DT for t in t2])
     tip = arm.pose(q2, "beam_tip")[:, :2, 3]
     lag = np.unwrap(np.arctan2(tip[:, 1], tip[:, 0])) - rigid
-    print(f"flexible arm: {int(arm.actuation.active.sum())} of {arm.nv} columns driven, tip lags {np.abs(lag).max():.4f} rad")
+    driven = int(arm.actuation.active.sum())
+    print(f"flexible arm: {driven} of {arm.nv} columns driven, tip lags {np.abs(lag).max():.4f} rad")
     draw(folder, (t1, q1[:, :2], tau1[:, base.actuation.active]), (t2, lag, tau2[:, arm.actuation.active]))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from test_grasps_of_linkages import parallelogram
 
 import polybody as pb
-from test_grasps_of_linkages import parallelogram
 
 
 def test_a_held_load_swings_with_its_arm_and_keeps_energy():

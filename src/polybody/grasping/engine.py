@@ -88,10 +88,13 @@ class HeldEngine:
             size = np.sqrt(told[..., 0])
             rounding = (size < 1e-11) & (size > 0.3 * left[going])
             left[going] = size
-            ahead = ~((size < SETTLED) | rounding) & np.isfinite(step).all(axis=-1)
-            going, step = going[ahead], step[ahead]
-            longest = np.abs(step).max(axis=-1, keepdims=True)
-            found[going] = assembly.integrate(found[going], step / np.maximum(longest, 1.0))
+            ahead = ~((size < SETTLED) | rounding) & (size < np.inf)
+            if not ahead.all():
+                going, step = going[ahead], step[ahead]
+            longest = np.maximum(step.max(axis=-1, keepdims=True), -step.min(axis=-1, keepdims=True))
+            if longest.max(initial=0.0) > 1.0:
+                step = step / np.maximum(longest, 1.0)
+            found[going] = assembly.integrate(found[going], step)
         for k in np.flatnonzero(~(left < 1e-10)):
             try:
                 found[k], left[k] = assembly.assembled(q[k], (), False, 0), 0.0

@@ -154,7 +154,8 @@ class Grasp:
                 "start nearer, or check that the arms reach their grips"
             )
         closed = closed.reshape(q.shape)
-        self.check(closed)
+        if np.any(self._engine.openings(closed)[..., 1] > 1.0):  # a half turn, whose sine vanishes
+            self.check(closed)
         return closed if v is None else (closed, self.capture(closed, v).v)
 
     # Motion
