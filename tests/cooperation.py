@@ -12,11 +12,11 @@ from polybody.algebra.jets import JetDomain
 from polybody.algebra.spatial import pose
 from polybody.description.records import Body, Coupling, Description, Frame, Joint, frozen_array
 from polybody.formulations import denoc
-from polybody.grasping import captured
 from polybody.grasping.grasp import Grasp
 from polybody.grasping.making import grasp
 from polybody.mechanism import kinematics, mechanism_from
 from polybody.model import Model
+from polybody.quantities.frames import find_frame
 
 JETS = JetDomain(FLOAT)
 SIX = ("revolute", "spherical", "prismatic", "revolute")  # six columns
@@ -76,8 +76,14 @@ def held_system(
     q[free.nq : free.nq + 3] = T[:3, 3]
     q[free.nq + 3 :] = quaternion(T[:3, :3])
     if closed:  # without a kernel, which a test of one state need not wait for
-        v = captured(denoc.mass_matrix(model.mechanism, q), world_closure(held, q), v)[0]
+        v = captured(denoc.mass_matrix(model.mechanism, q), world_closure(held, q), v)
     return held, q, v, tau
+
+
+def captured(M: np.ndarray, A: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The velocity nearest to v in kinetic energy with A v = 0."""
+    Y = np.linalg.solve(M, A.T)
+    return v - Y @ (np.linalg.pinv(A @ Y, rcond=1e-12, hermitian=True) @ (A @ v))
 
 
 def quaternion(R: np.ndarray) -> np.ndarray:

@@ -46,7 +46,7 @@ def same_loads(model: Model, q: np.ndarray, loads: dict[str, np.ndarray], f_e: n
 def test_random_arms_with_an_object_move_alike_as_loops_and_as_a_grasp(arms) -> None:
     held, q, v, tau = held_system(3, arms, gravity=(1, 2, -9.81))
     model = as_loops(held)
-    wanted = held.forward_dynamics(q, v, tau, compiled=False)
+    wanted = held.forward_dynamics(q, v, tau)
     same(model.constraints.solution(q, v, tau).a, wanted.a)
     same_loads(model, q, model.constraints.loads(q, v, tau), wanted.f_e, held.frames)
 
@@ -58,7 +58,7 @@ def test_shipped_two_arms_move_as_a_grasp_of_their_tree_does() -> None:
     held = pb.grasp(model.tree, "object", hands, q)
     v = model.assemble_velocity(q, rng.normal(size=model.nv))
     tau = rng.normal(size=model.nv)
-    wanted = held.forward_dynamics(q, v, tau, compiled=False)
+    wanted = held.forward_dynamics(q, v, tau)
     same(model.forward_dynamics(q, v, tau), wanted.a)
     same_loads(model, q, model.constraints.loads(q, v, tau), wanted.f_e, hands)
     assert model.mobility().true == 3

@@ -101,9 +101,3 @@ def test_commands_take_machines_with_loops(tmp_path):
     tree = model_counts(pb.load("stewart").tree)["forward_dynamics"]
     assert answer["actual"]["forward_dynamics"]["M"] != tree.multiplications
     assert answer["general"] == {}
-
-
-def test_a_grasp_of_a_machine_with_loops_points_to_loops():
-    model = pb.load("two-fingered-hand")
-    with pytest.raises(pb.PolybodyError, match=r"Builder\.loop"):
-        pb.grasp(model, model.body_names[-1], [model.body_names[0]])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polybody as pb
+from polybody.formulations.operators import table_one
 
 LENGTHS, MASSES = (0.6, 0.6, 0.4), (2.0, 2.0, 1.0)
 Q = ((2.2, -1.0, -0.5), (0.9, 1.1, 0.4))
@@ -72,7 +73,7 @@ def test_planar_two_arm_reference(base, held):
     model = grasp.model
     arms = model.actuation.active
     np.testing.assert_allclose(v[arms], QDOT, atol=1e-6)
-    motion = grasp.forward_dynamics(q, v, tau, compiled=base == held)
+    motion = grasp.forward_dynamics(q, v, tau)
     columns = {"planar": [0, 1, 2], "floating": list(PLANE)}
     a_base = motion.a[model.joint_slices()["root_joint"][1]][columns[base]]
     np.testing.assert_allclose(motion.a[arms], QDDOT, atol=1e-8)
@@ -90,7 +91,7 @@ def test_table_one_with_three_rows_an_arm_gives_the_same():
     J, J_p, H = o.J[rows], o.J_p[rows], o.H[np.ix_(rows, rows)]
     a_open = model.forward_dynamics(q, v, tau)
     A = grasp.closure_matrix(q)
-    gamma = grasp._kernels.closure(q, v)[1]
+    gamma = grasp.closed.constraints.bias(q, v)
     held = model.joint_slices()["load_joint"][1]
     W = -A[np.ix_(rows, range(held.start, held.stop))]
     arms_only = A[rows].copy()
@@ -109,6 +110,21 @@ def test_table_one_with_three_rows_an_arm_gives_the_same():
     np.testing.assert_allclose(q_dd, QDDOT, atol=1e-8)
     base = np.linalg.solve(o.M_p, o.T_p - o.C_p - J_p.T @ f_e) - o.J_D @ q_dd
     np.testing.assert_allclose(base[:3], BASE, atol=1e-8)
+
+
+@pytest.mark.parametrize("base", ["planar", "floating"])
+@pytest.mark.parametrize("held", ["planar", "floating"])
+def test_table_one_as_the_paper_has_it_gives_the_reference(base, held):
+    grasp, q, v, tau = reference(base, held)
+    grips = [(grip.tip, grip.hold) for grip in grasp.held.grips]
+    rows = [6 * j + k for j in range(2) for k in PLANE]
+    found = table_one(grasp.model.mechanism, q, v, tau, grasp.held.object, grips, rows)
+    np.testing.assert_allclose(found.a[grasp.model.actuation.active], QDDOT, atol=1e-8)
+    np.testing.assert_allclose(found.object_acceleration[list(PLANE)], OBJECT, atol=1e-8)
+    np.testing.assert_allclose(found.f_e.reshape(2, 6)[:, PLANE], LOADS, atol=1e-8)
+    motion = grasp.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(found.a, motion.a, atol=1e-9)
+    np.testing.assert_allclose(found.f_e.reshape(2, 6), motion.f_e, atol=1e-9)
 
 
 def test_grasp_matrix_maps_the_object_s_twist_to_the_end_effectors():

@@ -55,18 +55,19 @@ def summary(grasp: Grasp, q: Any) -> dict[str, Any]:
     from polybody.errors import InputError
 
     model = grasp.model
-    angles, distances = grasp.openings(q)
+    (angles, distances), closed = grasp.openings(q), grasp.project(q)
+    rank = model.nv - grasp.closed.mobility(closed).true
     answer: dict[str, Any] = {
         "object": grasp.object,
         "hands": grasp.frames,
         "off_angle": angles,
         "off_distance": distances,
         "rows": 6 * grasp.held.m,
-        "independent_rows": len(grasp.held.closing),
-        "freedom": model.nv - len(grasp.held.closing),
+        "independent_rows": rank,
+        "freedom": model.nv - rank,
         "internal_loads": grasp.internal_names,
     }
-    answer["q"] = q = grasp.project(q)
+    answer["q"] = q = closed
     still, columns = np.zeros(model.nv), model.mechanism.joints[grasp.held.object].v
     try:
         forces = grasp.inverse_dynamics(q, still, still[columns])

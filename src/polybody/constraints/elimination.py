@@ -40,6 +40,7 @@ class Elimination:
         ]
         #: for each pivot what of its row was taken from the others: {row: factor}
         self._factors: list[dict[int, Any]] = []
+        self._inverses: list[Any] = []  # of the pivots: compiled code divides once for each
         self.growth = self.narrow = domain.const(0)
         self.turns = domain.zeros(2, len(plan.pivots))
         self._eliminate()
@@ -51,11 +52,12 @@ class Elimination:
         open_rows = dict.fromkeys(range(len(rows)))
         for k, (i, j) in enumerate(self.plan.pivots):
             del open_rows[i]
-            pivot, size = rows[i][j], squares(rows[i].values(), domain)
-            self.growth = self.growth + size / (pivot * pivot)
+            inverse, size = domain.const(1) / rows[i][j], squares(rows[i].values(), domain)
+            self._inverses.append(inverse)
+            self.growth = self.growth + size * (inverse * inverse)
             self.narrow = self.narrow + domain.const(self.plan.sizes[k] ** 2) / size
             self.turns[:, k] = _told(rows[i], j) / domain.sqrt(size)
-            inverse, taken = domain.const(1) / pivot, {}
+            taken: dict[int, Any] = {}
             for r in open_rows:
                 if j not in rows[r]:
                     continue
@@ -71,15 +73,14 @@ class Elimination:
         G = domain.zeros(self.shape[1], m)
         for k, c in enumerate(self.independent):
             G[c, k] = domain.const(1)
-        for i, j in reversed(self.plan.pivots):
-            scale = domain.const(-1) / self._rows[i][j]
+        for (i, j), inverse in zip(reversed(self.plan.pivots), reversed(self._inverses), strict=True):
             for k in range(m):
                 total = domain.const(0)
                 for c, value in self._rows[i].items():
                     if c != j and not domain.is_zero(G[c, k]):
                         total = total + value * G[c, k]
                 if not domain.is_zero(total):
-                    G[j, k] = total * scale
+                    G[j, k] = -(total * inverse)
         return G
 
     def follow(self, right: Array) -> Array:
@@ -90,25 +91,25 @@ class Elimination:
                 for r, factor in taken.items():
                     b[r] = b[r] - factor * b[i]
         x = domain.zeros(self.shape[1])
-        for i, j in reversed(self.plan.pivots):
+        for (i, j), inverse in zip(reversed(self.plan.pivots), reversed(self._inverses), strict=True):
             total = b[i]
             for c, value in self._rows[i].items():
                 if c != j and not domain.is_zero(x[c]):
                     total = total + value * x[c]
             if not domain.is_zero(total):
-                x[j] = -(total / self._rows[i][j])
+                x[j] = -(total * inverse)
         return x
 
     def bear(self, load: Array) -> Array:
         """λ, one for each row: (Jᵀλ)_d = load_d, zero at the plan's redundant rows."""
-        domain, pivots = self.domain, self.plan.pivots
+        domain = self.domain
         y: dict[int, Any] = {}
-        for i, j in pivots:  # Uᵀ y = load
+        for (i, j), inverse in zip(self.plan.pivots, self._inverses, strict=True):  # Uᵀ y = load
             total = load[j]
             for other, value in y.items():
                 if j in self._rows[other] and not domain.is_zero(value):
                     total = total - self._rows[other][j] * value
-            y[i] = total / self._rows[i][j]
+            y[i] = total * inverse
         return self._unrolled(y)
 
     def _unrolled(self, y: Row) -> Array:

@@ -1,28 +1,37 @@
-"""`Grasp`: arms of a model that hold a common object. `grasp_making` makes it.
+"""`Grasp`: arms of a model that hold a common object. `making.grasp` makes it.
 
-Loads f_e act on the object, in the axes of each end effector, at its origin.
+A grasp is a model with loops, `closed`: each grip is a cut joint of kind "fixed" between a hand and its place on the
+object, and all that follows comes from the engine of models with loops. Its answers here are in the words of Swain &
+Morris (sections 5.4 to 9): loads f_e act on the object, in the axes of each end effector, at its origin. They are the
+multipliers of the grips' rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from polybody import grasping as cooperation
+from polybody.constraints.ranks import RANK_TOLERANCE, ranked_svd
 from polybody.errors import InputError
-from polybody.grasping import Holding
-from polybody.grasping.dense import row_matrix
-from polybody.grasping.inverse import asked
-from polybody.grasping.kernels import GraspKernels
+from polybody.grasping.engine import HeldEngine
+from polybody.grasping.grips import Holding
+from polybody.grasping.inverse import ranked_inverse
+from polybody.model import wrenches as loads
 from polybody.model.arguments import finite, state_array
 from polybody.model.batches import batch_shape
-from polybody.model.dynamics import Wrenches
+from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.model import Model
 from polybody.model.operators import Operators
+from polybody.model.wrenches import Wrenches
+from polybody.quantities.holding import Wanted
 
 Array = np.ndarray
+
+DIRECTIONS = ("angular x", "angular y", "angular z", "linear x", "linear y", "linear z")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +68,15 @@ class Capture:
 
 
 class Grasp:
-    """A model whose arms hold one of its bodies rigidly. Made by `pb.grasp`."""
+    """A model whose arms hold one of its bodies rigidly. Made by `pb.grasp`.
 
-    def __init__(self, model: Model, held: Holding) -> None:
-        self.model, self.held = model, held
-        self._kernels = GraspKernels(model, held)
+    `model` is the model without the grips, `closed` the one with them: whatever takes a model with loops takes that.
+    """
+
+    def __init__(self, model: Model, held: Holding, closed: Model) -> None:
+        self.model, self.held, self.closed = model, held, closed
+        assert isinstance(closed.engine, ConstrainedEngine)
+        self._engine = HeldEngine(held, closed.engine)
 
     @property
     def object(self) -> str:
@@ -83,139 +96,136 @@ class Grasp:
     @property
     def internal_basis(self) -> Array:
         """N, 6m×6(m−1): unit internal loads; WᵀN = 0. Its columns are `internal_names`."""
-        return cooperation.internal_basis(self.held)
+        return self.held.internal_basis
 
     @property
     def internal_names(self) -> list[str]:
         """What each internal load is: wrenches in object axes at the object's origin."""
-        return cooperation.internal_names(self.held)
+        return self.held.internal_names
 
-    def operators(self, q: Any, v: Any, tau: Any = None, *, active: Any = None) -> Operators:
+    def operators(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None) -> Operators:
         """`model.coefficients.operators` with the grips as end effectors."""
         return self.model.coefficients.operators(q, v, tau, frames=self.frames, active=active)
 
     # Consistency
 
-    def openings(self, q: Any) -> tuple[Array, Array]:
+    def openings(self, q: ArrayLike) -> tuple[Array, Array]:
         """(angles, distances), each (..., m): how far every end effector is from its place on the object."""
-        gap, versine = self._kernels.gaps(state_array("q", q, self.model.nq))
-        angles = np.arctan2(np.linalg.norm(gap[..., :3], axis=-1), 1 - versine / 2)
-        return angles, np.linalg.norm(gap[..., 3:], axis=-1)
+        sine, versine, squared = np.moveaxis(self._engine.openings(self.model._q(q)), -1, 0)
+        return np.arctan2(np.sqrt(sine), 1.0 - versine), np.sqrt(squared)
 
-    def check(self, q: Any, v: Any = None, *, tolerance: float = 1e-6) -> None:
+    def check(self, q: ArrayLike, v: ArrayLike | None = None, *, tolerance: float = 1e-6) -> None:
         """Refuse states in which the grips do not meet or come apart, with the arm and how far it is off."""
         angles, distances = self.openings(q)
         worst = np.maximum(angles, distances)
         if not np.all(worst <= tolerance):
-            at = np.unravel_index(int(np.nanargmax(np.nan_to_num(worst, nan=np.inf))), worst.shape)
+            at = _worst(worst)
             raise InputError(
                 f"end effector {self.frames[at[-1]]!r} does not meet the object {self.object!r}{_of_batch(at[:-1])}: "
                 f"it is {distances[at]:.6g} m and {angles[at]:.6g} rad off its grip; put it there, or use project()"
             )
+        q = state_array("q", q, self.model.nq)
         if v is not None:
-            self._check_velocity(q, v, tolerance)
+            v = state_array("v", v, self.model.nv)
+            apart = (self.closure_matrix(q) @ v[..., None])[..., 0]
+            speed = np.abs(apart.reshape(*apart.shape[:-1], self.held.m, 6)).max(axis=-1)
+            if not np.all(speed <= tolerance * (1 + np.abs(v).max(axis=-1, keepdims=True))):
+                at = _worst(speed)
+                raise InputError(
+                    f"end effector {self.frames[at[-1]]!r} moves against the object {self.object!r}"
+                    f"{_of_batch(at[:-1])} at {speed[at]:.6g} (m/s or rad/s); use project(), or capture() if it is "
+                    "just taking hold"
+                )
+        self.model.engine.require_closed(q, v)
 
-    def _check_velocity(self, q: Any, v: Any, tolerance: float) -> None:
-        q, v = state_array("q", q, self.model.nq), state_array("v", v, self.model.nv)
-        apart = (self.closure_matrix(q) @ v[..., None])[..., 0]
-        speed = np.abs(apart.reshape(*apart.shape[:-1], self.held.m, 6)).max(axis=-1)
-        if not np.all(speed <= tolerance * (1 + np.abs(v).max(axis=-1, keepdims=True))):
-            at = np.unravel_index(int(np.nanargmax(np.nan_to_num(speed, nan=np.inf))), speed.shape)
-            raise InputError(
-                f"end effector {self.frames[at[-1]]!r} moves against the object {self.object!r}{_of_batch(at[:-1])} at "
-                f"{speed[at]:.6g} (m/s or rad/s); use project(), or capture() if it is just taking hold"
-            )
+    def closure_matrix(self, q: ArrayLike) -> Array:
+        """A = [J −WΦ_o], (..., 6m, nv): A v is how fast the grips come apart, in the axes of the end effectors."""
+        return -self.closed.constraints.jacobian(q)[..., self._engine.rows, :]
 
-    def _check_strains(self, q: Array, v: Array, strains: Array, tolerance: float) -> None:
-        """The same from what a kernel found on its way; what seems wrong is looked at by `check`, which says it."""
-        turned, shifted, speed = np.moveaxis(strains[..., :3], -1, 0)
-        fast = tolerance * (1.0 + np.abs(v).max(axis=-1, keepdims=True))
-        open_by = (2 * np.sin(min(tolerance, np.pi) / 2)) ** 2
-        if not (np.all(turned <= open_by) and np.all(shifted <= tolerance**2) and np.all(speed <= fast**2)):
-            self.check(q, v, tolerance=tolerance)
-
-    def closure_matrix(self, q: Any) -> Array:
-        """A = [J −WΦ_o], (..., 6m, nv): A v is how fast the grips come apart."""
-        return self._kernels.closure(state_array("q", q, self.model.nq), np.zeros(self.model.nv))[0]
-
-    def project(self, q: Any, v: Any = None, *, tolerance: float = 1e-10) -> Any:
+    def project(self, q: ArrayLike, v: ArrayLike | None = None, *, tolerance: float = 1e-10) -> Any:
         """The nearest state that honours the grasp: q, or (q, v). The velocity is nearest in kinetic energy."""
         q = finite("q", state_array("q", q, self.model.nq))
-        closed, left = self._kernels.close(q.reshape(-1, self.model.nq))
+        closed, left = self._engine.closed_near(q.reshape(-1, self.model.nq))
         if not np.all(left <= tolerance):
             worst = int(np.argmax(left))
-            index = np.unravel_index(worst, q.shape[:-1])
+            index = _of_batch(tuple(int(i) for i in np.unravel_index(worst, q.shape[:-1])))
             raise InputError(
-                f"no configuration near q{_of_batch(index)} closes the grasp of {self.object!r}: {left[worst]:.3g} "
-                "stays open; start nearer, or check that the arms reach their grips"
+                f"no configuration near q{index} closes the grasp of {self.object!r}: {left[worst]:.3g} stays open; "
+                "start nearer, or check that the arms reach their grips"
             )
         closed = closed.reshape(q.shape)
-        self.check(closed)
-        if v is None:
-            return closed
-        return closed, self.capture(closed, v).v
+        if np.any(self._engine.openings(closed)[..., 1] > 1.0):  # a half turn, whose sine vanishes
+            self.check(closed)
+        return closed if v is None else (closed, self.capture(closed, v).v)
 
     # Motion
 
     def forward_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        *,
-        wrenches: Wrenches | None = None,
-        tolerance: float = 1e-6,
-        compiled: bool = True,
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None, tolerance: float = 1e-6
     ) -> GraspMotion:
-        """Table I: accelerations, end-effector loads and the object's acceleration under the joint forces tau.
+        """Accelerations, end-effector loads and the object's acceleration under the joint forces tau.
 
         The state must honour the grasp to `tolerance` (see `project`). tau covers all columns, the base's and the
         object's too: what acts on them from outside. The first call compiles a kernel, in a second or two for arms in
-        general position; `compiled=False` answers without one, state by state.
+        general position.
         """
-        q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
-        loads = () if not wrenches else (self.model.body_wrenches(q, wrenches),)
-        answer = self._kernels.forward if compiled else self._kernels.read_forward
-        a, f_e, moved, strains = answer(q, v, tau, *loads)
-        self._check_strains(q, v, strains, tolerance)
-        size, off = 1.0 + np.abs(a).max(axis=-1, initial=0.0), np.sqrt(strains[..., 3].max(axis=-1))
-        if not np.all(off <= 1e-6 * size):
-            index = np.unravel_index(int(np.argmax(np.nan_to_num(off / size, nan=np.inf))), off.shape)
-            raise InputError(self._singular(np.broadcast_to(q, (*off.shape, self.model.nq))[index], index))
-        return GraspMotion(a, f_e, moved)
+        arrays = q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
+        given = loads.checked(self.closed.mechanism, wrenches)
+        on_bodies = loads.on_bodies(self._engine.closed.tree, q, given) if given else None
+        if not (self._engine.ready(q) and self._engine.is_compiled):
+            self.check(q, v, tolerance=tolerance)
+        a, multipliers, moved, opening, told, again = self._engine.motion(arrays, on_bodies)
+        self._check_told(q, v, opening, told, tolerance)
+        if np.any(again):
+            states = arrays if on_bodies is None else (*arrays, on_bodies)
+            some = [np.broadcast_to(x, (*again.shape, x.shape[-1]))[again] for x in states]
+            *found, rank = self._engine.ranked_motion(*some)
+            for k in np.flatnonzero(rank < self._engine.closed.rank)[:1]:
+                raise InputError(self._singular(some[0][k], tuple(np.argwhere(again)[k])))
+            a[again], multipliers[again], moved[again] = found
+        return GraspMotion(a, self._f_e(multipliers), moved)
 
-    def mobility(self, q: Any) -> Array:
+    def mobility(self, q: ArrayLike) -> Array:
         """H of (48), (..., 6m, 6m): accelerations of the end effectors by unit loads on them, the object let go."""
-        q = state_array("q", q, self.model.nq)
         J = self.closure_matrix(q).copy()
-        J[..., self.model.mechanism.joints[self.held.object].v] = 0.0
+        J[..., self._object_columns] = 0.0
+        if len(self.model.constraints):
+            J = J @ self.model.constraints.joint_influence(q, 1).G
         return J @ np.linalg.solve(self.model.mass_matrix(q), np.swapaxes(J, -1, -2))
 
-    def _singular(self, q: Array, index: tuple[Any, ...]) -> str:
+    def _singular(self, q: Array, index: tuple[int, ...]) -> str:
         """The rank and the direction that a singular configuration lost."""
-        K = row_matrix(self.held)
-        U, values, _ = np.linalg.svd(K @ self.closure_matrix(q))
-        rank = int(np.sum(values > 1e-8 * values[0]))
-        lost = (U[:, -1] @ K).reshape(-1, 6)
+        J = self.closed.constraints.jacobian(q)
+        U, _, _, kept = ranked_svd(J)
+        # Of the loads that do nothing here, what is not idle in general position too.
+        idle, general = U[:, int(kept.sum()) :], self._idle_nearby(q)
+        left = idle - general @ (general.T @ idle)
+        lost = (np.linalg.svd(left)[0][:, 0])[self._engine.rows].reshape(-1, 6)
         arm = int(np.argmax(np.linalg.norm(lost, axis=1)))
         H = self.mobility(q)
-        rank_H = int(np.linalg.matrix_rank(H, tol=1e-8 * np.abs(H).max(initial=1e-300), hermitian=True))
+        rank_H = int(np.linalg.matrix_rank(H, tol=RANK_TOLERANCE * np.abs(H).max(initial=1e-300), hermitian=True))
         direction = np.array2string(lost[arm] / np.linalg.norm(lost[arm]), precision=4, suppress_small=True)
         return (
-            f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {len(K)} rows of the grasp of "
-            f"{self.object!r} only {rank} are independent; end effector {self.frames[arm]!r} cannot be accelerated "
-            f"along [ω; v] = {direction} (its axes), so the loads there are not determined"
+            f"H is singular{_of_batch(index)}: its rank is {rank_H}, and of {self._engine.closed.rank} rows of the "
+            f"grasp of {self.object!r} only {int(kept.sum())} are independent; end effector {self.frames[arm]!r} "
+            f"cannot be accelerated along [ω; v] = {direction} (its axes), so the loads there are not determined"
         )
+
+    def _idle_nearby(self, q: Array) -> Array:
+        """Loads that do no work in general position near q, as columns."""
+        closed = self._engine.closed
+        U, _, _, kept = ranked_svd(closed.constraints.jacobian(closed.assembly.general_place(q)))
+        return U[:, int(kept.sum()) :]
 
     def inverse_dynamics(
         self,
-        q: Any,
-        v: Any,
-        object_acceleration: Any = None,
+        q: ArrayLike,
+        v: ArrayLike,
+        object_acceleration: ArrayLike | None = None,
         *,
-        a: Any = None,
-        internal: Any = None,
-        tau: Any = None,
+        a: ArrayLike | None = None,
+        internal: ArrayLike | None = None,
+        tau: ArrayLike | None = None,
         active: Any = None,
         tolerance: float = 1e-6,
     ) -> GraspForces:
@@ -226,80 +236,103 @@ class Grasp:
         it, `a` is the whole motion. `internal` is λ (..., 6(m−1)), see `internal_names`, default 0. Passive columns
         (the base's) and the object's get by with the given tau (default 0).
         """
-        m, columns = self.model.mechanism, self.model.mechanism.joints[self.held.object].v
         if object_acceleration is None and a is None:
             raise InputError("give object_acceleration, or a, the accelerations of all columns, or both")
-        whole = object_acceleration is None
-        wanted = np.zeros(m.nv) if a is None else state_array("a", a, m.nv)
-        moved = (
-            wanted[..., columns]
-            if whole
-            else state_array("object_acceleration", object_acceleration, columns.stop - columns.start)
-        )
+        whole, nv, columns = object_acceleration is None, self.model.nv, self._object_columns
+        wanted = np.zeros(nv) if a is None else state_array("a", a, nv)
+        moved = wanted[..., columns]
+        if not whole:
+            moved = state_array("object_acceleration", object_acceleration, columns.stop - columns.start)
         extra = 6 * (self.held.m - 1)
         internal = np.zeros(extra) if internal is None else state_array("internal", internal, extra)
-        full = np.zeros((*batch_shape([wanted, moved]), m.nv))
+        full = np.zeros((*batch_shape([wanted, moved]), nv))
         full[...] = wanted
         full[..., columns] = moved
-        wants = asked(self.held, whole, self.model.actuation.mask(active))
-        q, v, tau = self._states(("q", q), ("v", v), ("tau", np.zeros(m.nv) if tau is None else tau))
-        states = (q, v, full, internal, tau)
-        if not self._kernels.is_planned(wants):
+        q, v, tau = self._states(("q", q), ("v", v), ("tau", np.zeros(nv) if tau is None else tau))
+        beside = np.zeros((*internal.shape[:-1], len(self._engine.system)))
+        beside[..., self._engine.rows] = internal @ self.internal_basis.T
+        states = (q, v, full, tau, beside)
+        wants = self._asked(whole, self.model.actuation.mask(active))
+        if not self._engine.is_planned(wants) or not self._engine.is_compiled:
             self.check(q, v, tolerance=tolerance)
-            if not q.size:
-                return self._no_forces(batch_shape(states))
-        forces, followed, f_e, strains, doubtful = self._kernels.inverse(wants, states)
-        self._check_strains(q, v, strains, tolerance)
-        deficient = np.zeros(doubtful.shape, dtype=bool)
-        if np.any(doubtful):
+        wants = self._engine.planned(wants, q)
+        forces, followed, multipliers, opening, told, again = self._engine.inverse(wants, states)
+        self._check_told(q, v, opening, told, tolerance)
+        deficient = np.zeros(again.shape, dtype=bool)
+        if np.any(again) or not np.isfinite(multipliers).all():
             for name, x in (("accelerations", full), ("internal", internal), ("tau", tau)):
                 finite(name, x)
-        wide = [np.broadcast_to(x, (*doubtful.shape, x.shape[-1])) for x in states]
-        for at in zip(*np.nonzero(doubtful), strict=True) if doubtful.ndim else [()] * int(doubtful):
-            found = self._kernels.ranked_inverse(wants, tuple(x[at] for x in wide))
+        for at in map(tuple, np.argwhere(again)):
+            state = (np.broadcast_to(x, (*again.shape, x.shape[-1]))[at] for x in states)
+            found = ranked_inverse(self._engine.closed, wants, self._engine.shares, *state)
             if found.failed is not None:
                 raise InputError(self._cannot(*found.failed, at))
-            forces[at], followed[at], f_e[at] = found.tau, found.a, found.f_e
-            deficient[at] = self._kernels.loses_rank(wants, found)
-        return GraspForces(forces, followed, f_e, cooperation.internal_part(self.held, f_e), deficient)
+            forces[at], followed[at], multipliers[at] = found.tau, found.a, found.multipliers
+            deficient[at] = found.rank < wants.rank
+        f_e = self._f_e(multipliers)
+        return GraspForces(forces, followed, f_e, self.held.internal_part(f_e), deficient)
 
-    def _no_forces(self, lead: tuple[int, ...]) -> GraspForces:
-        m, vectors = self.held.m, np.empty((*lead, self.model.nv))
-        loads, internal = np.empty((*lead, m, 6)), np.empty((*lead, 6 * (m - 1)))
-        return GraspForces(vectors, vectors.copy(), loads, internal, np.zeros(lead, dtype=bool))
+    def _asked(self, whole: bool, active: Array) -> Wanted:
+        of_object, nv = range(self._object_columns.start, self._object_columns.stop), self.model.nv
+        passive = tuple(k for k in range(nv) if not active[k] and k not in of_object)
+        return Wanted(self._engine.names, tuple(of_object), passive, tuple(whole or k in of_object for k in range(nv)))
 
     def _cannot(self, kind: str, k: int, residual: float, index: tuple[int, ...]) -> str:
         if kind == "closure":
-            axis = ("angular x", "angular y", "angular z", "linear x", "linear y", "linear z")[k % 6]
+            row = self._engine.system.rows[k]
+            part, axis = f"opens {row.name!r}", row.label
+            if self._engine.rows.start <= k < self._engine.rows.stop:
+                j, direction = divmod(k - self._engine.rows.start, 6)
+                part, axis = f"tears grip {self.frames[j]!r} apart", DIRECTIONS[direction]
             return (
-                f"the wanted motion{_of_batch(index)} tears grip {self.frames[k // 6]!r} apart: {axis} acceleration "
-                f"{abs(residual):.6g} cannot be followed; ask for a motion that the arms can make"
+                f"the wanted motion{_of_batch(index)} {part}: {axis} acceleration {abs(residual):.6g} cannot be "
+                "followed; ask for a motion that the arms can make"
             )
+        what = "is passive" if kind == "passive" else "belongs to the object"
         return (
-            f"{self.model.actuation.column_name(k)} {'is passive' if kind == 'passive' else 'belongs to the object'}: the wanted "
-            f"motion{_of_batch(index)} needs the force {abs(residual):.6g} there beyond what is given; no loads of the "
-            "arms supply it"
+            f"{self.model.actuation.column_name(k)} {what}: the wanted motion{_of_batch(index)} needs the force "
+            f"{abs(residual):.6g} there beyond what is given; no loads of the arms supply it"
         )
 
-    def capture(self, q: Any, v: Any) -> Capture:
+    def capture(self, q: ArrayLike, v: ArrayLike) -> Capture:
         """The velocities right after the end effectors take hold, and the impulses on the object (v need not agree)."""
         self.check(q)
         q, v = self._states(("q", q), ("v", v))
-        after, impulses, lost = cooperation.captured(self.model.mass_matrix(q), self.closure_matrix(q), v)
-        return Capture(after, impulses.reshape(*impulses.shape[:-1], self.held.m, 6), lost)
+        after, impulses, lost = self._engine.capture(q, v)
+        return Capture(after, self._f_e(impulses), lost)
 
-    def _states(self, *named: tuple[str, Any]) -> list[Array]:
-        return [state_array(n, x, self.model.nq if n == "q" else self.model.nv) for n, x in named]
+    # Inside
+
+    @property
+    def _object_columns(self) -> slice:
+        return self.model.mechanism.joints[self.held.object].v
+
+    def _f_e(self, multipliers: Array) -> Array:
+        return multipliers[..., self._engine.rows].reshape(*multipliers.shape[:-1], self.held.m, 6)
+
+    def _check_told(self, q: Array, v: Array, opening: Array, told: Array, tolerance: float) -> None:
+        """Closure from what a kernel found on its way; what seems wrong is looked at by `check`, which says it."""
+        if not (np.all(opening <= tolerance**2) and np.all(told[..., :2] <= tolerance**2)):
+            self.check(q, v, tolerance=tolerance)
+
+    def _states(self, *named: tuple[str, Any]) -> tuple[Array, ...]:
+        sizes = {"q": self.model.nq}
+        return tuple(state_array(name, values, sizes.get(name, self.model.nv)) for name, values in named)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.model, self.held)
+        return type(self), (self.model, self.held, self.closed)
 
     def __repr__(self) -> str:
         return f"<Grasp of {self.object!r} by {', '.join(self.frames)}>"
 
 
-def _of_batch(index: tuple[Any, ...]) -> str:
-    return f" in state {tuple(int(i) for i in index)}" if index else ""
+def _of_batch(index: Sequence[int]) -> str:
+    return f" in state {tuple(int(i) for i in index)}" if len(index) else ""
+
+
+def _worst(sizes: Array) -> tuple[int, ...]:
+    at = np.unravel_index(int(np.nanargmax(np.nan_to_num(sizes, nan=np.inf))), sizes.shape)
+    return tuple(int(i) for i in at)
 
 
 __all__ = ["Capture", "Grasp", "GraspForces", "GraspMotion"]

@@ -1,111 +1,119 @@
-"""Where arms hold an object: grips and the grasp matrix.
+"""Where arms hold an object: grips, the grasp matrix, shares and internal loads.
 
 The object is a body of the mechanism, moved from the ground by a joint of its own. Grip j is an end-effector frame e_j
 of an arm that coincides with a frame g_j of the object. With twists of grips in the grip's own axes,
 
     V^e = W V^o,     W_j = X(g_j, object), 6×6,  W is 6m×6        (29), (30) corrected for [η; f], (34)
 
-A rigid grasp seen from the body frames has Ẇ = 0. Inside, every grip is looked at where it would carry the object's own
-frame, at `Grip.carried`: there W_j = 1, and a load y_j is a wrench at the object's origin, f_j = W_j⁻ᵀ y_j.
+A rigid grasp seen from the body frames has Ẇ = 0. The object needs the wrench w = M_o V̇° + b_o (33), which m grips
+supply as
 
-Which rows of the closure count is found by `planning`.
+    f_j = W_j⁻ᵀ (w / m + λ_j),      Σ λ_j = 0
+
+each an equal share, taken to its grip, plus an internal load: λ_j (j = 2 … m), a wrench in object axes at the object's
+origin, is what arm j exerts beyond its share, and arm 1 takes the opposite. The columns of N (6m×6(m−1)) are these
+loads one by one: WᵀN = 0.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from polybody.algebra.domains import FLOAT, Domain
-from polybody.formulations.operators.links import crossings
-from polybody.formulations.operators.named import frame_crossing, tip_jacobian
-from polybody.grasping.nearest import Order
-from polybody.mechanism.mechanism import BodyFrame, Mechanism, tidy_rotation
-from polybody.mechanism.reduction import reduced_frames
+from polybody.errors import InputError
+from polybody.formulations.operators.named import frame_crossing
+from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 Array = np.ndarray
+
+AXES = ("moment x", "moment y", "moment z", "force x", "force y", "force z")
 
 
 @dataclass(frozen=True, eq=False)
 class Grip:
-    """End-effector frame `tip` of an arm holds the object at its frame `hold`."""
+    """End-effector frame `tip` of an arm holds the object at its frame `hold`, by the loop `name`."""
 
+    name: str
     tip: BodyFrame
     hold: BodyFrame
 
-    @property
-    def carried(self) -> BodyFrame:
-        """The object's own frame as the arm carries it: fixed to the arm's last body."""
-        R = tidy_rotation(self.tip.rotation @ self.hold.rotation.T)
-        return BodyFrame(f"object at {self.tip.name}", self.tip.body, R, self.tip.position - R @ self.hold.position)
+    @cached_property
+    def W(self) -> Array:
+        """W_j: twist of the object to twist of the grip."""
+        return frame_crossing(self.hold).matrix()
 
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of grip j that are closed together: K (r×6), eliminated at body `at`, or at the end where `at` is None.
-
-    K is in the object's axes, at its origin: K (V^c − V^o) = 0 with V^c the twist of `Grip.carried`.
-    """
-
-    grip: int
-    K: Array
-    at: int | None
+    @cached_property
+    def lifted(self) -> Array:
+        """W_j⁻ᵀ: wrench at the object's origin to wrench at the grip."""
+        return np.linalg.inv(self.W).T
 
 
 @dataclass(frozen=True, eq=False)
 class Holding:
-    """A mechanism whose body `object` is held by m grips."""
+    """Body `object` of a mechanism is held by m grips."""
 
-    mechanism: Mechanism
     object: int
     grips: tuple[Grip, ...]
-    rows: tuple[Rows, ...]
-    workless: Array  # 6m×k, orthonormal columns: loads that do no work in any motion (N_0)
-    closing: Order  # rows of A that are independent where the grips are closed
 
     @property
     def m(self) -> int:
         return len(self.grips)
 
-    @property
+    @cached_property
     def W(self) -> Array:
         """The grasp matrix, 6m×6."""
-        return np.vstack([hold_matrix(grip) for grip in self.grips])
+        return np.vstack([grip.W for grip in self.grips])
+
+    @cached_property
+    def internal_basis(self) -> Array:
+        """N, 6m×6(m−1): unit internal loads, in grip axes."""
+        N = np.zeros((6 * self.m, 6 * (self.m - 1)))
+        for j in range(1, self.m):
+            columns = slice(6 * (j - 1), 6 * j)
+            N[6 * j : 6 * j + 6, columns] = self.grips[j].lifted
+            N[:6, columns] = -self.grips[0].lifted
+        return N
+
+    @property
+    def internal_names(self) -> list[str]:
+        """What each column of N is."""
+        first = self.grips[0].tip.name
+        return [f"{axis} of {grip.tip.name} against {first}" for grip in self.grips[1:] for axis in AXES]
+
+    @property
+    def equal_shares(self) -> Array:
+        """6m×6: f_e of equal shares of the object's wrench (object axes, object origin)."""
+        return np.vstack([grip.lifted for grip in self.grips]) / self.m
+
+    @cached_property
+    def _internal_map(self) -> Array:
+        """6m×6(m−1): λ of loads f_e, both as rows: λ_k = Σ_j f_j W_j (δ_jk − 1/m)."""
+        each = np.eye(self.m)[:, 1:] - 1.0 / self.m
+        return np.vstack([np.kron(row, grip.W) for row, grip in zip(each, self.grips, strict=True)])
+
+    def internal_part(self, f_e: Array) -> Array:
+        """λ, (..., 6(m−1)), of loads f_e (..., m, 6)."""
+        return f_e.reshape(*f_e.shape[:-2], 6 * self.m) @ self._internal_map
+
+    def check(self, mechanism: Mechanism) -> None:
+        """Refuse what cannot be a grasp."""
+        name = mechanism.bodies[self.object].name
+        if mechanism.joints[self.object].parent != GROUND:
+            raise InputError(
+                f"object {name!r} is carried by joint {mechanism.joints[self.object].name!r} of another body; an "
+                "object to grasp moves from the ground by a joint of its own (floating, or planar)"
+            )
+        if not self.grips:
+            raise InputError(f"a grasp of {name!r} needs at least one end effector")
+        for grip in self.grips:
+            if grip.tip.body == GROUND:
+                raise InputError(f"end effector {grip.tip.name!r} is fixed to the ground, so it cannot hold {name!r}")
+            if self.object in mechanism.supports[grip.tip.body]:
+                raise InputError(f"end effector {grip.tip.name!r} is part of the object {name!r} that it should hold")
+            if grip.hold.body != self.object:
+                raise InputError(f"frame {grip.hold.name!r} is not fixed to the object {name!r}")
 
 
-def hold_matrix(grip: Grip, *, domain: Domain = FLOAT) -> Array:
-    """W_j: twist of the object to twist of the grip."""
-    return frame_crossing(grip.hold, domain=domain).matrix()
-
-
-def closure_matrix(
-    mechanism: Mechanism, q: Array, grips: tuple[Grip, ...], body: int, *, domain: Domain = FLOAT
-) -> Array:
-    """A = [J −WΦ_o], 6m×nv: A v is how fast the grips come apart, in the axes of the grips."""
-    across = crossings(mechanism, q, domain=domain)
-    A = tip_jacobian(mechanism, across, tuple(g.tip for g in grips), domain=domain)
-    columns = mechanism.joints[body].v
-    for j, grip in enumerate(grips):
-        A[6 * j : 6 * j + 6, columns] = -(hold_matrix(grip, domain=domain) @ across[body].Phi)
-    return A
-
-
-def carried_grips(grips: tuple[Grip, ...], body: int) -> tuple[Grip, ...]:
-    """The same grips at the object's origin, where W_j = 1."""
-    own = BodyFrame("object", body, np.eye(3), np.zeros(3))
-    return tuple(Grip(grip.carried, own) for grip in grips)
-
-
-def lean_holding(grasp: Holding, lean: Mechanism) -> Holding:
-    """The same grasp of the mechanism's reduced twin: the same a and f_e from fewer numbers."""
-    frames = reduced_frames(grasp.mechanism, (frame for grip in grasp.grips for frame in (grip.tip, grip.hold)))
-    grips = tuple(Grip(tip, hold) for tip, hold in zip(frames[::2], frames[1::2], strict=True))
-    back = np.linalg.solve(hold_matrix(grasp.grips[0]), hold_matrix(grips[0]))
-    rows = grasp.rows  # in the object's frame, which a joint of one oblique axis turns
-    if not np.allclose(back, np.eye(6), rtol=0, atol=1e-13):
-        rows = tuple(replace(own, K=own.K @ back) for own in rows)
-    return replace(grasp, mechanism=lean, grips=grips, rows=rows)
-
-
-__all__ = ["Grip", "Holding", "Rows", "carried_grips", "closure_matrix", "hold_matrix", "lean_holding"]
+__all__ = ["Grip", "Holding"]

@@ -13,9 +13,11 @@ from polybody.formulations.operators.hybrid import (
 from polybody.formulations.operators.named import Coefficients, coefficients
 from polybody.formulations.operators.split import Split, active_mask, split
 from polybody.formulations.operators.structure import Pieces, Stack, Structure, pieces, structure
+from polybody.formulations.operators.table_one import HeldMotion, table_one
 
 __all__ = [
     "Coefficients",
+    "HeldMotion",
     "Pieces",
     "Split",
     "Stack",
@@ -30,4 +32,5 @@ __all__ = [
     "pieces",
     "split",
     "structure",
+    "table_one",
 ]
