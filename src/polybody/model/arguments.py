@@ -95,4 +95,11 @@ def require_model(what: str, model: Any) -> None:
         )
 
 
-__all__ = ["choose", "finite", "float_array", "into", "positive", "require_model", "state_array"]
+def as_model(what: str, given: Any) -> Any:
+    """The model itself, or the one that a grasp is with its grips closed (`Grasp.closed`)."""
+    found = getattr(given, "closed", given)
+    require_model(what, found)
+    return found
+
+
+__all__ = ["as_model", "choose", "finite", "float_array", "into", "positive", "require_model", "state_array"]

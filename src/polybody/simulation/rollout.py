@@ -22,7 +22,8 @@ from polybody.algebra.domains import FLOAT, domain
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.simulation.arguments import positive, require_model, require_motion
+from polybody.model.arguments import as_model
+from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.controllers import PD
 from polybody.simulation.integrators.midpoint import residual_function
 from polybody.simulation.loop_steps import LoopSteps, numeric_step
@@ -60,7 +61,7 @@ def rollout(
     positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
     one by one, with a warning.
     """
-    require_model("rollout", model)
+    model = as_model("rollout", model)
     require_motion(model)
     if method not in METHODS:
         raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")

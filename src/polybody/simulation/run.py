@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.model.arguments import as_model
 from polybody.simulation.arguments import (
     lone_state,
     number,
     positive,
     refuse_many,
-    require_model,
     require_motion,
     sample_times,
 )
@@ -95,7 +95,7 @@ def simulate(
     A run that needs more than `max_steps` steps (200 000, or 5000 a second; fixed steps: as many as there are) is an
     error that shows its last state; errors carry what was computed before them in `trajectory`.
     """
-    require_model("simulate", model)
+    model = as_model("simulate", model)
     chosen = method_named(method)
     duration, start = positive("duration", duration), number("start", start)
     q, v = lone_state(model, q0, v0)
