@@ -69,9 +69,12 @@ def test_loop_by_map_moves_and_bears_as_the_named_one_and_as_free_bodies_do(kind
     custom, Ta, Tb = pair(kind, True, np.random.default_rng(2))
     named, _, _ = pair(kind, False, np.random.default_rng(2))
     q, v, tau = closed_states(named, Ta, Tb, np.random.default_rng(3), 8)
-    custom.forward_dynamics(q[0], v[0], tau[0])  # plans, from states that are open on the way
-    assert custom.mobility(q[0]).true == 6 + len(MAPS[kind][0])
     independent = named.constraints.independent
+    # Plans are made from states that are open on the way.
+    still = custom.forward_dynamics(q[0], v[0], np.zeros(12))
+    custom.coriolis_matrix(q[0], v[0], independent=independent)
+    custom.reactions(q[0], v[0], still)
+    assert custom.mobility(q[0]).true == 6 + len(MAPS[kind][0])
     refuse_numbers(monkeypatch)
     a, loads = custom.forward_dynamics(q, v, tau), custom.constraints.loads(q, v, tau)["cut"]
     scale = np.abs(a).max()

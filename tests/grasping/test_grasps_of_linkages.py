@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from polybody.model.as_model import as_model
+from polybody.model.arguments import as_model
 
 import polybody as pb
 from cooperation import JETS, kkt, world_closure
@@ -110,10 +110,10 @@ def test_followers_in_arms_move_with_their_leaders():
 def test_a_grasp_stands_for_its_closed_model():
     model, q = parallelogram()
     held = pb.grasp(model, "load", {"hand": "load"})
-    assert as_model(held) is held.closed
-    assert as_model(model) is model
+    assert as_model("simulate", held) is held.closed
+    assert as_model("simulate", model) is model
     assert held.closed.constraints.names[-6:-4] == ["grip hand: turn x", "grip hand: turn y"]
     v = np.zeros(model.nv)
-    near(as_model(held).forward_dynamics(q, v, v), held.forward_dynamics(q, v, v).a, 1e-12)
+    near(as_model("simulate", held).forward_dynamics(q, v, v), held.forward_dynamics(q, v, v).a, 1e-12)
     with pytest.raises(pb.PolybodyError, match="wanted a Model, or a Grasp"):
-        as_model(q)
+        as_model("simulate", q)
