@@ -1,9 +1,11 @@
 """LLVM text of a tree scan: one function for each pass and kind, and the loops around them.
 
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
-output transposed, element by element. The context the body is given is the table of libm's functions followed by n, the
-addresses of the tables (parents, kinds, constants, slices, the root's beginning), and for each port where its region
-begins and how many elements it has.
+output transposed, element by element, then what walkers carry. The context the body is given is the table of libm's
+functions followed by n, the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
+walkers), the number of walkers, where their fields are; for each port where its region begins, how many elements it has
+and how many begin as zero; for each label its stride and its step from walker to walker; for each pass its first and
+last node.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ from polybody.kernels.rows import shuffle_transpose
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 
-N, PARENTS, KINDS, CONSTANTS, SLICES, INITIAL = range(len(LIBM), len(LIBM) + 6)
-REGIONS = INITIAL + 1  # one a port, then one size a port
+FIRST = len(LIBM)
+N, PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, WALKER_COUNT, TRAVELLER, REGIONS = range(FIRST, FIRST + 11)
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Visit:
     """What one pass reads and writes, by name."""
 
     name: str
-    inward: bool
+    direction: str
     constants: tuple[str, ...]
     inputs: tuple[str, ...]
     own: tuple[str, ...]
@@ -33,6 +35,19 @@ class Visit:
     writes: tuple[str, ...]
     adds: tuple[str, ...]
     outputs: tuple[str, ...]
+    partner: tuple[str, ...] = ()
+    partner_adds: tuple[str, ...] = ()
+    totals: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    begin: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def walks(self) -> bool:
+        return self.direction == "rootward"
+
+    @property
+    def paired(self) -> bool:
+        return bool(self.partner or self.partner_adds)
 
 
 @dataclass(frozen=True)
@@ -48,36 +63,61 @@ class Plan:
     outputs: list[str]
     zeroed: list[str]
     root_outputs: dict[str, str]
+    labels: list[str]  # of inputs, outputs and views: a column of slices each
+    strided: list[str]
+    carried: dict[str, int]
+    carried_widths: dict[str, int]
     passes: list[Visit]
 
     @property
     def ports(self) -> list[str]:
         return self.inputs + self.outputs
 
+    # where facts are in the context
+    def size(self, port: int) -> int:
+        return REGIONS + len(self.ports) + port
+
+    def blank(self, port: int) -> int:
+        return REGIONS + 2 * len(self.ports) + port
+
+    def stride(self, label: str) -> int:
+        return REGIONS + 3 * len(self.ports) + self.labels.index(label)
+
+    def walk(self, label: str) -> int:
+        return self.stride(label) + len(self.labels)
+
+    def range(self, visit: int) -> int:
+        return REGIONS + 3 * len(self.ports) + 2 * len(self.labels) + 2 * visit
+
     def describe(self) -> str:
         return repr(self)
+
+
+#: The record that each role's fields are in, within a step.
+RECORDS = {
+    "own": "%own", "parent": "%parent", "add": "%parent", "partner": "%partner", "partner add": "%partner",
+    "total": "%scratch", "carried": "%parent",
+}  # fmt: skip
+ADDING = ("add", "partner add", "total")
 
 
 class _StepPorts:
     """Ports of one step: constants are numbers spread over the lanes, all else is vectors in scratch memory."""
 
     def __init__(self, plan: Plan, visit: Visit) -> None:
-        self.plan = plan
-        constants = [("constant", c) for c in visit.constants]
-        inputs = [("port", c) for c in visit.inputs]
-        own = [("own", c) for c in visit.own]
-        parent = [("parent", c) for c in visit.parent]
-        self.sources = [*constants, *inputs, *own, *parent]
-        writes = [("own", c) for c in visit.writes]
-        adds = [("add", c) for c in visit.adds]
-        outputs = [("port", c) for c in visit.outputs]
-        self.sinks = [*writes, *adds, *outputs]
+        self.plan, self.visit = plan, visit
+        self.sources = _roles(("constant", visit.constants), ("port", visit.inputs), ("own", visit.own),
+                              ("parent", visit.parent), ("partner", visit.partner), ("carried", visit.carried))  # fmt: skip
+        self.sinks = _roles(("own", visit.writes), ("add", visit.adds), ("partner add", visit.partner_adds),
+                            ("total", visit.totals), ("carried", visit.carried), ("port", visit.outputs))  # fmt: skip
         # A field that is read and written must be read as it was: such writes wait for the end.
-        read_back = {("add", label) for _, label in parent} | set(self.sources)
-        self.waiting_fields = read_back & set(self.sinks)
+        read = {label for role, label in self.sources if role in ("parent", "partner")}
+        self.waiting_fields = set(self.sources) & set(self.sinks)
+        self.waiting_fields |= {(role, label) for role, label in self.sinks if role in ADDING and label in read}
         self.waiting: list[tuple[tuple[str, str], int, str]] = []
         self.values: dict[tuple[int, int], str] = {}
         self.starts: dict[str, str] = {}
+        self.strides: dict[str, str] = {}
 
     def read(self, code: Code, argument: int, element: int) -> str:
         if (argument, element) not in self.values:
@@ -89,21 +129,30 @@ class _StepPorts:
             return code.add(f"load {code.v}, ptr {self._place(code, source, element)}, align {code.bytes}")
         offset = 8 * (self.plan.constants[source[1]] + element)
         place = code.add(f"getelementptr i8, ptr %constants, i64 {offset}")
-        number = code.add(f"load double, ptr {place}")
-        first = code.add(f"insertelement {code.v} poison, double {number}, i32 0")
-        zeros = f"<{code.target.lanes} x i32> zeroinitializer"
-        return code.add(f"shufflevector {code.v} {first}, {code.v} poison, {zeros}")
+        return _spread(code, code.add(f"load double, ptr {place}"))
 
     def _place(self, code: Code, at: tuple[str, str], element: int) -> str:
         role, label = at
         if role == "port":
-            if label not in self.starts:
-                cell = code.add(f"getelementptr i64, ptr %slices, i64 {self.plan.ports.index(label)}")
-                start = code.add(f"load i64, ptr {cell}")
-                self.starts[label] = code.add(f"getelementptr i8, ptr %scratch, i64 {start}")
+            return self._part(code, label, element)
+        fields = self.plan.carried if role == "carried" else self.plan.fields
+        return code.at(RECORDS[role], fields[label] + element)
+
+    def _part(self, code: Code, label: str, element: int) -> str:
+        """The address of an element of the node's part of an input or output."""
+        if label not in self.starts:
+            cell = code.add(f"getelementptr i64, ptr %slices, i64 {self.plan.labels.index(label)}")
+            start = code.add(f"load i64, ptr {cell}")
+            if self.visit.walks:
+                further = code.add(f"mul i64 %walker, {_fact(code, self.plan.walk(label))}")
+                start = code.add(f"add i64 {start}, {further}")
+            self.starts[label] = code.add(f"getelementptr i8, ptr %scratch, i64 {start}")
+        if label not in self.plan.strided:
             return code.at(self.starts[label], element)
-        record = "%own" if role == "own" else "%parent"
-        return code.at(record, self.plan.fields[label] + element)
+        if label not in self.strides:
+            self.strides[label] = _fact(code, self.plan.stride(label))
+        offset = code.add(f"mul i64 {self.strides[label]}, {element}")
+        return code.add(f"getelementptr i8, ptr {self.starts[label]}, i64 {offset}")
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         if self.sinks[output] in self.waiting_fields:
@@ -113,7 +162,7 @@ class _StepPorts:
 
     def _store(self, code: Code, sink: tuple[str, str], element: int, value: str) -> None:
         place = self._place(code, sink, element)
-        if sink[0] == "add":
+        if sink[0] in ADDING:
             before = code.add(f"load {code.v}, ptr {place}, align {code.bytes}")
             value = code.add(f"fadd contract {code.v} {before}, {value}")
         code.do(f"store {code.v} {value}, ptr {place}, align {code.bytes}")
@@ -123,62 +172,107 @@ class _StepPorts:
             self._store(code, sink, element, value)
 
 
+def _roles(*groups: tuple[str, Sequence[str]]) -> list[tuple[str, str]]:
+    return [(role, label) for role, labels in groups for label in labels]
+
+
+def _spread(code: Code, number: str) -> str:
+    """A vector of one number."""
+    first = code.add(f"insertelement {code.v} poison, double {number}, i32 0")
+    return code.add(f"shufflevector {code.v} {first}, {code.v} poison, <{code.target.lanes} x i32> zeroinitializer")
+
+
+def _fact(code: Code, index: int, kind: str = "i64") -> str:
+    """An entry of the context."""
+    place = code.add(f"getelementptr i64, ptr %libm, i64 {index}")
+    return code.add(f"load {kind}, ptr {place}")
+
+
 def _step_text(name: str, plan: Plan, visit: Visit, tape: Tape, target: Target, attributes: str) -> str:
     code = Code(target)
     ports = _StepPorts(plan, visit)
     emit_nodes(code, tape, ports)
     ports.finish(code)
+    # A partner may be the parent itself, so the records are told apart only where there is none.
+    apart = "" if visit.paired else "noalias "
+    more = (", ptr %partner" if visit.paired else "") + (", i64 %walker" if visit.walks else "")
     head = (
-        f"define internal void @{name}(ptr noalias %own, ptr noalias %parent, ptr noalias %constants,\n"
-        f"    ptr noalias %slices, ptr %scratch, ptr %libm) {attributes} {{"
+        f"define internal void @{name}(ptr noalias %own, ptr {apart}%parent, ptr noalias %constants,\n"
+        f"    ptr noalias %slices, ptr %scratch, ptr %libm{more}) {attributes} {{"
     )
     return "\n".join([head, "entry:", *code.allocas, *code.lines, "  ret void", "}"])
 
 
-def text(plan: Plan, steps: Sequence[Sequence[Tape]], target: Target) -> str:
+def text(plan: Plan, steps: Sequence[Sequence[Tape | None]], target: Target) -> str:
     """The module; its function is `body`."""
     width = 64 * target.lanes
     attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
     parts = [f'target triple = "{target.triple}"']
     for p, (visit, row) in enumerate(zip(plan.passes, steps, strict=True)):
         for k, tape in enumerate(row):
-            parts.append(_step_text(f"step_{p}_{k}", plan, visit, tape, target, attributes + " noinline"))
+            if tape is not None:
+                parts.append(_step_text(f"step_{p}_{k}", plan, visit, tape, target, attributes + " noinline"))
     parts.append(_transpose_text(target, attributes, inward=True))
     parts.append(_transpose_text(target, attributes, inward=False))
-    parts.append(_body_text(plan, len(steps[0]) if steps else 1, target, attributes))
+    parts.append(_zero_text(target, attributes))
+    parts.append(_body_text(plan, [[tape is not None for tape in row] for row in steps], target, attributes))
     parts.append(support_text(target))
     return "\n".join(parts)
 
 
-def _body_text(plan: Plan, kinds: int, target: Target, attributes: str) -> str:
+def _zero_text(target: Target, attributes: str) -> str:
+    """`zero(region, n)`: n vectors of zeros."""
+    v = f"<{target.lanes} x double>"
+    return f"""
+define internal void @zero(ptr noalias %region, i64 %n) {attributes} noinline {{
+entry:
+  br label %head
+head:
+  %k = phi i64 [0, %entry], [%kn, %more]
+  %again = icmp slt i64 %k, %n
+  br i1 %again, label %more, label %done
+more:
+  %place = getelementptr {v}, ptr %region, i64 %k
+  store {v} zeroinitializer, ptr %place, align {8 * target.lanes}
+  %kn = add i64 %k, 1
+  br label %head
+done:
+  ret void
+}}
+"""
+
+
+def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, attributes: str) -> str:
     code = Code(target)
     lanes, vector = target.lanes, 8 * target.lanes
     count = len(plan.ports)
 
-    def fact(index: int, kind: str = "i64") -> str:
-        place = code.add(f"getelementptr i64, ptr %libm, i64 {index}")
-        return code.add(f"load {kind}, ptr {place}")
-
     def region(port: int) -> str:
-        return code.add(f"getelementptr i8, ptr %scratch, i64 {fact(REGIONS + port)}")
+        return code.add(f"getelementptr i8, ptr %scratch, i64 {_fact(code, REGIONS + port)}")
 
     def rows(port: int) -> str:
         return code.add(f"getelementptr ptr, ptr %rows, i64 {port * lanes}")
 
-    n = fact(N)
-    tables = {name: fact(at, "ptr") for name, at in
-              (("parents", PARENTS), ("kinds", KINDS), ("constants", CONSTANTS), ("slices", SLICES))}  # fmt: skip
+    n = _fact(code, N)
+    named = (("parents", PARENTS), ("kinds", KINDS), ("constants", CONSTANTS), ("slices", SLICES),
+             ("partners", PARTNERS), ("walkers", WALKERS))  # fmt: skip
+    tables = {name: _fact(code, at, "ptr") for name, at in named}
     for p in range(len(plan.inputs)):
-        code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {fact(REGIONS + count + p)})")
-    _begin_records(code, plan, n, fact(INITIAL, "ptr"))
+        code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
+    for p in range(len(plan.inputs), count):
+        code.do(f"call void @zero(ptr {region(p)}, i64 {_fact(code, plan.blank(p))})")
+    _begin_records(code, plan, n, _fact(code, INITIAL, "ptr"))
     for p, visit in enumerate(plan.passes):
-        _loop(code, plan, p, visit.inward, kinds, n, tables)
+        if visit.walks:
+            _walks(code, plan, p, visit, visited[p], tables)
+        else:
+            _loop(code, plan, p, visit, visited[p], tables)
     for label, chosen in plan.root_outputs.items():
         target_region = region(plan.ports.index(label))
         for e in range(plan.widths[chosen]):
             code.store(code.load("%scratch", plan.fields[chosen] + e), target_region, e)
     for p in range(len(plan.inputs), count):
-        code.do(f"call void @lanes_out(ptr {rows(p)}, ptr {region(p)}, i64 {fact(REGIONS + count + p)})")
+        code.do(f"call void @lanes_out(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
     head = f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %memory) {attributes} {{"
     # Vectors are aligned to their size; the caller gives one vector more than is needed.
     align = [
@@ -194,75 +288,106 @@ def _begin_records(code: Code, plan: Plan, n: str, initial: str) -> None:
     """The root's record, and zero where a field is read before it is written."""
     for e in range(plan.record):
         place = code.add(f"getelementptr double, ptr {initial}, i64 {e}")
-        number = code.add(f"load double, ptr {place}")
-        first = code.add(f"insertelement {code.v} poison, double {number}, i32 0")
-        spread = f"<{code.target.lanes} x i32> zeroinitializer"
-        code.store(code.add(f"shufflevector {code.v} {first}, {code.v} poison, {spread}"), "%scratch", e)
+        code.store(_spread(code, code.add(f"load double, ptr {place}")), "%scratch", e)
     if not plan.zeroed:
         return
-    with_loop = _Loop(code, n, inward=False)
-    own = code.add(f"getelementptr i8, ptr %scratch, i64 {with_loop.record(plan, with_loop.index)}")
+    with_loop = _Loop(code, "0", n, inward=False)
+    own = _record(code, plan, with_loop.index)
     for label in plan.zeroed:
         for e in range(plan.widths[label]):
             code.store("zeroinitializer", own, plan.fields[label] + e)
     with_loop.close()
 
 
-class _Loop:
-    """A loop over the nodes in the function being written; `index` is the node."""
+def _record(code: Code, plan: Plan, node: str) -> str:
+    """The address of a node's record; −1 is the root."""
+    after_root = code.add(f"add i64 {node}, 1")
+    offset = code.add(f"mul i64 {after_root}, {plan.record * code.bytes}")
+    return code.add(f"getelementptr i8, ptr %scratch, i64 {offset}")
 
-    def __init__(self, code: Code, n: str, inward: bool) -> None:
-        self.code, self.n, self.inward = code, n, inward
+
+class _Loop:
+    """A loop over the numbers first … last − 1 in the function being written; `index` is the number."""
+
+    def __init__(self, code: Code, first: str, last: str, inward: bool) -> None:
+        self.code, self.inward = code, inward
         self.cell = code.name()
         code.allocas.append(f"  {self.cell} = alloca i64, align 8")
-        start = code.add(f"add i64 {n}, -1") if inward else "0"
+        start = code.add(f"add i64 {last}, -1") if inward else first
         code.do(f"store i64 {start}, ptr {self.cell}")
         self.head, self.body, self.end = (code.name()[1:] for _ in range(3))
         code.do(f"br label %{self.head}")
         code.lines.append(f"{self.head}:")
         self.index = code.add(f"load i64, ptr {self.cell}")
-        more = code.add(f"icmp sge i64 {self.index}, 0" if inward else f"icmp slt i64 {self.index}, {n}")
+        more = code.add(f"icmp sge i64 {self.index}, {first}" if inward else f"icmp slt i64 {self.index}, {last}")
         code.do(f"br i1 {more}, label %{self.body}, label %{self.end}")
         code.lines.append(f"{self.body}:")
 
-    def record(self, plan: Plan, node: str) -> str:
-        """Bytes from the beginning of scratch to a node's record."""
-        after_root = self.code.add(f"add i64 {node}, 1")
-        return self.code.add(f"mul i64 {after_root}, {plan.record * self.code.bytes}")
-
     def close(self) -> None:
+        following = self.code.add(f"add i64 {self.index}, {-1 if self.inward else 1}")
+        self.go_on(following)
+
+    def go_on(self, following: str) -> None:
+        """End the loop's body; the next number is `following`."""
         code = self.code
-        following = code.add(f"add i64 {self.index}, {-1 if self.inward else 1}")
         code.do(f"store i64 {following}, ptr {self.cell}")
         code.do(f"br label %{self.head}")
         code.lines.append(f"{self.end}:")
 
 
-def _loop(code: Code, plan: Plan, number: int, inward: bool, kinds: int, n: str, tables: dict[str, str]) -> None:
-    """One pass: find the node's rows of the tables, and call the step of its kind."""
-    loop = _Loop(code, n, inward)
-    i = loop.index
+def _entry(code: Code, table: str, index: str) -> str:
+    return code.add(f"load i64, ptr {code.add(f'getelementptr i64, ptr {table}, i64 {index}')}")
 
-    def entry(table: str) -> str:
-        return code.add(f"load i64, ptr {code.add(f'getelementptr i64, ptr {tables[table]}, i64 {i}')}")
 
-    parent = entry("parents")
-    own_record = code.add(f"getelementptr i8, ptr %scratch, i64 {loop.record(plan, i)}")
-    parent_record = code.add(f"getelementptr i8, ptr %scratch, i64 {loop.record(plan, parent)}")
-    constants = code.add(f"getelementptr [{plan.constant_row} x double], ptr {tables['constants']}, i64 {i}")
-    slices = code.add(f"getelementptr [{len(plan.ports)} x i64], ptr {tables['slices']}, i64 {i}")
-    arguments = f"ptr {own_record}, ptr {parent_record}, ptr {constants}, ptr {slices}, ptr %scratch, ptr %libm"
-    kind = entry("kinds")
-    labels = [code.name()[1:] for _ in range(kinds)]
+def _loop(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[bool], tables: dict[str, str]) -> None:
+    """One pass over the nodes of its range."""
+    first, last = _fact(code, plan.range(number)), _fact(code, plan.range(number) + 1)
+    loop = _Loop(code, first, last, visit.direction == "inward")
+    parent = _record(code, plan, _entry(code, tables["parents"], loop.index))
+    more = f", ptr {_record(code, plan, _entry(code, tables['partners'], loop.index))}" if visit.paired else ""
+    _visit(code, plan, number, visited, tables, loop.index, parent, more)
+    loop.close()
+
+
+def _walks(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[bool], tables: dict[str, str]) -> None:
+    """Every walker from its node to the root: fields begin as columns of the node's own."""
+    walker = _Loop(code, "0", _fact(code, WALKER_COUNT), inward=False)
+    twice = code.add(f"mul i64 {walker.index}, 2")
+    node = _entry(code, tables["walkers"], twice)
+    column = _entry(code, tables["walkers"], code.add(f"add i64 {twice}, 1"))
+    traveller = code.add(f"getelementptr i8, ptr %scratch, i64 {_fact(code, TRAVELLER)}")
+    own = _record(code, plan, node)
+    for label, source in visit.begin:
+        width = plan.carried_widths[label]
+        skipped = code.add(f"mul i64 {column}, {width * code.bytes}")
+        start = code.add(f"getelementptr i8, ptr {code.at(own, plan.fields[source])}, i64 {skipped}")
+        for e in range(width):
+            code.store(code.load(start, e), traveller, plan.carried[label] + e)
+    above = code.add(f"add i64 {node}, 1")
+    way = _Loop(code, "0", above, inward=True)
+    _visit(code, plan, number, visited, tables, way.index, traveller, f", i64 {walker.index}")
+    way.go_on(_entry(code, tables["parents"], way.index))
+    walker.close()
+
+
+def _visit(
+    code: Code, plan: Plan, number: int, visited: Sequence[bool], tables: dict[str, str], node: str, parent: str, more: str
+) -> None:
+    """Find the node's rows of the tables, and call the step of its kind."""
+    constants = code.add(f"getelementptr [{plan.constant_row} x double], ptr {tables['constants']}, i64 {node}")
+    slices = code.add(f"getelementptr [{len(plan.labels)} x i64], ptr {tables['slices']}, i64 {node}")
+    own = _record(code, plan, node)
+    arguments = f"ptr {own}, ptr {parent}, ptr {constants}, ptr {slices}, ptr %scratch, ptr %libm{more}"
+    kind = _entry(code, tables["kinds"], node)
     done = code.name()[1:]
-    cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels[1:], start=1))
-    code.do(f"switch i64 {kind}, label %{labels[0]} [{cases}]")
-    for k, label in enumerate(labels):
+    labels = {k: code.name()[1:] for k, taken in enumerate(visited) if taken}
+    cases = " ".join(f"i64 {k}, label %{label}" for k, label in labels.items())
+    code.do(f"switch i64 {kind}, label %{done} [{cases}]")
+    for k, label in labels.items():
         code.lines.append(f"{label}:")
         code.do(f"call void @step_{number}_{k}({arguments})")
         code.do(f"br label %{done}")
     code.lines.append(f"{done}:")
-    loop.close()
 
 
 def _transpose_text(target: Target, attributes: str, *, inward: bool) -> str:

@@ -13,7 +13,7 @@ from polybody.algebra.domains import FLOAT
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
 from polybody.model.batches import each_state
-from polybody.model.rolled import ANY_FROM, rolled_kernel, worth_rolling
+from polybody.model import long_chains
 from polybody.model.tracing import compiled, source_digest
 from polybody.quantities.table import QUANTITIES, Quantity
 
@@ -57,8 +57,10 @@ class CompiledAnswers:
         """The compiled kernel of a quantity."""
         chosen = QUANTITIES[quantity] if isinstance(quantity, str) else quantity
         if chosen.name not in self._kernels and chosen.name in ROLLED and self.is_rolled:
-            self._kernels[chosen.name] = rolled_kernel(self.lean_mechanism, chosen.name)
-            self._shorten(chosen.name)
+            made = long_chains.kernel(self.mechanism, chosen.name)
+            if made is not None:
+                self._kernels[chosen.name] = made
+                self._shorten(chosen.name)
         if chosen.name not in self._kernels:
             m = self.mechanism
 
@@ -77,12 +79,12 @@ class CompiledAnswers:
     @cached_property
     def is_rolled(self) -> bool:
         """True when inverse and forward dynamics run as recursions over the tree rather than as straight lines."""
-        return worth_rolling(self.lean_mechanism)
+        return long_chains.worth_rolling(self.lean_mechanism)
 
     @cached_property
     def is_long(self) -> bool:
         """Too many joints for straight-line code of any quantity."""
-        return len(self.mechanism.joints) > 2 * ANY_FROM
+        return len(self.mechanism.joints) > 2 * long_chains.ANY_FROM
 
     def answer(self, quantity: str | Quantity, *arrays: Array) -> Any:
         """A quantity by its kernel, or for long chains by its text, state by state."""

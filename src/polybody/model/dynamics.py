@@ -176,9 +176,11 @@ class DynamicAnswers(KinematicAnswers):
     def _rolled_derivatives(self, q: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
         """Long chains: one directional derivative for each degree of freedom, as a batch."""
         if "inverse_directional" not in self._kernels:
-            from polybody.model.rolled_derivatives import rolled_directional
+            from polybody.model import long_chains
 
-            self._kernels["inverse_directional"] = rolled_directional(self.lean_mechanism)
+            made = long_chains.kernel(self.mechanism, "inverse_directional")
+            assert made is not None
+            self._kernels["inverse_directional"] = made
         kernel, n = self._kernels["inverse_directional"], self.mechanism.nv
         unit, none = np.eye(n), np.zeros(n)
         q, v, a = (x[..., None, :] for x in (q, v, a))

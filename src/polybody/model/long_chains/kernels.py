@@ -1,0 +1,376 @@
+"""Kernels of long chains by the names of `quantities.table`: which passes answer which quantity.
+
+    kernel(mechanism, "bias_forces")                      a Kernel, or None where this quantity has no recursion here
+    kernel(mechanism, "inverse_dynamics", ("q", "v", "a", "wrenches"))
+    kernel(mechanism, "pose tip"), kernel(mechanism, "jacobian world tip")
+
+Cost per state is proportional to the number of joints, and to its square for matrices. Compilation depends on the number
+of kinds of joint, not on the number of joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.kernels import scan
+from polybody.kernels.scan import Pass, View
+from polybody.mechanism.mechanism import GROUND, Mechanism
+from polybody.mechanism.reduction import reduced
+from polybody.model.long_chains.configurations import configuration_pass
+from polybody.model.long_chains.dynamics import Acting, Dynamics
+from polybody.model.long_chains.kinds import (
+    BODY,
+    COUPLING,
+    END,
+    FORCES,
+    LINK,
+    PLACE,
+    Chain,
+    Node,
+    coupling_nodes,
+    frame_node,
+    joint_nodes,
+    spring_nodes,
+)
+from polybody.model.long_chains.lone import Carrier
+from polybody.model.long_chains.matrices import CARRIED, Matrices
+from polybody.model.long_chains.places import Places
+from polybody.model.long_chains.tangents import tangent_pass
+from polybody.model.tracing import argument_size, source_digest
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+Shapes = list[tuple[str, tuple[int, ...]]]
+
+
+@dataclass
+class Recipe:
+    """A recursion before it is built: the chain, its passes, and where the results are."""
+
+    chain: Chain
+    passes: list[Pass]
+    fields: dict[str, int]
+    inputs: tuple[str, ...]
+    outputs: Shapes
+    root: dict[str, list[float]] = field(default_factory=dict)
+    slices: dict[str, list[int]] = field(default_factory=dict)
+    views: dict[str, View] = field(default_factory=dict)
+    totals: dict[str, str] = field(default_factory=dict)
+    blank: tuple[str, ...] = ()
+    walkers: list[tuple[int, int]] = field(default_factory=list)
+    code: str = ""  # what the steps depend on beside the kinds and the passes' fields
+
+
+def kernel(mechanism: Mechanism, name: str, arguments: Sequence[str] | None = None) -> Kernel | None:
+    """The rolled kernel of a quantity, or None where it cannot be made for this mechanism.
+
+    `arguments` are the quantity's; where they hold "wrenches", the dynamics takes (bodies·6) numbers: a wrench on each
+    body, world axes, at the body's origin.
+    """
+    word, _, rest = name.partition(" ")
+    wrenched = word.endswith("_wrenches") or "wrenches" in (arguments or ())
+    word = word.removesuffix("_wrenches")
+    if word not in RECIPES:
+        return None
+    recipe = RECIPES[word](mechanism, rest, wrenched)
+    return None if recipe is None else _build(mechanism, name, recipe)
+
+
+def _build(mechanism: Mechanism, name: str, recipe: Recipe) -> Kernel:
+    chain = recipe.chain
+    used = {label for one in recipe.passes for label in (*one.reads, *one.gives, *one.begin.values())}
+    carried = {label: width for label, width in CARRIED.items() if label in used}
+    fields = {label: width for label, width in recipe.fields.items() if label in used | set(recipe.totals.values())}
+    plain = [label for label in (*recipe.inputs, *(label for label, _ in recipe.outputs)) if label in used]
+    recursion = scan.Scan(
+        parents=[node.parent for node in chain.nodes],
+        partners=[node.partner for node in chain.nodes],
+        kinds=chain.kinds,
+        constants={"c": chain.table},
+        fields=fields,
+        slices={label: _starts(chain.nodes, label) for label in plain if label not in recipe.slices} | recipe.slices,
+        views=recipe.views,
+        passes=recipe.passes,
+        root={label: values for label, values in recipe.root.items() if label in fields},
+        root_outputs=recipe.totals,
+        blank=recipe.blank,
+        carried=carried,
+        walkers=recipe.walkers,
+    )
+    sizes = [(x, mechanism.nv if x.startswith("d") else argument_size(mechanism, x)) for x in recipe.inputs]
+    plain_name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    # A frame's name is not part of what is compiled: all frames of one pattern share their code.
+    key = f"long chain:{name.partition(' ')[0]}:{recipe.code}:{source_digest()}"
+    return scan.build(f"{plain_name}_rolled", sizes, recipe.outputs, recursion, key)
+
+
+def _starts(nodes: Sequence[Node], label: str) -> list[int]:
+    """Where each node's part of an argument begins; a coupling's is the velocity it takes effect from."""
+
+    def start(node: Node) -> int:
+        if node.role == COUPLING:
+            return 0 if label.startswith("q") else node.dofs[1]
+        if node.joint is None:
+            return 0
+        if label == "wrenches":
+            return 6 * node.joint.index
+        return node.joint.q.start if label.startswith("q") else node.joint.v.start
+
+    return [start(node) for node in nodes]
+
+
+def _vector(mechanism: Mechanism, label: str) -> Shapes:
+    return [(label, (mechanism.nv,))]
+
+
+# dynamics
+
+
+def _acting(mechanism: Mechanism, wrenched: bool, *, passive: bool = True) -> Acting:
+    springs = passive and bool(mechanism.springs)
+    return Acting(
+        wrenches=wrenched, springs=springs, damped=springs and any(s.damping for s in mechanism.springs),
+        coupled=passive and bool(coupling_nodes(mechanism)), passive=passive,
+    )  # fmt: skip
+
+
+def _dynamics(mechanism: Mechanism, acting: Acting, groups: tuple[str, ...]) -> tuple[Mechanism, Dynamics]:
+    if not acting.loaded and mechanism.inertials is None:
+        mechanism = reduced(mechanism)
+    nodes = joint_nodes(mechanism, groups)
+    if acting.springs:
+        nodes += spring_nodes(mechanism)
+    if acting.coupled:
+        nodes += coupling_nodes(mechanism)
+    return mechanism, Dynamics(Chain(mechanism, groups, nodes), acting)
+
+
+def _ground(gravity: Array, width: int = 9) -> dict[str, list[float]]:
+    """The root's record: the ground accelerates against gravity, and is where it is."""
+    return {"motion": [*[0.0] * (width - 3), *(float(-g) for g in gravity)], "pose": Carrier().neutral().tolist()}
+
+
+def _inverse(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    acting = _acting(mechanism, wrenched)
+    m, made = _dynamics(mechanism, acting, (*LINK, "armature", *FORCES))
+    passes = [made.outward("qva"), *made.between("v", "a"), made.project("qva", "tau")]
+    return Recipe(made.chain, passes, made.fields | {"motion": 9}, ("q", "v", "a", *acting.inputs),
+                  _vector(m, "tau"), _ground(m.gravity))  # fmt: skip
+
+
+def _forward(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
+    if not mechanism.armature_is_local:
+        return None  # rotors that couple joints make one pivot of many joints
+    acting = _acting(mechanism, wrenched)
+    m, made = _dynamics(mechanism, acting, (*LINK, "armature", *FORCES))
+    passes = [made.outward("qv"), *made.between("v", None), made.eliminate(), made.accelerate()]
+    return Recipe(made.chain, passes, made.fields | {"motion": 9}, ("q", "v", "tau", *acting.inputs),
+                  _vector(m, "a"), _ground(m.gravity))  # fmt: skip
+
+
+def _bias(mechanism: Mechanism, rest: str, wrenched: bool, *, gravity: bool = True) -> Recipe:
+    m, made = _dynamics(mechanism, _acting(mechanism, False, passive=False), LINK)
+    output = "bias" if gravity else "coriolis"
+    passes = [made.outward("qv"), made.project("", output)]
+    ground = _ground(m.gravity if gravity else np.zeros(3))
+    return Recipe(made.chain, passes, made.fields | {"motion": 9}, ("q", "v"), _vector(m, output), ground)
+
+
+def _coriolis_forces(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    return _bias(mechanism, rest, wrenched, gravity=False)
+
+
+def _gravity(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    m, made = _dynamics(mechanism, _acting(mechanism, False, passive=False), LINK)
+    passes = [made.outward("q"), made.project("", "gravity")]
+    return Recipe(made.chain, passes, made.fields | {"motion": 3}, ("q",), _vector(m, "gravity"),
+                  _ground(m.gravity, 3))  # fmt: skip
+
+
+def _passive(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    acting = _acting(mechanism, False)
+    m, made = _dynamics(mechanism, acting, (*PLACE, *FORCES))
+    passes = [made.outward_places(), *made.between("v", None), made.project("qv", "passive", sign=-1.0)]
+    return Recipe(made.chain, passes, made.fields, ("q", "v"), _vector(m, "passive"), _ground(m.gravity))
+
+
+def _inverse_directional(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    """(q, δq, v, δv, a, δa[, wrenches]) -> δτ: each step with its tangent."""
+    recipe = _inverse(mechanism, rest, wrenched)
+    moving = ("q", "v", "a")
+    recipe.passes = [tangent_pass(one, recipe.chain, moving) for one in recipe.passes]
+    recipe.fields |= {f"d{label}": width for label, width in recipe.fields.items()}
+    recipe.inputs = (*(x for name in moving for x in (name, f"d{name}")), *recipe.inputs[3:])
+    recipe.outputs = [(f"d{label}", shape) for label, shape in recipe.outputs]
+    return recipe
+
+
+# matrices
+
+
+def _square(mechanism: Mechanism, chain: Chain, label: str) -> tuple[dict[str, View], list[tuple[int, int]], tuple]:
+    """Views of a matrix by rows and columns, its walkers, and whether entries are left out by branches."""
+    n = mechanism.nv
+    starts = _starts(chain.nodes, "v")
+    views = {"row": View(label, starts, walk=n), "column": View(label, [n * s for s in starts], stride=n, walk=1)}
+    walkers = [(joint.index, k) for joint in mechanism.joints for k in range(joint.nv)]
+    serial = all(joint.parent == joint.index - 1 for joint in mechanism.joints)
+    return views, walkers, () if serial else (label,)
+
+
+def _mass_matrix(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    m = mechanism if mechanism.inertials is not None else reduced(mechanism)
+    coupled = [node for node in coupling_nodes(m, within=True) if node.numbers[0]]
+    chain = Chain(m, LINK, [*joint_nodes(m, LINK), *coupled])
+    made = Matrices(chain)
+    views, walkers, blank = _square(m, chain, "M")
+    places = [node.dofs[0] * m.nv + node.dofs[1] if node.role == COUPLING else 0 for node in chain.nodes]
+    views["entry"] = View("M", places)
+    passes = [made.cross(), made.gather(), made.inertia("row", "column"), *([made.armature("entry")] if coupled else [])]
+    return Recipe(chain, passes, made.fields, ("q",), [("M", (m.nv, m.nv))], views=views, walkers=walkers, blank=blank)
+
+
+def _coriolis_matrix(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    chain = Chain(mechanism, BODY, joint_nodes(mechanism, BODY))
+    made = Matrices(chain)
+    views, walkers, blank = _square(mechanism, chain, "C")
+    passes = [made.turn(), made.drift(), made.coriolis("row", "column")]
+    n = mechanism.nv
+    return Recipe(chain, passes, made.fields, ("q", "v"), [("C", (n, n))], views=views, walkers=walkers, blank=blank)
+
+
+# places
+
+
+def _here(mechanism: Mechanism) -> dict[str, list[float]]:
+    return _ground(mechanism.gravity)
+
+
+def _bodies(mechanism: Mechanism, output: str, shape: tuple[int, int]) -> Recipe:
+    chain = Chain(mechanism, PLACE, joint_nodes(mechanism, PLACE))
+    made, n, size = Places(chain), len(mechanism.bodies), shape[0] * shape[1]
+    return Recipe(chain, [made.poses(output)], made.fields, ("q",), [(output, (n, *shape))], _here(mechanism),
+                  slices={output: [size * i for i in range(n)]})  # fmt: skip
+
+
+def _body_poses(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    return _bodies(mechanism, "T", (4, 4))
+
+
+def _body_rotations(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    return _bodies(mechanism, "R", (3, 3))
+
+
+def _poses(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    """All frames, in their order."""
+    joints = joint_nodes(mechanism, PLACE)
+    chain = Chain(mechanism, PLACE, [*joints, *(frame_node(frame, frame.body) for frame in mechanism.frames)])
+    made, n = Places(chain), len(mechanism.frames)
+    places = [*[0] * len(joints), *(16 * i for i in range(n))]
+    return Recipe(chain, [made.poses(), made.frames("T")], made.fields, ("q",), [("T", (n, 4, 4))], _here(mechanism),
+                  slices={"T": places})  # fmt: skip
+
+
+def _seen(mechanism: Mechanism, name: str) -> Chain:
+    """The joints below one frame, and the frame."""
+    if name not in mechanism.frame_index:
+        raise InputError(f"frame {name!r} is not one of the mechanism's {len(mechanism.frames)} frames")
+    frame = mechanism.frames[mechanism.frame_index[name]]
+    support = () if frame.body == GROUND else mechanism.supports[frame.body]
+    joints = joint_nodes(mechanism, PLACE, support)
+    return Chain(mechanism, PLACE, [*joints, frame_node(frame, len(joints) - 1)])
+
+
+def _pose(mechanism: Mechanism, frame: str, wrenched: bool) -> Recipe:
+    chain = _seen(mechanism, frame)
+    made = Places(chain)
+    return Recipe(chain, [made.poses(), made.frames("T")], made.fields, ("q",), [("T", (4, 4))], _here(mechanism),
+                  slices={"T": [0] * len(chain.nodes)})  # fmt: skip
+
+
+def _jacobian(mechanism: Mechanism, axes_and_frame: str, wrenched: bool) -> Recipe:
+    axes, _, frame = axes_and_frame.partition(" ")
+    chain, n = _seen(mechanism, frame), mechanism.nv
+    made, rows = Places(chain), [f"row{k}" for k in range(6)]
+    starts = _starts(chain.nodes, "v")
+    views = {row: View("J", [k * n + start for start in starts]) for k, row in enumerate(rows)}
+    blank = () if len(chain.nodes) > len(mechanism.joints) else ("J",)
+    passes = [made.columns(), made.observe(), made.jacobian(axes, rows)]
+    return Recipe(chain, passes, made.fields, ("q",), [("J", (6, n))], _here(mechanism), views=views, blank=blank,
+                  code=axes)  # fmt: skip
+
+
+def _center_of_mass(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    groups = (*PLACE, "mass", "com")
+    chain = Chain(mechanism, groups, [*joint_nodes(mechanism, groups), Node(END, None, np.zeros(0))])
+    made = Places(chain)
+    passes = [made.first_moments(), made.center_of_mass("com")]
+    return Recipe(chain, passes, made.fields, ("q",), [("com", (3,))], _here(mechanism))
+
+
+def _momentum(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    chain = Chain(mechanism, BODY, [*joint_nodes(mechanism, BODY), Node(END, None, np.zeros(0))])
+    made = Places(chain)
+    passes = [made.momenta(), made.momentum("momentum")]
+    return Recipe(chain, passes, made.fields, ("q", "v"), [("momentum", (6,))], _here(mechanism))
+
+
+def _energy(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    groups = (*BODY, "armature", "stiffness", "rest")
+    springs, couplings = spring_nodes(mechanism), [c for c in coupling_nodes(mechanism) if c.numbers[0]]
+    chain = Chain(mechanism, groups, [*joint_nodes(mechanism, groups), *springs, *couplings])
+    made = Places(chain)
+    passes = [made.energies()]
+    passes += [made.spring_energies()] if springs else []
+    passes += [made.coupled_energies()] if couplings else []
+    views = {"v_acted": View("v", [node.dofs[0] for node in chain.nodes])} if couplings else {}
+    return Recipe(chain, passes, made.fields, ("q", "v"), [("kinetic", ()), ("potential", ())], _here(mechanism),
+                  views=views, totals={"kinetic": "kinetic", "potential": "potential"},
+                  code=repr(mechanism.gravity.tolist()))  # fmt: skip
+
+
+# configurations
+
+
+def _configuration(name: str, inputs: tuple[str, str], output: str, groups: tuple[str, ...] = ()) -> Any:
+    def recipe(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+        chain = Chain(mechanism, groups, joint_nodes(mechanism, groups))
+        size = mechanism.nq if output.startswith("q") else mechanism.nv
+        return Recipe(chain, [configuration_pass(chain, name, inputs, output)], {}, inputs, [(output, (size,))])
+
+    return recipe
+
+
+RECIPES: dict[str, Callable[[Mechanism, str, bool], Recipe | None]] = {
+    "inverse_dynamics": _inverse,
+    "inverse_directional": _inverse_directional,
+    "forward_dynamics": _forward,
+    "bias_forces": _bias,
+    "coriolis_forces": _coriolis_forces,
+    "gravity_forces": _gravity,
+    "passive_forces": _passive,
+    "mass_matrix": _mass_matrix,
+    "coriolis_matrix": _coriolis_matrix,
+    "energy": _energy,
+    "momentum": _momentum,
+    "center_of_mass": _center_of_mass,
+    "poses": _poses,
+    "body_poses": _body_poses,
+    "body_rotations": _body_rotations,
+    "pose": _pose,
+    "jacobian": _jacobian,
+    "integrate": _configuration("integrate", ("q", "d"), "q1"),
+    "difference": _configuration("difference", ("q0", "q1"), "d"),
+    "rate": _configuration("rate", ("q", "v"), "qdot"),
+}
+#: What `kernel` knows; "pose" and "jacobian" are followed by the frame, as in `quantities.table`.
+NAMES = frozenset({*RECIPES, "inverse_dynamics_wrenches", "forward_dynamics_wrenches"})
+
+__all__ = ["NAMES", "kernel"]
