@@ -12,7 +12,8 @@ as the parent of −1's children, and collects what they add and all `totals`. A
 (or the root): what joins two nodes is a node itself, the child of one and the partner of the other. A field that no
 pass writes before it is read or added to starts at zero. A field's width is the most any kind needs; a step may read or
 write a shorter beginning of it. `slices` says where each node's part of an input or output begins; its length is what
-the kind's step takes or gives (an output that was written may be read again). A `View` is another way to place parts of the same array, such as columns of a matrix.
+the kind's step takes or gives (an output that was written may be read again). A `View` is another way to place parts of
+the same array, such as columns of a matrix.
 
 A pass that goes `ROOTWARD` fills matrices: every *walker* starts at a node and visits it and its ancestors, with
 `carried` fields that each step reads and writes anew. They begin as a column of the fields that `begin` names of the
@@ -49,7 +50,7 @@ Step = Callable[[Any], ca.Function | None]  # of a kind, whatever the caller tak
 
 @dataclass(frozen=True)
 class Pass:
-    """One visit to every node. `step(kind)` gives the CasADi SX function of a kind, or None: such nodes are left out."""
+    """One visit to every node. `step(kind)` gives the CasADi SX function of a kind, or None to leave its nodes out."""
 
     name: str
     direction: str
@@ -133,8 +134,8 @@ def build(
 
     def make() -> Made:
         steps = _trace(scan, plan, kinds)
-        code = machine.assemble(scan_code.text(plan, steps, chosen), chosen)
         widths = [[[*t.input_sizes], [len(o) for o in t.outputs]] if t else [[], []] for row in steps for t in row]
+        code = machine.assemble(scan_code.text(plan, _layouts(scan, plan, widths), steps, chosen), chosen)
         costs = [[sum(op >= 0 for op, _, _ in t.nodes) if t else 0 for t in row] for row in steps]
         return code, {"costs": costs, "widths": widths}
 
@@ -145,7 +146,8 @@ def build(
     _check_slices(name, scan, plan, kinds, facts["widths"], sizes_in, sizes_out)
     visited = [[bool(row[0] or row[1]) for row in facts["widths"][p * len(kinds) : (p + 1) * len(kinds)]]
                for p in range(len(plan.passes))]  # fmt: skip
-    context, scratch, alive = _tables(scan, plan, kinds, visited, sizes_in, sizes_out, chosen.lanes)
+    layouts = _layouts(scan, plan, facts["widths"])
+    context, scratch, alive = _tables(scan, plan, kinds, layouts, visited, sizes_in, sizes_out, chosen.lanes)
     cost = _cost(scan, kinds, facts["costs"])
     return Kernel(name, inputs, outputs, loaded, chosen, nodes=cost, scratch=scratch, context=context, alive=alive)
 
@@ -218,23 +220,21 @@ def _check_walk(name: str, scan: Scan, one: Pass) -> None:
             raise InputError(f"{name}: pass {one.name!r} carries {list(one.carried)}, so it must go rootward")
         return
     if one.parent or one.partner or one.adds or one.partner_adds or one.writes:
-        raise InputError(f"{name}: pass {one.name!r} goes rootward; it may read its own fields and write what it carries")
+        raise InputError(f"{name}: pass {one.name!r} goes rootward: it reads own fields and writes what it carries only")
     columns: dict[int, int] = {}
     for node, column in scan.walkers:
         columns[node] = max(column + 1, columns.get(node, 0))
     for label in one.carried:
-        source = one.begin.get(label)
-        if source not in scan.fields or max(columns.values(), default=0) * scan.carried[label] > scan.fields[source]:
-            raise InputError(f"{name}: pass {one.name!r} begins {label!r} from {source!r}; wanted a field with a column "
-                             f"of {scan.carried[label]} numbers for every walker of a node")  # fmt: skip
+        source = one.begin.get(label, "")
+        if max(columns.values(), default=0) * scan.carried[label] > scan.fields.get(source, -1):
+            raise InputError(
+                f"{name}: pass {one.name!r} begins {label!r} from {source!r}; wanted a field with a column of "
+                f"{scan.carried[label]} numbers for every walker of a node"
+            )
 
 
 def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     """Where everything is within a record, a row of constants, and a row of slices."""
-    places, width = {}, 0
-    for label, size in scan.fields.items():
-        places[label] = width
-        width += size
     constants, total = {}, 0
     for label, table in scan.constants.items():
         constants[label] = total
@@ -244,6 +244,14 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     for one in scan.passes:  # what is read or added to before it is written starts at zero
         zeroed += [f for f in (*one.own, *one.adds, *one.partner_adds) if f not in touched]
         touched.update(one.own, one.adds, one.partner_adds, one.writes)
+    shared = {*zeroed, *scan.root, *scan.root_outputs.values()}
+    for one in scan.passes:  # what others than the node's own steps reach must be at one place for all kinds
+        shared.update(one.parent, one.adds, one.partner, one.partner_adds, one.totals, one.begin.values())
+    places, width = {}, 0
+    for label, size in scan.fields.items():
+        if label in shared:
+            places[label] = width
+            width += size
     carried, travelling = {}, 0
     for label, size in scan.carried.items():
         carried[label] = travelling
@@ -272,6 +280,27 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
             for one in scan.passes
         ],
     )  # fmt: skip
+
+
+def _layouts(scan: Scan, plan: scan_code.Plan, widths: Sequence[Sequence[Sequence[int]]]) -> list[scan_code.Layout]:
+    """For each kind, where the fields are that only its own steps read and write: as wide as it needs them."""
+    count = len(widths) // max(1, len(scan.passes))
+    layouts = []
+    for k in range(count):
+        needed: dict[str, int] = {}
+        for p, one in enumerate(scan.passes):
+            read, written = widths[p * count + k]
+            before = len(one.constants) + len(one.inputs)
+            used = [*zip(one.own, read[before:], strict=False), *zip(one.writes, written, strict=False)]
+            for label, size in used:
+                if label not in plan.fields:
+                    needed[label] = max(size, needed.get(label, 0))
+        places, end = {}, plan.record
+        for label, size in needed.items():
+            places[label] = end
+            end += size
+        layouts.append(scan_code.Layout(places, end))
+    return layouts
 
 
 def _trace(scan: Scan, plan: scan_code.Plan, kinds: Sequence[Hashable]) -> list[list[tape.Tape | None]]:
@@ -342,6 +371,7 @@ def _tables(
     scan: Scan,
     plan: scan_code.Plan,
     kinds: Sequence[Hashable],
+    layouts: Sequence[scan_code.Layout],
     visited: Sequence[Sequence[bool]],
     sizes_in: list[int],
     sizes_out: list[int],
@@ -349,7 +379,11 @@ def _tables(
 ) -> tuple[np.ndarray, int, tuple[np.ndarray, ...]]:
     """(context for the machine code, bytes of scratch, what must stay alive)."""
     n, vector = len(scan.parents), 8 * lanes
-    regions, position = [], (n + 1) * plan.record * vector
+    order = {kind: k for k, kind in enumerate(kinds)}
+    sorts = np.array([order[kind] for kind in scan.kinds], dtype=np.int64)
+    lengths = [plan.record, *(layouts[k].record for k in sorts)]
+    records = vector * np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    regions, position = [], int(records[-1])
     for size in (*sizes_in, *sizes_out):
         regions.append(position)
         position += size * vector
@@ -357,8 +391,6 @@ def _tables(
     position += sum(plan.carried_widths.values()) * vector
     parents = np.array(scan.parents, dtype=np.int64)
     partners = np.array(scan.partners or [-1] * n, dtype=np.int64)
-    order = {kind: k for k, kind in enumerate(kinds)}
-    sorts = np.array([order[kind] for kind in scan.kinds], dtype=np.int64)
     rows = np.hstack([np.zeros((n, 0)), *(np.asarray(t, dtype=np.float64) for t in scan.constants.values())])
     rows = np.ascontiguousarray(rows)
     place = dict(zip(plan.ports, regions, strict=True))
@@ -371,7 +403,7 @@ def _tables(
     for label, values in scan.root.items():
         initial[plan.fields[label] : plan.fields[label] + plan.widths[label]] = values
     walkers = np.array(scan.walkers, dtype=np.int64).reshape(-1, 2)
-    pointers = (parents, sorts, rows, starts, initial, partners, walkers)
+    pointers = (parents, sorts, rows, starts, initial, partners, walkers, records)
     sizes = (*sizes_in, *sizes_out)
     blank = [size if port in scan.blank else 0 for port, size in zip(plan.ports, sizes, strict=True)]
     ranges: list[int] = []

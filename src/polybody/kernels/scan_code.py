@@ -3,7 +3,7 @@
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
 output transposed, element by element, then what walkers carry. The context the body is given is the table of libm's
 functions followed by n, the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
-walkers), the number of walkers, where their fields are; for each port where its region begins, how many elements it has
+walkers, places of the records), the number of walkers, where their fields are; for each port where its region begins, how many elements it has
 and how many begin as zero; for each label its stride and its step from walker to walker; for each pass its first and
 last node.
 """
@@ -19,7 +19,8 @@ from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 
 FIRST = len(LIBM)
-N, PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, WALKER_COUNT, TRAVELLER, REGIONS = range(FIRST, FIRST + 11)
+N, PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, RECORDS = range(FIRST, FIRST + 9)
+WALKER_COUNT, TRAVELLER, REGIONS = range(FIRST + 9, FIRST + 12)
 
 
 @dataclass(frozen=True)
@@ -94,22 +95,35 @@ class Plan:
 
 
 #: The record that each role's fields are in, within a step.
-RECORDS = {
+RECORD_OF = {
     "own": "%own", "parent": "%parent", "add": "%parent", "partner": "%partner", "partner add": "%partner",
     "total": "%scratch", "carried": "%parent",
 }  # fmt: skip
 ADDING = ("add", "partner add", "total")
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where the fields are that only a kind's own steps use, and how long its record is."""
+
+    fields: dict[str, int]
+    record: int
+
+
 class _StepPorts:
     """Ports of one step: constants are numbers spread over the lanes, all else is vectors in scratch memory."""
 
-    def __init__(self, plan: Plan, visit: Visit) -> None:
+    def __init__(self, plan: Plan, layout: Layout, visit: Visit) -> None:
         self.plan, self.visit = plan, visit
-        self.sources = _roles(("constant", visit.constants), ("port", visit.inputs), ("own", visit.own),
-                              ("parent", visit.parent), ("partner", visit.partner), ("carried", visit.carried))  # fmt: skip
-        self.sinks = _roles(("own", visit.writes), ("add", visit.adds), ("partner add", visit.partner_adds),
-                            ("total", visit.totals), ("carried", visit.carried), ("port", visit.outputs))  # fmt: skip
+        self.fields = plan.fields | layout.fields
+        self.sources = _roles(
+            ("constant", visit.constants), ("port", visit.inputs), ("own", visit.own), ("parent", visit.parent),
+            ("partner", visit.partner), ("carried", visit.carried),
+        )  # fmt: skip
+        self.sinks = _roles(
+            ("own", visit.writes), ("add", visit.adds), ("partner add", visit.partner_adds), ("total", visit.totals),
+            ("carried", visit.carried), ("port", visit.outputs),
+        )  # fmt: skip
         # A field that is read and written must be read as it was: such writes wait for the end.
         read = {label for role, label in self.sources if role in ("parent", "partner")}
         self.waiting_fields = set(self.sources) & set(self.sinks)
@@ -135,8 +149,8 @@ class _StepPorts:
         role, label = at
         if role == "port":
             return self._part(code, label, element)
-        fields = self.plan.carried if role == "carried" else self.plan.fields
-        return code.at(RECORDS[role], fields[label] + element)
+        fields = self.plan.carried if role == "carried" else self.fields
+        return code.at(RECORD_OF[role], fields[label] + element)
 
     def _part(self, code: Code, label: str, element: int) -> str:
         """The address of an element of the node's part of an input or output."""
@@ -188,9 +202,11 @@ def _fact(code: Code, index: int, kind: str = "i64") -> str:
     return code.add(f"load {kind}, ptr {place}")
 
 
-def _step_text(name: str, plan: Plan, visit: Visit, tape: Tape, target: Target, attributes: str) -> str:
+def _step_text(
+    name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target, attributes: str
+) -> str:
     code = Code(target)
-    ports = _StepPorts(plan, visit)
+    ports = _StepPorts(plan, layout, visit)
     emit_nodes(code, tape, ports)
     ports.finish(code)
     # A partner may be the parent itself, so the records are told apart only where there is none.
@@ -203,7 +219,7 @@ def _step_text(name: str, plan: Plan, visit: Visit, tape: Tape, target: Target, 
     return "\n".join([head, "entry:", *code.allocas, *code.lines, "  ret void", "}"])
 
 
-def text(plan: Plan, steps: Sequence[Sequence[Tape | None]], target: Target) -> str:
+def text(plan: Plan, layouts: Sequence[Layout], steps: Sequence[Sequence[Tape | None]], target: Target) -> str:
     """The module; its function is `body`."""
     width = 64 * target.lanes
     attributes = f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
@@ -211,7 +227,8 @@ def text(plan: Plan, steps: Sequence[Sequence[Tape | None]], target: Target) -> 
     for p, (visit, row) in enumerate(zip(plan.passes, steps, strict=True)):
         for k, tape in enumerate(row):
             if tape is not None:
-                parts.append(_step_text(f"step_{p}_{k}", plan, visit, tape, target, attributes + " noinline"))
+                name = f"step_{p}_{k}"
+                parts.append(_step_text(name, plan, layouts[k], visit, tape, target, attributes + " noinline"))
     parts.append(_transpose_text(target, attributes, inward=True))
     parts.append(_transpose_text(target, attributes, inward=False))
     parts.append(_zero_text(target, attributes))
@@ -255,13 +272,13 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, at
 
     n = _fact(code, N)
     named = (("parents", PARENTS), ("kinds", KINDS), ("constants", CONSTANTS), ("slices", SLICES),
-             ("partners", PARTNERS), ("walkers", WALKERS))  # fmt: skip
+             ("partners", PARTNERS), ("walkers", WALKERS), ("records", RECORDS))  # fmt: skip
     tables = {name: _fact(code, at, "ptr") for name, at in named}
     for p in range(len(plan.inputs)):
         code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
     for p in range(len(plan.inputs), count):
         code.do(f"call void @zero(ptr {region(p)}, i64 {_fact(code, plan.blank(p))})")
-    _begin_records(code, plan, n, _fact(code, INITIAL, "ptr"))
+    _begin_records(code, plan, n, _fact(code, INITIAL, "ptr"), tables["records"])
     for p, visit in enumerate(plan.passes):
         if visit.walks:
             _walks(code, plan, p, visit, visited[p], tables)
@@ -284,7 +301,7 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, at
     return "\n".join([head, "entry:", *code.allocas, *align, *code.lines, "  ret void", "}"])
 
 
-def _begin_records(code: Code, plan: Plan, n: str, initial: str) -> None:
+def _begin_records(code: Code, plan: Plan, n: str, initial: str, records: str) -> None:
     """The root's record, and zero where a field is read before it is written."""
     for e in range(plan.record):
         place = code.add(f"getelementptr double, ptr {initial}, i64 {e}")
@@ -292,17 +309,16 @@ def _begin_records(code: Code, plan: Plan, n: str, initial: str) -> None:
     if not plan.zeroed:
         return
     with_loop = _Loop(code, "0", n, inward=False)
-    own = _record(code, plan, with_loop.index)
+    own = _record(code, records, with_loop.index)
     for label in plan.zeroed:
         for e in range(plan.widths[label]):
             code.store("zeroinitializer", own, plan.fields[label] + e)
     with_loop.close()
 
 
-def _record(code: Code, plan: Plan, node: str) -> str:
+def _record(code: Code, records: str, node: str) -> str:
     """The address of a node's record; −1 is the root."""
-    after_root = code.add(f"add i64 {node}, 1")
-    offset = code.add(f"mul i64 {after_root}, {plan.record * code.bytes}")
+    offset = _entry(code, records, code.add(f"add i64 {node}, 1"))
     return code.add(f"getelementptr i8, ptr %scratch, i64 {offset}")
 
 
@@ -343,8 +359,10 @@ def _loop(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[b
     """One pass over the nodes of its range."""
     first, last = _fact(code, plan.range(number)), _fact(code, plan.range(number) + 1)
     loop = _Loop(code, first, last, visit.direction == "inward")
-    parent = _record(code, plan, _entry(code, tables["parents"], loop.index))
-    more = f", ptr {_record(code, plan, _entry(code, tables['partners'], loop.index))}" if visit.paired else ""
+    parent = _record(code, tables["records"], _entry(code, tables["parents"], loop.index))
+    more = ""
+    if visit.paired:
+        more = f", ptr {_record(code, tables['records'], _entry(code, tables['partners'], loop.index))}"
     _visit(code, plan, number, visited, tables, loop.index, parent, more)
     loop.close()
 
@@ -356,7 +374,7 @@ def _walks(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[
     node = _entry(code, tables["walkers"], twice)
     column = _entry(code, tables["walkers"], code.add(f"add i64 {twice}, 1"))
     traveller = code.add(f"getelementptr i8, ptr %scratch, i64 {_fact(code, TRAVELLER)}")
-    own = _record(code, plan, node)
+    own = _record(code, tables["records"], node)
     for label, source in visit.begin:
         width = plan.carried_widths[label]
         skipped = code.add(f"mul i64 {column}, {width * code.bytes}")
@@ -371,12 +389,19 @@ def _walks(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[
 
 
 def _visit(
-    code: Code, plan: Plan, number: int, visited: Sequence[bool], tables: dict[str, str], node: str, parent: str, more: str
+    code: Code,
+    plan: Plan,
+    number: int,
+    visited: Sequence[bool],
+    tables: dict[str, str],
+    node: str,
+    parent: str,
+    more: str,
 ) -> None:
     """Find the node's rows of the tables, and call the step of its kind."""
     constants = code.add(f"getelementptr [{plan.constant_row} x double], ptr {tables['constants']}, i64 {node}")
     slices = code.add(f"getelementptr [{len(plan.labels)} x i64], ptr {tables['slices']}, i64 {node}")
-    own = _record(code, plan, node)
+    own = _record(code, tables["records"], node)
     arguments = f"ptr {own}, ptr {parent}, ptr {constants}, ptr {slices}, ptr %scratch, ptr %libm{more}"
     kind = _entry(code, tables["kinds"], node)
     done = code.name()[1:]

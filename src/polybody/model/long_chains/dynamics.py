@@ -204,6 +204,23 @@ class Dynamics:
         return Pass("project", INWARD, step, constants=["c"], inputs=[*inputs, *acting.inputs],
                     own=["gamma", "stored", *acting.fields], adds=["gamma"], outputs=[output])  # fmt: skip
 
+    def own_forces(self, output: str) -> Pass:
+        """What the joints' own springs and dampers exert, and what couplings do, where nothing acts on bodies."""
+        coupled = ["coupled"] if self.acting.coupled else []
+
+        def step(kind: Kind) -> Any:
+            if kind.role != JOINT:
+                return None
+            joint = self.chain.joint(kind)
+
+            def text(table: Array, q: Array, v: Array, *more: Array) -> list[Any]:
+                given = {"q": q, "v": v} | dict(zip(coupled, more, strict=True))
+                return [[self.graph.zeros(joint.nv) - self._own_forces(kind, table, given)]]
+
+            return self.chain.function([("q", joint.nq), ("v", joint.nv), *((x, joint.nv) for x in coupled)], text)
+
+        return Pass("own forces", OUTWARD, step, constants=["c"], inputs=["q", "v"], own=coupled, outputs=[output])
+
     def _remaining(self, kind: Kind, table: Array, given: dict[str, Array]) -> Array:
         """γ less the wrenches that act on the body."""
         gamma = given["gamma"]

@@ -196,8 +196,11 @@ def _gravity(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
 
 def _passive(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
     acting = _acting(mechanism, False)
-    m, made = _dynamics(mechanism, acting, (*PLACE, *FORCES))
-    passes = [made.outward_places(), *made.between("v", None), made.project("qv", "passive", sign=-1.0)]
+    m, made = _dynamics(mechanism, acting, (*PLACE, *FORCES) if acting.springs else FORCES)
+    if acting.springs:
+        passes = [made.outward_places(), *made.between("v", None), made.project("qv", "passive", sign=-1.0)]
+    else:
+        passes = [*made.between("v", None), made.own_forces("passive")]
     return Recipe(made.chain, passes, made.fields, ("q", "v"), _vector(m, "passive"), _ground(m.gravity))
 
 
