@@ -247,19 +247,20 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     shared = {*zeroed, *scan.root, *scan.root_outputs.values()}
     for one in scan.passes:  # what others than the node's own steps reach must be at one place for all kinds
         shared.update(one.parent, one.adds, one.partner, one.partner_adds, one.totals, one.begin.values())
-    places, width = {}, 0
-    for label, size in scan.fields.items():
+    lives = _lives(scan)
+    places: dict[str, int] = {}
+    for label in scan.fields:
         if label in shared:
-            places[label] = width
-            width += size
+            places[label] = _free_place(label, scan.fields[label], scan.fields, places, lives)
     carried, travelling = {}, 0
     for label, size in scan.carried.items():
         carried[label] = travelling
         travelling += size
     placed = {label: view for label, view in scan.placed.items() if view.port in (*inputs, *outputs)}
     return scan_code.Plan(
-        record=width,
+        record=max([0, *(place + scan.fields[label] for label, place in places.items())]),
         fields=places,
+        begins=[[label for label in places if lives[label][0] == p] for p in range(len(scan.passes))],
         widths=dict(scan.fields),
         constants=constants,
         constant_row=total,
@@ -282,10 +283,38 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     )  # fmt: skip
 
 
+def _lives(scan: Scan) -> dict[str, tuple[int, int]]:
+    """The first and the last pass that each field is needed in."""
+    lives = {}
+    for label in scan.fields:
+        uses = [p for p, one in enumerate(scan.passes) if label in (*one.reads, *one.gives, *one.begin.values())]
+        first = min(uses, default=0)
+        lives[label] = (first, len(scan.passes) if label in scan.root_outputs.values() else max(uses, default=first))
+    return lives
+
+
+def _free_place(
+    label: str, size: int, sizes: Mapping[str, int], places: Mapping[str, int], lives: Mapping[str, tuple[int, int]]
+) -> int:
+    """The first place of a record that no field needs during the passes that need this one."""
+    first, last = lives[label]
+    taken = sorted(
+        (place, place + sizes[other])
+        for other, place in places.items()
+        if lives[other][0] <= last and lives[other][1] >= first
+    )
+    place = 0
+    for start, end in taken:
+        if place + size <= start:
+            break
+        place = max(place, end)
+    return place
+
+
 def _layouts(scan: Scan, plan: scan_code.Plan, widths: Sequence[Sequence[Sequence[int]]]) -> list[scan_code.Layout]:
     """For each kind, where the fields are that only its own steps read and write: as wide as it needs them."""
     count = len(widths) // max(1, len(scan.passes))
-    layouts = []
+    lives, layouts = _lives(scan), []
     for k in range(count):
         needed: dict[str, int] = {}
         for p, one in enumerate(scan.passes):
@@ -295,11 +324,11 @@ def _layouts(scan: Scan, plan: scan_code.Plan, widths: Sequence[Sequence[Sequenc
             for label, size in used:
                 if label not in plan.fields:
                     needed[label] = max(size, needed.get(label, 0))
-        places, end = {}, plan.record
+        places, sizes = dict(plan.fields), dict(scan.fields) | needed
         for label, size in needed.items():
-            places[label] = end
-            end += size
-        layouts.append(scan_code.Layout(places, end))
+            places[label] = _free_place(label, size, sizes, places, lives)
+        end = max([0, *(place + sizes[label] for label, place in places.items())])
+        layouts.append(scan_code.Layout({label: places[label] for label in needed}, end))
     return layouts
 
 
@@ -367,6 +396,14 @@ def _check_slices(
             raise InputError(f"{name}: output {label} has {sizes[label]} numbers, field {chosen} {plan.widths[chosen]}")
 
 
+def _kept_records(scan: Scan, sorts: np.ndarray, visited: Sequence[Sequence[bool]]) -> int:
+    """How many nodes, from the first, have records: the last ones need none if nothing is kept with or under them."""
+    keeping = {k for one, row in zip(scan.passes, visited, strict=True) if one.own or one.writes
+               for k, taken in enumerate(row) if taken}  # fmt: skip
+    last = [i for i, k in enumerate(sorts) if k in keeping]
+    return 1 + max([-1, *last, *scan.parents, *scan.partners, *(node for node, _ in scan.walkers)])
+
+
 def _tables(
     scan: Scan,
     plan: scan_code.Plan,
@@ -381,7 +418,8 @@ def _tables(
     n, vector = len(scan.parents), 8 * lanes
     order = {kind: k for k, kind in enumerate(kinds)}
     sorts = np.array([order[kind] for kind in scan.kinds], dtype=np.int64)
-    lengths = [plan.record, *(layouts[k].record for k in sorts)]
+    kept = _kept_records(scan, sorts, visited)
+    lengths = [plan.record, *(layouts[k].record if i < kept else 0 for i, k in enumerate(sorts))]
     records = vector * np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     regions, position = [], int(records[-1])
     for size in (*sizes_in, *sizes_out):
@@ -399,9 +437,9 @@ def _tables(
     views = [placed[label] for label in plan.labels]
     for p, view in enumerate(views):
         starts[:, p] = place[view.port] + vector * np.asarray(view.starts, dtype=np.int64)
-    initial = np.zeros(plan.record + 1)
+    initial = np.zeros(sum(plan.widths.values()) + 1)
     for label, values in scan.root.items():
-        initial[plan.fields[label] : plan.fields[label] + plan.widths[label]] = values
+        initial[plan.initial(label) : plan.initial(label) + plan.widths[label]] = values
     walkers = np.array(scan.walkers, dtype=np.int64).reshape(-1, 2)
     pointers = (parents, sorts, rows, starts, initial, partners, walkers, records)
     sizes = (*sizes_in, *sizes_out)
@@ -411,7 +449,7 @@ def _tables(
         nodes = np.flatnonzero(np.asarray(row, dtype=bool)[sorts]) if n else np.zeros(0, dtype=int)
         ranges += [int(nodes[0]), int(nodes[-1]) + 1] if len(nodes) else [0, 0]
     facts = [
-        n, *(a.ctypes.data for a in pointers), len(walkers), traveller, *regions, *sizes, *blank,
+        *(a.ctypes.data for a in pointers), len(walkers), traveller, kept, *regions, *sizes, *blank,
         *(vector * view.stride for view in views), *(vector * view.walk for view in views), *ranges,
     ]  # fmt: skip
     context = np.concatenate([machine.libm_table(), np.array(facts, dtype=np.uint64)])

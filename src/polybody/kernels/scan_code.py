@@ -2,8 +2,8 @@
 
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
 output transposed, element by element, then what walkers carry. The context the body is given is the table of libm's
-functions followed by n, the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
-walkers, places of the records), the number of walkers, where their fields are; for each port where its region begins, how many elements it has
+functions followed by the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
+walkers, places of the records), the number of walkers, where their fields are, how many nodes have records; for each port where its region begins, how many elements it has
 and how many begin as zero; for each label its stride and its step from walker to walker; for each pass its first and
 last node.
 """
@@ -19,8 +19,8 @@ from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 
 FIRST = len(LIBM)
-N, PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, RECORDS = range(FIRST, FIRST + 9)
-WALKER_COUNT, TRAVELLER, REGIONS = range(FIRST + 9, FIRST + 12)
+PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, RECORDS = range(FIRST, FIRST + 8)
+WALKER_COUNT, TRAVELLER, KEPT, REGIONS = range(FIRST + 8, FIRST + 12)
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Plan:
 
     record: int
     fields: dict[str, int]
+    begins: list[list[str]]  # fields of each pass that no earlier pass needs
     widths: dict[str, int]
     constants: dict[str, int]
     constant_row: int
@@ -73,6 +74,11 @@ class Plan:
     @property
     def ports(self) -> list[str]:
         return self.inputs + self.outputs
+
+    def initial(self, label: str) -> int:
+        """Where a field begins in the table of the root's first values."""
+        labels = list(self.widths)
+        return sum(self.widths[other] for other in labels[: labels.index(label)])
 
     # where facts are in the context
     def size(self, port: int) -> int:
@@ -270,7 +276,6 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, at
     def rows(port: int) -> str:
         return code.add(f"getelementptr ptr, ptr %rows, i64 {port * lanes}")
 
-    n = _fact(code, N)
     named = (("parents", PARENTS), ("kinds", KINDS), ("constants", CONSTANTS), ("slices", SLICES),
              ("partners", PARTNERS), ("walkers", WALKERS), ("records", RECORDS))  # fmt: skip
     tables = {name: _fact(code, at, "ptr") for name, at in named}
@@ -278,8 +283,8 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, at
         code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
     for p in range(len(plan.inputs), count):
         code.do(f"call void @zero(ptr {region(p)}, i64 {_fact(code, plan.blank(p))})")
-    _begin_records(code, plan, n, _fact(code, INITIAL, "ptr"), tables["records"])
     for p, visit in enumerate(plan.passes):
+        _begin_records(code, plan, plan.begins[p], tables["records"])
         if visit.walks:
             _walks(code, plan, p, visit, visited[p], tables)
         else:
@@ -301,19 +306,23 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, at
     return "\n".join([head, "entry:", *code.allocas, *align, *code.lines, "  ret void", "}"])
 
 
-def _begin_records(code: Code, plan: Plan, n: str, initial: str, records: str) -> None:
-    """The root's record, and zero where a field is read before it is written."""
-    for e in range(plan.record):
-        place = code.add(f"getelementptr double, ptr {initial}, i64 {e}")
-        code.store(_spread(code, code.add(f"load double, ptr {place}")), "%scratch", e)
-    if not plan.zeroed:
+def _begin_records(code: Code, plan: Plan, labels: Sequence[str], records: str) -> None:
+    """The root's fields as they begin, and zero where a field is read before it is written."""
+    if labels:
+        initial = _fact(code, INITIAL, "ptr")
+    for label in labels:
+        for e in range(plan.widths[label]):
+            place = code.add(f"getelementptr double, ptr {initial}, i64 {plan.initial(label) + e}")
+            code.store(_spread(code, code.add(f"load double, ptr {place}")), "%scratch", plan.fields[label] + e)
+    zeroed = [label for label in labels if label in plan.zeroed]
+    if not zeroed:
         return
-    with_loop = _Loop(code, "0", n, inward=False)
-    own = _record(code, records, with_loop.index)
-    for label in plan.zeroed:
+    loop = _Loop(code, "0", _fact(code, KEPT), inward=False)
+    own = _record(code, records, loop.index)
+    for label in zeroed:
         for e in range(plan.widths[label]):
             code.store("zeroinitializer", own, plan.fields[label] + e)
-    with_loop.close()
+    loop.close()
 
 
 def _record(code: Code, records: str, node: str) -> str:
