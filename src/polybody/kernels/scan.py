@@ -220,7 +220,9 @@ def _check_walk(name: str, scan: Scan, one: Pass) -> None:
             raise InputError(f"{name}: pass {one.name!r} carries {list(one.carried)}, so it must go rootward")
         return
     if one.parent or one.partner or one.adds or one.partner_adds or one.writes:
-        raise InputError(f"{name}: pass {one.name!r} goes rootward: it reads own fields and writes what it carries only")
+        raise InputError(
+            f"{name}: pass {one.name!r} goes rootward: it reads own fields and writes what it carries only"
+        )
     columns: dict[int, int] = {}
     for node, column in scan.walkers:
         columns[node] = max(column + 1, columns.get(node, 0))

@@ -3,9 +3,9 @@
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
 output transposed, element by element, then what walkers carry. The context the body is given is the table of libm's
 functions followed by the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
-walkers, places of the records), the number of walkers, where their fields are, how many nodes have records; for each port where its region begins, how many elements it has
-and how many begin as zero; for each label its stride and its step from walker to walker; for each pass its first and
-last node.
+walkers, places of the records), the number of walkers, where their fields are, how many nodes have records; for each
+port where its region begins, how many elements it has and how many begin as zero; for each label its stride and its
+step from walker to walker; for each pass its first and last node.
 """
 
 from __future__ import annotations
@@ -208,9 +208,7 @@ def _fact(code: Code, index: int, kind: str = "i64") -> str:
     return code.add(f"load {kind}, ptr {place}")
 
 
-def _step_text(
-    name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target, attributes: str
-) -> str:
+def _step_text(name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target, attributes: str) -> str:
     code = Code(target)
     ports = _StepPorts(plan, layout, visit)
     emit_nodes(code, tape, ports)

@@ -12,8 +12,8 @@ import numpy as np
 from polybody.algebra.domains import FLOAT
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
-from polybody.model.batches import each_state
 from polybody.model import long_chains
+from polybody.model.batches import each_state
 from polybody.model.tracing import compiled, source_digest
 from polybody.quantities.table import QUANTITIES, Quantity
 

@@ -216,7 +216,8 @@ class Convective:
     def to_parent(self, step: Crossing, slide: Array) -> Convective:
         """The same about the parent's origin; `slide` is ṙ."""
         n, f = step.wrench_to_parent(self.n, self.f)
-        return Convective(*step.wrench_to_parent(self.n_col, self.f_col), n, f, step.to_parent(self.g) + cross(slide, f))
+        n_col, f_col = step.wrench_to_parent(self.n_col, self.f_col)
+        return Convective(n_col, f_col, n, f, step.to_parent(self.g) + cross(slide, f))
 
 
 def convective(part: Composite, drift: Drift, H: Array, H_dot: Array) -> Convective:

@@ -1,4 +1,4 @@
-"""The crossing of a joint (R, r, H), kept between passes: what depends on q is stored with the node, not computed again."""
+"""The crossing of a joint (R, r, H), kept between passes: what depends on q is stored, not computed again."""
 
 from __future__ import annotations
 

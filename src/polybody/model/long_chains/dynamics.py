@@ -3,9 +3,9 @@
     inverse   outwards: motion, wrench            inwards: γ_j += B_ijᵀγ_i, τ_i = H_iᵀγ_i
     forward   outwards: motion, wrench            inwards: eliminate, γ_j += B_ijᵀ(γ_i + ψ_i τ̂_i)      outwards: θ̈_i
 
-(η of (35) and the bias wrench γ obey the same recursion, so one field carries their sum.) Where wrenches act, the outward
-pass gives poses too, and twists where springs join two points: each spring then adds its wrenches to the fields "load"
-of its two bodies. Rotors and bearings that couple joints add to the field "coupled" of the joint they act on.
+(η of (35) and the bias wrench γ obey the same recursion, so one field carries their sum.) Where wrenches act, the
+outward pass gives poses too, and twists where springs join two points: each spring then adds its wrenches to the fields
+"load" of its two bodies. Rotors and bearings that couple joints add to the field "coupled" of the joint they act on.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ class Dynamics:
             ends = (arrays[:half], arrays[half:])
             poses = [(end[0][:9].reshape(3, 3), end[0][9:]) for end in ends]
             twists = [end[1] for end in ends] if self.acting.damped else None
-            return [[w] for w in spring_wrenches(lone_spring(self.chain, kind, table), poses, twists, domain=self.graph)]
+            spring = lone_spring(self.chain, kind, table)
+            return [[wrench] for wrench in spring_wrenches(spring, poses, twists, domain=self.graph)]
 
         return self.chain.function(sizes * 2, text)
 
@@ -273,8 +274,10 @@ class Dynamics:
 
             return self.chain.function(sizes, text)
 
-        return Pass("eliminate", INWARD, step, constants=["c"], inputs=["q", "v", "tau", *acting.inputs],
-                    own=["gamma", "stored", "M", *acting.fields], writes=["psi", "own"], adds=["gamma", "M"])  # fmt: skip
+        return Pass(
+            "eliminate", INWARD, step, constants=["c"], inputs=["q", "v", "tau", *acting.inputs],
+            own=["gamma", "stored", "M", *acting.fields], writes=["psi", "own"], adds=["gamma", "M"],
+        )  # fmt: skip
 
     def accelerate(self) -> Pass:
         """(constants, stored, ψ, m̂⁻¹τ̂, parent's μ) -> μ, θ̈ by (36), (37)."""

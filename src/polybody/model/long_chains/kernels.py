@@ -4,21 +4,22 @@
     kernel(mechanism, "inverse_dynamics", ("q", "v", "a", "wrenches"))
     kernel(mechanism, "pose tip"), kernel(mechanism, "jacobian world tip")
 
-Cost per state is proportional to the number of joints, and to its square for matrices. Compilation depends on the number
-of kinds of joint, not on the number of joints.
+The time per state is proportional to the number of joints, and to its square for matrices. Compile time depends on the
+number of kinds of joint, not on the number of joints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import scan
 from polybody.kernels.scan import Pass, View
+from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import GROUND, Mechanism
 from polybody.mechanism.reduction import reduced
 from polybody.model.long_chains.configurations import configuration_pass
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 Shapes = list[tuple[str, tuple[int, ...]]]
+RecipeMaker = Callable[[Mechanism, str, bool], "Recipe | None"]  # mechanism, axes and frame, with wrenches
 
 
 @dataclass
@@ -236,7 +238,8 @@ def _mass_matrix(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
     views, walkers, blank = _square(m, chain, "M")
     places = [node.dofs[0] * m.nv + node.dofs[1] if node.role == COUPLING else 0 for node in chain.nodes]
     views["entry"] = View("M", places)
-    passes = [made.cross(), made.gather(), made.inertia("row", "column"), *([made.armature("entry")] if coupled else [])]
+    passes = [made.cross(), made.gather(), made.inertia("row", "column")]
+    passes += [made.armature("entry")] if coupled else []
     return Recipe(chain, passes, made.fields, ("q",), [("M", (m.nv, m.nv))], views=views, walkers=walkers, blank=blank)
 
 
@@ -342,16 +345,18 @@ def _energy(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
 # configurations
 
 
-def _configuration(name: str, inputs: tuple[str, str], output: str, groups: tuple[str, ...] = ()) -> Any:
-    def recipe(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
-        chain = Chain(mechanism, groups, joint_nodes(mechanism, groups))
+def _configuration(name: str, inputs: tuple[str, str], output: str) -> RecipeMaker:
+    def recipe(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
+        if name != "rate" and not all(closed_manifold(joint.model) for joint in mechanism.joints):
+            return None  # charts of joint maps have closed forms in numbers only
+        chain = Chain(mechanism, (), joint_nodes(mechanism, ()))
         size = mechanism.nq if output.startswith("q") else mechanism.nv
         return Recipe(chain, [configuration_pass(chain, name, inputs, output)], {}, inputs, [(output, (size,))])
 
     return recipe
 
 
-RECIPES: dict[str, Callable[[Mechanism, str, bool], Recipe | None]] = {
+RECIPES: dict[str, RecipeMaker] = {
     "inverse_dynamics": _inverse,
     "inverse_directional": _inverse_directional,
     "forward_dynamics": _forward,

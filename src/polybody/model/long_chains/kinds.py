@@ -1,10 +1,10 @@
 """The nodes of a long chain by kind, with the numbers that tell nodes of one kind apart.
 
-Straight-line code grows with the mechanism until compiling it and fetching it cost more than its folded zeros save. Here
-each *kind* of node is traced once, from the texts of `mechanism` and `formulations`, and `kernels.scan` runs the steps
-over the tree. A kind is a joint model together with the pattern of its constants: entries that are 0, 1 or −1 are folded
-into the code, every other number is read from a table. A quantity names the groups of constants it needs, so that
-joints that differ in nothing else are of one kind.
+Straight-line code grows with the mechanism until compiling it and fetching it cost more than its folded zeros save.
+Here each *kind* of node is traced once, from the texts of `mechanism` and `formulations`, and `kernels.scan` runs the
+steps over the tree. A kind is a joint model together with the pattern of its constants: entries that are 0, 1 or −1 are
+folded into the code, every other number is read from a table. A quantity names the groups of constants it needs, so
+that joints that differ in nothing else are of one kind.
 
 Nodes are the joints with their bodies, in the mechanism's order, and after them what is not in the tree:
 

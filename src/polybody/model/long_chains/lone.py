@@ -1,8 +1,8 @@
 """Mechanisms of one joint, whose numbers are nodes of an expression graph: what a kind's steps are traced from.
 
 The texts of `mechanism` and `formulations` take a mechanism; given one of a single joint and body they are the step of
-that joint. Where a step depends on the body before it, that body is moved by a *carrier*, a joint whose configuration is
-a pose (R, p) and whose velocity is a twist in body axes: the second joint then hangs on whatever the scan has reached.
+that joint. Where a step depends on the body before it, that body is moved by a *carrier*, a joint whose configuration
+is a pose (R, p) and whose velocity is a twist in body axes: the second joint hangs on whatever the scan has reached.
 """
 
 from __future__ import annotations
@@ -101,7 +101,10 @@ def lone_frame(chain: Chain, kind: Kind, table: Array) -> BodyFrame:
 
 
 def _of(
-    mechanism: Mechanism, joints: tuple[TreeJoint, ...], bodies: tuple[TreeBody, ...], armature: Array,
+    mechanism: Mechanism,
+    joints: tuple[TreeJoint, ...],
+    bodies: tuple[TreeBody, ...],
+    armature: Array,
     inertials: tuple[Inertial, ...] | None,
 ) -> Mechanism:
     nv = sum(joint.nv for joint in joints)
