@@ -84,7 +84,7 @@ def nanoseconds(kernel: Any, mechanism: Any, budget: float = 0.25) -> float:
     import polybody as pb
 
     size = sum(int(np.prod(shape)) for _, shape in kernel.outputs)
-    count = 64 if size < 10_000 else 16  # a sample must fit between two interruptions
+    count = 256 if size < 10_000 else 16  # a sample must fit between two interruptions
     given = states(mechanism, kernel.inputs, count)
     target = kernel(*given)
     best, end = np.inf, time.perf_counter() + budget
@@ -121,7 +121,7 @@ def growth(names: Sequence[str]) -> None:
             print(f"{name:28s} {numbers} {spent[2] / spent[0]:8.2f} {compiled:9.2f}{mark}", flush=True)
 
 
-def against_straight(names: Sequence[str], sizes: Sequence[int] = (8, 12, 16, 24, 40, 60)) -> None:
+def against_straight(names: Sequence[str], sizes: Sequence[int] = (16, 40, 60, 120, 200)) -> None:
     from polybody.mechanism.reduction import reduced
     from polybody.model import long_chains
     from polybody.model.tracing import compiled
@@ -139,7 +139,7 @@ def against_straight(names: Sequence[str], sizes: Sequence[int] = (8, 12, 16, 24
                     quantity = pose_quantity(m.bodies[-1].name)
                 elif name == "jacobian world":
                     quantity = jacobian_quantity(m.bodies[-1].name, "world")
-                if quantity is None or (name.endswith("matrix") and n > 40):
+                if quantity is None or (name.endswith("matrix") and n > 60):
                     cells.append("")
                     continue
                 lean = reduced(m) if quantity.lean else m
