@@ -259,19 +259,18 @@ def _here(mechanism: Mechanism) -> dict[str, list[float]]:
     return _ground(mechanism.gravity)
 
 
-def _bodies(mechanism: Mechanism, output: str, shape: tuple[int, int]) -> Recipe:
-    chain = Chain(mechanism, PLACE, joint_nodes(mechanism, PLACE))
-    made, n, size = Places(chain), len(mechanism.bodies), shape[0] * shape[1]
-    return Recipe(chain, [made.poses(output)], made.fields, ("q",), [(output, (n, *shape))], _here(mechanism),
-                  slices={output: [size * i for i in range(n)]})  # fmt: skip
-
-
 def _body_poses(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
-    return _bodies(mechanism, "T", (4, 4))
+    chain = Chain(mechanism, PLACE, joint_nodes(mechanism, PLACE))
+    made, n = Places(chain), len(mechanism.bodies)
+    return Recipe(chain, [made.poses("T")], made.fields, ("q",), [("T", (n, 4, 4))], _here(mechanism),
+                  slices={"T": list(range(0, 16 * n, 16))})  # fmt: skip
 
 
 def _body_rotations(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
-    return _bodies(mechanism, "R", (3, 3))
+    chain = Chain(mechanism, ("placement",), joint_nodes(mechanism, ("placement",)))
+    made, n = Places(chain), len(mechanism.bodies)
+    return Recipe(chain, [made.rotations("R")], made.fields, ("q",), [("R", (n, 3, 3))],
+                  {"turn": np.eye(3).ravel().tolist()}, slices={"R": list(range(0, 9 * n, 9))})  # fmt: skip
 
 
 def _poses(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:

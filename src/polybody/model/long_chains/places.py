@@ -25,7 +25,8 @@ from polybody.model.long_chains.kinds import COUPLING, END, FRAME, JOINT, SPRING
 from polybody.model.long_chains.lone import carried, lone, lone_frame, lone_spring
 
 WIDTHS = {
-    "pose": 12, "twist": 6, "first": 3, "mass": 1, "spin": 3, "linear": 3, "kinetic": 1, "potential": 1, "place": 12,
+    "pose": 12, "turn": 9, "twist": 6, "first": 3, "mass": 1, "spin": 3, "linear": 3, "kinetic": 1, "potential": 1,
+    "place": 12,
 }  # fmt: skip
 
 
@@ -54,8 +55,21 @@ class Places:
 
     # poses
 
+    def rotations(self, output: str) -> Pass:
+        """Rotations of the bodies."""
+
+        def step(kind: Kind) -> Any:
+            def text(table: Array, q: Array, before: Array) -> list[Any]:
+                R, _ = self._reached(kind, table, q, np.concatenate([before, self.graph.zeros(3)]))
+                return [[R], [R]]
+
+            return self._joint_step(kind, "q", ("turn",), text)
+
+        return Pass("rotations", OUTWARD, step, constants=["c"], inputs=["q"], parent=["turn"], writes=["turn"],
+                    outputs=[output])  # fmt: skip
+
     def poses(self, output: str | None = None) -> Pass:
-        """Poses of the bodies; they are written to `output` as 4×4 matrices, or as rotations where it is "R"."""
+        """Poses of the bodies; they are written to `output`, where it is named, as 4×4 matrices."""
 
         def step(kind: Kind) -> Any:
             if kind.role != JOINT:
@@ -63,8 +77,7 @@ class Places:
 
             def text(table: Array, q: Array, before: Array) -> list[Any]:
                 R, p = self._reached(kind, table, q, before)
-                results = {None: [], "R": [[R]], "T": [[pose(R, p, domain=self.graph)]]}[output]
-                return [[R, p], *results]
+                return [[R, p], *([[pose(R, p, domain=self.graph)]] if output else [])]
 
             return self._joint_step(kind, "q", ("pose",), text)
 
