@@ -234,9 +234,10 @@ def test_senseless_scans_are_refused_by_name():
     refuse("so it must go rootward", carried={"a": 1}, passes=[Pass("p", OUTWARD, one, carried=["a"])])
     refuse("writes what it carries only", passes=[Pass("p", scan.ROOTWARD, one, writes=["a"])])
     refuse(
-        "begins 'w' from ''", carried={"w": 1}, walkers=[(0, 0)], passes=[Pass("p", scan.ROOTWARD, one, carried=["w"])]
+        "begins 'w' from ''", carried={"w": 1}, walkers=[(0, 0, 0)], passes=[Pass("p", scan.ROOTWARD, one, carried=["w"])]
     )
-    refuse(r"walker \(2, 0\)", walkers=[(2, 0)])
+    refuse(r"walker \(2, 0, 0\)", walkers=[(2, 0, 0)])
+    refuse("'q' is shared; wanted a part of an output", shared=["q"])
     refuse("partners must be 2 nodes", partners=[0, 5])
     refuse("among its totals", passes=[Pass("p", OUTWARD, one, own=["a"], totals=["a"])])
 
@@ -278,8 +279,9 @@ def test_a_node_between_two_others_reads_and_changes_both(ends):
     np.testing.assert_allclose(total, d * d)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-4)])
 @pytest.mark.parametrize("n", [1, 2, 9, 40])
-def test_walkers_fill_rows_and_columns_of_a_matrix(n):
+def test_walkers_fill_rows_and_columns_of_a_matrix(n, dtype, tolerance):
     """Σ of weights on the way between two nodes of one path, times a sign above the diagonal; others stay zero."""
     rng = np.random.default_rng(n)
     parents = random_tree(n, rng)
@@ -303,9 +305,10 @@ def test_walkers_fill_rows_and_columns_of_a_matrix(n):
         ],
         views={"row": scan.View("A", range(n), walk=n),
                "column": scan.View("B", range(0, 2 * n * n, 2 * n), stride=2 * n, walk=1)},
-        blank=["A", "B"], carried={"so_far": 1}, walkers=[(i, k) for i in range(n) for k in range(2)],
+        blank=["A", "B"], carried={"so_far": 1}, walkers=[(i, k, 2 * i + k) for i in range(n) for k in range(2)],
     )  # fmt: skip
-    A, B = scan.build("walks", [("q", n)], [("A", (2 * n, n)), ("B", (n, 2 * n))], described, "walks")(w)
+    outputs = [("A", (2 * n, n)), ("B", (n, 2 * n))]
+    A, B = scan.build("walks", [("q", n)], outputs, described, "walks", dtype=dtype)(w.astype(dtype))
     wanted = np.zeros((2 * n, n))
     for i in range(n):
         for k in range(2):
@@ -314,8 +317,37 @@ def test_walkers_fill_rows_and_columns_of_a_matrix(n):
                 total += w[j]
                 wanted[2 * i + k, j] = total
                 j = parents[j]
-    np.testing.assert_allclose(A, wanted, atol=1e-13)
-    np.testing.assert_allclose(B, -wanted.T, atol=1e-13)
+    np.testing.assert_allclose(A, wanted, atol=tolerance * np.abs(wanted).max())
+    np.testing.assert_allclose(B, -wanted.T, atol=tolerance * np.abs(wanted).max())
+
+
+def test_nodes_that_share_a_part_of_an_output_add_up_in_it():
+    """y[k] = Σ 2 q_i over the nodes of slot k; a walker of each node adds its own q to (slot, slot of the ancestor)."""
+    parents, slots = [-1, 0, 1, 1], [0, 1, 0, 1]
+
+    def keep(kind):
+        q = ca.SX.sym("q")
+        return ca.Function("keep", [q], [q, 2 * q])
+
+    def walk(kind):
+        carried = ca.SX.sym("carried")
+        return ca.Function("walk", [carried], [carried, carried])
+
+    described = Scan(
+        parents, ["k"] * 4, {}, {"own": 1}, {"q": range(4), "y": slots},
+        [
+            Pass("keep", OUTWARD, keep, inputs=["q"], writes=["own"], outputs=["y"]),
+            Pass("walk", scan.ROOTWARD, walk, carried=["carried"], begin={"carried": "own"}, outputs=["row"]),
+        ],
+        views={"row": scan.View("A", slots, walk=2)}, blank=["A", "y"], carried={"carried": 1},
+        walkers=[(i, 0, slots[i]) for i in range(4)], shared=["y", "row"], results={"y": "q"},
+    )  # fmt: skip
+    kernel = scan.build("sums", [("q", 4)], [("y", (2,)), ("A", (2, 2))], described, "sums")
+    assert [name for name, _ in kernel.outputs] == ["q", "A"]
+    q = np.array([1.0, 10.0, 100.0, 1000.0])
+    y, A = kernel(q)
+    np.testing.assert_array_equal(y, [202.0, 2020.0])
+    np.testing.assert_array_equal(A, [[1 + 100 + 100, 100], [10 + 1000, 10 + 1000 + 1000]])
 
 
 def test_fields_of_passes_that_do_not_meet_share_memory():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from mechanisms import ALL_KINDS, random_tree
 from polybody.algebra.domains import FLOAT
-from polybody.description.records import Body, Description, Joint, Spring, frozen_array
+from polybody.description.records import Body, Coupling, Description, Joint, Spring, frozen_array
 from polybody.errors import InputError
 from polybody.formulations import denoc
 from polybody.mechanism import mechanism_from
@@ -22,6 +24,7 @@ from polybody.quantities.quantity import Quantity, Traced, sizes_of
 from polybody.quantities.table import QUANTITIES
 
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
+ONE_BY_ONE = ("revolute", "spherical", "prismatic", "revolute", "floating", "revolute")
 MATRICES = ("mass_matrix", "coriolis_matrix")
 ALONE = sorted(long_chains.names() - {"pose", "jacobian", "jacobian_rate"})
 
@@ -114,6 +117,34 @@ def test_every_rolled_quantity_equals_its_text_where_motors_couple_joints():
             assert long_chains.kernel(mechanism, quantity.name) is None
         else:
             compare(mechanism, quantity, 1e-12)
+
+
+def followed(n: int, **shape: Any) -> Mechanism:
+    """The chain, of which every fifth joint follows the one two before it, and the tenth one on the next branch."""
+    plain = chain(n, **shape).description
+    couplings = [Coupling(f"j{k}", f"j{k - 2}", -0.5, 0.1) for k in range(3, n, 5)]
+    couplings += [Coupling(f"j{n - 1}", "j1", 0.7)] if (n - 1) % 5 != 3 else []
+    return mechanism_from(replace(plain, couplings=tuple(couplings)))
+
+
+@pytest.mark.parametrize("shape", [{"n": 11}, {"n": 12, "branches": 3, "springs": True}, {"n": 130}], ids=str)
+def test_joints_that_follow_others_add_up_in_their_slots(shape):
+    mechanism = followed(**shape)
+    assert len(mechanism.joints) > mechanism.nv
+    for quantity in all_quantities(mechanism):
+        if quantity.name.startswith("forward"):  # followers make one pivot of many joints
+            assert long_chains.kernel(mechanism, quantity.name) is None
+        else:
+            compare(mechanism, quantity, 1e-12, count=2)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_followers_among_joints_of_every_kind(seed):
+    mechanism = mechanism_from(random_tree(seed, 8, ONE_BY_ONE, couplings=True, springs=1, motors=0.5))
+    assert mechanism.followers
+    for quantity in all_quantities(mechanism):
+        if not quantity.name.startswith("forward"):
+            compare(mechanism, quantity, 1e-12, count=2)
 
 
 @pytest.mark.parametrize("shape", [{}, {"branches": 4}, {"floating": True}, {"springs": True}], ids=str)
