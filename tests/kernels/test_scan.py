@@ -233,9 +233,8 @@ def test_senseless_scans_are_refused_by_name():
     one = lambda kind: ca.Function("w", [q], [q])  # noqa: E731
     refuse("so it must go rootward", carried={"a": 1}, passes=[Pass("p", OUTWARD, one, carried=["a"])])
     refuse("writes what it carries only", passes=[Pass("p", scan.ROOTWARD, one, writes=["a"])])
-    refuse(
-        "begins 'w' from ''", carried={"w": 1}, walkers=[(0, 0, 0)], passes=[Pass("p", scan.ROOTWARD, one, carried=["w"])]
-    )
+    walk = [Pass("p", scan.ROOTWARD, one, carried=["w"])]
+    refuse("begins 'w' from ''", carried={"w": 1}, walkers=[(0, 0, 0)], passes=walk)
     refuse(r"walker \(2, 0, 0\)", walkers=[(2, 0, 0)])
     refuse("'q' is shared; wanted a part of an output", shared=["q"])
     refuse("partners must be 2 nodes", partners=[0, 5])

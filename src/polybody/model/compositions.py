@@ -59,12 +59,12 @@ def _turned(matrix: Array) -> Array:
 # Dynamics.
 
 
-def solve_mass(engine: TreeEngine, q: Array, columns: Array) -> Array:
-    """M(q)⁻¹ times columns (..., nv, k)."""
+def solve_mass(engine: TreeEngine, q: Array, rows: Array) -> Array:
+    """M(q)⁻¹ times every row of rows (..., k, nv)."""
     kernel = engine.rolled("mass_solve")
     if kernel is None:
-        return np.linalg.solve(_ask(engine, "mass_matrix", q), columns)
-    return _turned(kernel(q[..., None, :], _turned(columns)))
+        return _turned(np.linalg.solve(_ask(engine, "mass_matrix", q), _turned(rows)))
+    return kernel(q[..., None, :], rows)
 
 
 def _inverse_mass_matrix(engine: TreeEngine, request: Request) -> Array:
@@ -74,19 +74,14 @@ def _inverse_mass_matrix(engine: TreeEngine, request: Request) -> Array:
 def _task_space_inertia(engine: TreeEngine, request: Request) -> Array:
     (q,), frame = request.arrays, request.quantity.name.partition(":")[2]
     J = _ask(engine, f"jacobian:{frame}:world", q)
-    return np.linalg.inv(J @ solve_mass(engine, q, _turned(J)))
+    return np.linalg.inv(J @ _turned(solve_mass(engine, q, J)))
 
 
 def _forward_dynamics(engine: TreeEngine, request: Request) -> Array:
     """Where many joints are one pivot: M⁻¹ (tau − ID(q, v, 0))."""
     q, v, tau = request.arrays
     force = tau - _ask(engine, "inverse_dynamics", q, v, np.zeros_like(v), wrenches=request.wrenches)
-    return solve_mass(engine, q, force[..., None])[..., 0]
-
-
-def _centroidal_momentum_matrix(engine: TreeEngine, request: Request) -> Array:
-    """Momenta of unit velocities."""
-    return _turned(_ask(engine, "momentum", request.arrays[0][..., None, :], np.eye(engine.mechanism.nv)))
+    return solve_mass(engine, q, force[..., None, :])[..., 0, :]
 
 
 def _constraint_loads(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
@@ -124,6 +119,9 @@ def _forward_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple
     q, v, tau = request.arrays
     a = _ask(engine, "forward_dynamics", q, v, tau, wrenches=request.wrenches)
     dq, dv, M = _ask(engine, "inverse_dynamics_derivatives", q, v, a, wrenches=request.wrenches)
+    if engine.is_long:
+        da_dq, da_dv = (_turned(-solve_mass(engine, q, _turned(x))) for x in (dq, dv))
+        return da_dq, da_dv, np.broadcast_to(_inverse_mass_matrix(engine, request), dq.shape)
     inverse = np.linalg.inv(M)
     return -(inverse @ dq), -(inverse @ dv), np.broadcast_to(inverse, dq.shape)
 
@@ -178,7 +176,6 @@ COMPOSED: dict[str, Composition] = {
     "forward_dynamics": Composition(_forward_dynamics, lambda engine: engine.is_long and engine.has_large_group),
     "inverse_mass_matrix": Composition(_inverse_mass_matrix, _long),
     "task_space_inertia": Composition(_task_space_inertia, _long),
-    "centroidal_momentum_matrix": Composition(_centroidal_momentum_matrix, _long),
     "constraint_loads": Composition(_constraint_loads, _long),
     "implicit_residual": Composition(_implicit_residual, _long),
     "augmented_system": Composition(_augmented_system, _long),

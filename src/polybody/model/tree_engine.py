@@ -72,7 +72,7 @@ class TreeEngine:
 
     @cached_property
     def is_long(self) -> bool:
-        """Too many joints for straight-line code of any quantity that has another."""
+        """True when every recursion runs over the tree rather than as a straight line."""
         return long_chains.is_long(self.mechanism)
 
     @cached_property

@@ -9,8 +9,8 @@ FEW_KINDS_FROM, ANY_FROM = 16, 60
 
 
 def is_long(mechanism: Mechanism) -> bool:
-    """Too many joints for straight-line code of any quantity that has another."""
-    return len(mechanism.joints) > 2 * ANY_FROM
+    """From here on every recursion is rolled: straight lines of matrices would take minutes to compile."""
+    return len(mechanism.joints) >= ANY_FROM
 
 
 def worth_rolling(mechanism: Mechanism) -> bool:

@@ -303,12 +303,17 @@ def _pose(mechanism: Mechanism, frame: str, wrenched: bool) -> Recipe:
                   slices={"T": [0] * len(chain.nodes)})  # fmt: skip
 
 
+def _six_rows(chain: Chain, label: str) -> dict[str, View]:
+    """Views of a 6×nv matrix, row by row."""
+    n, starts = chain.mechanism.nv, _starts(chain.nodes, "v")
+    return {f"row{k}": View(label, [k * n + start for start in starts]) for k in range(6)}
+
+
 def _jacobian(mechanism: Mechanism, frame_and_axes: str, wrenched: bool) -> Recipe:
     frame, _, axes = frame_and_axes.rpartition(":")
     chain, n = _seen(mechanism, frame), mechanism.nv
-    made, rows = Places(chain), [f"row{k}" for k in range(6)]
-    starts = _starts(chain.nodes, "v")
-    views = {row: View("J", [k * n + start for start in starts]) for k, row in enumerate(rows)}
+    made, views = Places(chain), _six_rows(chain, "J")
+    rows = list(views)
     blank = () if len(chain.nodes) > len(mechanism.joints) else ("J",)
     passes = [made.columns(), made.observe(), made.jacobian(axes, rows)]
     return Recipe(chain, passes, made.fields, ("q",), [("J", (6, n))], _here(mechanism), views=views, blank=blank,
@@ -340,6 +345,14 @@ def _momentum(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
     made = Places(chain)
     passes = [made.momenta(), made.momentum("momentum")]
     return Recipe(chain, passes, made.fields, ("q", "v"), [("momentum", (6,))], _here(mechanism))
+
+
+def _momentum_matrix(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    chain = Chain(mechanism, BODY, joint_nodes(mechanism, BODY))
+    made, views = Places(chain), _six_rows(chain, "A")
+    passes = [*made.composites(), made.momentum_matrix(list(views))]
+    return Recipe(chain, passes, made.fields, ("q",), [("A", (6, mechanism.nv))], _here(mechanism), views=views,
+                  slots=tuple(views))  # fmt: skip
 
 
 def _energy(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
@@ -386,6 +399,7 @@ RECIPES: dict[str, RecipeMaker] = {
     "energy": _energy,
     "momentum": _momentum,
     "center_of_mass": _center_of_mass,
+    "centroidal_momentum_matrix": _momentum_matrix,
     "poses": _poses,
     "body_rotations": _body_rotations,
     "pose": _pose,

@@ -59,8 +59,8 @@ def lone(chain: Chain, kind: Kind, table: Array) -> Mechanism:
         return parts[group].reshape(shape) if group in parts else np.zeros(shape)
 
     r = joint.nv
-    body = TreeBody(0, "body", part("mass", 1)[0], part("com", 3), _mirrored(part("central", 6)), ())
-    inertials = (Inertial(body.mass, part("moment", 3), _mirrored(part("inertia", 6))),) if "moment" in parts else None
+    body = TreeBody(0, "body", part("mass", 1)[0], part("com", 3), mirrored(part("central", 6)), ())
+    inertials = (Inertial(body.mass, part("moment", 3), mirrored(part("inertia", 6))),) if "moment" in parts else None
     alone = replace(
         joint, index=0, parent=GROUND, rotation=part("placement", 3, 3), position=part("offset", 3),
         q=slice(0, joint.nq), v=slice(0, r), stiffness=part("stiffness", r, r), damping=part("damping", r, r),
@@ -114,11 +114,12 @@ def _of(
     )  # fmt: skip
 
 
-def _mirrored(six: Any) -> Array:
+def mirrored(six: Any) -> Array:
+    """A symmetric 3×3 matrix from its upper triangle."""
     result = np.zeros((3, 3), dtype=object)
     for value, i, j in zip(six, *np.triu_indices(3), strict=True):
         result[i, j] = result[j, i] = value
     return result
 
 
-__all__ = ["carried", "lone", "lone_frame", "lone_link", "lone_spring"]
+__all__ = ["carried", "lone", "lone_frame", "lone_link", "lone_spring", "mirrored"]

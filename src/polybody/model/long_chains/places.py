@@ -22,12 +22,15 @@ from polybody.kernels.scan import INWARD, OUTWARD, Pass
 from polybody.mechanism import energy, kinematics
 from polybody.mechanism.kinematics import Pose
 from polybody.model.long_chains.kinds import COUPLING, END, FRAME, JOINT, SPRING, Chain, Kind
-from polybody.model.long_chains.lone import carried, lone, lone_frame, lone_spring
+from polybody.model.long_chains.lone import carried, lone, lone_frame, lone_spring, mirrored
+from polybody.quantities.trees import momentum_columns, world_inertia
 
 WIDTHS = {
     "pose": 12, "turn": 9, "twist": 6, "first": 3, "mass": 1, "spin": 3, "linear": 3, "kinetic": 1, "potential": 1,
-    "place": 12,
+    "place": 12, "whole": 10,
 }  # fmt: skip
+
+_TRIANGLE = np.triu_indices(3)
 
 
 def as_pose(twelve: Array) -> Pose:
@@ -211,6 +214,48 @@ class Places:
             return [[spin - cross(first / mass[0], linear), linear]]
 
         return self._end("momentum", ("spin", "linear", "first", "mass"), text, output)
+
+    # the centroidal momentum matrix
+
+    def composites(self) -> list[Pass]:
+        """Columns of the joints, composite bodies about the world's origin, and totals of mass and first moment."""
+
+        def step(kind: Kind) -> Any:
+            def text(table: Array, q: Array, before: Array) -> list[Any]:
+                mechanism, q = carried(self.chain, kind, table), np.concatenate([before, q])
+                poses = kinematics.body_poses(mechanism, q, domain=self.graph)
+                mass, first, inertia = world_inertia(mechanism.bodies[1], poses[1], domain=self.graph)
+                maps = kinematics.world_maps(mechanism, q, poses, domain=self.graph)[1]
+                whole = [*_one(mass), first, inertia[_TRIANGLE]]
+                return [poses[1], [maps], whole, [first], _one(mass)]
+
+            return self._joint_step(kind, "q", ("pose",), text)
+
+        def fold(kind: Kind) -> Any:
+            return self.chain.function([("whole", 10)], lambda table, whole: [[whole]])
+
+        return [
+            Pass("bodies", OUTWARD, step, constants=["c"], inputs=["q"], parent=["pose"],
+                 writes=["pose", "columns", "whole"], totals=["first", "mass"]),
+            Pass("composites", INWARD, fold, constants=["c"], own=["whole"], adds=["whole"]),
+        ]  # fmt: skip
+
+    def momentum_matrix(self, rows: list[str]) -> Pass:
+        """Momenta of unit velocities about the mass centre; the totals go outwards from the root."""
+
+        def step(kind: Kind) -> Any:
+            r = self.chain.joint(kind).nv
+
+            def text(table: Array, columns: Array, whole: Array, first: Array, mass: Array) -> list[Any]:
+                part = whole[0], whole[1:4], mirrored(whole[4:])
+                A = momentum_columns(part, columns.reshape(6, r), first / mass[0])
+                return [[first], [mass], *([row] for row in A)]
+
+            sizes = [("columns", 6 * r), *((x, WIDTHS[x]) for x in ("whole", "first", "mass"))]
+            return self.chain.function(sizes, text)
+
+        return Pass("momentum matrix", OUTWARD, step, constants=["c"], own=["columns", "whole"],
+                    parent=["first", "mass"], writes=["first", "mass"], outputs=rows)  # fmt: skip
 
     def _end(self, name: str, fields: tuple[str, ...], text: Any, output: str) -> Pass:
         def step(kind: Kind) -> Any:
