@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from polybody.mechanism.mechanism import Mechanism
 from polybody.model import Model, long_chains
 from polybody.model.compositions import COMPOSED
 from polybody.model.engine import Request
+from polybody.model.tree_engine import TreeEngine
 from polybody.quantities import frames
 from polybody.quantities.quantity import Quantity, Traced, sizes_of
 from polybody.quantities.table import QUANTITIES
@@ -248,3 +250,81 @@ def test_a_long_chain_has_derivatives():
 
 def test_short_and_varied_robots_stay_straight_lines():
     assert not long_chains.worth_rolling(chain(8))
+
+
+@cache
+def rotors(n: int) -> Mechanism:
+    """The chain with a rotor in every fourth link that the next joint turns too."""
+    plain, coupled = chain(n), np.zeros((n, n))
+    for k in range(0, n - 1, 4):
+        coupled[k, k + 1] = coupled[k + 1, k] = 0.003
+    return replace(plain, armature=plain.armature + coupled)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        chain(61),
+        chain(61, branches=3, springs=True),
+        chain(61, floating=True),
+        followed(61),
+        followed(61, springs=True),
+    ],
+    ids=["serial", "branches and springs", "floating", "followers", "followers and springs"],
+)
+def test_what_long_chains_compose_equals_its_text(mechanism):
+    model, given = Model(mechanism), states(mechanism, 2)
+    assert model.engine.tree.is_long
+    names = [name for name in COMPOSED if "derivatives" not in name and name in QUANTITIES]
+    tip, other = mechanism.bodies[-1].name, mechanism.bodies[30].name
+    asked = [QUANTITIES[name] for name in names] + [frames.relative_pose(mechanism, tip, other)]
+    for axes in ("world", "frame"):
+        asked += [frames.velocity(mechanism, tip, axes), frames.acceleration(mechanism, tip, axes)]
+    asked.append(frames.task_space_inertia(mechanism, tip))
+    given["multipliers"] = np.zeros((2, 0))
+    for quantity in asked:
+        request = Request(quantity, tuple(given[name] for name in quantity.arguments))
+        if quantity.loaded:
+            request = replace(request, wrenches=given["wrenches"])
+        text = request.whole.tree
+        assert not isinstance(text, Traced)
+        found = model.engine.answer(request)
+        texts = [text(mechanism, *state, domain=FLOAT) for state in zip(*request.all_arrays, strict=True)]
+        for k, result in enumerate(found if isinstance(found, tuple) else (found,)):
+            wanted = np.array([one[k] if isinstance(one, tuple) else one for one in texts]).reshape(result.shape)
+            np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-8 * (0.1 + np.abs(wanted).max(initial=0)))
+
+
+@pytest.mark.parametrize("mechanism", [chain(61), followed(61), rotors(61)], ids=["serial", "followers", "rotors"])
+def test_derivatives_of_long_chains_under_wrenches(mechanism):
+    model, given = Model(mechanism), states(mechanism, 1)
+    q, v, tau, d = (given[name][0] for name in ("q", "v", "tau", "d"))
+    loads = {mechanism.bodies[-1].name: np.arange(6.0)}
+    dq, dv, dtau = model.forward_dynamics_derivatives(q, v, tau, wrenches=loads)
+    h = 1e-6
+    for matrix, move in (
+        (dq, lambda s: (model.integrate(q, s * d), v, tau)), (dv, lambda s: (q, v + s * d, tau)),
+        (dtau, lambda s: (q, v, tau + s * d)),
+    ):  # fmt: skip
+        ends = [model.forward_dynamics(*move(s), wrenches=loads) for s in (h, -h)]
+        slope = (ends[0] - ends[1]) / (2 * h)
+        np.testing.assert_allclose(matrix @ d, slope, atol=1e-5 * np.abs(slope).max())
+
+
+def test_nothing_of_a_long_chain_is_interpreted():
+    """Also where batches of the arguments differ, and into arrays that are given."""
+    mechanism = chain(61)
+    model, given = Model(mechanism), states(mechanism, 3)
+    with mock.patch.object(TreeEngine, "_interpreted", side_effect=AssertionError):
+        v = model.frame_velocity(given["q"][0], given["v"], "b60", out=np.empty((3, 6)))
+        np.testing.assert_allclose(v, [model.frame_velocity(given["q"][0], x, "b60") for x in given["v"]], atol=1e-10)
+        K, right = model.engine.answer(
+            Request(QUANTITIES["augmented_system"], (given["q"][0], given["v"], given["tau"]))
+        )
+        assert (K.shape, right.shape) == ((3, 61, 61), (3, 61))
+        for answer in (model.energy, model.momentum, model.bias_forces, model.passive_forces, model.coriolis_matrix):
+            answer(given["q"], given["v"])
+        for answer in (model.gravity_forces, model.center_of_mass, model.poses, model.centroidal_momentum_matrix):
+            answer(given["q"])
+        model.integrate(given["q"], given["v"], 0.1)
+        model.difference(given["q"], given["q1"])
