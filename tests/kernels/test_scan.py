@@ -1,5 +1,7 @@
 """Rolled tree scans against plain loops over the nodes."""
 
+from itertools import pairwise
+
 import casadi as ca
 import numpy as np
 import pytest
@@ -228,3 +230,137 @@ def test_senseless_scans_are_refused_by_name():
     refuse("the step takes 1", key="w", passes=[Pass("p", OUTWARD, wrong, constants=["c"], inputs=["q"], writes=["a"])])
     wide = lambda kind: ca.Function("w", [q], [ca.vertcat(q, q)])  # noqa: E731
     refuse("'a' has 2 numbers, at most 1", key="v", passes=[Pass("p", OUTWARD, wide, inputs=["q"], writes=["a"])])
+    one = lambda kind: ca.Function("w", [q], [q])  # noqa: E731
+    refuse("so it must go rootward", carried={"a": 1}, passes=[Pass("p", OUTWARD, one, carried=["a"])])
+    refuse("writes what it carries only", passes=[Pass("p", scan.ROOTWARD, one, writes=["a"])])
+    walk = [Pass("p", scan.ROOTWARD, one, carried=["w"])]
+    refuse("begins 'w' from ''", carried={"w": 1}, walkers=[(0, 0, 0)], passes=walk)
+    refuse(r"walker \(2, 0, 0\)", walkers=[(2, 0, 0)])
+    refuse("'q' is shared; wanted a part of an output", shared=["q"])
+    refuse("partners must be 2 nodes", partners=[0, 5])
+    refuse("among its totals", passes=[Pass("p", OUTWARD, one, own=["a"], totals=["a"])])
+
+
+@pytest.mark.parametrize("ends", [(0, 2), (1, -1), (-1, 1), (2, 2)], ids=str)
+def test_a_node_between_two_others_reads_and_changes_both(ends):
+    """Nodes 0 to 2 keep q; node 3 pulls its parent towards its partner: x_a += d, x_b −= 2 d with d = x_b − x_a."""
+
+    def keep(kind):
+        q = ca.SX.sym("q")
+        return ca.Function("keep", [q], [q]) if kind == "body" else None
+
+    def pull(kind):
+        a, b = ca.SX.sym("a"), ca.SX.sym("b")
+        return ca.Function("pull", [a, b], [b - a, -2 * (b - a), (b - a) ** 2]) if kind == "spring" else None
+
+    def show(kind):
+        x = ca.SX.sym("x")
+        return ca.Function("show", [x], [x]) if kind == "body" else None
+
+    a, b = ends
+    described = Scan(
+        [-1, 0, 1, a], ["body"] * 3 + ["spring"], {}, {"x": 1, "stretch": 1}, {"q": [0, 1, 2, 0], "y": [0, 1, 2, 0]},
+        [
+            Pass("keep", OUTWARD, keep, inputs=["q"], writes=["x"]),
+            Pass("pull", INWARD, pull, parent=["x"], partner=["x"], adds=["x"], partner_adds=["x"], totals=["stretch"]),
+            Pass("show", OUTWARD, show, own=["x"], outputs=["y"]),
+        ],
+        root={"x": [7.0]}, root_outputs={"total": "stretch"}, partners=[-1, -1, -1, b],
+    )  # fmt: skip
+    kernel = scan.build("pull", [("q", 3)], [("y", (3,)), ("total", ())], described, "pull")
+    q = np.array([1.0, 3.0, 10.0])
+    x = np.append(q, 7.0)  # −1 is the root
+    d = x[b] - x[a]
+    x[a] += d
+    x[b] -= 2 * d
+    y, total = kernel(np.tile(q, (5, 1)))
+    np.testing.assert_allclose(y, np.tile(x[:3], (5, 1)))
+    np.testing.assert_allclose(total, d * d)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-4)])
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+def test_walkers_fill_rows_and_columns_of_a_matrix(n, dtype, tolerance):
+    """Σ of weights on the way between two nodes of one path, times a sign above the diagonal; others stay zero."""
+    rng = np.random.default_rng(n)
+    parents = random_tree(n, rng)
+    w = rng.normal(size=n)
+
+    def start(kind):
+        q = ca.SX.sym("q")
+        return ca.Function("start", [q], [q, ca.vertcat(0, 100 * q)])
+
+    def walk(kind):
+        own, so_far = ca.SX.sym("w"), ca.SX.sym("s")
+        total = so_far + own
+        return ca.Function("walk", [own, so_far], [total, total, -total])
+
+    described = Scan(
+        parents, ["k"] * n, {}, {"w": 1, "sums": 2}, {"q": range(n)},
+        [
+            Pass("start", OUTWARD, start, inputs=["q"], writes=["w", "sums"]),
+            Pass("walk", scan.ROOTWARD, walk, own=["w"], carried=["so_far"], begin={"so_far": "sums"},
+                 outputs=["row", "column"]),
+        ],
+        views={"row": scan.View("A", range(n), walk=n),
+               "column": scan.View("B", range(0, 2 * n * n, 2 * n), stride=2 * n, walk=1)},
+        blank=["A", "B"], carried={"so_far": 1}, walkers=[(i, k, 2 * i + k) for i in range(n) for k in range(2)],
+    )  # fmt: skip
+    outputs = [("A", (2 * n, n)), ("B", (n, 2 * n))]
+    A, B = scan.build("walks", [("q", n)], outputs, described, "walks", dtype=dtype)(w.astype(dtype))
+    wanted = np.zeros((2 * n, n))
+    for i in range(n):
+        for k in range(2):
+            total, j = 100 * w[i] * k, i
+            while j >= 0:
+                total += w[j]
+                wanted[2 * i + k, j] = total
+                j = parents[j]
+    np.testing.assert_allclose(A, wanted, atol=tolerance * np.abs(wanted).max())
+    np.testing.assert_allclose(B, -wanted.T, atol=tolerance * np.abs(wanted).max())
+
+
+def test_nodes_that_share_a_part_of_an_output_add_up_in_it():
+    """y[k] = Σ 2 q_i over the nodes of slot k; a walker of each node adds its own q to (slot, slot of the ancestor)."""
+    parents, slots = [-1, 0, 1, 1], [0, 1, 0, 1]
+
+    def keep(kind):
+        q = ca.SX.sym("q")
+        return ca.Function("keep", [q], [q, 2 * q])
+
+    def walk(kind):
+        carried = ca.SX.sym("carried")
+        return ca.Function("walk", [carried], [carried, carried])
+
+    described = Scan(
+        parents, ["k"] * 4, {}, {"own": 1}, {"q": range(4), "y": slots},
+        [
+            Pass("keep", OUTWARD, keep, inputs=["q"], writes=["own"], outputs=["y"]),
+            Pass("walk", scan.ROOTWARD, walk, carried=["carried"], begin={"carried": "own"}, outputs=["row"]),
+        ],
+        views={"row": scan.View("A", slots, walk=2)}, blank=["A", "y"], carried={"carried": 1},
+        walkers=[(i, 0, slots[i]) for i in range(4)], shared=["y", "row"], results={"y": "q"},
+    )  # fmt: skip
+    kernel = scan.build("sums", [("q", 4)], [("y", (2,)), ("A", (2, 2))], described, "sums")
+    assert [name for name, _ in kernel.outputs] == ["q", "A"]
+    q = np.array([1.0, 10.0, 100.0, 1000.0])
+    y, A = kernel(q)
+    np.testing.assert_array_equal(y, [202.0, 2020.0])
+    np.testing.assert_array_equal(A, [[1 + 100 + 100, 100], [10 + 1000, 10 + 1000 + 1000]])
+
+
+def test_fields_of_passes_that_do_not_meet_share_memory():
+    """Three fields of ten numbers, each needed between two passes only: a record has room for two of them."""
+
+    def copy(kind):
+        x = ca.SX.sym("x", 10)
+        return ca.Function("copy", [x], [x + 1])
+
+    names = ["a", "b", "c"]
+    passes = [Pass("in", OUTWARD, copy, inputs=["q"], writes=["a"])]
+    passes += [Pass(to, OUTWARD, copy, own=[of], writes=[to]) for of, to in pairwise(names)]
+    passes += [Pass("out", OUTWARD, copy, own=["c"], outputs=["y"])]
+    described = Scan([-1], ["k"], {}, dict.fromkeys(names, 10), {"q": [0], "y": [0]}, passes)
+    kernel = scan.build("copies", [("q", 10)], [("y", (10,))], described, "copies")
+    np.testing.assert_allclose(kernel(np.arange(10.0)), np.arange(10.0) + 4)
+    assert kernel._scratch_bytes < 8 * kernel.lanes * (30 + 20)

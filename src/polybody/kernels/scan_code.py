@@ -1,9 +1,11 @@
 """LLVM text of a tree scan: one function for each pass and kind, and the loops around them.
 
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
-output transposed, element by element. The context the body is given is the table of libm's functions followed by n, the
-addresses of the tables (parents, kinds, constants, slices, the root's beginning), and for each port where its region
-begins and how many elements it has.
+output transposed, element by element, then what walkers carry. The context the body is given is the table of libm's
+functions followed by the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
+walkers, places of the records), the number of walkers, where their fields are, how many nodes have records; for each
+port where its region begins, how many elements it has and how many begin as zero; for each label its stride and its
+step from walker to walker; for each pass its first and last node.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from polybody.kernels.rows import shuffle_transpose
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 
-N, PARENTS, KINDS, CONSTANTS, SLICES, INITIAL = range(len(LIBM), len(LIBM) + 6)
-REGIONS = INITIAL + 1  # one a port, then one size a port
+FIRST = len(LIBM)
+PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, RECORDS = range(FIRST, FIRST + 8)
+WALKER_COUNT, TRAVELLER, KEPT, REGIONS = range(FIRST + 8, FIRST + 12)
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Visit:
     """What one pass reads and writes, by name."""
 
     name: str
-    inward: bool
+    direction: str
     constants: tuple[str, ...]
     inputs: tuple[str, ...]
     own: tuple[str, ...]
@@ -35,6 +38,19 @@ class Visit:
     writes: tuple[str, ...]
     adds: tuple[str, ...]
     outputs: tuple[str, ...]
+    partner: tuple[str, ...] = ()
+    partner_adds: tuple[str, ...] = ()
+    totals: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    begin: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def walks(self) -> bool:
+        return self.direction == "rootward"
+
+    @property
+    def paired(self) -> bool:
+        return bool(self.partner or self.partner_adds)
 
 
 @dataclass(frozen=True)
@@ -43,6 +59,7 @@ class Plan:
 
     record: int
     fields: dict[str, int]
+    begins: list[list[str]]  # fields of each pass that no earlier pass needs
     widths: dict[str, int]
     constants: dict[str, int]
     constant_row: int
@@ -50,36 +67,82 @@ class Plan:
     outputs: list[str]
     zeroed: list[str]
     root_outputs: dict[str, str]
+    labels: list[str]  # of inputs, outputs and views: a column of slices each
+    shared: list[str]
+    strided: list[str]
+    carried: dict[str, int]
+    carried_widths: dict[str, int]
     passes: list[Visit]
 
     @property
     def ports(self) -> list[str]:
         return self.inputs + self.outputs
 
+    def initial(self, label: str) -> int:
+        """Where a field begins in the table of the root's first values."""
+        labels = list(self.widths)
+        return sum(self.widths[other] for other in labels[: labels.index(label)])
+
+    # where facts are in the context
+    def size(self, port: int) -> int:
+        return REGIONS + len(self.ports) + port
+
+    def blank(self, port: int) -> int:
+        return REGIONS + 2 * len(self.ports) + port
+
+    def stride(self, label: str) -> int:
+        return REGIONS + 3 * len(self.ports) + self.labels.index(label)
+
+    def walk(self, label: str) -> int:
+        return self.stride(label) + len(self.labels)
+
+    def range(self, visit: int) -> int:
+        return REGIONS + 3 * len(self.ports) + 2 * len(self.labels) + 2 * visit
+
     def describe(self) -> str:
         return repr(self)
+
+
+#: The record that each role's fields are in, within a step.
+RECORD_OF = {
+    "own": "%own", "parent": "%parent", "add": "%parent", "partner": "%partner", "partner add": "%partner",
+    "total": "%scratch", "carried": "%parent",
+}  # fmt: skip
+PORTS = ("port", "shared port")
+ADDING = ("add", "partner add", "total", "shared port")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the fields are that only a kind's own steps use, and how long its record is."""
+
+    fields: dict[str, int]
+    record: int
 
 
 class _StepPorts:
     """Ports of one step: constants are numbers spread over the lanes, all else is vectors in scratch memory."""
 
-    def __init__(self, plan: Plan, visit: Visit) -> None:
-        self.plan = plan
-        constants = [("constant", c) for c in visit.constants]
-        inputs = [("port", c) for c in visit.inputs]
-        own = [("own", c) for c in visit.own]
-        parent = [("parent", c) for c in visit.parent]
-        self.sources = [*constants, *inputs, *own, *parent]
-        writes = [("own", c) for c in visit.writes]
-        adds = [("add", c) for c in visit.adds]
-        outputs = [("port", c) for c in visit.outputs]
-        self.sinks = [*writes, *adds, *outputs]
+    def __init__(self, plan: Plan, layout: Layout, visit: Visit) -> None:
+        self.plan, self.visit = plan, visit
+        self.fields = plan.fields | layout.fields
+        self.sources = _roles(
+            ("constant", visit.constants), ("port", visit.inputs), ("own", visit.own), ("parent", visit.parent),
+            ("partner", visit.partner), ("carried", visit.carried),
+        )  # fmt: skip
+        self.sinks = _roles(
+            ("own", visit.writes), ("add", visit.adds), ("partner add", visit.partner_adds), ("total", visit.totals),
+            ("carried", visit.carried),
+        )  # fmt: skip
+        self.sinks += [("shared port" if label in plan.shared else "port", label) for label in visit.outputs]
         # A field that is read and written must be read as it was: such writes wait for the end.
-        read_back = {("add", label) for _, label in parent} | set(self.sources)
-        self.waiting_fields = read_back & set(self.sinks)
+        read = {label for role, label in self.sources if role in ("parent", "partner")}
+        self.waiting_fields = set(self.sources) & set(self.sinks)
+        self.waiting_fields |= {(role, label) for role, label in self.sinks if role in ADDING and label in read}
         self.waiting: list[tuple[tuple[str, str], int, str]] = []
         self.values: dict[tuple[int, int], str] = {}
         self.starts: dict[str, str] = {}
+        self.strides: dict[str, str] = {}
 
     def read(self, code: Code, argument: int, element: int) -> str:
         if (argument, element) not in self.values:
@@ -94,12 +157,24 @@ class _StepPorts:
     def _place(self, code: Code, at: tuple[str, str], element: int) -> tuple[str, int]:
         """(beginning, number of the vector from there)"""
         role, label = at
-        if role != "port":
-            return "%own" if role == "own" else "%parent", self.plan.fields[label] + element
+        if role in PORTS:
+            return self._part(code, label, element)
+        fields = self.plan.carried if role == "carried" else self.fields
+        return RECORD_OF[role], fields[label] + element
+
+    def _part(self, code: Code, label: str, element: int) -> tuple[str, int]:
+        """An element of the node's part of an input or output."""
         if label not in self.starts:
-            start = code.fetch("i64", "%slices", self.plan.ports.index(label))
+            start = code.fetch("i64", "%slices", self.plan.labels.index(label))
+            if self.visit.walks:
+                further = code.add(f"mul i64 %walker, {_fact(code, self.plan.walk(label))}")
+                start = code.add(f"add i64 {start}, {further}")
             self.starts[label] = code.step("%scratch", start)
-        return self.starts[label], element
+        if label not in self.plan.strided:
+            return self.starts[label], element
+        if label not in self.strides:
+            self.strides[label] = _fact(code, self.plan.stride(label))
+        return code.step(self.starts[label], code.add(f"mul i64 {self.strides[label]}, {element}")), 0
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         if self.sinks[output] in self.waiting_fields:
@@ -109,7 +184,7 @@ class _StepPorts:
 
     def _store(self, code: Code, sink: tuple[str, str], element: int, value: str) -> None:
         place = self._place(code, sink, element)
-        if sink[0] == "add":
+        if sink[0] in ADDING:
             value = code.op("fadd contract", code.load(*place), value)
         code.store(value, *place)
 
@@ -118,28 +193,52 @@ class _StepPorts:
             self._store(code, sink, element, value)
 
 
-def _step_text(name: str, plan: Plan, visit: Visit, tape: Tape, target: Target) -> str:
+def _roles(*groups: tuple[str, Sequence[str]]) -> list[tuple[str, str]]:
+    return [(role, label) for role, labels in groups for label in labels]
+
+
+def _fact(code: Code, index: int, kind: str = "i64") -> str:
+    """An entry of the context."""
+    return code.fetch(kind, "%libm", index)
+
+
+def _step_text(name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target) -> str:
     code = Code(target)
-    ports = _StepPorts(plan, visit)
+    ports = _StepPorts(plan, layout, visit)
     emit_nodes(code, tape, ports)
     ports.finish(code)
+    # A partner may be the parent itself, so the records are told apart only where there is none.
+    apart = "" if visit.paired else "noalias "
+    more = (", ptr %partner" if visit.paired else "") + (", i64 %walker" if visit.walks else "")
     return code.function(
-        f"define internal void @{name}(ptr noalias %own, ptr noalias %parent, ptr noalias %constants,\n"
-        f"    ptr noalias %slices, ptr %scratch, ptr %libm) {code.attributes()} noinline"
+        f"define internal void @{name}(ptr noalias %own, ptr {apart}%parent, ptr noalias %constants,\n"
+        f"    ptr noalias %slices, ptr %scratch, ptr %libm{more}) {code.attributes()} noinline"
     )
 
 
-def text(plan: Plan, steps: Sequence[Sequence[Tape]], target: Target) -> str:
+def text(plan: Plan, layouts: Sequence[Layout], steps: Sequence[Sequence[Tape | None]], target: Target) -> str:
     """The module; its function is `body`."""
     parts = [f'target triple = "{target.triple}"']
     for p, (visit, row) in enumerate(zip(plan.passes, steps, strict=True)):
-        parts += [_step_text(f"step_{p}_{k}", plan, visit, tape, target) for k, tape in enumerate(row)]
-    parts += [_transpose_text(target, inward=True), _transpose_text(target, inward=False)]
-    parts += [_body_text(plan, len(steps[0]) if steps else 1, target), support_text(target)]
+        for k, tape in enumerate(row):
+            if tape is not None:
+                parts.append(_step_text(f"step_{p}_{k}", plan, layouts[k], visit, tape, target))
+    visited = [[tape is not None for tape in row] for row in steps]
+    parts += [_transpose_text(target, inward=True), _transpose_text(target, inward=False), _zero_text(target)]
+    parts += [_body_text(plan, visited, target), support_text(target)]
     return "\n".join(parts)
 
 
-def _body_text(plan: Plan, kinds: int, target: Target) -> str:
+def _zero_text(target: Target) -> str:
+    """`zero(region, n)`: n vectors of zeros."""
+    code = Code(target)
+    loop = _Loop(code, "0", "%n", inward=False)
+    code.store("zeroinitializer", code.step("%region", loop.index, code.v), 0)
+    loop.close()
+    return code.function(f"define internal void @zero(ptr noalias %region, i64 %n) {code.attributes()} noinline")
+
+
+def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target) -> str:
     code = Code(target)
     count = len(plan.ports)
     # Vectors are aligned to their size; the caller gives one vector more than is needed.
@@ -148,103 +247,146 @@ def _body_text(plan: Plan, kinds: int, target: Target) -> str:
     code.do(f"%down = and i64 %up, {-code.bytes}")
     code.do("%scratch = inttoptr i64 %down to ptr")
 
-    def fact(index: int, kind: str = "i64") -> str:
-        return code.fetch(kind, "%libm", index)
-
     def region(port: int) -> str:
-        return code.step("%scratch", fact(REGIONS + port))
+        return code.step("%scratch", _fact(code, REGIONS + port))
 
     def rows(port: int) -> str:
         return code.step("%rows", port * target.lanes, "ptr")
 
-    n = fact(N)
-    tables = {name: fact(at, "ptr") for name, at in
-              (("parents", PARENTS), ("kinds", KINDS), ("constants", CONSTANTS), ("slices", SLICES))}  # fmt: skip
+    named = (("parents", PARENTS), ("kinds", KINDS), ("constants", CONSTANTS), ("slices", SLICES),
+             ("partners", PARTNERS), ("walkers", WALKERS), ("records", RECORDS))  # fmt: skip
+    tables = {name: _fact(code, at, "ptr") for name, at in named}
     for p in range(len(plan.inputs)):
-        code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {fact(REGIONS + count + p)})")
-    _begin_records(code, plan, n, fact(INITIAL, "ptr"))
+        code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
+    for p in range(len(plan.inputs), count):
+        code.do(f"call void @zero(ptr {region(p)}, i64 {_fact(code, plan.blank(p))})")
     for p, visit in enumerate(plan.passes):
-        _loop(code, plan, p, visit.inward, kinds, n, tables)
+        _begin_records(code, plan, plan.begins[p], tables["records"])
+        if visit.walks:
+            _walks(code, plan, p, visit, visited[p], tables)
+        else:
+            _loop(code, plan, p, visit, visited[p], tables)
     for label, chosen in plan.root_outputs.items():
         target_region = region(plan.ports.index(label))
         for e in range(plan.widths[chosen]):
             code.store(code.load("%scratch", plan.fields[chosen] + e), target_region, e)
     for p in range(len(plan.inputs), count):
-        code.do(f"call void @lanes_out(ptr {rows(p)}, ptr {region(p)}, i64 {fact(REGIONS + count + p)})")
+        code.do(f"call void @lanes_out(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
     return code.function(
         f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %memory) {code.attributes()}"
     )
 
 
-def _begin_records(code: Code, plan: Plan, n: str, initial: str) -> None:
-    """The root's record, and zero where a field is read before it is written."""
-    for e in range(plan.record):
-        code.store(code.spread(initial, e), "%scratch", e)
-    if not plan.zeroed:
+def _begin_records(code: Code, plan: Plan, labels: Sequence[str], records: str) -> None:
+    """The root's fields as they begin, and zero where a field is read before it is written."""
+    if labels:
+        initial = _fact(code, INITIAL, "ptr")
+    for label in labels:
+        for e in range(plan.widths[label]):
+            code.store(code.spread(initial, plan.initial(label) + e), "%scratch", plan.fields[label] + e)
+    zeroed = [label for label in labels if label in plan.zeroed]
+    if not zeroed:
         return
-    with_loop = _Loop(code, n, inward=False)
-    own = code.step("%scratch", with_loop.record(plan, with_loop.index))
-    for label in plan.zeroed:
+    loop = _Loop(code, "0", _fact(code, KEPT), inward=False)
+    own = _record(code, records, loop.index)
+    for label in zeroed:
         for e in range(plan.widths[label]):
             code.store("zeroinitializer", own, plan.fields[label] + e)
-    with_loop.close()
+    loop.close()
+
+
+def _record(code: Code, records: str, node: str) -> str:
+    """The address of a node's record; −1 is the root."""
+    return code.step("%scratch", code.fetch("i64", records, code.add(f"add i64 {node}, 1")))
 
 
 class _Loop:
-    """A loop over the nodes in the function being written; `index` is the node."""
+    """A loop over the numbers first … last − 1 in the function being written; `index` is the number."""
 
-    def __init__(self, code: Code, n: str, inward: bool) -> None:
-        self.code, self.n, self.inward = code, n, inward
+    def __init__(self, code: Code, first: str, last: str, inward: bool) -> None:
+        self.code, self.inward = code, inward
         self.cell = code.name()
         code.allocas.append(f"  {self.cell} = alloca i64, align 8")
-        start = code.add(f"add i64 {n}, -1") if inward else "0"
+        start = code.add(f"add i64 {last}, -1") if inward else first
         code.do(f"store i64 {start}, ptr {self.cell}")
         self.head, self.body, self.end = (code.name()[1:] for _ in range(3))
         code.do(f"br label %{self.head}")
         code.label(self.head)
         self.index = code.add(f"load i64, ptr {self.cell}")
-        more = code.add(f"icmp sge i64 {self.index}, 0" if inward else f"icmp slt i64 {self.index}, {n}")
+        more = code.add(f"icmp sge i64 {self.index}, {first}" if inward else f"icmp slt i64 {self.index}, {last}")
         code.do(f"br i1 {more}, label %{self.body}, label %{self.end}")
         code.label(self.body)
 
-    def record(self, plan: Plan, node: str) -> str:
-        """Bytes from the beginning of scratch to a node's record."""
-        after_root = self.code.add(f"add i64 {node}, 1")
-        return self.code.add(f"mul i64 {after_root}, {plan.record * self.code.bytes}")
-
     def close(self) -> None:
+        following = self.code.add(f"add i64 {self.index}, {-1 if self.inward else 1}")
+        self.go_on(following)
+
+    def go_on(self, following: str) -> None:
+        """End the loop's body; the next number is `following`."""
         code = self.code
-        following = code.add(f"add i64 {self.index}, {-1 if self.inward else 1}")
         code.do(f"store i64 {following}, ptr {self.cell}")
         code.do(f"br label %{self.head}")
         code.label(self.end)
 
 
-def _loop(code: Code, plan: Plan, number: int, inward: bool, kinds: int, n: str, tables: dict[str, str]) -> None:
-    """One pass: find the node's rows of the tables, and call the step of its kind."""
-    loop = _Loop(code, n, inward)
-    i = loop.index
+def _loop(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[bool], tables: dict[str, str]) -> None:
+    """One pass over the nodes of its range."""
+    first, last = _fact(code, plan.range(number)), _fact(code, plan.range(number) + 1)
+    loop = _Loop(code, first, last, inward=visit.direction == "inward")
+    parent = _record(code, tables["records"], code.fetch("i64", tables["parents"], loop.index))
+    more = ""
+    if visit.paired:
+        partner = code.fetch("i64", tables["partners"], loop.index)
+        more = f", ptr {_record(code, tables['records'], partner)}"
+    _visit(code, plan, number, visited, tables, loop.index, parent, more)
+    loop.close()
 
-    def entry(table: str) -> str:
-        return code.fetch("i64", tables[table], i)
 
-    parent = entry("parents")
-    own_record = code.step("%scratch", loop.record(plan, i))
-    parent_record = code.step("%scratch", loop.record(plan, parent))
-    constants = code.step(tables["constants"], i, f"[{plan.constant_row} x {code.number}]")
-    slices = code.step(tables["slices"], i, f"[{len(plan.ports)} x i64]")
-    arguments = f"ptr {own_record}, ptr {parent_record}, ptr {constants}, ptr {slices}, ptr %scratch, ptr %libm"
-    kind = entry("kinds")
-    labels = [code.name()[1:] for _ in range(kinds)]
+def _walks(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[bool], tables: dict[str, str]) -> None:
+    """Every walker from its node to the root: fields begin as columns of the node's own."""
+    walker = _Loop(code, "0", _fact(code, WALKER_COUNT), inward=False)
+    row = code.step(tables["walkers"], walker.index, "[3 x i64]")
+    node, column, place = (code.fetch("i64", row, k) for k in range(3))
+    traveller = code.step("%scratch", _fact(code, TRAVELLER))
+    own = _record(code, tables["records"], node)
+    for label, source in visit.begin:
+        width = plan.carried_widths[label]
+        skipped = code.add(f"mul i64 {column}, {width * code.bytes}")
+        start = code.step(code.step(own, plan.fields[source] * code.bytes), skipped)
+        for e in range(width):
+            code.store(code.load(start, e), traveller, plan.carried[label] + e)
+    above = code.add(f"add i64 {node}, 1")
+    way = _Loop(code, "0", above, inward=True)
+    _visit(code, plan, number, visited, tables, way.index, traveller, f", i64 {place}")
+    way.go_on(code.fetch("i64", tables["parents"], way.index))
+    walker.close()
+
+
+def _visit(
+    code: Code,
+    plan: Plan,
+    number: int,
+    visited: Sequence[bool],
+    tables: dict[str, str],
+    node: str,
+    parent: str,
+    more: str,
+) -> None:
+    """Find the node's rows of the tables, and call the step of its kind."""
+    constants = code.step(tables["constants"], node, f"[{plan.constant_row} x {code.number}]")
+    slices = code.step(tables["slices"], node, f"[{len(plan.labels)} x i64]")
+    own = _record(code, tables["records"], node)
+    arguments = f"ptr {own}, ptr {parent}, ptr {constants}, ptr {slices}, ptr %scratch, ptr %libm{more}"
+    kind = code.fetch("i64", tables["kinds"], node)
     done = code.name()[1:]
-    cases = " ".join(f"i64 {k}, label %{label}" for k, label in enumerate(labels[1:], start=1))
-    code.do(f"switch i64 {kind}, label %{labels[0]} [{cases}]")
-    for k, label in enumerate(labels):
+    labels = {k: code.name()[1:] for k, taken in enumerate(visited) if taken}
+    cases = " ".join(f"i64 {k}, label %{label}" for k, label in labels.items())
+    code.do(f"switch i64 {kind}, label %{done} [{cases}]")
+    for k, label in labels.items():
         code.label(label)
         code.do(f"call void @step_{number}_{k}({arguments})")
         code.do(f"br label %{done}")
     code.label(done)
-    loop.close()
 
 
 def _transpose_text(target: Target, *, inward: bool) -> str:

@@ -1,4 +1,7 @@
-"""The engine of trees: every quantity by a compiled kernel, straight-line or rolled, or by a formulation's own text."""
+"""The engine of trees: every quantity by a compiled kernel, straight-line or rolled, or composed of such.
+
+A formulation's own text answers where one is named. Texts are interpreted for manifolds without closed forms only.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from polybody.formulations.protocol import formulation as formulation_named
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
+from polybody.model import long_chains
 from polybody.model.arguments import finite, into
 from polybody.model.batches import each_state
+from polybody.model.compositions import composition
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
-from polybody.model.rolled import ANY_FROM, rolled_kernel, worth_rolling
 from polybody.model.tracing import compiled, plain_name, source_digest, trace
 from polybody.quantities.quantity import Quantity, Traced, sizes_of
 
@@ -27,10 +31,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-#: Quantities that have a rolled kernel for long chains.
-ROLLED = frozenset({"inverse_dynamics", "forward_dynamics"})
-#: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code.
-FUSED_DERIVATIVES_UP_TO = 16
+#: Joints that straight-line code eliminates together.
+GROUP_UP_TO = 16
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
@@ -66,12 +68,17 @@ class TreeEngine:
     @cached_property
     def is_rolled(self) -> bool:
         """True when inverse and forward dynamics run as recursions over the tree rather than as straight lines."""
-        return worth_rolling(self.reduced_mechanism)
+        return long_chains.worth_rolling(self.reduced_mechanism)
 
     @cached_property
     def is_long(self) -> bool:
-        """Too many joints for straight-line code of any quantity."""
-        return len(self.mechanism.joints) > 2 * ANY_FROM
+        """True when every recursion runs over the tree rather than as a straight line."""
+        return long_chains.is_long(self.mechanism)
+
+    @cached_property
+    def has_large_group(self) -> bool:
+        """Rotors or followers make one pivot of so many joints that eliminating it in straight lines is too long."""
+        return max((len(group.joints) for group in self.mechanism.groups), default=0) > GROUP_UP_TO
 
     # Answers.
 
@@ -82,30 +89,36 @@ class TreeEngine:
             self._refuse_singular()
         if request.formulation is not None:
             return self._by_formulation(request)
-        composed = getattr(self, f"_composed_{name}", None)
-        if composed is not None and (found := composed(request)) is not None:
-            return into(request.out, found)
+        composed = composition(self, request.quantity)
+        if composed is not None:
+            _check_finite(request)
+            return into(request.out, composed.answer(self, request))
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
         return self.kernel(request.whole)(*request.all_arrays, out=request.out, check=request.check)
 
     def lone(self, quantity: Quantity) -> Any:
-        composed = quantity.name == "mass_matrix" and self.is_long
-        return None if composed or self._by_text(quantity) else self.kernel(quantity).lone
+        without = composition(self, quantity) is not None or self._by_text(quantity)
+        return None if without else self.kernel(quantity).lone
 
     def kernel(self, quantity: Quantity) -> Kernel:
         """The compiled kernel of a quantity, built when first asked for."""
-        if quantity.name not in self._kernels:
-            if quantity.name in ROLLED and self.is_rolled:
-                made = rolled_kernel(self.reduced_mechanism, quantity.name)
-            else:
-                inputs = quantity.inputs(self.sizes())
-                made = compiled(
-                    quantity.name, inputs, self.results(quantity), lambda: self._traced(quantity),
-                    self.mechanism.digest,
-                )  # fmt: skip
-            self._kernels[quantity.name] = made
-        return self._kernels[quantity.name]
+        name = quantity.name
+        if name not in self._kernels and not (self._is_rolled(quantity) and self.rolled(name)):
+            inputs, results = quantity.inputs(self.sizes()), self.results(quantity)
+            self._kernels[name] = compiled(
+                name, inputs, results, lambda: self._traced(quantity), self.mechanism.digest
+            )  # fmt: skip
+        return self._kernels[name]
+
+    def rolled(self, name: str) -> Kernel | None:
+        """The rolled kernel of that name (`long_chains.names`); None where this mechanism has none."""
+        if name not in self._kernels:
+            made = long_chains.kernel(self.mechanism, name)
+            if made is None:
+                return None
+            self._kernels[name] = made
+        return self._kernels[name]
 
     def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]:
         return quantity.shapes(self.sizes())
@@ -120,7 +133,10 @@ class TreeEngine:
         return casadi.Function(plain_name(quantity.name), columns, made.call(columns), list(quantity.arguments), names)
 
     def compile(
-        self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],
+        self,
+        name: str,
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, tuple[int, ...]]],
         make: Callable[[], Any],
     ) -> Kernel:
         """The kernel of a casadi.Function that `make()` makes of this mechanism, kept under `name`."""
@@ -152,13 +168,16 @@ class TreeEngine:
         text, inputs = quantity.tree, quantity.inputs(self.sizes())
         return trace(quantity.name, inputs, lambda *x, domain: text(mechanism, *x, domain=domain))
 
+    def _is_rolled(self, quantity: Quantity) -> bool:
+        """Inverse and forward dynamics are rolled early, all that can be on long chains."""
+        early = quantity.name.removesuffix("_wrenches") in ("inverse_dynamics", "forward_dynamics")
+        return self.is_long or (early and self.is_rolled)
+
     def _by_text(self, quantity: Quantity) -> bool:
-        """True where no code is compiled: long chains, and manifolds without a closed form."""
-        if quantity.name in ("integrate", "difference"):
-            return not all(closed_manifold(joint.model) for joint in self.mechanism.joints) or self.is_long
-        if quantity.name in ROLLED and self.is_rolled:
+        """True where no code is compiled: manifolds without a closed form."""
+        if quantity.name not in ("integrate", "difference"):
             return False
-        return self.is_long and not isinstance(quantity.tree, Traced)
+        return not all(closed_manifold(joint.model) for joint in self.mechanism.independent_joints)
 
     def _interpreted(self, request: Request) -> Any:
         """A quantity by its text, state by state."""
@@ -191,51 +210,6 @@ class TreeEngine:
             return function(self.mechanism, *state[:count], *loads)
 
         return into(request.out, each_state(one, request.all_arrays, shape))
-
-    def _composed_mass_matrix(self, request: Request) -> Array | None:
-        """M of a long chain, column by column: inverse dynamics of unit accelerations at rest, less its rest torque."""
-        if not self.is_long:
-            return None
-        from polybody.quantities.table import QUANTITIES
-
-        (q,), inverse = request.arrays, self.kernel(QUANTITIES["inverse_dynamics"])
-        unit, rest = np.eye(self.mechanism.nv), np.zeros(self.mechanism.nv)
-        columns = inverse(q[..., None, :], rest, unit)
-        return np.swapaxes(columns - inverse(q, rest, rest)[..., None, :], -1, -2)
-
-    def _composed_inverse_dynamics_derivatives(self, request: Request) -> Any:
-        """Long chains: one directional derivative for each degree of freedom, as a batch."""
-        if request.wrenches is not None or not self.is_rolled:
-            return None
-        if "inverse_directional" not in self._kernels:
-            from polybody.model.rolled_derivatives import rolled_directional
-
-            self._kernels["inverse_directional"] = rolled_directional(self.reduced_mechanism)
-        kernel, n = self._kernels["inverse_directional"], self.mechanism.nv
-        unit, none = np.eye(n), np.zeros(n)
-        q, v, a = (x[..., None, :] for x in request.arrays)
-        along = ((unit, none, none), (none, unit, none), (none, none, unit))
-        return tuple(np.swapaxes(kernel(q, x, v, y, a, z), -1, -2) for x, y, z in along)
-
-    def _composed_forward_dynamics_derivatives(self, request: Request) -> Any:
-        """Where straight-line code is too long: da = −M⁻¹ dtau."""
-        if self.mechanism.nv <= FUSED_DERIVATIVES_UP_TO:
-            return None
-        from polybody.quantities.table import QUANTITIES
-
-        q, v, tau = request.arrays
-        a = self.answer(Request(QUANTITIES["forward_dynamics"], (q, v, tau), request.wrenches))
-        dq, dv, M = self.answer(Request(QUANTITIES["inverse_dynamics_derivatives"], (q, v, a), request.wrenches))
-        inverse = np.linalg.inv(M)
-        return -(inverse @ dq), -(inverse @ dv), np.broadcast_to(inverse, (*dq.shape[:-2], *inverse.shape[-2:]))
-
-    def _composed_motion_derivatives(self, request: Request) -> Any:
-        from polybody.quantities.table import QUANTITIES
-
-        known = Request(QUANTITIES["forward_dynamics_derivatives"], request.arrays, request.wrenches)
-        dq, dv, dtau = self.answer(known)
-        G = np.broadcast_to(np.eye(self.mechanism.nv), dq.shape)
-        return dq, dv, dtau, G, np.zeros_like(dq)
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""

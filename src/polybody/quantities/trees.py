@@ -8,6 +8,8 @@ a composite body of mass m, first moment h and inertia I about the world's origi
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
@@ -15,7 +17,7 @@ from polybody.algebra.rotations import cross, skew
 from polybody.algebra.spatial import pose
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.mechanism.mechanism import GROUND, Mechanism
+from polybody.mechanism.mechanism import GROUND, Mechanism, TreeBody
 
 
 def poses(m: Mechanism, q: Array, *, domain: Domain) -> Array:
@@ -35,27 +37,36 @@ def centroidal_momentum_matrix(m: Mechanism, q: Array, *, domain: Domain) -> Arr
     """(6, nv): A with momentum = A v, from composite bodies about the world's origin."""
     bodies = kinematics.body_poses(m, q, domain=domain)
     columns = kinematics.world_maps(m, q, bodies, domain=domain)
-    masses, moments, inertias = [], [], []
-    for body, (R, p) in zip(m.bodies, bodies, strict=True):
-        mass, c = domain.const(body.mass), p + R @ domain.array(body.com)
-        arm = skew(c, domain=domain)
-        masses.append(mass)
-        moments.append(c * mass)
-        inertias.append(R @ domain.array(body.inertia) @ R.T - (arm @ arm) * mass)
+    parts = [world_inertia(body, place, domain=domain) for body, place in zip(m.bodies, bodies, strict=True)]
     for joint in reversed(m.joints):
         if joint.parent != GROUND:
-            for sums in (masses, moments, inertias):
-                sums[joint.parent] = sums[joint.parent] + sums[joint.index]
+            sums = zip(parts[joint.parent], parts[joint.index], strict=True)
+            parts[joint.parent] = tuple(one + other for one, other in sums)
     roots = [joint.index for joint in m.joints if joint.parent == GROUND]
-    center = sum((moments[i] for i in roots), domain.zeros(3)) / sum((masses[i] for i in roots), domain.const(0))
+    center = sum((parts[i][1] for i in roots), domain.zeros(3)) / sum((parts[i][0] for i in roots), domain.const(0))
     A = domain.zeros(6, m.nv)
     for joint in m.joints:
-        mass, moment, inertia = masses[joint.index], moments[joint.index], inertias[joint.index]
-        for k, (w, u) in enumerate((x[:3], x[3:]) for x in columns[joint.index].T):
-            linear = u * mass + cross(w, moment)
-            spin = inertia @ w + cross(moment, u) - cross(center, linear)
-            A[:, joint.v.start + k] = A[:, joint.v.start + k] + np.concatenate([spin, linear])
+        found = momentum_columns(parts[joint.index], columns[joint.index], center)
+        A[:, joint.v] = A[:, joint.v] + found
     return A
+
+
+def world_inertia(body: TreeBody, place: kinematics.Pose, *, domain: Domain) -> tuple[Any, ...]:
+    """Mass, first moment and inertia of a body at its pose, about the world's origin."""
+    R, p = place
+    mass, c = domain.const(body.mass), p + R @ domain.array(body.com)
+    arm = skew(c, domain=domain)
+    return mass, c * mass, R @ domain.array(body.inertia) @ R.T - (arm @ arm) * mass
+
+
+def momentum_columns(part: tuple[Any, ...], screws: Array, center: Array) -> Array:
+    """A_j for every column [ω; u] of screws, which move a composite body (mass, first moment, inertia)."""
+    mass, moment, inertia = part
+    columns = []
+    for w, u in ((x[:3], x[3:]) for x in screws.T):
+        linear = u * mass + cross(w, moment)
+        columns.append(np.concatenate([inertia @ w + cross(moment, u) - cross(center, linear), linear]))
+    return np.column_stack(columns)
 
 
 def unconstrained_loads(
@@ -84,6 +95,13 @@ def augmented_system(m: Mechanism, q: Array, v: Array, tau: Array, *, domain: Do
 
 
 __all__ = [
-    "augmented_system", "body_rotations", "centroidal_momentum_matrix", "implicit_residual", "no_step", "poses",
+    "augmented_system",
+    "body_rotations",
+    "centroidal_momentum_matrix",
+    "implicit_residual",
+    "momentum_columns",
+    "no_step",
+    "poses",
     "unconstrained_loads",
+    "world_inertia",
 ]

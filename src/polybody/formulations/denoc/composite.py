@@ -118,18 +118,22 @@ def angular_velocities(
 ) -> tuple[list[Array], list[Array]]:
     """ω_i of every body in its axes, and ṙ_i, the velocity of O_i from O_j, in axes of the parent j."""
     omegas: list[Array] = []
-    drifts: list[Array] = []
+    slides: list[Array] = []
     for joint, step in zip(mechanism.joints, across, strict=True):
-        relative = step.H @ v[joint.v]
-        slide = step.to_parent(relative[3:])
-        if joint.parent == GROUND:
-            omegas.append(relative[:3])
-            drifts.append(slide)
-        else:
-            before = omegas[joint.parent]
-            omegas.append(step.to_child(before) + relative[:3])
-            drifts.append(cross(before, step.r) + slide)
-    return omegas, drifts
+        before = None if joint.parent == GROUND else omegas[joint.parent]
+        omega, slide = angular_velocity(step, before, v[joint.v])
+        omegas.append(omega)
+        slides.append(slide)
+    return omegas, slides
+
+
+def angular_velocity(step: Crossing, before: Array | None, v: Array) -> tuple[Array, Array]:
+    """ω_i and ṙ_i from ω_j (None on the ground) and the joint's own velocity."""
+    relative = step.H @ v
+    slide = step.to_parent(relative[3:])
+    if before is None:
+        return relative[:3], slide
+    return step.to_child(before) + relative[:3], cross(before, step.r) + slide
 
 
 def own_drift(mechanism: Mechanism, i: int, omega: Array, *, domain: Domain) -> Drift:
@@ -139,6 +143,13 @@ def own_drift(mechanism: Mechanism, i: int, omega: Array, *, domain: Domain) -> 
     swing = cross(omega, c) * domain.const(body.mass)
     N = skew(omega, domain=domain) @ I_c - skew(c, domain=domain) @ skew(swing, domain=domain)
     return Drift(N, swing)
+
+
+def drift_to_parent(step: Crossing, part: Composite, drift: Drift, slide: Array, *, domain: Domain) -> Drift:
+    """What K̃_i adds to K̃_j, (28): `slide` is ṙ."""
+    h, h_dot = step.to_parent(part.h), step.to_parent(drift.h_dot) + slide * part.mass
+    N = step.turned_general(drift.N) - skew(h, domain=domain) @ skew(slide, domain=domain)
+    return Drift(N - skew(step.r, domain=domain) @ skew(h_dot, domain=domain), h_dot)
 
 
 def composite_drifts(
@@ -156,11 +167,8 @@ def composite_drifts(
         i, j = joint.index, joint.parent
         if j == GROUND:
             continue
-        step, rate = across[i], slides[i]
-        h, h_dot = step.to_parent(parts[i].h), step.to_parent(drifts[i].h_dot) + rate * parts[i].mass
-        N = step.turned_general(drifts[i].N) - skew(h, domain=domain) @ skew(rate, domain=domain)
-        N = N - skew(step.r, domain=domain) @ skew(h_dot, domain=domain)
-        drifts[j] = Drift(drifts[j].N + N, drifts[j].h_dot + h_dot)
+        more = drift_to_parent(across[i], parts[i], drifts[i], slides[i], domain=domain)
+        drifts[j] = Drift(drifts[j].N + more.N, drifts[j].h_dot + more.h_dot)
     return drifts
 
 
@@ -172,17 +180,19 @@ def coriolis_matrix(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain 
     omegas, slides = angular_velocities(mechanism, across, v, domain=domain)
     drifts = composite_drifts(mechanism, across, parts, omegas, slides, domain=domain)
     rates = [
-        _inertial_rate(joint.model.velocity_map_rate(q[joint.q], v[joint.v], domain=domain), across[i].H, omegas[i])
+        inertial_rate(joint.model.velocity_map_rate(q[joint.q], v[joint.v], domain=domain), across[i].H, omegas[i])
         for i, joint in enumerate(mechanism.joints)
     ]
     C = domain.zeros(mechanism.nv, mechanism.nv)
     for joint in mechanism.joints:
+        i = joint.index
         for k in range(joint.nv):
-            _fill_convective(mechanism, across, parts, drifts, slides, rates, joint.index, k, C)
+            sent = convective(parts[i], drifts[i], across[i].H[:, k], rates[i][:, k])
+            _fill_convective(mechanism, across, slides, rates, i, joint.v.start + k, sent, C)
     return C
 
 
-def _inertial_rate(H_dot: Array, H: Array, omega: Array) -> Array:
+def inertial_rate(H_dot: Array, H: Array, omega: Array) -> Array:
     """The rate in inertial space of the joint map's columns, body axes: Ḣ + ω × H."""
     columns = [
         np.concatenate([H_dot[:3, k] + cross(omega, H[:3, k]), H_dot[3:, k] + cross(omega, H[3:, k])])
@@ -191,44 +201,65 @@ def _inertial_rate(H_dot: Array, H: Array, omega: Array) -> Array:
     return np.column_stack(columns)
 
 
+@dataclass(frozen=True, eq=False)
+class Convective:
+    """What one column H of joint i sends inwards: F' = (n_col, f_col), F = (n, f) and G = K̃ᵀH, (29)."""
+
+    n_col: Array
+    f_col: Array
+    n: Array
+    f: Array
+    g: Array
+
+    def on_joint(self, H: Array, H_dot: Array) -> tuple[Array, Array]:
+        """(c_ji, c_ij) for all columns of the joint j it has reached."""
+        below = H_dot[:3].T @ self.n + H_dot[3:].T @ self.f + H[:3].T @ self.g
+        return H[:3].T @ self.n_col + H[3:].T @ self.f_col, below
+
+    def to_parent(self, step: Crossing, slide: Array) -> Convective:
+        """The same about the parent's origin; `slide` is ṙ."""
+        n, f = step.wrench_to_parent(self.n, self.f)
+        n_col, f_col = step.wrench_to_parent(self.n_col, self.f_col)
+        return Convective(n_col, f_col, n, f, step.to_parent(self.g) + cross(slide, f))
+
+
+def convective(part: Composite, drift: Drift, H: Array, H_dot: Array) -> Convective:
+    """F', F and G of one column H of a joint, H_dot its inertial rate."""
+    n_col, f_col = composite_wrench(part, H_dot)
+    n_col, f_col = n_col + drift.N @ H[:3], f_col + cross(H[:3], drift.h_dot)
+    g = drift.N.T @ H[:3] + cross(drift.h_dot, H[3:])
+    return Convective(n_col, f_col, *composite_wrench(part, H), g)
+
+
 def _fill_convective(
-    mechanism: Mechanism,
-    across: list[Crossing],
-    parts: list[Composite],
-    drifts: list[Drift],
-    slides: list[Array],
-    rates: list[Array],
-    start: int,
-    k: int,
-    C: Array,
+    mechanism: Mechanism, across: list[Crossing], slides: list[Array], rates: list[Array], start: int, own: int,
+    sent: Convective, C: Array,
 ) -> None:
     """Column and row of C for one column of joint `start`, carried to the ground."""
-    H, own = across[start].H[:, k], mechanism.joints[start].v.start + k
-    drift = drifts[start]
-    n_col, f_col = composite_wrench(parts[start], rates[start][:, k])
-    n_col, f_col = n_col + drift.N @ H[:3], f_col + cross(H[:3], drift.h_dot)  # F'
-    n, f = composite_wrench(parts[start], H)  # F
-    g = drift.N.T @ H[:3] + cross(drift.h_dot, H[3:])  # G = K̃ᵀ H
     i = start
     while i != GROUND:
-        joint, step = mechanism.joints[i], across[i]
-        for m in range(joint.nv):
-            other = joint.v.start + m
-            C[other, own] = C[other, own] + step.H[:3, m] @ n_col + step.H[3:, m] @ f_col
-            if i != start:
-                C[own, other] = C[own, other] + rates[i][:3, m] @ n + rates[i][3:, m] @ f + g @ step.H[:3, m]
+        joint = mechanism.joints[i]
+        column, row = sent.on_joint(across[i].H, rates[i])
+        C[joint.v, own] = C[joint.v, own] + column
+        if i != start:
+            C[own, joint.v] = C[own, joint.v] + row
         if joint.parent != GROUND:
-            n_col, f_col = step.wrench_to_parent(n_col, f_col)
-            n, f = step.wrench_to_parent(n, f)
-            g = step.to_parent(g) + cross(slides[i], f)
+            sent = sent.to_parent(across[i], slides[i])
         i = joint.parent
 
 
 __all__ = [
     "Composite",
+    "Convective",
+    "Drift",
+    "angular_velocity",
     "composite_to_parent",
     "composite_wrench",
     "composites",
+    "convective",
     "coriolis_matrix",
+    "drift_to_parent",
+    "inertial_rate",
     "mass_matrix",
+    "own_drift",
 ]

@@ -1,0 +1,192 @@
+"""Quantities of trees that are composed of others where a kernel of their own would be too long, or is not worth it.
+
+    M⁻¹, Λ⁻¹ = J M⁻¹ Jᵀ        columns by "mass_solve", O(n) each
+    da = −M⁻¹ dtau              of derivatives of inverse dynamics
+    dtau                        one directional derivative for each degree of freedom, as a batch
+    J v, J a + J̇ v              of a frame
+
+`COMPOSED` says which, and on which trees; all others have kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.model.engine import Request
+from polybody.quantities.quantity import Quantity
+from polybody.quantities.table import quantity
+
+if TYPE_CHECKING:
+    from polybody.model.tree_engine import TreeEngine
+
+Array = np.ndarray
+
+#: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code.
+FUSED_DERIVATIVES_UP_TO = 16
+
+
+@dataclass(frozen=True)
+class Composition:
+    """How a quantity is composed, and on which trees."""
+
+    answer: Callable[[TreeEngine, Request], Any]
+    applies: Callable[[TreeEngine], bool]
+
+
+def composition(engine: TreeEngine, asked: Quantity) -> Composition | None:
+    """What composes a quantity on a tree; None where a kernel answers."""
+    found = COMPOSED.get(asked.name.partition(":")[0])
+    return found if found is not None and found.applies(engine) else None
+
+
+def _ask(engine: TreeEngine, name: str, *arrays: Array, wrenches: Array | None = None) -> Any:
+    return engine.answer(Request(quantity(engine.mechanism, name), arrays, wrenches))
+
+
+def _frame_and_axes(request: Request) -> tuple[str, str]:
+    frame, _, axes = request.quantity.name.partition(":")[2].rpartition(":")
+    return frame, axes
+
+
+def _turned(matrix: Array) -> Array:
+    return np.swapaxes(matrix, -1, -2)
+
+
+# Dynamics.
+
+
+def solve_mass(engine: TreeEngine, q: Array, rows: Array) -> Array:
+    """M(q)⁻¹ times every row of rows (..., k, nv)."""
+    kernel = engine.rolled("mass_solve")
+    if kernel is None:
+        return _turned(np.linalg.solve(_ask(engine, "mass_matrix", q), _turned(rows)))
+    return kernel(q[..., None, :], rows)
+
+
+def _inverse_mass_matrix(engine: TreeEngine, request: Request) -> Array:
+    return solve_mass(engine, request.arrays[0], np.eye(engine.mechanism.nv))
+
+
+def _task_space_inertia(engine: TreeEngine, request: Request) -> Array:
+    (q,), frame = request.arrays, request.quantity.name.partition(":")[2]
+    J = _ask(engine, f"jacobian:{frame}:world", q)
+    return np.linalg.inv(J @ _turned(solve_mass(engine, q, J)))
+
+
+def _forward_dynamics(engine: TreeEngine, request: Request) -> Array:
+    """Where many joints are one pivot: M⁻¹ (tau − ID(q, v, 0))."""
+    q, v, tau = request.arrays
+    force = tau - _ask(engine, "inverse_dynamics", q, v, np.zeros_like(v), wrenches=request.wrenches)
+    return solve_mass(engine, q, force[..., None, :])[..., 0, :]
+
+
+def _constraint_loads(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
+    a = _ask(engine, "forward_dynamics", *request.arrays, wrenches=request.wrenches)
+    return a, np.zeros((*a.shape[:-1], 0))
+
+
+def _implicit_residual(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
+    q, v, a, tau, _ = request.arrays
+    balance = _ask(engine, "inverse_dynamics", q, v, a) - tau
+    return balance, np.zeros((*balance.shape[:-1], 0))
+
+
+def _augmented_system(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
+    q, v, tau = request.arrays
+    right = tau - _ask(engine, "inverse_dynamics", q, v, np.zeros_like(v))
+    M = _ask(engine, "mass_matrix", q)
+    return np.broadcast_to(M, (*right.shape[:-1], *M.shape[-2:])), right
+
+
+# Derivatives.
+
+
+def _inverse_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple[Array, Array, Array]:
+    loads = () if request.wrenches is None else (request.wrenches[..., None, :],)
+    kernel = engine.rolled(f"inverse_directional{'_wrenches' if loads else ''}")
+    assert kernel is not None
+    unit, none = np.eye(engine.mechanism.nv), np.zeros(engine.mechanism.nv)
+    q, v, a = (x[..., None, :] for x in request.arrays)
+    dq, dv = (_turned(kernel(q, x, v, y, a, none, *loads)) for x, y in ((unit, none), (none, unit)))
+    return dq, dv, np.broadcast_to(_ask(engine, "mass_matrix", request.arrays[0]), dq.shape)
+
+
+def _forward_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple[Array, Array, Array]:
+    q, v, tau = request.arrays
+    a = _ask(engine, "forward_dynamics", q, v, tau, wrenches=request.wrenches)
+    dq, dv, M = _ask(engine, "inverse_dynamics_derivatives", q, v, a, wrenches=request.wrenches)
+    if engine.is_long:
+        da_dq, da_dv = (_turned(-solve_mass(engine, q, _turned(x))) for x in (dq, dv))
+        return da_dq, da_dv, np.broadcast_to(_inverse_mass_matrix(engine, request), dq.shape)
+    inverse = np.linalg.inv(M)
+    return -(inverse @ dq), -(inverse @ dv), np.broadcast_to(inverse, dq.shape)
+
+
+def _motion_derivatives(engine: TreeEngine, request: Request) -> tuple[Array, ...]:
+    dq, dv, dtau = _ask(engine, "forward_dynamics_derivatives", *request.arrays, wrenches=request.wrenches)
+    return dq, dv, dtau, np.broadcast_to(np.eye(engine.mechanism.nv), dq.shape), np.zeros_like(dq)
+
+
+# Frames.
+
+
+def _relative_pose(engine: TreeEngine, request: Request) -> Array:
+    """S⁻¹ T; frames' names may have colons themselves."""
+    words, known = request.quantity.name.split(":")[1:], engine.mechanism.frame_index
+    pairs = [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
+    names = next(pair for pair in pairs if all(name in known for name in pair))
+    T, S = (_ask(engine, f"pose:{name}", *request.arrays) for name in names)
+    R, result = _turned(S[..., :3, :3]), np.zeros_like(T)
+    result[..., :3, :3] = R @ T[..., :3, :3]
+    result[..., :3, 3:] = R @ (T[..., :3, 3:] - S[..., :3, 3:])
+    result[..., 3, 3] = 1.0
+    return result
+
+
+def _frame_velocity(engine: TreeEngine, request: Request) -> Array:
+    frame, axes = _frame_and_axes(request)
+    q, v = request.arrays
+    return (_ask(engine, f"jacobian:{frame}:{axes}", q) @ v[..., None])[..., 0]
+
+
+def _frame_acceleration(engine: TreeEngine, request: Request) -> Array:
+    frame, axes = _frame_and_axes(request)
+    q, v, a = request.arrays
+    J, rate = _ask(engine, f"jacobian:{frame}:world", q), _ask(engine, f"jacobian_rate:{frame}:world", q, v)
+    found = J @ a[..., None] + rate @ v[..., None]
+    if axes == "frame":
+        R = _turned(_ask(engine, f"pose:{frame}", q)[..., :3, :3])
+        found = np.concatenate([R @ found[..., :3, :], R @ found[..., 3:, :]], axis=-2)
+    return found[..., 0]
+
+
+def _always(engine: TreeEngine) -> bool:
+    return True
+
+
+def _long(engine: TreeEngine) -> bool:
+    return engine.is_long
+
+
+COMPOSED: dict[str, Composition] = {
+    "forward_dynamics": Composition(_forward_dynamics, lambda engine: engine.is_long and engine.has_large_group),
+    "inverse_mass_matrix": Composition(_inverse_mass_matrix, _long),
+    "task_space_inertia": Composition(_task_space_inertia, _long),
+    "constraint_loads": Composition(_constraint_loads, _long),
+    "implicit_residual": Composition(_implicit_residual, _long),
+    "augmented_system": Composition(_augmented_system, _long),
+    "inverse_dynamics_derivatives": Composition(_inverse_dynamics_derivatives, lambda engine: engine.is_rolled),
+    "forward_dynamics_derivatives": Composition(
+        _forward_dynamics_derivatives, lambda engine: engine.mechanism.nv > FUSED_DERIVATIVES_UP_TO
+    ),
+    "motion_derivatives": Composition(_motion_derivatives, _always),
+    "relative_pose": Composition(_relative_pose, _long),
+    "frame_velocity": Composition(_frame_velocity, _long),
+    "frame_acceleration": Composition(_frame_acceleration, _long),
+}
+
+__all__ = ["COMPOSED", "Composition", "composition", "solve_mass"]

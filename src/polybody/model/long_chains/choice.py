@@ -1,0 +1,30 @@
+"""When a mechanism's quantities are answered by rolled kernels rather than by straight lines."""
+
+from __future__ import annotations
+
+from polybody.mechanism.mechanism import Mechanism
+
+#: Numbers of joints from which rolled code pays: for chains of few kinds of joint, and for any mechanism.
+FEW_KINDS_FROM, ANY_FROM = 16, 60
+
+
+def is_long(mechanism: Mechanism) -> bool:
+    """From here on every recursion is rolled: straight lines of matrices would take minutes to compile."""
+    return len(mechanism.joints) >= ANY_FROM
+
+
+def worth_rolling(mechanism: Mechanism) -> bool:
+    """Where rolled code was measured to be no slower than straight-line code, and to compile faster.
+
+    A chain of few kinds gains from about 16 joints on; a robot of many kinds from about 60 (benchmarks/README.md).
+    """
+    from polybody.model.long_chains.kinds import FORCES, LINK, Chain, joint_nodes
+
+    n = len(mechanism.joints)
+    if n < FEW_KINDS_FROM:
+        return False
+    groups = (*LINK, "armature", *FORCES)
+    return n >= ANY_FROM or len(Chain(mechanism, groups, joint_nodes(mechanism, groups)).sample) * 5 <= n
+
+
+__all__ = ["ANY_FROM", "FEW_KINDS_FROM", "is_long", "worth_rolling"]
