@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from polybody.model.arguments import as_model
 
 import polybody as pb
 from cooperation import JETS, kkt, world_closure
@@ -12,6 +11,7 @@ from mechanisms import random_pose
 from polybody.formulations import denoc
 from polybody.grasping.grasp import Grasp
 from polybody.mechanism import kinematics
+from polybody.model.arguments import as_model
 
 
 def near(actual, wanted, tolerance):
