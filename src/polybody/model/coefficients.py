@@ -151,10 +151,10 @@ class Coefficients:
             )
         m = self._mechanism
         values = (q, v, np.zeros(m.nv) if tau is None else tau)
-        arrays = self._model._arrays(QUANTITIES["forward_dynamics"], values)
+        q, v, tau = self._model._arrays(QUANTITIES["forward_dynamics"], values)
         tips = None if frames is None else tuple(find_frame(m, name) for name in frames)
         split = formulation.split(m, self._model.actuation.mask(active), tips)
-        return Operators(self._tree, *arrays, split)
+        return Operators(self._tree, q, v, tau, split)
 
     # Inside.
 

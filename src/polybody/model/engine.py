@@ -68,6 +68,10 @@ class Engine(Protocol):
         """Columns of v that the others follow."""
         ...
 
+    def coordinates(self, q: Array | None = None) -> tuple[int, ...]:
+        """The same, chosen at states like q where they are not chosen yet."""
+        ...
+
     @property
     def reduced_mechanism(self) -> Mechanism:
         """The mechanism that joint-space kernels are traced from: the same motion from fewer numbers."""

@@ -42,6 +42,8 @@ class TreeEngine:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
+        self.constraints = ConstraintKernels(mechanism)  # no rows
+        self._reduced: Mechanism | None = None
         self._kernels: dict[str, Kernel] = {}
         self._regular = False
 
@@ -49,21 +51,22 @@ class TreeEngine:
     def tree(self) -> TreeEngine:
         return self
 
-    @cached_property
-    def constraints(self) -> ConstraintKernels:
-        return ConstraintKernels(self.mechanism)
-
     @property
     def independent(self) -> tuple[int, ...]:
         return tuple(range(self.mechanism.nv))
 
+    def coordinates(self, q: Array | None = None) -> tuple[int, ...]:
+        return self.independent
+
     def sizes(self) -> dict[str, int]:
         return sizes_of(self.mechanism)
 
-    @cached_property
+    @property
     def reduced_mechanism(self) -> Mechanism:
         """The same joint-space dynamics from fewer numbers; point springs need the bodies' own frames."""
-        return self.mechanism if self.mechanism.springs else reduced(self.mechanism)
+        if self._reduced is None:
+            self._reduced = self.mechanism if self.mechanism.springs else reduced(self.mechanism)
+        return self._reduced
 
     @cached_property
     def is_rolled(self) -> bool:

@@ -281,7 +281,7 @@ def neighbours(
     n, m = G.shape
     V, W_q, W_v, R_q, R_v = (np.array(p, dtype=domain.dtype).reshape(m, n).T for p in parts)
     back = [np.array([carried_back(G, x, domain) for x in R.T], dtype=domain.dtype).reshape(m, m).T for R in (R_q, R_v)]
-    return Neighbours(V, W_q, W_v, *back, changes)
+    return Neighbours(V, W_q, W_v, back[0], back[1], changes)
 
 
 def _inverse_change(

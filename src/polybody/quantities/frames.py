@@ -150,13 +150,15 @@ def reactions(m: Mechanism, axes: str = "world", loaded: str = "") -> Quantity:
     """Reactions of all joints and loops, with wrenches on frames if `loaded` is "loads"."""
     axes = _axes(axes, AXES)
 
-    def tree(m: Mechanism, *arrays: Array, domain: Domain) -> tuple[Array, Array]:
-        table = arrays[3].reshape(-1, 6) if loaded else None
-        return tree_reactions(m, *arrays[:3], table, axes=axes, domain=domain), domain.zeros(0, 6)
+    def tree(m: Mechanism, q: Array, v: Array, a: Array, *more: Array, domain: Domain) -> tuple[Array, Array]:
+        table = more[0].reshape(-1, 6) if loaded else None
+        return tree_reactions(m, q, v, a, table, axes=axes, domain=domain), domain.zeros(0, 6)
 
-    def closed(c: constrained.Closed, *arrays: Array, domain: Domain) -> tuple[Array, Array]:
-        table = arrays[3].reshape(-1, 6) if loaded else None
-        return constrained.reactions(c, *arrays[:3], table, axes=axes, domain=domain)
+    def closed(
+        c: constrained.Closed, q: Array, v: Array, a: Array, *more: Array, domain: Domain
+    ) -> tuple[Array, Array]:
+        table = more[0].reshape(-1, 6) if loaded else None
+        return constrained.reactions(c, q, v, a, table, axes=axes, domain=domain)
 
     arguments = ("q", "v", "a", "loads") if loaded else ("q", "v", "a")
     results = (("reactions", ("joints", 6)), ("loops", ("pairs", 6)))
