@@ -63,11 +63,15 @@ def chain(n: int, *, branches: int = 1, base: str = "fixed", springs: bool = Fal
 
 
 def rotors(n: int) -> Any:
-    """The chain with rotors that couple every fourth joint to the next one."""
-    plain, coupled = chain(n), np.zeros((n, n))
-    for k in range(0, n - 1, 4):
-        coupled[k, k + 1] = coupled[k + 1, k] = 0.003
-    return replace(plain, armature=plain.armature + coupled)
+    """The chain with transmissions that couple every fourth joint to the next one."""
+    from polybody.description.records import Motor, Transmission, frozen_array
+    from polybody.mechanism import mechanism_from
+
+    pairs = [(f"j{k}", f"j{k + 1}") for k in range(0, n - 1, 4)]
+    motors = [Motor(f"m{name}", name, 1.0, 0.0, 0.1, 0.1, rotor_inertia=1e-3) for pair in pairs for name in pair]
+    matrix = frozen_array([[1.0, 0.0], [0.5, 1.0]])
+    gears = [Transmission(f"t{k}", pair, matrix) for k, pair in enumerate(pairs)]
+    return mechanism_from(replace(chain(n).description, motors=tuple(motors), transmissions=tuple(gears)))
 
 
 def followers(n: int) -> Any:
