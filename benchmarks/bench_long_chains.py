@@ -1,6 +1,7 @@
 """Long chains: time per state and compile time of every rolled quantity, and its growth from 100 to 200 joints.
 
-    python benchmarks/bench_long_chains.py [QUANTITY …]              revolute chain, tree, floating base, point springs
+    python benchmarks/bench_long_chains.py [QUANTITY …]              revolute chain, tree, floating base, point springs,
+                                                                     coupled rotors, followers
     python benchmarks/bench_long_chains.py --against-straight        where rolled code overtakes straight-line code
 
 Nothing is taken from the cache of compiled code. One thread; best of several batches.
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,12 @@ os.environ["POLYBODY_CACHE"] = tempfile.mkdtemp()
 AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (1.0, 0.0, 0.0))
 NUMBERS = (
     "inverse_dynamics", "inverse_dynamics_wrenches", "inverse_directional", "forward_dynamics",
-    "forward_dynamics_wrenches", "bias_forces", "coriolis_forces", "gravity_forces", "passive_forces", "energy",
-    "momentum", "center_of_mass", "body_poses", "poses", "body_rotations", "pose", "jacobian world", "integrate",
-    "difference", "rate",
+    "forward_dynamics_wrenches", "mass_solve", "bias_forces", "gravity_forces", "passive_forces", "energy", "momentum",
+    "center_of_mass", "centroidal_momentum_matrix", "poses", "body_rotations", "pose", "jacobian", "jacobian_rate",
+    "integrate", "difference", "rate",
 )  # fmt: skip
 MATRICES = ("mass_matrix", "coriolis_matrix")
+OF_FRAMES = {"pose": "pose:{}", "jacobian": "jacobian:{}:world", "jacobian_rate": "jacobian_rate:{}:world"}
 
 
 def chain(n: int, *, branches: int = 1, base: str = "fixed", springs: bool = False, kinds: int = 3) -> Any:
@@ -59,11 +62,34 @@ def chain(n: int, *, branches: int = 1, base: str = "fixed", springs: bool = Fal
     return mechanism_from(description)
 
 
+def rotors(n: int) -> Any:
+    """The chain with transmissions that couple every fourth joint to the next one."""
+    from polybody.description.records import Motor, Transmission, frozen_array
+    from polybody.mechanism import mechanism_from
+
+    pairs = [(f"j{k}", f"j{k + 1}") for k in range(0, n - 1, 4)]
+    motors = [Motor(f"m{name}", name, 1.0, 0.0, 0.1, 0.1, rotor_inertia=1e-3) for pair in pairs for name in pair]
+    matrix = frozen_array([[1.0, 0.0], [0.5, 1.0]])
+    gears = [Transmission(f"t{k}", pair, matrix) for k, pair in enumerate(pairs)]
+    return mechanism_from(replace(chain(n).description, motors=tuple(motors), transmissions=tuple(gears)))
+
+
+def followers(n: int) -> Any:
+    """The chain in which every fifth joint follows the one two before it."""
+    from polybody.description.records import Coupling
+    from polybody.mechanism import mechanism_from
+
+    couplings = tuple(Coupling(f"j{k}", f"j{k - 2}", -0.5, 0.1) for k in range(3, n, 5))
+    return mechanism_from(replace(chain(n).description, couplings=couplings))
+
+
 MAKERS: dict[str, Callable[[int], Any]] = {
     "revolute chain": chain,
     "tree of 4 branches": lambda n: chain(n, branches=4),
     "floating base": lambda n: chain(n, base="floating"),
     "point springs": lambda n: chain(n, springs=True),
+    "coupled rotors": rotors,
+    "followers": followers,
 }
 
 
@@ -71,7 +97,7 @@ def states(mechanism: Any, arguments: Sequence[tuple[str, int]], count: int) -> 
     rng = np.random.default_rng(0)
 
     def configurations() -> np.ndarray:
-        some = [np.concatenate([joint.model.random(rng) for joint in mechanism.joints]) for _ in range(8)]
+        some = [np.concatenate([joint.model.random(rng) for joint in mechanism.independent_joints]) for _ in range(8)]
         return np.tile(some, (count // 8, 1))
 
     return [
@@ -97,7 +123,7 @@ def nanoseconds(kernel: Any, mechanism: Any, budget: float = 0.25) -> float:
 
 
 def full_name(mechanism: Any, name: str) -> str:
-    return f"{name} {mechanism.bodies[-1].name}" if name in ("pose", "jacobian world") else name
+    return OF_FRAMES.get(name, name).format(mechanism.bodies[-1].name)
 
 
 def growth(names: Sequence[str]) -> None:
@@ -122,10 +148,10 @@ def growth(names: Sequence[str]) -> None:
 
 
 def against_straight(names: Sequence[str], sizes: Sequence[int] = (16, 40, 60, 120, 200)) -> None:
-    from polybody.mechanism.reduction import reduced
-    from polybody.model import long_chains
+    from polybody.errors import InputError
+    from polybody.model import Model, long_chains
     from polybody.model.tracing import compiled
-    from polybody.quantities.table import QUANTITIES, jacobian_quantity, pose_quantity
+    from polybody.quantities.table import quantity
 
     for kinds in (3, 24):
         print(f"\n{kinds} kinds of joint: straight-line / rolled, time per state (compile time)")
@@ -134,20 +160,20 @@ def against_straight(names: Sequence[str], sizes: Sequence[int] = (16, 40, 60, 1
             cells = []
             for n in sizes:
                 m = chain(n, kinds=kinds)
-                quantity = QUANTITIES.get(name)
-                if name == "pose":
-                    quantity = pose_quantity(m.bodies[-1].name)
-                elif name == "jacobian world":
-                    quantity = jacobian_quantity(m.bodies[-1].name, "world")
-                if quantity is None or (name.endswith("matrix") and n > 60):
+                try:
+                    asked = quantity(m, full_name(m, name))
+                except InputError:  # rolled kernels that others are composed of
+                    asked = None
+                if asked is None or (name.endswith("matrix") and n > 60):
                     cells.append("")
                     continue
-                lean = reduced(m) if quantity.lean else m
+                engine = Model(m).engine.tree
+                inputs, results = asked.inputs(engine.sizes()), engine.results(asked)
                 start = time.perf_counter()
-                text = lambda *x, domain, q=quantity, lean=lean: q.text(lean, *x, domain=domain)  # noqa: E731
-                straight = compiled(m, f"{quantity.name} {n} {kinds}", quantity.arguments, quantity.shapes(m), text)
+                traced = lambda asked=asked, engine=engine: engine.function(asked)  # noqa: E731
+                straight = compiled(asked.name, inputs, results, traced, f"{n} {kinds}")
                 middle = time.perf_counter()
-                rolled = long_chains.kernel(m, quantity.name)
+                rolled = long_chains.kernel(m, asked.name)
                 end = time.perf_counter()
                 ratio = nanoseconds(straight, m, 0.05) / nanoseconds(rolled, m, 0.05)
                 cells.append(f"{ratio:.2f} ({(middle - start):.1f}/{(end - middle):.1f})")

@@ -110,7 +110,7 @@ def test_large_forward_derivatives_by_lapack_equal_fused_ones(monkeypatch):
     model, rng = model_of(1, 4)
     q, v, a = states(model, rng, 2)
     fused = model.forward_dynamics_derivatives(q, v, a)
-    monkeypatch.setattr("polybody.model.dynamics.FUSED_DERIVATIVES_UP_TO", 0)
+    monkeypatch.setattr("polybody.model.compositions.FUSED_DERIVATIVES_UP_TO", 0)
     for one, other in zip(fused, model.forward_dynamics_derivatives(q, v, a), strict=True):
         assert_close(one, other, 1e-8)
 

@@ -12,7 +12,7 @@ import pytest
 
 from mechanisms import ALL_KINDS, random_tree
 from polybody.algebra.domains import FLOAT
-from polybody.description.records import Body, Coupling, Description, Joint, Spring, frozen_array
+from polybody.description.records import Body, Coupling, Description, Joint, Motor, Spring, Transmission, frozen_array
 from polybody.errors import InputError
 from polybody.formulations import denoc
 from polybody.mechanism import mechanism_from
@@ -254,11 +254,12 @@ def test_short_and_varied_robots_stay_straight_lines():
 
 @cache
 def rotors(n: int) -> Mechanism:
-    """The chain with a rotor in every fourth link that the next joint turns too."""
-    plain, coupled = chain(n), np.zeros((n, n))
-    for k in range(0, n - 1, 4):
-        coupled[k, k + 1] = coupled[k + 1, k] = 0.003
-    return replace(plain, armature=plain.armature + coupled)
+    """The chain with transmissions that couple every fourth joint to the next one."""
+    pairs = [(f"j{k}", f"j{k + 1}") for k in range(0, n - 1, 4)]
+    motors = [Motor(f"m{name}", name, 1.0, 0.0, 0.1, 0.1, rotor_inertia=1e-3) for pair in pairs for name in pair]
+    matrix = frozen_array([[1.0, 0.0], [0.5, 1.0]])
+    gears = [Transmission(f"t{k}", pair, matrix) for k, pair in enumerate(pairs)]
+    return mechanism_from(replace(chain(n).description, motors=tuple(motors), transmissions=tuple(gears)))
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.model.engine import Request
+from polybody.quantities import frames
 from polybody.quantities.quantity import Quantity
-from polybody.quantities.table import quantity
+from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
     from polybody.model.tree_engine import TreeEngine
 
 Array = np.ndarray
 
-#: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code.
+#: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code;
+#: on long chains column by column, in O(n) each.
 FUSED_DERIVATIVES_UP_TO = 16
 
 
@@ -43,8 +45,8 @@ def composition(engine: TreeEngine, asked: Quantity) -> Composition | None:
     return found if found is not None and found.applies(engine) else None
 
 
-def _ask(engine: TreeEngine, name: str, *arrays: Array, wrenches: Array | None = None) -> Any:
-    return engine.answer(Request(quantity(engine.mechanism, name), arrays, wrenches))
+def _ask(engine: TreeEngine, asked: str | Quantity, *arrays: Array, wrenches: Array | None = None) -> Any:
+    return engine.answer(Request(QUANTITIES[asked] if isinstance(asked, str) else asked, arrays, wrenches))
 
 
 def _frame_and_axes(request: Request) -> tuple[str, str]:
@@ -73,7 +75,7 @@ def _inverse_mass_matrix(engine: TreeEngine, request: Request) -> Array:
 
 def _task_space_inertia(engine: TreeEngine, request: Request) -> Array:
     (q,), frame = request.arrays, request.quantity.name.partition(":")[2]
-    J = _ask(engine, f"jacobian:{frame}:world", q)
+    J = _ask(engine, frames.jacobian(engine.mechanism, frame), q)
     return np.linalg.inv(J @ _turned(solve_mass(engine, q, J)))
 
 
@@ -119,7 +121,7 @@ def _forward_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple
     q, v, tau = request.arrays
     a = _ask(engine, "forward_dynamics", q, v, tau, wrenches=request.wrenches)
     dq, dv, M = _ask(engine, "inverse_dynamics_derivatives", q, v, a, wrenches=request.wrenches)
-    if engine.is_long:
+    if engine.is_long and engine.mechanism.separable:
         da_dq, da_dv = (_turned(-solve_mass(engine, q, _turned(x))) for x in (dq, dv))
         return da_dq, da_dv, np.broadcast_to(_inverse_mass_matrix(engine, request), dq.shape)
     inverse = np.linalg.inv(M)
@@ -139,7 +141,7 @@ def _relative_pose(engine: TreeEngine, request: Request) -> Array:
     words, known = request.quantity.name.split(":")[1:], engine.mechanism.frame_index
     pairs = [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
     names = next(pair for pair in pairs if all(name in known for name in pair))
-    T, S = (_ask(engine, f"pose:{name}", *request.arrays) for name in names)
+    T, S = (_ask(engine, frames.pose(engine.mechanism, name), *request.arrays) for name in names)
     R, result = _turned(S[..., :3, :3]), np.zeros_like(T)
     result[..., :3, :3] = R @ T[..., :3, :3]
     result[..., :3, 3:] = R @ (T[..., :3, 3:] - S[..., :3, 3:])
@@ -150,16 +152,15 @@ def _relative_pose(engine: TreeEngine, request: Request) -> Array:
 def _frame_velocity(engine: TreeEngine, request: Request) -> Array:
     frame, axes = _frame_and_axes(request)
     q, v = request.arrays
-    return (_ask(engine, f"jacobian:{frame}:{axes}", q) @ v[..., None])[..., 0]
+    return (_ask(engine, frames.jacobian(engine.mechanism, frame, axes), q) @ v[..., None])[..., 0]
 
 
 def _frame_acceleration(engine: TreeEngine, request: Request) -> Array:
-    frame, axes = _frame_and_axes(request)
-    q, v, a = request.arrays
-    J, rate = _ask(engine, f"jacobian:{frame}:world", q), _ask(engine, f"jacobian_rate:{frame}:world", q, v)
+    m, (frame, axes), (q, v, a) = engine.mechanism, _frame_and_axes(request), request.arrays
+    J, rate = _ask(engine, frames.jacobian(m, frame), q), _ask(engine, frames.jacobian_rate(m, frame), q, v)
     found = J @ a[..., None] + rate @ v[..., None]
     if axes == "frame":
-        R = _turned(_ask(engine, f"pose:{frame}", q)[..., :3, :3])
+        R = _turned(_ask(engine, frames.pose(m, frame), q)[..., :3, :3])
         found = np.concatenate([R @ found[..., :3, :], R @ found[..., 3:, :]], axis=-2)
     return found[..., 0]
 
