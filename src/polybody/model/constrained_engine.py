@@ -44,7 +44,7 @@ LEFTOVER = 1e-14
 #: above this many velocities straight-line code takes too long to compile
 COMPILED_UP_TO = 300
 #: quantities whose text asks the drives for forces
-DRIVEN = ("inverse_dynamics", "reactions")
+DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
 #: quantities that decide no rank: they hold at any state, and have no diagnostics
 PLAIN = ("implicit_residual", "augmented_system")
 

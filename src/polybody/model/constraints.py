@@ -171,6 +171,16 @@ class ModelConstraints:
             multipliers = self.solution(q, v, tau, wrenches=wrenches, route=route).multipliers
         return self._by_name(self._model._q(q), multipliers)
 
+    def coupling_forces(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None
+    ) -> dict[str, Array]:
+        """{follower: (...)}: the force that its coupling exerts on the follower's own coordinate in a motion.
+
+        Its leader bears minus the factor times that. Motors on followers' own joints are counted as the coupling's.
+        """
+        found = self._model._ask("coupling_forces", (q, v, a), wrenches=wrenches)
+        return {name: found[..., k] for k, name in enumerate(self._model.mechanism.followers)}
+
     def motion_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         independent: Sequence[str] | None = None,

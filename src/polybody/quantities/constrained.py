@@ -25,6 +25,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.jets import JetDomain
+from polybody.constraints.coupling_forces import coupling_forces as tree_coupling_forces
 from polybody.constraints.elimination import Elimination, squares
 from polybody.constraints.motions import Motions
 from polybody.constraints.plan import Plan
@@ -185,6 +186,22 @@ def constraint_loads(
     a = forward_dynamics(c, q, v, tau, wrenches, domain=domain)
     found = c.motions(q, domain)
     return a, found.least(found.bear(denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain) - tau))
+
+
+def coupling_forces(
+    c: Closed, q: Array, v: Array, a: Array, wrenches: Array | None = None, *, domain: Domain
+) -> Array:
+    """What linear couplings exert on their followers, the constraints' loads on the bodies counted in."""
+    found = c.motions(q, domain)
+    needed = denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain)
+    c.gaps.extend(c.jacobian(q, domain) @ a + c.system.bias(q, v, domain=domain))
+    tau = drive_forces(c, q, needed, domain)
+    _, totals = c.system.wrenches(q, found.least(found.bear(needed - tau)), domain=domain)
+    on_frames = domain.zeros(len(c.tree.frames), 6)
+    for link, total in zip(c.system.loaded_links, totals, strict=True):
+        on_frames[c.tree.frame_index[link]] = total
+    borne = _on_bodies(c.tree, q, on_frames, domain)
+    return tree_coupling_forces(c.tree, q, v, a, borne if wrenches is None else borne + wrenches, domain=domain)
 
 
 def reactions(
@@ -383,6 +400,7 @@ __all__ = [
     "augmented_system",
     "bias_forces",
     "constraint_loads",
+    "coupling_forces",
     "coriolis_matrix",
     "forward_dynamics",
     "forward_dynamics_derivatives",

@@ -5,7 +5,7 @@ mechanisms with constraints. Batched calls, lone calls, `out=`, C, CasADi functi
 outlets of the one table (`quantities.table`); none has a list of its own.
 
 Sizes are words: "nq", "nv", "m" (the independent coordinates: nv where nothing is constrained), "bodies", "frames",
-"joints" (fixed ones too), "slots" (columns of all joints, followers too), "pairs", "rows" (of the constraints), "all"
+"joints" (fixed ones too), "slots" (columns of all joints, followers too), "followers", "pairs", "rows" (of the constraints), "all"
 (nv + rows), or numbers.
 """
 
@@ -111,6 +111,7 @@ def sizes_of(mechanism: Mechanism, *, independent: int | None = None, rows: int 
         "pairs": pairs,
         "all": mechanism.nv + rows,
         "slots": len(mechanism.slots),
+        "followers": len(mechanism.followers),
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from polybody.algebra.domains import Array, Domain
+from polybody.constraints.coupling_forces import coupling_forces
 from polybody.errors import InputError
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
@@ -127,6 +128,10 @@ _CONSTRAINTS = (
         "constraint_loads", ("q", "v", "tau"), (("a", ("nv",)), ("multipliers", ("rows",))),
         trees.unconstrained_loads, constrained.constraint_loads,
         "Accelerations, and the least loads of the constraints' rows, under joint forces.", "constraints", loaded=True,
+    ),
+    Quantity(
+        "coupling_forces", ("q", "v", "a"), (("forces", ("followers",)),), coupling_forces, constrained.coupling_forces,
+        "What linear couplings exert on their followers' own coordinates in a motion.", "constraints", loaded=True,
     ),
     Quantity(
         "projection_step", ("q", "v"), (("step", ("nv",)), ("change", ("nv",))), trees.no_step,
