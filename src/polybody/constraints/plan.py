@@ -8,6 +8,7 @@ redundant there. So legs are eliminated one by one, and chains from their ends, 
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -41,6 +42,11 @@ class Plan:
     @property
     def dependent(self) -> tuple[int, ...]:
         return tuple(column for _, column in self.pivots)
+
+    @cached_property
+    def label(self) -> str:
+        """What tells the kernels of two plans apart."""
+        return hashlib.sha256(f"{self};{self.independent}".encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
         return self._text

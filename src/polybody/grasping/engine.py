@@ -19,7 +19,6 @@ from polybody.grasping.inverse import SAMPLES, planned
 from polybody.model.batches import batch_shape
 from polybody.model.constrained_engine import ConstrainedEngine, doubtful
 from polybody.model.engine import Request
-from polybody.model.plans import label
 from polybody.model.tracing import trace
 from polybody.quantities import holding
 from polybody.quantities.holding import CAPTURED, NEAREST_STEP, Held, Wanted
@@ -162,7 +161,7 @@ class HeldEngine:
             return holding.forces(tree, self.system, wants, self.shares, *arrays, domain=domain)
 
         asked = f"{wants.held} {wants.of_object} {wants.passive} {wants.fixed} {wants.settled}"
-        name, outputs = f"held forces {asked} {label(wants.plan)}", [*_FORCES.shapes(sizes), ("diagnostics", (6,))]
+        name, outputs = f"held forces {asked} {wants.plan.label}", [*_FORCES.shapes(sizes), ("diagnostics", (6,))]
         return self.closed.compile(name, inputs, outputs, lambda: trace("held forces", inputs, text))
 
     # Inside.

@@ -24,7 +24,7 @@ from polybody.model.assembly import STATE_TOLERANCE, Assembly
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
-from polybody.model.plans import Plans, label, share_plan
+from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.tracing import plain_name, trace
 from polybody.model.tree_engine import TreeEngine
@@ -252,14 +252,15 @@ class ConstrainedEngine:
         return len(self.driven) > len(plan.independent)
 
     def _share_plan(self, plan: Plan, q: Array) -> Plan | None:
-        key = label(plan)
+        key = plan.label
         if key not in self._shares:
             place = self.assembly.general_place(_first(q))
             self._shares[key] = share_plan(self.constraints.jacobian(place)[None], plan, self.driven)
         return self._shares[key]
 
     def _kernel(self, quantity: Quantity, plan: Plan) -> Kernel:
-        name = f"{quantity.name} along {label(plan, self._shares.get(label(plan)))}"
+        shares = self._shares.get(plan.label) if quantity.name.startswith(DRIVEN) else None
+        name = f"{quantity.name} along {plan.label}{shares.label if shares else ''}"
         if name not in self._kernels:
             told = [] if quantity.name in PLAIN else [DIAGNOSTICS]
             sizes = self._sizes(plan.independent)
@@ -276,7 +277,7 @@ class ConstrainedEngine:
 
         def body(*arrays: Array, domain: Any) -> tuple[Array, ...]:
             closed = Closed(
-                mechanism, self.constraints.constraints, along_plan(plan), self.driven, self._shares.get(label(plan))
+                mechanism, self.constraints.constraints, along_plan(plan), self.driven, self._shares.get(plan.label)
             )
             values = text(closed, *arrays, domain=domain)
             values = values if isinstance(values, tuple) else (values,)

@@ -7,7 +7,6 @@ where it does badly. A plan *of coordinates* has given independent columns: matr
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -104,10 +103,4 @@ def share_plan(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Plan | No
     return plan_elimination(np.swapaxes(GA, -1, -2))
 
 
-def label(*plans: Plan | None) -> str:
-    """What tells the kernels of two plans apart."""
-    text = "|".join(f"{plan};{plan.independent}" if plan is not None else "" for plan in plans)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-__all__ = ["SWITCH", "Plans", "label", "share_plan"]
+__all__ = ["SWITCH", "Plans", "share_plan"]

@@ -5,8 +5,8 @@ mechanisms with constraints. Batched calls, lone calls, `out=`, C, CasADi functi
 outlets of the one table (`quantities.table`); none has a list of its own.
 
 Sizes are words: "nq", "nv", "m" (the independent coordinates: nv where nothing is constrained), "bodies", "frames",
-"joints" (fixed ones too), "slots" (columns of all joints, followers too), "followers", "pairs", "rows" (of the constraints), "all"
-(nv + rows), or numbers.
+"joints" (fixed ones too), "slots" (columns of all joints, followers too), "followers", "pairs", "rows" (of the
+constraints), "all" (nv + rows), or numbers.
 """
 
 from __future__ import annotations

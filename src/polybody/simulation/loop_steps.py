@@ -15,7 +15,6 @@ import numpy as np
 
 from polybody.constraints.elimination import Elimination
 from polybody.mechanism import kinematics
-from polybody.model.plans import label
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.simulation.constrained_motion import ConstrainedMotion
@@ -37,7 +36,7 @@ class LoopSteps:
     @property
     def label(self) -> str:
         """What tells the kernels of two plans apart."""
-        return label(self.plan)
+        return self.plan.label if self.plan else ""
 
     @property
     def limit(self) -> float:
