@@ -33,6 +33,7 @@ from polybody.coordinates.transfer import check_independent, sized
 from polybody.coordinates.weights import rate_of_function
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
+from polybody.model.model import Model
 
 Array = np.ndarray
 Weight = Array | Callable[[Array], Array]
@@ -204,7 +205,7 @@ def over_states(function: Callable[..., Any], *arrays: Array) -> Array:
 
 
 def redundant(
-    model: Any, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT
+    model: Model, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT
 ) -> Redundant:
     """Drive the model through fewer coordinates than it has velocities.
 

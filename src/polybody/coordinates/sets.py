@@ -81,7 +81,7 @@ class Pose:
         return _rows(model, q, self.frame, order, list(range(6)))
 
 
-def _rows(model: Any, q: Array, frame: str, order: int, rows: list[int]) -> list[Array]:
+def _rows(model: Model, q: Array, frame: str, order: int, rows: list[int]) -> list[Array]:
     found = model.coefficients.influence(q, frame, order)
     parts = [x for x in (found.G, found.H, found.D) if x is not None]
     return [np.take(x, rows, axis=x.ndim - 2 - k) for k, x in enumerate(parts)]

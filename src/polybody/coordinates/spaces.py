@@ -19,6 +19,7 @@ from polybody.coordinates.sets import CoordinateSet
 from polybody.errors import InputError
 from polybody.linearization import StateSpace, linearize
 from polybody.mechanism.columns import velocity_names
+from polybody.model.model import Model
 
 Array = np.ndarray
 
@@ -26,8 +27,8 @@ Array = np.ndarray
 class JointSpace:
     """The model's own coordinates, with the answers a transfer starts from."""
 
-    def __init__(self, model: Any) -> None:
-        self.model: Any = model
+    def __init__(self, model: Model) -> None:
+        self.model: Model = model
         self.names = velocity_names(model.mechanism)
         self.columns = list(range(model.mechanism.nv))
 
@@ -82,7 +83,7 @@ class JointSpace:
 class IndependentSpace(JointSpace):
     """The independent coordinates of a model with loops."""
 
-    def __init__(self, model: Any, independent: Sequence[str] | None = None) -> None:
+    def __init__(self, model: Model, independent: Sequence[str] | None = None) -> None:
         super().__init__(model)
         self.columns = list(model.constraints.indices(independent or model.constraints.independent))
         self.names = [self.names[k] for k in self.columns]
@@ -128,7 +129,7 @@ class IndependentSpace(JointSpace):
         return plain, np.zeros(w.shape) if nominal is None else nominal
 
 
-def space_of(model: Any, independent: Sequence[str] | None = None) -> JointSpace:
+def space_of(model: Model, independent: Sequence[str] | None = None) -> JointSpace:
     """The coordinates of a model: its joints', or the independent ones where it has loops."""
     if len(model.constraints):
         return IndependentSpace(model, independent)

@@ -27,6 +27,7 @@ from polybody.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.coordinates.spaces import JointSpace, space_of
 from polybody.errors import InputError
 from polybody.linearization.state_space import StateSpace
+from polybody.model.model import Model
 
 Array = np.ndarray
 
@@ -39,7 +40,7 @@ class Transferred:
     ) -> None:
         self.below = below
         self.space: JointSpace = below if isinstance(below, JointSpace) else below.space
-        self.model: Any = below.model
+        self.model: Model = below.model
         self.coordinates = coordinates
         self.names = coordinates.names(self.model)
         self.damping, self.limit = damping, limit
@@ -158,7 +159,7 @@ def sized(name: str, values: Any, size: int) -> Array:
 
 
 def transfer(
-    model: Any, coordinates: Any, *, damping: float | None = None, condition_limit: float = CONDITION_LIMIT,
+    model: Model, coordinates: Any, *, damping: float | None = None, condition_limit: float = CONDITION_LIMIT,
     independent: Sequence[str] | None = None,
 ) -> Transferred:
     """The model in other generalised coordinates: as many as it has velocities, with loops as it is mobile.

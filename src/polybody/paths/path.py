@@ -14,6 +14,7 @@ from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
 from polybody.model.arguments import positive, require_model
+from polybody.model.model import Model
 from polybody.paths import profiles
 
 Array = np.ndarray
@@ -32,7 +33,7 @@ class Path(Protocol):
 class PointToPoint:
     """Along the manifold's geodesic q₀ ∘ exp(s d), with v = ṡ d and a = s̈ d, on every kind of joint."""
 
-    model: Any
+    model: Model
     q0: Array
     direction: Array
     law: profiles.Law
@@ -45,7 +46,7 @@ class PointToPoint:
         return _on_loops(self.model, q, ds[..., None] * d, dds[..., None] * d)
 
 
-def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
+def _on_loops(model: Model, q: Array, v: Array, a: Array) -> Motion:
     """The motion with dependent joints where the independent ones put them."""
     if not model.mechanism.constrained:
         return q, v, a
@@ -54,7 +55,7 @@ def _on_loops(model: Any, q: Array, v: Array, a: Array) -> Motion:
     return q, *model.constraints.joint_motion(q, v[..., u], a[..., u])
 
 
-def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
+def _ends(model: Model, q0: Any, q1: Any) -> tuple[Array, Array]:
     require_model("paths", model)
     ends = []
     for name, values in (("q0", q0), ("q1", q1)):
@@ -67,19 +68,19 @@ def _ends(model: Any, q0: Any, q1: Any) -> tuple[Array, Array]:
     return ends[0], model.difference(*ends)
 
 
-def cycloidal(model: Any, q0: Any, q1: Any, duration: float) -> PointToPoint:
+def cycloidal(model: Model, q0: Any, q1: Any, duration: float) -> PointToPoint:
     """Saha's cycloidal motion (39) from q0 to q1."""
     T = positive("duration", duration)
     return PointToPoint(model, *_ends(model, q0, q1), profiles.cycloidal(T), T)
 
 
-def quintic(model: Any, q0: Any, q1: Any, duration: float) -> PointToPoint:
+def quintic(model: Model, q0: Any, q1: Any, duration: float) -> PointToPoint:
     """The quintic polynomial from rest at q0 to rest at q1."""
     T = positive("duration", duration)
     return PointToPoint(model, *_ends(model, q0, q1), profiles.quintic(T), T)
 
 
-def trapezoidal(model: Any, q0: Any, q1: Any, duration: float, ramp: float = 0.25) -> PointToPoint:
+def trapezoidal(model: Model, q0: Any, q1: Any, duration: float, ramp: float = 0.25) -> PointToPoint:
     """Trapezoidal speed from q0 to q1, `ramp` the part of the time in which it grows."""
     T = positive("duration", duration)
     return PointToPoint(model, *_ends(model, q0, q1), profiles.trapezoidal(T, ramp), T)
@@ -92,7 +93,7 @@ class Spline:
     q = s/|s|, its derivatives follow exactly. Beyond the last time the path stays where it is.
     """
 
-    def __init__(self, model: Any, times: Any, q: Any, order: int = 3, rest: bool = True) -> None:
+    def __init__(self, model: Model, times: Any, q: Any, order: int = 3, rest: bool = True) -> None:
         from scipy.interpolate import make_interp_spline
 
         times, q = np.asarray(times, dtype=float), np.array(q, dtype=float)
@@ -128,7 +129,7 @@ def _align(quaternions: Array) -> None:
             quaternions[k] *= -1
 
 
-def coordinates(model: Any, raw: Array, first: Array, second: Array) -> Motion:
+def coordinates(model: Model, raw: Array, first: Array, second: Array) -> Motion:
     """(q, v, a) from numbers of a configuration and their first two derivatives; quaternions need not be unit."""
     q, dq, ddq = raw.copy(), first.copy(), second.copy()
     v = np.empty((*q.shape[:-1], model.nv))
@@ -172,12 +173,12 @@ def _velocities(joint: Any, q: Array, dq: Array, ddq: Array) -> tuple[Array, Arr
     return v, left @ (ddq - turning)
 
 
-def spline(model: Any, times: Any, q: Any, order: int = 3) -> Spline:
+def spline(model: Model, times: Any, q: Any, order: int = 3) -> Spline:
     """Through waypoints q (n, nq) at `times`, at rest at both ends."""
     return Spline(model, times, q, order)
 
 
-def recorded(model: Any, times: Any, q: Any) -> Spline:
+def recorded(model: Model, times: Any, q: Any) -> Spline:
     """A recorded motion: the quintic (or, of few samples, cubic) spline through it, its ends as they come."""
     return Spline(model, times, q, 5 if len(np.asarray(times)) > 5 else 3, rest=False)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.model.arguments import positive, require_model
+from polybody.model.model import Model
 
 Array = np.ndarray
 
@@ -17,7 +18,7 @@ MOST_STATES = 5_000_000
 MOST_BYTES = 8e9
 
 
-def require_motion(model: Any) -> None:
+def require_motion(model: Model) -> None:
     """Refuse a model of which nothing moves."""
     if not model.nv:
         raise InputError(f"{model.name!r} has no joint that moves (nv = 0): there is no motion to simulate")
@@ -34,7 +35,7 @@ def number(name: str, value: Any) -> float:
     return given
 
 
-def lone_state(model: Any, q0: Any, v0: Any) -> tuple[Array, Array]:
+def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
     """(q0, v0) as one state, neutral and at rest where not given; quaternions made unit if nearly so."""
     q = model.neutral() if q0 is None else _vector("q0", q0, model.nq)
     v = np.zeros(model.nv) if v0 is None else _vector("v0", v0, model.nv)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from polybody.mechanism.mechanism import GROUND
+from polybody.model.model import Model
 from polybody.simulation.stops import Stop
 
 Array = np.ndarray
@@ -64,7 +65,7 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
     return error, error / scale if scale else np.inf
 
 
-def momentum_applies(model: Any, acted: bool) -> str:
+def momentum_applies(model: Model, acted: bool) -> str:
     """Empty when momentum must be kept, at least in a plane, else why it need not be."""
     m = model.mechanism
     if kept_directions(m) is None or any(GROUND in (s.body_a, s.body_b) for s in m.springs):
@@ -98,7 +99,7 @@ def kept_directions(mechanism: Any) -> tuple[Array, Array] | None:
     return angular, linear
 
 
-def momentum_balance(model: Any, t: Array, q: Array, v: Array, kinetic: Array) -> float:
+def momentum_balance(model: Model, t: Array, q: Array, v: Array, kinetic: Array) -> float:
     """Largest error of angular and linear momentum, each relative to the largest that so much energy could hold.
 
     Of all motions with kinetic energy T the momentum is at most √(2 m T), about the mass centre √(2 I T): scales that

@@ -14,6 +14,7 @@ from polybody.constraints.mobility import pivoted
 from polybody.constraints.plan import plan_elimination
 from polybody.constraints.ranks import pseudo_inverse
 from polybody.model.constrained_engine import GROWTH, ConstrainedEngine
+from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.model.wrenches import Wrenches, checked, on_bodies
 from polybody.quantities import constrained
@@ -205,6 +206,12 @@ class ConstrainedMotion:
         return sorted(i for i, _ in plan_elimination(self.kernels.jacobian(q)[None], rank=self._rank).pivots)
 
 
+def constrained_engine(model: Model) -> ConstrainedEngine:
+    """The engine of a model with loops."""
+    assert isinstance(model.engine, ConstrainedEngine), f"{model.name!r} has no loops"
+    return model.engine
+
+
 def _step_with_turns(c: constrained.Closed, q: Array, v: Array, *, domain: Domain) -> tuple[Array, ...]:
     return *constrained.projection_step(c, q, v, domain=domain), c.motions(q, domain).turns  # type: ignore[attr-defined]
 
@@ -219,4 +226,4 @@ def _turned_over(before: Array, now: Array) -> bool:
     return bool(np.any(np.all(clear & (now * before < 0), axis=0)))
 
 
-__all__ = ["ConstrainedMotion"]
+__all__ = ["ConstrainedMotion", "constrained_engine"]

@@ -19,6 +19,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.formulations.influence import Influence
+from polybody.model.model import Model
 from polybody.paths.path import Path
 from polybody.quantities.frames import find_frame
 from polybody.simulation.arguments import require_model
@@ -26,7 +27,7 @@ from polybody.simulation.arguments import require_model
 Array = np.ndarray
 
 
-def zero(model: Any) -> Callable[[float, Array, Array], Array]:
+def zero(model: Model) -> Callable[[float, Array, Array], Array]:
     """No torque."""
     require_model("controllers", model)
     return lambda t, q, v: np.zeros(model.nv)
@@ -35,7 +36,7 @@ def zero(model: Any) -> Callable[[float, Array, Array], Array]:
 class Given:
     """Torques from a table (times, tau), linear in between, or from a function of time."""
 
-    def __init__(self, model: Any, tau: Any, times: Any = None) -> None:
+    def __init__(self, model: Model, tau: Any, times: Any = None) -> None:
         require_model("controllers", model)
         self.model = model
         if callable(tau):
@@ -68,7 +69,7 @@ class PD:
     """A spring and damper in joint space towards a configuration or along a path; `gravity` adds what holds still."""
 
     def __init__(
-        self, model: Any, target: Any = None, kp: Any = 100.0, kd: Any = 20.0, *, path: Path | None = None,
+        self, model: Model, target: Any = None, kp: Any = 100.0, kd: Any = 20.0, *, path: Path | None = None,
         gravity: bool = False,
     ) -> None:  # fmt: skip
         require_model("controllers", model)
@@ -84,6 +85,7 @@ class PD:
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed = (self.target, 0.0) if self.path is None else self.path(t)[:2]
+        assert goal is not None, "a PD law has a target or a path"
         tau = self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
         return tau + self.model.actuation.holding_forces(q) if self.gravity else tau
 
@@ -91,7 +93,7 @@ class PD:
 class GravityCompensation:
     """What holds the mechanism still, with an optional damping of its motion."""
 
-    def __init__(self, model: Any, kd: Any = 0.0) -> None:
+    def __init__(self, model: Model, kd: Any = 0.0) -> None:
         require_model("controllers", model)
         self.model, self.kd = model, _gains("kd", kd, model.nv)
 
@@ -102,7 +104,7 @@ class GravityCompensation:
 class ComputedTorque:
     """Inverse dynamics along a path: the error obeys ë + K_d ė + K_p e = 0."""
 
-    def __init__(self, model: Any, path: Path, kp: Any = 100.0, kd: Any = 20.0) -> None:
+    def __init__(self, model: Model, path: Path, kp: Any = 100.0, kd: Any = 20.0) -> None:
         require_model("controllers", model)
         self.model, self.path = model, path
         self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
@@ -126,7 +128,7 @@ class OperationalSpace:
     """
 
     def __init__(
-        self, model: Any, frame: str, target: Any, kp: float = 100.0, kd: float = 20.0, *, rows: str = "pose",
+        self, model: Model, frame: str, target: Any, kp: float = 100.0, kd: float = 20.0, *, rows: str = "pose",
         null_damping: float = 1.0,
     ) -> None:  # fmt: skip
         require_model("controllers", model)
@@ -158,6 +160,7 @@ class OperationalSpace:
 
     def _coefficients(self, q: Array) -> Influence:
         found = self.model.coefficients.influence(q, self.name, 2)
+        assert found.H is not None
         return Influence(found.G[3:], found.H[3:]) if self.position_only else found
 
     def _goal(self, t: float) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.model import Model
 from polybody.simulation.failures import ControllerError
 
 Array = np.ndarray
@@ -19,7 +20,7 @@ Array = np.ndarray
 class Circuits:
     """The motors of a model under given voltages."""
 
-    def __init__(self, model: Any, voltages: Any) -> None:
+    def __init__(self, model: Model, voltages: Any) -> None:
         self.motors = model.mechanism.motors
         if voltages is not None and not len(self.motors):
             raise InputError(f"voltages are given, but {model.name!r} has no motors")

@@ -15,9 +15,10 @@ import numpy as np
 
 from polybody.constraints.elimination import Elimination
 from polybody.mechanism import kinematics
+from polybody.model.model import Model
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
-from polybody.simulation.constrained_motion import ConstrainedMotion
+from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
 
 Array = np.ndarray
 #: growth for each pivot above which a step is not believed
@@ -28,9 +29,10 @@ NEWTON = 2
 class LoopSteps:
     """What a compiled step needs of a model with loops, for states like q."""
 
-    def __init__(self, model: Any, q: Array) -> None:
+    def __init__(self, model: Model, q: Array) -> None:
         self.model = model
-        self.plan = model.engine.plans.free(q) if model.engine.is_compiled else None
+        engine = constrained_engine(model)
+        self.plan = engine.plans.free(q) if engine.is_compiled else None
         self.system = model.engine.constraints.constraints
 
     @property
@@ -65,11 +67,11 @@ class LoopSteps:
 
 
 def numeric_step(
-    model: Any, method: str, q: Array, v: Array, h: float, tau: Callable[[Array, Array], Array]
+    model: Model, method: str, q: Array, v: Array, h: float, tau: Callable[[Array, Array], Array]
 ) -> tuple[Array, Array]:
     """One step of one state, rank-revealing where it must be."""
 
-    motion = ConstrainedMotion(model.engine)
+    motion = ConstrainedMotion(constrained_engine(model))
 
     def accelerated(q: Array, v: Array) -> Array:
         return motion.acceleration(q, v, tau(q, v))[0]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.simulation.constrained_motion import ConstrainedMotion
+from polybody.model.model import Model
+from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
 from polybody.simulation.currents import Circuits
 from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
 
@@ -37,7 +38,7 @@ class Problem:
 
     def __init__(
         self,
-        model: Any,
+        model: Model,
         controller: Controller | None = None,
         wrenches: Mapping[str, Any] | None = None,
         voltages: Any = None,
@@ -63,7 +64,7 @@ class Problem:
         self.passed = 0
         self._signs: Any = None
         self.tree = model.tree if self.loops else model
-        self.motion: Any = ConstrainedMotion(model.engine) if self.loops else None
+        self.motion: Any = ConstrainedMotion(constrained_engine(model)) if self.loops else None
 
     def _rate(self, q: Array, v: Array) -> Array:
         return self.model.engine.tree.answer(Request(QUANTITIES["rate"], (q, v)))
@@ -245,7 +246,7 @@ class Problem:
         return self.curved or self.loops or (self.stops is not None and bool(self.stops.held))
 
 
-def wrench_functions(model: Any, wrenches: Mapping[str, Any] | None) -> dict[str, Callable[[float], Any]]:
+def wrench_functions(model: Model, wrenches: Mapping[str, Any] | None) -> dict[str, Callable[[float], Any]]:
     """{frame: function of time}, from functions or constant wrenches; checked once."""
     functions: dict[str, Callable[[float], Any]] = {}
     for name, given in (wrenches or {}).items():

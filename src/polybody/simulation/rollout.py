@@ -23,6 +23,7 @@ from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.model.arguments import as_model
+from polybody.model.model import Model
 from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.controllers import PD
 from polybody.simulation.integrators.midpoint import residual_function
@@ -43,7 +44,7 @@ class Rollout(NamedTuple):
 
 
 def rollout(
-    model: Any,
+    model: Model,
     q0: Any,
     v0: Any,
     tau: Any = None,
@@ -90,7 +91,7 @@ class Law(NamedTuple):
     text: Callable[..., Array]  # (mechanism, q, v, constants, row, domain) -> tau
 
 
-def _law(model: Any, tau: Any, steps: int | None, h: float) -> tuple[Law | None, Array, Array | None, int]:
+def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | None, Array, Array | None, int]:
     """(law, its constants, its table, steps); no law for a policy in Python."""
     none = np.zeros(0)
     if isinstance(tau, PD) and not (tau.gravity and model.mechanism.constrained):  # held at active joints: a policy
@@ -120,7 +121,7 @@ def _count(steps: int | None, rows: int | None) -> int:
     return int(steps)
 
 
-def _pd_law(model: Any, law: PD, steps: int, h: float) -> tuple[Law, Array, Array | None, int]:
+def _pd_law(model: Model, law: PD, steps: int, h: float) -> tuple[Law, Array, Array | None, int]:
     """PD inside the step: a fixed target is a constant, a path a table of targets at the beginnings of the steps."""
     nq, nv = model.nq, model.nv
     gains = np.concatenate([law.kp, law.kd])
@@ -140,7 +141,7 @@ def _pd_law(model: Any, law: PD, steps: int, h: float) -> tuple[Law, Array, Arra
     return Law(name, 2 * nv, nq + nv, text), gains, np.concatenate([q, v], axis=-1), steps
 
 
-def _states(model: Any, q0: Any, v0: Any) -> Array:
+def _states(model: Model, q0: Any, v0: Any) -> Array:
     parts = []
     for name, values, size in (("q0", q0, model.nq), ("v0", v0, model.nv)):
         array = np.asarray(values, dtype=float)
@@ -157,7 +158,7 @@ def _states(model: Any, q0: Any, v0: Any) -> Array:
 class _Advance:
     """Steps of one model under one law, compiled; with loops, doubtful states are stepped again by numbers."""
 
-    def __init__(self, model: Any, law: Law, method: str, x: Array, every: bool) -> None:
+    def __init__(self, model: Model, law: Law, method: str, x: Array, every: bool) -> None:
         self.model, self.law, self.method, self.every = model, law, method, every
         self.loops: LoopSteps | None = None
         if not model.mechanism.constrained:
@@ -225,7 +226,7 @@ class _Advance:
         return model.engine.iterate(name, sizes, steps, make, self.every)
 
 
-def step_function(model: Any, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
+def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
     """casadi.Function (x, p[, u]) -> x after one step; p = [h, constants]; with loops x ends with the growth."""
     import casadi
 
@@ -317,7 +318,7 @@ def _midpoint(m: Any, made: dict[str, Any], tau: Any, graph: Any) -> Any:
 
 
 def _by_policy(
-    model: Any, x: Array, policy: Callable[[float, Array, Array], Any], steps: int, h: float, method: str, keep: str
+    model: Model, x: Array, policy: Callable[[float, Array, Array], Any], steps: int, h: float, method: str, keep: str
 ) -> Rollout:
     """The policy's torques are held over each step."""
     law = Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u)

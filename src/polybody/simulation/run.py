@@ -15,6 +15,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.model.arguments import as_model
+from polybody.model.model import Model
 from polybody.simulation.arguments import (
     lone_state,
     number,
@@ -52,7 +53,7 @@ WITHOUT_LOOPS = ("midpoint",)
 
 
 def simulate(
-    model: Any,
+    model: Model,
     duration: float,
     q0: Any = None,
     v0: Any = None,

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.ranks import null_space
+from polybody.model.model import Model
 
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
@@ -53,7 +54,7 @@ class Stop:
 class Stops:
     """All finite limits of a model, and which joints rest at one."""
 
-    def __init__(self, model: Any, restitution: float) -> None:
+    def __init__(self, model: Model, restitution: float) -> None:
         self.model = model
         self.restitution = restitution
         self.all = finite_limits(model)
@@ -147,7 +148,7 @@ def _root(M: Array) -> Array:
     return np.linalg.inv(np.linalg.cholesky(M)).T if len(M) else M
 
 
-def finite_limits(model: Any) -> list[Stop]:
+def finite_limits(model: Model) -> list[Stop]:
     """Every finite limit of joints whose q and v correspond number by number."""
     stops = []
     for joint in model.mechanism.independent_joints:

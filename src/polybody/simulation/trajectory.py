@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.model import Model
 from polybody.simulation.audit import Audit
 from polybody.simulation.events import Happening
 from polybody.simulation.integrators import Interpolant
@@ -44,7 +45,7 @@ class Trajectory:
     before its time, None if it did not. `audit` is its balance sheet, `happenings` its events.
     """
 
-    model: Any
+    model: Model
     t: Array
     q: Array
     v: Array

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.model.model import Model
 from polybody.simulation import Trajectory
 
 Array = np.ndarray
@@ -20,7 +21,7 @@ Array = np.ndarray
 class Record:
     """`kind` is "simulation" or "inverse dynamics"; arrays as in `Trajectory`."""
 
-    model: Any
+    model: Model
     kind: str
     t: Array
     q: Array
@@ -55,7 +56,7 @@ def from_trajectory(run: Trajectory) -> Record:
     return record
 
 
-def along_path(model: Any, path: Any, times: Array, options: dict[str, Any]) -> Record:
+def along_path(model: Model, path: Any, times: Array, options: dict[str, Any]) -> Record:
     """The torques of a path, from inverse dynamics."""
     q, v, a = path(times)
     record = Record(model, "inverse dynamics", times, q, v, model.inverse_dynamics(q, v, a), options=options)
@@ -63,17 +64,17 @@ def along_path(model: Any, path: Any, times: Array, options: dict[str, Any]) -> 
     return record
 
 
-def q_labels(model: Any) -> list[str]:
+def q_labels(model: Model) -> list[str]:
     """A name for each number of q."""
     return _labels(model, "q", {7: ("x", "y", "z", "qx", "qy", "qz", "qw"), 4: ("qx", "qy", "qz", "qw")})
 
 
-def v_labels(model: Any) -> list[str]:
+def v_labels(model: Model) -> list[str]:
     """A name for each number of v."""
     return _labels(model, "v", {6: ("wx", "wy", "wz", "vx", "vy", "vz")})
 
 
-def _labels(model: Any, which: str, special: dict[int, tuple[str, ...]]) -> list[str]:
+def _labels(model: Model, which: str, special: dict[int, tuple[str, ...]]) -> list[str]:
     result = []
     for joint in model.mechanism.independent_joints:
         size = joint.nq if which == "q" else joint.nv

@@ -22,6 +22,7 @@ import numpy as np
 from polybody.algebra.domains import domain
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
+from polybody.model.model import Model
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite, fixed_times, hermite
 from polybody.simulation.jacobian import drive_derivatives
@@ -103,7 +104,7 @@ def newton(
     raise BlowUp(f"the implicit equations were not solved in {MOST_ITERATIONS} iterations; a smaller dt may help")
 
 
-def residual_kernel(model: Any) -> Any:
+def residual_kernel(model: Model) -> Any:
     """Kernel (q, p, u, force, h) -> residual, its Jacobian in u, p_m."""
     m = model.mechanism
     n = m.nv

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.mechanism import kinematics
+from polybody.model.model import Model
 from polybody.studio.viewer.shapes import Shape, body_shapes, extent, inertia_ellipsoid
 
 Array = np.ndarray
@@ -23,7 +24,7 @@ def quaternion(rotation: Array) -> Array:
 class Scene:
     """A mechanism on a viser server."""
 
-    def __init__(self, server: Any, model: Any, configurations: Array) -> None:
+    def __init__(self, server: Any, model: Model, configurations: Array) -> None:
         """`configurations` (n, nq) are those the page will be opened with: they say how large it all is."""
         self.server, self.model = server, model
         self.size = extent(model, configurations[:1])[1]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from polybody.errors import InputError, PolybodyError
+from polybody.model.model import Model
 from polybody.studio.record import Record
 from polybody.studio.viewer.panel import FRAMES_A_SECOND, Panel
 from polybody.studio.viewer.scene import Scene
@@ -33,7 +34,7 @@ def free_port(wanted: int, tries: int = 50) -> int:
 class Viewer:
     """A page that is being served. `url` is where; `close()` ends it."""
 
-    def __init__(self, model: Any, record: Record | None = None, port: int = 8080) -> None:
+    def __init__(self, model: Model, record: Record | None = None, port: int = 8080) -> None:
         try:
             import viser
         except ImportError as error:
@@ -85,7 +86,7 @@ class Viewer:
         self.server.stop()
 
 
-def serve(model: Any, record: Record | None = None, port: int = 8080, say: Callable[[str], None] = print) -> None:
+def serve(model: Model, record: Record | None = None, port: int = 8080, say: Callable[[str], None] = print) -> None:
     """Serve the page until Ctrl-C."""
     viewer = Viewer(model, record, port)
     if viewer.moved:

@@ -14,6 +14,7 @@ from polybody.description.records import Visual
 from polybody.errors import warn
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND
+from polybody.model.model import Model
 
 Array = np.ndarray
 GREY, STEEL = (148, 163, 184), (71, 105, 152)
@@ -31,7 +32,7 @@ class Shape:
     opacity: float | None = None
 
 
-def body_shapes(model: Any, size: float) -> list[list[Shape]]:
+def body_shapes(model: Model, size: float) -> list[list[Shape]]:
     """For each body of the tree, and last for the ground, what to draw."""
     m = model.mechanism
     result: list[list[Shape]] = [[] for _ in range(len(m.bodies) + 1)]
@@ -94,7 +95,7 @@ def load_mesh(path: str | None) -> Any:
         return None
 
 
-def extent(model: Any, configurations: Array) -> tuple[Array, float]:
+def extent(model: Model, configurations: Array) -> tuple[Array, float]:
     """(middle, largest side) of the box around all joints, mass centres and frames in these configurations."""
     m = model.mechanism
     points = []
@@ -107,7 +108,7 @@ def extent(model: Any, configurations: Array) -> tuple[Array, float]:
     return (low + high) / 2, max(0.05, float(np.max(high - low)))
 
 
-def made_shapes(model: Any, size: float) -> list[list[Shape]]:
+def made_shapes(model: Model, size: float) -> list[list[Shape]]:
     """Rods from each body's origin to what it carries, and a drum along each joint's axis."""
     m = model.mechanism
     rods = 0.022 * size
