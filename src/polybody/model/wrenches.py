@@ -55,7 +55,7 @@ def on_bodies(tree: TreeEngine, q: Array, given: Given) -> Array:
             loads[..., frame.body, :] += wrench
             if lever is not None:
                 loads[..., frame.body, :3] += np.cross(lever, wrench[..., 3:])
-    return loads.reshape(*lead, -1)
+    return loads.reshape(*lead, 6 * len(tree.mechanism.bodies))
 
 
 def on_frames(mechanism: Mechanism, arrays: Sequence[Array], given: Given) -> Array:
@@ -63,7 +63,7 @@ def on_frames(mechanism: Mechanism, arrays: Sequence[Array], given: Given) -> Ar
     loads = np.zeros((*batch_shape([*arrays, *(w for _, w in given)]), len(mechanism.frames), 6))
     for frame, wrench in given:
         loads[..., mechanism.frame_index[frame.name], :] += wrench
-    return loads.reshape(*loads.shape[:-2], -1)
+    return loads.reshape(*loads.shape[:-2], 6 * len(mechanism.frames))
 
 
 def lever_shifts(tree: TreeEngine, q: Array, given: Given) -> Array | None:

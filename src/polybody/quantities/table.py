@@ -87,7 +87,7 @@ _KINEMATICS = (
         "Rotation of every body in the world.", "kinematics",
     ),
     Quantity(
-        "integrate", ("q", "d"), (("q", ("nq",)),), kinematics.integrate, None,
+        "integrate", ("q", "d"), (("q_next", ("nq",)),), kinematics.integrate, None,
         "The configuration reached from q along d.", "configurations",
     ),
     Quantity(
