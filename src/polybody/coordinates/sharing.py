@@ -17,6 +17,7 @@ import numpy as np
 from polybody.coordinates.arrays import Dynamics, apply, combine
 from polybody.coordinates.transfer import sized
 from polybody.errors import InputError
+from polybody.model.arguments import float_array
 
 Array = np.ndarray
 
@@ -44,11 +45,11 @@ class LoadSharing:
 
 def share_load(G: Any, weight: Any = None) -> LoadSharing:
     """Share loads on u among actuators q, q̇ = G u̇; `weight` is m numbers or m×m, positive: what each load costs."""
-    G = np.asarray(G, dtype=float)
+    G = float_array("G", G)
     if G.ndim != 2 or G.shape[0] < G.shape[1]:
         raise InputError(f"G has shape {G.shape}, wanted m×n with at least as many actuators m as coordinates n")
     m, n = G.shape
-    W = np.eye(m) if weight is None else np.asarray(weight, dtype=float)
+    W = np.eye(m) if weight is None else float_array("weight", weight)
     W = np.diag(W) if W.ndim == 1 else W
     if W.shape != (m, m) or np.linalg.eigvalsh((W + W.T) / 2).min() <= 0:
         raise InputError(f"weight must be {m} positive numbers or a positive definite {m}×{m} matrix")

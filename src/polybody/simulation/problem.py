@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.arguments import float_array
 from polybody.simulation.constrained_motion import ConstrainedMotion
 from polybody.simulation.currents import Circuits
 from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
@@ -108,8 +109,8 @@ class Problem:
             return self._no_torque
         answer = call_user("the controller", t, self.controller, t, q.copy(), v.copy())
         try:
-            tau = np.asarray(answer, dtype=float)
-        except (TypeError, ValueError):
+            tau = float_array("tau", answer)
+        except InputError:
             raise ControllerError(
                 f"the controller returned {type(answer).__name__} at t = {t:.9g} s; wanted {self.nv} numbers", t
             ) from None
@@ -262,7 +263,7 @@ def wrench_functions(model: Any, wrenches: Mapping[str, Any] | None) -> dict[str
 
 
 def _constant(value: Any) -> Callable[[float], Array]:
-    fixed = np.asarray(value, dtype=float)
+    fixed = float_array("a wrench", value)
     return lambda t: fixed
 
 
