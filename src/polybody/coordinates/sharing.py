@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from polybody.coordinates.arrays import Dynamics, apply, combine
-from polybody.coordinates.transfer import sized
 from polybody.errors import InputError
-from polybody.model.arguments import float_array
+from polybody.model.arguments import float_array, state_array
 
 Array = np.ndarray
 
@@ -31,9 +30,9 @@ class LoadSharing:
 
     def loads(self, T_u: Any, internal: Any = None) -> Array:
         """T_q by (4-85), with amounts of internal load added."""
-        T_q = apply(self.share, sized("T_u", T_u, self.share.shape[1]))
+        T_q = apply(self.share, state_array("T_u", T_u, self.share.shape[1]))
         return T_q if internal is None else T_q + apply(
-            self.internal, sized("internal", internal, self.internal.shape[1])
+            self.internal, state_array("internal", internal, self.internal.shape[1])
         )
 
     def arrays(self, dynamics: Dynamics) -> Dynamics:

@@ -269,7 +269,8 @@ def _constant(value: Any) -> Callable[[float], Array]:
 
 def _has_dampers(mechanism: Any) -> bool:
     joints = any(j.damping.any() for j in mechanism.joints) or bool(mechanism.motor_damping.any())
-    return joints or any(s.damping for s in mechanism.springs)
+    between = any(s.damping for s in mechanism.springs) or any(s.damping.any() for s in mechanism.closure_springs)
+    return joints or between
 
 
 __all__ = ["Controller", "Problem", "wrench_functions"]

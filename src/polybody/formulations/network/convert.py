@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.spatial import pose
+from polybody.description.records import LOOP_SPRING
 from polybody.errors import PolybodyError
 from polybody.formulations.network.network import Network
 from polybody.formulations.network.parts import WORLD, MotorPart
@@ -35,11 +36,13 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
     _add_motors(net, mechanism, powered)
     for name, (leader, factor, offset) in followers.items():
         net.gear(f"{name} gear", name, leader, factor, offset)
+    drives = {element.name: element for element in mechanism.closure_springs}
     for closure in mechanism.closures:
         ends = (f"{_name(mechanism, closure.a.body)}.{closure.name}:a",
                 f"{_name(mechanism, closure.b.body)}.{closure.name}:b")
         kind = "fixed" if closure.model is None else closure.model.kind
-        net.joint(closure.name, kind, *ends, model=closure.model)
+        drive = {key: getattr(drives[closure.name], key) for key in LOOP_SPRING} if closure.name in drives else {}
+        net.joint(closure.name, kind, *ends, model=closure.model, **drive)
     for spring in mechanism.springs:
         ends = (f"{_name(mechanism, spring.body_a)}.{spring.name}:a",
                 f"{_name(mechanism, spring.body_b)}.{spring.name}:b")
