@@ -316,3 +316,59 @@ def test_spatial_loop_moves_so_that_its_energy_changes_by_the_power_of_its_motor
     np.testing.assert_allclose(np.array(a).ravel(), answer.accelerations["j0"], rtol=1e-8)
     size = np.abs(answer.reactions["j2"]).max()
     np.testing.assert_allclose(np.array(w).ravel(), answer.reactions["j2"], atol=1e-8 * size)
+
+
+def geared_four_bar() -> pb.Model:
+    """A parallelogram whose rocker drives a pointer by a gear, on the crank's own axis."""
+    build = pb.Builder("geared four-bar", gravity=(0, -9.81, 0))
+    for name, length in (("crank", 1.0), ("coupler", 2.0), ("rocker", 1.0), ("pointer", 0.5)):
+        moment = length**2 / 12
+        build.body(name, 1.0, com=(length / 2, 0, 0), inertia=(0.01, moment, moment))
+
+    def at(x):
+        T = np.eye(4)
+        T[0, 3] = x
+        return T
+
+    build.joint("crank", "revolute", "world", "crank", stiffness=2.0, damping=0.3)
+    build.joint("coupler", "revolute", "crank", "coupler", at(1), active=False)
+    build.joint("rocker", "revolute", "world", "rocker", at(2), active=False)
+    build.joint("pointer", "revolute", "world", "pointer", at(-1), damping=0.2)
+    build.loop("pin", "revolute", "coupler", "rocker", at(2), at(1))
+    build.couple("pointer", "rocker", -2.5, 0.1)
+    return build.model()
+
+
+def test_followers_in_loops_are_gears_of_the_network():
+    model = geared_four_bar()
+    assert list(model.followers) == ["pointer"]
+    q = model.assemble([0.7, -0.7, 0.7])
+    v = model.assemble_velocity(q, [1.3, -1.3, 1.3])
+    tau = np.array([1.1, 0.0, -0.4])
+    wanted = model.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(model.forward_dynamics(q, v, tau, formulation="network"), wanted, rtol=1e-9, atol=1e-9)
+    answer = pb.network(model).solve(q, v, forces=tau)
+    np.testing.assert_allclose(answer.accelerations["pointer"], -2.5 * wanted[2], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["rod", "guide", "relation"])
+def test_constraints_without_a_component_are_refused_by_name(name):
+    """They were left out in silence: the network answered for another mechanism."""
+    build = pb.Builder("held")
+    for k, body in enumerate(("one", "two")):
+        build.body(body, 1.0, com=(0.1, 0, 0), inertia=(1, 1, 1))
+        place = np.eye(4)
+        place[0, 3] = k
+        build.joint(f"turn_{body}", "revolute", "world", body, place)
+    if name == "rod":
+        build.rod("stay", "one", (0.5, 0, 0), "two", (0.5, 0, 0), 1.0)
+    elif name == "guide":
+        build.point_in_plane("stay", "one", (0.5, 0, 0), (0, 1, 0), "two", (0.5, 0, 0))
+    else:
+        build.relation("stay", "sin(turn_one) - turn_two")
+    model = build.model()
+    q, none = np.zeros(2), np.zeros(2)
+    with pytest.raises(pb.PolybodyError, match=f"no component for {name} 'stay'"):
+        pb.network(model)
+    with pytest.raises(pb.PolybodyError, match=f"no component for {name} 'stay'"):
+        model.forward_dynamics(q, none, none, formulation="network")

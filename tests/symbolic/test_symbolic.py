@@ -246,3 +246,32 @@ def test_the_trees_symbolic_model_is_not_that_of_a_mechanism_with_loops():
     mechanism = mechanism_from(random_tree(5, 4, ("revolute",), loops=1))
     with pytest.raises(pb.PolybodyError, match="loops"):
         SymbolicModel(mechanism)
+
+
+def test_rates_of_a_floating_base_are_printed_as_its_rotation() -> None:
+    """Γ of the position is R, entry by entry; it had (cos(2*q2)/2 + 1/2)*cos(q3)/cos(q2) for cos(q2)*cos(q3)."""
+    build = pb.Builder("free")
+    build.body("body", 1.0, inertia=(1, 2, 3))
+    build.joint("root_joint", "floating", "world", "body")
+    sym = build.model().symbolic()
+    gamma, R = sym.kinematic_matrix("root_joint"), sym.configuration("root_joint")[:3, :3]
+    assert gamma[3:, 3:] == R
+    q1, q2, q3 = sym.q[:3]
+    assert gamma[3, 3] == sympy.cos(q2) * sympy.cos(q3)
+    assert gamma[0, 1] == sympy.sin(q1) * sympy.tan(q2)
+
+
+def test_cosines_cancel_where_they_divide_and_only_there() -> None:
+    from polybody.symbolic.domain import TrigDomain
+    from polybody.symbolic.printing import to_sympy
+    from polybody.symbolic.ring import Ring, divided
+
+    ring, (a, b) = Ring(), sympy.symbols("a b")
+    domain = TrigDomain(ring)
+    x, y = (ring.generator(s, angle=True) for s in (a, b))
+    c = domain.cos(x)
+    sines = domain.sin(x) * c * c, domain.sin(x * 3)
+    for factor in (c, c * c * domain.cos(y), domain.cos(x * 2) * domain.sin(y), *sines):
+        assert divided(factor * c * 3, c * 3) == factor
+    for whole in (domain.sin(x), domain.cos(x * 2)):
+        assert to_sympy(divided(whole, c)).equals(to_sympy(whole) / sympy.cos(a))

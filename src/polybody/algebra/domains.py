@@ -94,8 +94,8 @@ class Domain(ABC):
 
     def solve(self, matrix: Array, right: Array) -> Array:
         """Solve matrix · x = right by elimination without pivoting (for symmetric positive definite matrices)."""
-        a, b = matrix.copy(), right.reshape(matrix.shape[0], -1).copy()
-        n = a.shape[0]
+        n = matrix.shape[0]
+        a, b = matrix.copy(), right.reshape(n, *(right.shape[1:] or (1,))).copy()
         for k in range(n):
             for i in range(k + 1, n):
                 if self.is_zero(a[i, k]):

@@ -25,6 +25,7 @@ from polybody.algebra.rotations import skew
 from polybody.coordinates.arrays import Dynamics, apply, quadratic, reversed_coefficients
 from polybody.coordinates.conditioning import CONDITION_LIMIT, inverse
 from polybody.errors import InputError
+from polybody.model.arguments import float_array
 
 Array = np.ndarray
 
@@ -39,7 +40,7 @@ class Augmented:
 
 def augmented(G_end: Any, H_end: Any, kept: Sequence[int] = ()) -> Augmented:
     """w = (kept φ, e): `kept` are the chain's coordinates that stay, one for each that e does not fix."""
-    G_end, H_end = np.asarray(G_end, dtype=float), np.asarray(H_end, dtype=float)
+    G_end, H_end = float_array("G_end", G_end), float_array("H_end", H_end)
     N, M = G_end.shape
     if len(kept) != M - N:
         raise InputError(f"the end has {N} coordinates and the chain {M}: {M - N} must be kept, got {len(kept)}")
@@ -97,13 +98,13 @@ def constrained(dynamics: Dynamics, held: Sequence[int]) -> Constrained:
 
 def platform(mass: float, inertia: Any, load: Any = None) -> Dynamics:
     """A rigid body in its own motion [ω; ċ], inertia about the mass centre in world axes (4-50)-(4-54)."""
-    J = np.asarray(inertia, dtype=float)
+    J = float_array("inertia", inertia)
     I = np.zeros((6, 6))
     I[:3, :3], I[3:, 3:] = J, mass * np.eye(3)
     P = np.zeros((6, 6, 6))
     for m in range(3):
         P[:3, m, :3] = skew(np.eye(3)[m]) @ J  # ω × J ω
-    return Dynamics(I, P, np.zeros(6) if load is None else np.asarray(load, dtype=float))
+    return Dynamics(I, P, np.zeros(6) if load is None else float_array("load", load))
 
 
 def sum_of_legs(legs: Sequence[Dynamics], body: Dynamics | None = None) -> Dynamics:

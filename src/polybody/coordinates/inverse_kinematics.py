@@ -27,7 +27,7 @@ from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import MapJoint, ReversedJoint
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.arguments import require_model
+from polybody.model.arguments import finite, float_array, require_model, state_array
 from polybody.model.model import Model
 from polybody.model.tracing import trace
 from polybody.quantities.frames import find_frame
@@ -136,12 +136,12 @@ def _errors(
 
 def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], Array]:
     """The kinds of targets, and their numbers as rows (..., sizes)."""
-    if not targets:
+    if not isinstance(targets, Mapping) or not targets:
         raise InputError("inverse kinematics needs at least one target, {frame: pose or point}")
     kinds, numbers = [], []
     for frame, goal in targets.items():
         find_frame(model.mechanism, frame)
-        array = np.asarray(goal, dtype=float)
+        array = float_array(f"target of {frame!r}", goal)
         whole = array.ndim >= 2 and array.shape[-2:] == (4, 4)
         if not whole and (array.ndim == 0 or array.shape[-1] != 3):
             raise InputError(
@@ -218,12 +218,10 @@ def inverse_kinematics(
     """
     require_model("inverse_kinematics", model)
     kinds, goals = _read_targets(model, targets)
-    q0 = model.neutral() if q0 is None else np.asarray(q0, dtype=float)
-    if q0.ndim == 0 or q0.shape[-1] != model.mechanism.nq:
-        raise InputError(f"q0 has shape {q0.shape}, wanted ({model.mechanism.nq},) or (..., {model.mechanism.nq})")
-    lead = np.broadcast_shapes(goals.shape[:-1], q0.shape[:-1])
+    start = model.neutral() if q0 is None else finite("q0", model._q(q0, "q0"))
+    lead = np.broadcast_shapes(goals.shape[:-1], start.shape[:-1])
     goals = np.broadcast_to(goals, (*lead, goals.shape[-1])).reshape(-1, goals.shape[-1])
-    starts = np.broadcast_to(q0, (*lead, q0.shape[-1])).reshape(-1, q0.shape[-1])
+    starts = np.broadcast_to(start, (*lead, model.nq)).reshape(len(goals), model.nq)
     search = _Search(model, kinds, goals, starts, limits, prefer, gain, tolerance, np.random.default_rng(rng))
     search.run(restarts, steps)
     return search.result(lead)
@@ -239,7 +237,7 @@ class _Search:
         self.model, self.goals, self.rng = model, np.ascontiguousarray(goals), rng
         self.box, self.limits = _Box(model), limits
         self.square = tolerance**2
-        self.prefer = prefer if prefer is None or callable(prefer) else np.asarray(prefer, dtype=float)
+        self.prefer = prefer if prefer is None or callable(prefer) else model._q(prefer, "prefer")
         self.gain = gain
         self.kernel = _step_kernel(model, kinds, self.prefer is not None)
         count = len(starts)
@@ -292,12 +290,12 @@ class _Search:
         if self.prefer is None:
             return self.kernel(q, goals)
         wish = self.prefer(q) if callable(self.prefer) else self.model.difference(q, self.prefer)
-        return self.kernel(q, goals, self.gain * np.asarray(wish, dtype=float))
+        return self.kernel(q, goals, self.gain * state_array("what prefer returned", wish, self.model.nv))
 
     def result(self, lead: tuple[int, ...]) -> InverseKinematics:
         errors = np.sqrt(self.errors[:, : self.targets]).reshape(*lead, self.targets, 2)
         return InverseKinematics(
-            q=self.best.reshape(*lead, -1),
+            q=self.best.reshape(*lead, self.model.nq),
             converged=self.done.reshape(lead),
             position_error=errors[..., 1],
             rotation_error=errors[..., 0],

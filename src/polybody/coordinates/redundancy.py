@@ -29,10 +29,11 @@ from polybody.coordinates.arrays import apply, combine, quadratic, sandwich, tra
 from polybody.coordinates.conditioning import CONDITION_LIMIT, SingularTransferError, direction_text
 from polybody.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.coordinates.spaces import JointSpace, space_of
-from polybody.coordinates.transfer import check_independent, sized
+from polybody.coordinates.transfer import check_independent
 from polybody.coordinates.weights import rate_of_function
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
+from polybody.model.arguments import state_array
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -68,7 +69,7 @@ class Redundant:
 
     def _u(self, name: str, values: Any) -> Array:
         """Values of the coordinates, checked for their number."""
-        return sized(name, values, len(self.names))
+        return state_array(name, values, len(self.names))
 
     def _weight_rate(self, q: Array, v: Array) -> Array:
         """dW/dt along v: vᵀP* + (vᵀP*)ᵀ for I*, exact by jets for a weight written over domains; else see `weights`."""
@@ -99,7 +100,7 @@ class Redundant:
         """
         if not callable(self.criterion) or self.written:
             return "exact"
-        q = np.asarray(q, dtype=float)
+        q = self.model._q(q)
         v = self.space.velocity(q, np.ones((*q.shape[:-1], len(self.space.names))))
         return self._function_rate(q, v)[1]
 
@@ -112,7 +113,7 @@ class Redundant:
 
     def right_inverse(self, q: Any) -> Array:
         """G⁻ᴿ, (..., nv, k), by (4-70)."""
-        q = np.asarray(q, dtype=float)
+        q = self.model._q(q)
         (G,) = self.space.coefficients(q, self.coordinates, 1)
         return self._right(G, self.weight(q))[0]
 
@@ -133,29 +134,29 @@ class Redundant:
 
     def null_projector(self, q: Any) -> Array:
         """1 − G⁻ᴿG: joint motions that the coordinates do not see, (..., nv, nv)."""
-        q = np.asarray(q, dtype=float)
+        q = self.model._q(q)
         (G,) = self.space.coefficients(q, self.coordinates, 1)
         return np.eye(G.shape[-1]) - self._right(G, self.weight(q))[0] @ G
 
     def velocity(self, q: Any, u_dot: Any, *, null: Any = None) -> Array:
         """φ̇ by (4-68); `null` adds the part of a joint motion that the coordinates do not see."""
-        return self.space.velocity(np.asarray(q, dtype=float), self._own_velocity(q, u_dot, null))
+        return self.space.velocity(self.model._q(q), self._own_velocity(q, u_dot, null))
 
     def _own_velocity(self, q: Any, u_dot: Any, null: Any = None) -> Array:
         found = apply(self.right_inverse(q), self._u("u_dot", u_dot))
         if null is None:
             return found
-        return found + apply(self.null_projector(q), sized("null", null, len(self.space.names)))
+        return found + apply(self.null_projector(q), state_array("null", null, len(self.space.names)))
 
     def acceleration(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
         """φ̈ for u̇, ü: choice "integrable" differentiates φ̇ = G⁻ᴿ u̇, "paper" is (4-71), (4-72)."""
-        q = np.asarray(q, dtype=float)
+        q = self.model._q(q)
         return self.space.acceleration(
             q, self._own_velocity(q, u_dot), self._own_acceleration(q, u_dot, u_ddot, choice)
         )
 
     def _own_acceleration(self, q: Array, u_dot: Any, u_ddot: Any, choice: str) -> Array:
-        q, u_dot, u_ddot = np.asarray(q, dtype=float), self._u("u_dot", u_dot), self._u("u_ddot", u_ddot)
+        q, u_dot, u_ddot = self.model._q(q), self._u("u_dot", u_dot), self._u("u_ddot", u_ddot)
         G, H = self.space.coefficients(q, self.coordinates, 2)
         W = self.weight(q)
         R, Wi = self._right(G, W)
@@ -173,7 +174,7 @@ class Redundant:
 
     def arrays(self, q: Any) -> tuple[Array, Array]:
         """(I*_φu, P*_φuu) by (4-74), (4-75), which go with the paper's choice of accelerations."""
-        q = np.asarray(q, dtype=float)
+        q = self.model._q(q)
         G, H = self.space.coefficients(q, self.coordinates, 2)
         R, _ = self._right(G, self.weight(q))
         I, P = self.space.arrays(q)
@@ -182,7 +183,7 @@ class Redundant:
 
     def loads(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
         """Joint forces that give the coordinates their motion, (4-73); with loops those of active joints."""
-        q = np.asarray(q, dtype=float)
+        q = self.model._q(q)
         return self.model.inverse_dynamics(q, self.velocity(q, u_dot), self.acceleration(q, u_dot, u_ddot, choice))
 
 

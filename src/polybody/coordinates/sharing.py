@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from polybody.coordinates.arrays import Dynamics, apply, combine
-from polybody.coordinates.transfer import sized
 from polybody.errors import InputError
+from polybody.model.arguments import float_array, state_array
 
 Array = np.ndarray
 
@@ -30,9 +30,9 @@ class LoadSharing:
 
     def loads(self, T_u: Any, internal: Any = None) -> Array:
         """T_q by (4-85), with amounts of internal load added."""
-        T_q = apply(self.share, sized("T_u", T_u, self.share.shape[1]))
+        T_q = apply(self.share, state_array("T_u", T_u, self.share.shape[1]))
         return T_q if internal is None else T_q + apply(
-            self.internal, sized("internal", internal, self.internal.shape[1])
+            self.internal, state_array("internal", internal, self.internal.shape[1])
         )
 
     def arrays(self, dynamics: Dynamics) -> Dynamics:
@@ -44,11 +44,11 @@ class LoadSharing:
 
 def share_load(G: Any, weight: Any = None) -> LoadSharing:
     """Share loads on u among actuators q, q̇ = G u̇; `weight` is m numbers or m×m, positive: what each load costs."""
-    G = np.asarray(G, dtype=float)
+    G = float_array("G", G)
     if G.ndim != 2 or G.shape[0] < G.shape[1]:
         raise InputError(f"G has shape {G.shape}, wanted m×n with at least as many actuators m as coordinates n")
     m, n = G.shape
-    W = np.eye(m) if weight is None else np.asarray(weight, dtype=float)
+    W = np.eye(m) if weight is None else float_array("weight", weight)
     W = np.diag(W) if W.ndim == 1 else W
     if W.shape != (m, m) or np.linalg.eigvalsh((W + W.T) / 2).min() <= 0:
         raise InputError(f"weight must be {m} positive numbers or a positive definite {m}×{m} matrix")

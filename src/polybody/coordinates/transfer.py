@@ -27,6 +27,7 @@ from polybody.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.coordinates.spaces import JointSpace, space_of
 from polybody.errors import InputError
 from polybody.linearization.state_space import StateSpace
+from polybody.model.arguments import float_array, state_array
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -52,10 +53,10 @@ class Transferred:
         return len(self.names)
 
     def _q(self, q: Any) -> Array:
-        return sized("q", q, self.model.mechanism.nq)
+        return self.model._q(q)
 
     def _u(self, name: str, values: Any) -> Array:
-        return sized(name, values, self.nv)
+        return state_array(name, values, self.nv)
 
     def coefficients(self, q: Any, order: int = 2) -> list[Array]:
         """[G_φ^u, H_φφ^u, …] of these coordinates over the joints' velocities, with loops the independent ones."""
@@ -130,7 +131,7 @@ class Transferred:
         G, H, D = self.coefficients(q, 3)
         Gi = self._inverse(G, self._joints)
         v = apply(Gi, self._u("u_dot", u_dot))
-        plain, a = self.space.linearize(q, v, None if tau is None else np.asarray(tau, float), inputs)
+        plain, a = self.space.linearize(q, v, None if tau is None else float_array("tau", tau), inputs)
         J = np.einsum("...iln,...n->...il", H, v)
         G_dot = np.einsum("...iln,...l->...in", H, v)
         J_dot = np.einsum("...ikln,...k,...n->...il", D, v, v) + np.einsum("...iln,...n->...il", H, a)
@@ -148,14 +149,6 @@ def _state_change(G: Array, J: Array, shape: tuple[int, ...], zero: bool = False
     S = np.zeros(shape) if zero else np.broadcast_to(np.eye(shape[-1]), shape).copy()
     S[..., :n, :n], S[..., n : 2 * n, :n], S[..., n : 2 * n, n : 2 * n] = G, J, G
     return S
-
-
-def sized(name: str, values: Any, size: int) -> Array:
-    """The values as an array (..., size)."""
-    array = np.asarray(values, dtype=float)
-    if array.ndim == 0 or array.shape[-1] != size:
-        raise InputError(f"{name} has shape {array.shape}, wanted ({size},) or (..., {size})")
-    return array
 
 
 def transfer(
@@ -198,4 +191,4 @@ def check_independent(space: JointSpace, chosen: CoordinateSet, names: Sequence[
         )
 
 
-__all__ = ["JointSpace", "Transferred", "check_independent", "sized", "transfer"]
+__all__ = ["JointSpace", "Transferred", "check_independent", "transfer"]

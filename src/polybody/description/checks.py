@@ -24,7 +24,7 @@ from polybody.description import record_checks
 from polybody.description.limits import RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
-from polybody.description.records import LOOP_DRIVE, WORLD, Body, Description, Joint
+from polybody.description.records import LOOP_DRIVE, LOOP_SPRING, SPRUNG_LOOPS, WORLD, Body, Description, Joint
 from polybody.names import listed, nearest
 
 
@@ -277,11 +277,16 @@ def _unused(d: Description) -> Iterator[Problem]:
     """What the records hold and no force comes from: one warning for each kind, with its joints."""
     friction = [j.name for j in d.joints if j.friction is not None and np.any(j.friction)]
     effort = [j.name for j in d.joints if j.limits is not None and np.isfinite(j.limits.effort).any()]
-    drives = [key for key in LOOP_DRIVE if any(getattr(loop, key) is not None for loop in d.loops)]
-    for key in drives:
-        names = [loop.name for loop in d.loops if getattr(loop, key) is not None]
-        told = f"{key} of cut joints does not act yet; it is recorded, of loops {listed(names)}"
-        yield Problem(WARNING, told, d.source)
+    for key in LOOP_DRIVE:
+        names = [
+            loop.name
+            for loop in d.loops
+            if getattr(loop, key) is not None and not (key in LOOP_SPRING and loop.kind in SPRUNG_LOOPS)
+        ]
+        if names:
+            kind = f" of these kinds (it does of {', '.join(SPRUNG_LOOPS)})" if key in LOOP_SPRING else ""
+            told = f"{key} of cut joints{kind} does not act yet; it is recorded, of loops {listed(names)}"
+            yield Problem(WARNING, told, d.source)
     if friction:
         yield Problem(WARNING, f"friction does not act yet; it is recorded, of joints {listed(friction)}", d.source)
     if effort:

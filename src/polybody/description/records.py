@@ -177,6 +177,13 @@ class Loop:
 
 #: What a loop's record may say of the forces in its cut joint.
 LOOP_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits")
+#: What of it makes a spring and damper.
+LOOP_SPRING = ("stiffness", "damping", "rest")
+#: Kinds of cut joints whose springs and dampers act, and their coordinates (see `mechanism.closure_springs`).
+SPRUNG_LOOPS = {
+    "revolute": ("turn",), "continuous": ("turn",), "prismatic": ("slide",), "screw": ("thread",),
+    "cylindrical": ("turn", "slide"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,7 +329,9 @@ def same_description(a: Description, b: Description) -> bool:
 __all__ = [
     "KINDS",
     "LOOP_DRIVE",
+    "LOOP_SPRING",
     "SIZES",
+    "SPRUNG_LOOPS",
     "WORLD",
     "Body",
     "Coupling",

@@ -20,7 +20,7 @@ from polybody.errors import InputError
 from polybody.grasping.grasp import Grasp
 from polybody.grasping.grips import Grip, Holding
 from polybody.mechanism.mechanism import BodyFrame
-from polybody.model.arguments import choose
+from polybody.model.arguments import choose, float_array
 from polybody.model.model import Model
 from polybody.model.validation import model_from
 from polybody.quantities.frames import find_frame
@@ -101,7 +101,7 @@ def _hold(model: Model, link: BodyFrame, tip: str, place: Any) -> tuple[BodyFram
     """The place on the object as a frame of its tree body, and as a link with a pose in it."""
     if isinstance(place, str):
         return find_frame(model.mechanism, place), _link(model, place)
-    T = np.asarray(place, dtype=float)
+    T = float_array(f"the place of {tip!r} on the object", place)
     if T.shape != (4, 4) or not np.allclose(T[:3, :3] @ T[:3, :3].T, np.eye(3), atol=1e-8):
         raise InputError(f"the place of {tip!r} on the object must be a frame's name or a 4×4 pose, got {place!r}")
     R, p = link.rotation @ T[:3, :3], link.rotation @ T[:3, 3] + link.position

@@ -7,6 +7,7 @@ A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold'
 so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A follower's spring and
 damper are those of its own coordinate k q + c: what they exert on it acts on the slot, times k. A point spring pulls
 along the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
+Springs of cut joints: `closure_springs`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
+from polybody.mechanism import closure_springs
 from polybody.mechanism.geared import own_coordinates, own_model, own_velocities, slot_forces
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinematics import Pose
@@ -115,7 +117,7 @@ def spring_forces(
 def spring_wrenches(
     mechanism: Mechanism, poses: list[Pose], twists: list[Array] | None, *, domain: Domain = FLOAT
 ) -> list[Array | None]:
-    """Wrench of all point springs on each body: world axes, at the body's origin; None where no spring acts."""
+    """Wrench of all springs between bodies on each: world axes, at the body's origin; None where no spring acts."""
     wrenches: list[Array | None] = [None] * len(mechanism.bodies)
     forces = spring_forces(mechanism, poses, twists, domain=domain)
     for spring, (_, _, force) in zip(mechanism.springs, forces, strict=True):
@@ -126,6 +128,10 @@ def spring_wrenches(
                 wrench = np.concatenate([cross(lever, f), f])
                 previous = wrenches[body]
                 wrenches[body] = wrench if previous is None else previous + wrench
+    for element in mechanism.closure_springs:
+        for body, wrench in closure_springs.on_bodies(element, poses, twists, domain=domain):
+            previous = wrenches[body]
+            wrenches[body] = wrench if previous is None else previous + wrench
     return wrenches
 
 
@@ -154,7 +160,7 @@ def _pull(
 
 
 def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: Domain = FLOAT) -> Any:
-    """Energy stored in joint springs and point springs."""
+    """Energy stored in springs of joints, between points, and in cut joints."""
     half, energy = domain.const(0.5), domain.const(0)
     for joint in mechanism.joints:
         if joint.stiffness.any():
@@ -163,6 +169,8 @@ def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: 
     for spring in mechanism.springs:
         stretch = spring_length(spring, poses, domain=domain) - domain.const(spring.length)
         energy = energy + half * domain.const(spring.stiffness) * stretch * stretch
+    for element in mechanism.closure_springs:
+        energy = energy + closure_springs.stored(element, poses, domain=domain)
     return energy
 
 

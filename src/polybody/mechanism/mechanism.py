@@ -24,6 +24,7 @@ import numpy as np
 from polybody.algebra.spatial import inverse_pose, joined_inertia
 from polybody.description.records import WORLD, Description, Guide, Joint, Limits, Relation, Rod
 from polybody.errors import InputError
+from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
 from polybody.mechanism.couplings import eliminated
 from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.graph import Step, joint_graph, walk
@@ -168,6 +169,8 @@ class Mechanism:
     rods: tuple[Rod, ...] = ()
     guides: tuple[Guide, ...] = ()
     relations: tuple[Relation, ...] = ()
+    #: of loops' cut joints; they act on the tree too, when its loops are cut
+    closure_springs: tuple[ClosureSpring, ...] = ()
     #: {follower: (leader, factor, offset)}, in the order of the joints; leaders are independent
     followers: dict[str, tuple[str, float, float]] = field(default_factory=dict)
 
@@ -177,8 +180,13 @@ class Mechanism:
         return bool(self.closures or self.rods or self.guides or self.relations)
 
     def cut(self) -> Mechanism:
-        """The tree alone: what is left when every constraint is taken away. Followers still follow."""
+        """The tree alone: what is left when every constraint is taken away. Followers follow, loops' springs act."""
         return replace(self, closures=(), rods=(), guides=(), relations=())
+
+    @property
+    def sprung(self) -> bool:
+        """Whether springs or dampers act between bodies: point springs, and those of cut joints."""
+        return bool(self.springs or self.closure_springs)
 
     @cached_property
     def independent_joints(self) -> tuple[TreeJoint, ...]:
@@ -221,7 +229,10 @@ class Mechanism:
             replace(joint, model=own_model(own.model), rotation=own.rotation, position=own.position)
             for joint, own in zip(free.joints, self.joints, strict=True)
         )
-        same = ("gravity", "bodies", "frames", "closures", "springs", "inertials", "rods", "guides", "relations")
+        same = (
+            "gravity", "bodies", "frames", "closures", "springs", "closure_springs", "inertials", "rods", "guides",
+            "relations",
+        )  # fmt: skip
         return replace(free, joints=joints, **{name: getattr(self, name) for name in same})
 
     @cached_property
@@ -361,6 +372,7 @@ class _TreeBuilder:
             frames=tuple(frames),
             closures=tuple(self._closures()),
             springs=tuple(self._springs()),
+            closure_springs=tuple(self._closure_springs()),
             fixed_joints=tuple(fixed),
             armature=armature,
             motors=motors,
@@ -413,6 +425,11 @@ class _TreeBuilder:
                 )
             result.append(Closure(loop.name, model, a, b))
         return result
+
+    def _closure_springs(self) -> list[ClosureSpring]:
+        pairs = zip(self.description.loops, self._closures(), strict=True)
+        found = [closure_spring(loop, closure.a, closure.b) for loop, closure in pairs]
+        return [spring for spring in found if spring is not None]
 
     def _springs(self) -> list[PointSpring]:
         result = []

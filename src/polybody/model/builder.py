@@ -151,11 +151,18 @@ class Builder:
         pitch: float | None = None,
         map: Any = None,
         stages: Iterable[int] | None = None,
+        stiffness: Any = 0,
+        damping: Any = 0,
+        rest: Any = 0,
     ) -> None:
-        """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b."""
+        """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b.
+
+        `stiffness`, `damping` and `rest` are those of `joint`, in the cut joint's coordinates. They act in revolute,
+        continuous, prismatic, screw and cylindrical ones; turns are counted from `rest`, between −π and π.
+        """
         self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
-        loop = Loop(
+        bare = Loop(
             name,
             body_a=body_a,
             body_b=body_b,
@@ -163,7 +170,15 @@ class Builder:
             origin_b=_origin(owner + "origin_b", origin_b),
             **_motion(owner, kind, axis, pitch, map, stages),
         )
-        self._refuse(record_checks.loop_problems(loop), map_problem(loop))
+        self._refuse(record_checks.loop_problems(bare), map_problem(bare))
+        nq, nv = joint_size(bare)
+        drive = {
+            "stiffness": _unless_zero(stiffness, shapes.square_matrix(owner + "stiffness", stiffness, nv)),
+            "damping": _unless_zero(damping, shapes.square_matrix(owner + "damping", damping, nv)),
+            "rest": _unless_zero(rest, shapes.rest_configuration(owner + "rest", rest, nq)),
+        }
+        loop = Loop(**{**bare.__dict__, **drive})
+        self._refuse(record_checks.loop_problems(loop))
         self._loops[name] = loop
 
     def couple(self, joint: str, source: str, ratio: float = 1, offset: float = 0) -> None:

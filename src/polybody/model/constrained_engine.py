@@ -299,16 +299,16 @@ class ConstrainedEngine:
         from polybody.formulations.network import network_of
 
         m = self.mechanism
-        if request.wrenches is not None or m.followers or m.rods or m.guides or m.relations:
-            raise PolybodyError("the network takes loops by cut joints, without external wrenches or other constraints")
-        self.assembly.require_closed(*request.arrays[:2])
+        if request.wrenches is not None:
+            raise PolybodyError("with loops the network takes no wrenches; pb.network(model).force puts them in")
         net = network_of(m)
+        self.assembly.require_closed(*request.arrays[:2])
 
         def one(q: Array, v: Array, tau: Array) -> Array:
-            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in m.joints}
+            parts = {j.name: (q[j.q], v[j.v], tau[j.v]) for j in m.independent_joints}
             found = net.solve(*({n: p[k] for n, p in parts.items()} for k in range(2)),
                               forces={n: p[2] for n, p in parts.items()})
-            return np.concatenate([np.atleast_1d(found.accelerations[j.name]) for j in m.joints])
+            return np.concatenate([np.atleast_1d(found.accelerations[j.name]) for j in m.independent_joints])
 
         return each_state(one, request.arrays, (m.nv,))
 

@@ -177,7 +177,7 @@ class Model:
     def assemble(
         self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30
     ) -> Array:
-        """A configuration, (..., nq), that meets all loops, near the guess q (default: neutral).
+        """A configuration, (..., nq), that meets all loops, near the guess q (default: neutral), made unit first.
 
         Joints in `hold` keep their q. Limits are kept unless `limits` is False. Where the guess leads nowhere, up to
         `restarts` others are tried; if none closes, `AssemblyError` says which loop fails, and by how much.
@@ -336,6 +336,8 @@ class Model:
 
         The frame must be able to move in all six directions.
         """
+        if self.nv < 6:
+            raise InputError(f"{self.name!r} has {self.nv} velocities: no frame of it moves in all six directions")
         return self._ask(frames.task_space_inertia(self.mechanism, frame), (q,), out=out)
 
     def reactions(

@@ -63,9 +63,9 @@ class TreeEngine:
 
     @property
     def reduced_mechanism(self) -> Mechanism:
-        """The same joint-space dynamics from fewer numbers; point springs need the bodies' own frames."""
+        """The same joint-space dynamics from fewer numbers; springs between bodies need their own frames."""
         if self._reduced is None:
-            self._reduced = self.mechanism if self.mechanism.springs else reduced(self.mechanism)
+            self._reduced = self.mechanism if self.mechanism.sprung else reduced(self.mechanism)
         return self._reduced
 
     @cached_property

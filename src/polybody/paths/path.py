@@ -13,7 +13,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
-from polybody.model.arguments import positive, require_model
+from polybody.model.arguments import float_array, positive, require_model
 from polybody.model.model import Model
 from polybody.paths import profiles
 
@@ -40,7 +40,7 @@ class PointToPoint:
     duration: float
 
     def __call__(self, t: Any) -> Motion:
-        s, ds, dds = self.law(np.asarray(t, dtype=float))
+        s, ds, dds = self.law(float_array("t", t))
         d = self.direction
         q = self.model.integrate(self.q0, s[..., None] * d)
         return _on_loops(self.model, q, ds[..., None] * d, dds[..., None] * d)
@@ -59,7 +59,7 @@ def _ends(model: Model, q0: Any, q1: Any) -> tuple[Array, Array]:
     require_model("paths", model)
     ends = []
     for name, values in (("q0", q0), ("q1", q1)):
-        array = np.asarray(values, dtype=float)
+        array = float_array(name, values)
         if array.shape != (model.nq,) or not np.isfinite(array).all():
             raise InputError(f"{name} must be {model.nq} finite numbers, got shape {array.shape}")
         ends.append(model.normalize(array))
@@ -96,7 +96,7 @@ class Spline:
     def __init__(self, model: Model, times: Any, q: Any, order: int = 3, rest: bool = True) -> None:
         from scipy.interpolate import make_interp_spline
 
-        times, q = np.asarray(times, dtype=float), np.array(q, dtype=float)
+        times, q = float_array("times", times), float_array("q", q)
         if order not in (3, 5):
             raise InputError(f"order is {order!r}; wanted 3 (cubic) or 5 (quintic)")
         if times.ndim != 1 or len(times) < 2 or (np.diff(times) <= 0).any() or not np.isfinite(times).all():
@@ -116,7 +116,7 @@ class Spline:
         self.duration = self.end - self.start
 
     def __call__(self, t: Any) -> Motion:
-        t = np.asarray(t, dtype=float)
+        t = float_array("t", t)
         inside = np.clip(t, self.start, self.end)
         moving = ((t >= self.start) & (t <= self.end))[..., None]
         raw, first, second = (self._spline(inside, k) for k in range(3))

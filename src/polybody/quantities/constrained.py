@@ -33,7 +33,8 @@ from polybody.constraints.sparse import carried_back, carried_out, sandwiched
 from polybody.constraints.system import Constraints
 from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reactions as tree_reactions
-from polybody.mechanism.kinematics import frame_jacobian, rate
+from polybody.mechanism.closure_springs import wrench_on_b
+from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, rate
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 DIAGNOSTICS = ("diagnostics", (6,))
@@ -221,13 +222,24 @@ def reactions(
     every = domain.zeros(len(m.frames), 6) if loads is None else loads.copy()
     for link, total in zip(c.system.loaded_links, totals, strict=True):
         every[m.frame_index[link]] = every[m.frame_index[link]] + total
+    borne = borne + _of_closure_springs(c, q, v, domain)
     return tree_reactions(m, q, v, a, every, axes=axes, domain=domain), borne
+
+
+def _of_closure_springs(c: Closed, q: Array, v: Array, domain: Domain) -> Array:
+    """(pairs, 6): what springs and dampers in cut joints exert on b, a part of the loop's whole wrench."""
+    result = domain.zeros(len(c.system.pairs), 6)
+    if c.tree.closure_springs:
+        poses, twists = body_poses(c.tree, q, domain=domain), body_twists(c.tree, q, v, domain=domain)
+        rows = {pair.name: k for k, pair in enumerate(c.system.pairs)}
+        for element in c.tree.closure_springs:
+            result[rows[element.name]], _ = wrench_on_b(element, poses, twists, domain=domain)
+    return result
 
 
 def _on_bodies(m: Mechanism, q: Array, loads: Array, domain: Domain) -> Array:
     """Wrenches on frames (frames, 6) as wrenches at the bodies' origins, world axes."""
     from polybody.algebra.rotations import cross
-    from polybody.mechanism.kinematics import body_poses
 
     poses, result = body_poses(m, q, domain=domain), domain.zeros(len(m.bodies), 6)
     for frame, wrench in zip(m.frames, loads, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.model.arguments import positive, require_model
+from polybody.model.arguments import finite, float_array, positive, require_model
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -50,17 +50,11 @@ def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
 
 
 def _vector(name: str, values: Any, size: int) -> Array:
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be {size} numbers, got {type(values).__name__}") from None
+    array = float_array(name, values)
     if array.shape != (size,):
         hint = "; for many states at once use pb.rollout" if array.ndim > 1 else ""
         raise InputError(f"{name} has shape {array.shape}, wanted ({size},){hint}")
-    if not np.isfinite(array).all():
-        k = int(np.argmin(np.isfinite(array)))
-        raise InputError(f"{name}[{k}] is {array[k]}; wanted a finite number")
-    return array
+    return finite(name, array)
 
 
 def refuse_many(count: float, size: int, what: str) -> None:
@@ -77,7 +71,7 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
     if times is not None:
         if sample is not None:
             raise InputError("give either sample (a spacing) or times, not both")
-        wanted = np.array(times, dtype=float)
+        wanted = float_array("times", times)
         if wanted.ndim != 1 or not len(wanted) or not np.isfinite(wanted).all() or (np.diff(wanted) <= 0).any():
             raise InputError("times must be finite numbers that grow")
         if wanted[0] < start or wanted[-1] > end * (1 + 1e-12):

@@ -19,6 +19,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.formulations.influence import Influence
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.paths.path import Path
 from polybody.quantities.frames import find_frame
@@ -42,11 +43,11 @@ class Given:
         if callable(tau):
             self._function: Callable[[float], Any] = tau
             return
-        table = np.asarray(tau, dtype=float)
+        table = float_array("tau", tau)
         if table.shape == (model.nv,):
             self._function = lambda t: table
             return
-        grid = np.asarray(times, dtype=float)
+        grid = np.zeros(()) if times is None else float_array("times", times)
         if grid.ndim != 1 or table.shape != (len(grid), model.nv) or (np.diff(grid) <= 0).any():
             raise InputError(
                 f"tau has shape {table.shape} for times of shape {grid.shape}; wanted ({model.nv},), or "
@@ -59,7 +60,7 @@ class Given:
 
 
 def _gains(name: str, value: Any, nv: int) -> Array:
-    array = np.asarray(value, dtype=float)
+    array = float_array(name, value)
     if array.shape not in ((), (nv,)) or not np.isfinite(array).all():
         raise InputError(f"{name} has shape {array.shape}; wanted one finite number or {nv}")
     return np.broadcast_to(array, (nv,)).copy()
@@ -79,7 +80,7 @@ class PD:
         self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
         self.target: Array | None = None
         if target is not None:
-            self.target = np.asarray(target, dtype=float)
+            self.target = float_array("target", target)
             if self.target.shape != (model.nq,):
                 raise InputError(f"target has shape {self.target.shape}; wanted ({model.nq},)")
 
@@ -137,7 +138,7 @@ class OperationalSpace:
         find_frame(model.mechanism, frame)
         self.model, self.name, self.kp, self.kd = model, frame, float(kp), float(kd)
         self.position_only, self.null_damping = rows == "position", float(null_damping)
-        fixed = None if callable(target) else np.asarray(target, dtype=float)
+        fixed = None if callable(target) else float_array("target", target)
         self.target: Callable[[float], Any] = target if fixed is None else lambda t: fixed
         self.is_path, self.is_fixed = hasattr(target, "duration"), fixed is not None
         self.tells_motion = self.is_path or isinstance(self.target(0.0), tuple)

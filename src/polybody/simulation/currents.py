@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.simulation.failures import ControllerError
 
@@ -35,7 +36,7 @@ class Circuits:
         """The currents that are states, from one number a motor; zero where none are given."""
         if currents is None:
             return np.zeros(self.size)
-        array = np.asarray(currents, dtype=float)
+        array = float_array("currents0", currents)
         if not self.closed or array.shape != (len(self.motors),) or not np.isfinite(array).all():
             wanted = f"{len(self.motors)} finite numbers, one a motor" if self.closed else "none without voltages"
             raise InputError(f"currents0 is {array}; wanted {wanted}")
@@ -43,7 +44,7 @@ class Circuits:
 
     def voltage(self, t: float, q: Array, v: Array) -> Array:
         given = self.voltages(t, q.copy(), v.copy()) if callable(self.voltages) else self.voltages
-        array = np.asarray(given, dtype=float)
+        array = float_array("voltages", given)
         if array.shape != (len(self.motors),) or not np.isfinite(array).all():
             raise ControllerError(
                 f"voltages gave {array} at t = {t:.9g} s; wanted {len(self.motors)} finite numbers, one for each motor",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
 from polybody.simulation.currents import Circuits
@@ -109,8 +110,8 @@ class Problem:
             return self._no_torque
         answer = call_user("the controller", t, self.controller, t, q.copy(), v.copy())
         try:
-            tau = np.asarray(answer, dtype=float)
-        except (TypeError, ValueError):
+            tau = float_array("tau", answer)
+        except InputError:
             raise ControllerError(
                 f"the controller returned {type(answer).__name__} at t = {t:.9g} s; wanted {self.nv} numbers", t
             ) from None
@@ -263,13 +264,14 @@ def wrench_functions(model: Model, wrenches: Mapping[str, Any] | None) -> dict[s
 
 
 def _constant(value: Any) -> Callable[[float], Array]:
-    fixed = np.asarray(value, dtype=float)
+    fixed = float_array("a wrench", value)
     return lambda t: fixed
 
 
 def _has_dampers(mechanism: Any) -> bool:
     joints = any(j.damping.any() for j in mechanism.joints) or bool(mechanism.motor_damping.any())
-    return joints or any(s.damping for s in mechanism.springs)
+    between = any(s.damping for s in mechanism.springs) or any(s.damping.any() for s in mechanism.closure_springs)
+    return joints or between
 
 
 __all__ = ["Controller", "Problem", "wrench_functions"]

@@ -22,7 +22,8 @@ from polybody.algebra.domains import FLOAT, domain
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.model.arguments import as_model
+from polybody.model.arguments import as_model, finite, float_array, state_array
+from polybody.model.configurations import require_unit
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.controllers import PD
@@ -100,7 +101,7 @@ def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | Non
         return None, none, None, _count(steps, None)
     if tau is None:
         return Law("free", 0, 0, lambda m, q, v, c, u, domain: domain.zeros(m.nv)), none, None, _count(steps, None)
-    values = np.asarray(tau, dtype=float)
+    values = float_array("tau", tau)
     if values.ndim == 0 or values.shape[-1] != model.nv:
         raise InputError(f"tau has shape {values.shape}; wanted ({model.nv},) or (..., steps, {model.nv})")
     if values.ndim == 1:
@@ -144,13 +145,8 @@ def _pd_law(model: Model, law: PD, steps: int, h: float) -> tuple[Law, Array, Ar
 def _states(model: Model, q0: Any, v0: Any) -> Array:
     parts = []
     for name, values, size in (("q0", q0, model.nq), ("v0", v0, model.nv)):
-        array = np.asarray(values, dtype=float)
-        if array.ndim == 0 or array.shape[-1] != size:
-            raise InputError(f"{name} has shape {array.shape}, wanted (..., {size})")
-        if not np.isfinite(array).all():
-            index = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
-            raise InputError(f"{name}{list(index)} is {array[index]}; wanted a finite number")
-        parts.append(array)
+        parts.append(finite(name, state_array(name, values, size)))
+    require_unit(model.mechanism, "q0", parts[0])
     lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
     return np.concatenate([np.broadcast_to(p, (*lead, p.shape[-1])) for p in parts], axis=-1)
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.model.arguments import float_array
 from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import call_user
 from polybody.simulation.problem import Problem
@@ -74,7 +75,7 @@ class Switches:
         if event.action is not None:
             changed = call_user(f"the action of event {event.name!r}", t, event.action, t, q.copy(), v.copy())
         if changed is not None:
-            new_q, new_v = (np.asarray(x, dtype=float) for x in changed)
+            new_q, new_v = (float_array(f"what event {event.name!r} returned", x) for x in changed)
             if new_q.shape != q.shape or new_v.shape != v.shape:
                 shapes = f"{q.shape}, {v.shape}"
                 raise InputError(f"the action of event {event.name!r} must return (q, v) of shapes {shapes}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.simulation.audit import Audit
 from polybody.simulation.events import Happening
@@ -76,7 +77,7 @@ class Trajectory:
         """(q, v) at any time of a run made with dense=True, by its interpolants; t a number or an array."""
         if self.pieces is None:
             raise InputError("this run kept no dense output: simulate(..., dense=True)")
-        times = np.asarray(t, dtype=float)
+        times = float_array("t", t)
         low, high = self.pieces.starts[0], self.pieces.ends[-1]
         slack = 1e-12 * (1 + abs(high))
         if times.size and (np.min(times) < low - slack or np.max(times) > high + slack or np.isnan(times).any()):

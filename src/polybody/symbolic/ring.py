@@ -291,28 +291,59 @@ def reciprocal(x: Trig) -> Any:
 
 
 def divided(x: Any, divisor: Trig) -> Any:
-    """x / divisor with a cosine that every term offers cancelled: sin 2a / cos a is 2 sin a."""
+    """x / divisor with a cosine cancelled where it divides: sin 2a / cos a is 2 sin a, (1 + cos 2a) / cos a 2 cos a.
+
+    What goes with the same other factors is a polynomial in sines or in cosines of even or of odd multiples of a; each
+    is divided whole, or left whole where there would be a remainder (cos 2a / cos a, tan a).
+    """
     if not isinstance(x, Trig) or len(divisor.terms) != 1:
         return x / divisor
     ((harmonics, _), _) = next(iter(divisor.terms.items()))
     if len(harmonics) != 1 or harmonics[0][1]:
         return x / divisor
     group, _, frequency = harmonics[0]
-    cancelled: dict[Any, Number] = {}
     left: dict[Any, Number] = {}
-    double = tuple((a, 2 * n) for a, n in frequency)
+    series: dict[Any, dict[int, Number]] = {}
     for (h, p), c in x.terms.items():
         own = next((atom for atom in h if atom[0] == group), None)
-        others = tuple(atom for atom in h if atom[0] != group)
-        if own == (group, False, frequency):
-            _accumulate(cancelled, (others, p), c)
-        elif own == (group, True, double):
-            key = (tuple(sorted((*others, (group, True, frequency)))), p)
-            _accumulate(cancelled, key, 2 * c)
-        else:
+        k = 0 if own is None else _multiple(own[2], frequency)
+        if k is None:
             left[h, p] = c
-    remaining = Trig(x.ring, left) / divisor if left else ZERO
+        else:
+            others = tuple(atom for atom in h if atom[0] != group)
+            series.setdefault((others, p, own is not None and own[1], k % 2), {})[k] = c
+    cancelled: dict[Any, Number] = {}
+    for (others, p, is_sine, _), parts in series.items():
+        quotient = _over_cosine(parts, is_sine)
+        for k, c in (parts if quotient is None else quotient).items():
+            own = ((group, is_sine, tuple((a, k * n) for a, n in frequency)),) if k else ()
+            _accumulate(left if quotient is None else cancelled, (tuple(sorted((*others, *own))), p), c)
+    remaining = settled(x.ring, left) / divisor if left else ZERO
     return settled(x.ring, cancelled) * _monomial_inverse(divisor) + remaining
+
+
+def _multiple(frequency: Frequency, unit: Frequency) -> int | None:
+    """k with frequency = k · unit, if it is a whole number."""
+    k = Fraction(frequency[0][1]) / Fraction(unit[0][1])
+    same = k.denominator == 1 and frequency == tuple((a, int(k) * n) for a, n in unit)
+    return int(k) if same else None
+
+
+def _over_cosine(series: dict[int, Number], is_sine: bool) -> dict[int, Number] | None:
+    """Σ c_k f(ka) / cos a as such a sum, f the sine or the cosine; None where a remainder would stay.
+
+    From the highest on, by 2 cos a f((k − 1)a) = f(ka) + f((k − 2)a).
+    """
+    rest, quotient = dict(series), {}
+    while rest:
+        k = max(rest)
+        c = rest.pop(k)
+        if k <= is_sine:
+            return None
+        quotient[k - 1] = c if k == 1 else 2 * c
+        if k > 2 or (k == 2 and not is_sine):
+            _accumulate(rest, k - 2, -c)
+    return quotient
 
 
 def _monomial_inverse(divisor: Trig) -> Any:

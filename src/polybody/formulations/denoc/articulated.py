@@ -152,9 +152,10 @@ def inverse_mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOA
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)
     factors = factorize(mechanism, chain, across, domain=domain)
-    unit = domain.eye(mechanism.nv)
-    columns = [solve_factorized(mechanism, across, factors, e, domain) for e in unit]
-    return np.column_stack(columns)
+    inverse, unit = domain.zeros(mechanism.nv, mechanism.nv), domain.eye(mechanism.nv)
+    for k, e in enumerate(unit):
+        inverse[:, k] = solve_factorized(mechanism, across, factors, e, domain)
+    return inverse
 
 
 def solve_mass_matrix(mechanism: Mechanism, q: Array, force: Array, *, domain: Domain = FLOAT) -> Array:

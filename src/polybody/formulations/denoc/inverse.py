@@ -130,11 +130,11 @@ def applied_wrenches(
     domain: Domain,
 ) -> list[tuple[Array, Array]] | None:
     """External wrenches and point springs on each body, in body axes at O_i; None where nothing acts."""
-    if wrenches is None and not mechanism.springs:
+    if wrenches is None and not mechanism.sprung:
         return None
     rotations = world_rotations(chain, across)
     total: list[Any] = [domain.zeros(6) if wrenches is None else wrenches[i] for i in range(len(chain))]
-    if mechanism.springs:
+    if mechanism.sprung:
         poses = body_poses(mechanism, q, domain=domain)
         twists = None if v is None else body_twists(mechanism, q, v, domain=domain)
         for i, wrench in enumerate(spring_wrenches(mechanism, poses, twists, domain=domain)):
@@ -194,7 +194,7 @@ def gravity_forces(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) ->
 def passive_forces(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
     """What springs and dampers exert on v: joint springs, joint dampers and point springs."""
     forces = joint_passive_forces(mechanism, q, v, domain=domain)
-    if not mechanism.springs:
+    if not mechanism.sprung:
         return forces
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)

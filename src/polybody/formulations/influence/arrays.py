@@ -88,7 +88,7 @@ def passive_load(at: Configured, q: Array, v: Array | None) -> Array:
     """What joint springs and dampers and point springs exert on the velocities; dampers only where v is given."""
     mechanism, domain = at.mechanism, at.domain
     load = joint_passive_forces(mechanism, q, v, domain=domain)
-    if mechanism.springs:
+    if mechanism.sprung:
         twists = None if v is None else body_twists(mechanism, q, v, domain=domain)
         load = load + wrench_load(at, spring_wrenches(mechanism, at.poses, twists, domain=domain))
     return load

@@ -94,7 +94,7 @@ def _body_derivative(at: Configured, body: int, found: list[Array], v: Array, a:
 
 def has_passive_loads(mechanism: Mechanism) -> bool:
     """True where springs or dampers act."""
-    if mechanism.springs or mechanism.motor_damping.any():
+    if mechanism.sprung or mechanism.motor_damping.any():
         return True
     return any(j.stiffness.any() or j.damping.any() for j in mechanism.joints)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.spatial import pose
+from polybody.description.records import LOOP_SPRING
+from polybody.errors import PolybodyError
 from polybody.formulations.network.network import Network
 from polybody.formulations.network.parts import WORLD, MotorPart
 from polybody.mechanism.joints import ReversedJoint
@@ -18,8 +20,10 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
 
     So arrays q and v of the mechanism serve as the network's. Joints go from the parent of their record to its child.
     `powered` connects the winding of each motor to a voltage source named `MOTOR supply`; else windings are open.
-    Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays.
+    Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays. Rods, guides
+    and relations have no component, and are refused by name.
     """
+    _refuse_others(mechanism)
     followers, mechanism = mechanism.followers, mechanism.uncoupled
     net = Network(mechanism.name, mechanism.gravity)
     places = _places(mechanism)
@@ -32,16 +36,25 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
     _add_motors(net, mechanism, powered)
     for name, (leader, factor, offset) in followers.items():
         net.gear(f"{name} gear", name, leader, factor, offset)
+    drives = {element.name: element for element in mechanism.closure_springs}
     for closure in mechanism.closures:
         ends = (f"{_name(mechanism, closure.a.body)}.{closure.name}:a",
                 f"{_name(mechanism, closure.b.body)}.{closure.name}:b")
         kind = "fixed" if closure.model is None else closure.model.kind
-        net.joint(closure.name, kind, *ends, model=closure.model)
+        drive = {key: getattr(drives[closure.name], key) for key in LOOP_SPRING} if closure.name in drives else {}
+        net.joint(closure.name, kind, *ends, model=closure.model, **drive)
     for spring in mechanism.springs:
         ends = (f"{_name(mechanism, spring.body_a)}.{spring.name}:a",
                 f"{_name(mechanism, spring.body_b)}.{spring.name}:b")
         net.spring(spring.name, *ends, spring.stiffness, spring.length, spring.damping)
     return net
+
+
+def _refuse_others(mechanism: Mechanism) -> None:
+    kinds = (("rod", mechanism.rods), ("guide", mechanism.guides), ("relation", mechanism.relations))
+    others = [f"{kind} {record.name!r}" for kind, records in kinds for record in records]
+    if others:
+        raise PolybodyError(f"a network has no component for {', '.join(others)}; model.tree is without constraints")
 
 
 def _name(mechanism: Mechanism, body: int) -> str:

@@ -21,6 +21,7 @@ from polybody.description.records import WORLD
 from polybody.errors import InputError
 from polybody.formulations.network.recursion import PortMotion, kinetic_through, outward_motions, resting
 from polybody.formulations.network.terminals import across_at, swapped, through_from
+from polybody.mechanism.closure_springs import wrench_on_b
 from polybody.mechanism.forces import spring_forces
 from polybody.mechanism.graph import walk
 from polybody.mechanism.kinematics import Pose, body_poses, body_twists, frame_pose
@@ -76,13 +77,18 @@ def subtract_loads(
 ) -> None:
     """Take from `needed` what point springs and the wrenches on frames already give."""
     description = mechanism.description
-    if mechanism.springs:
+    if mechanism.sprung:
         twists = body_twists(mechanism, q, v, domain=domain)
         forces = spring_forces(mechanism, poses, twists, domain=domain)
         for record, (a, b, force) in zip(description.springs, forces, strict=True):
             for link, point, f in ((record.body_a, a, force), (record.body_b, b, -force)):
                 y = np.concatenate([f, domain.zeros(3)])
                 needed[link] = needed[link] - through_from(y, point - origins[link])
+        loops = {loop.name: loop for loop in description.loops}
+        for element in mechanism.closure_springs:
+            wrench, point = wrench_on_b(element, poses, twists, domain=domain)
+            for link, w in ((loops[element.name].body_b, wrench), (loops[element.name].body_a, -wrench)):
+                needed[link] = needed[link] - through_from(swapped(w), point - origins[link])
     if wrenches is None:
         return
     owners = {frame.name: frame.body for frame in description.frames}

@@ -109,7 +109,7 @@ def applied_throughs(
 ) -> list[Array | None]:
     """External wrenches and point springs on each body, as through variables at B."""
     result: list[Array | None] = [None] * len(mechanism.bodies)
-    if mechanism.springs:
+    if mechanism.sprung:
         twists = body_twists(mechanism, q, v, domain=domain)
         result = [None if w is None else swapped(w) for w in spring_wrenches(mechanism, poses, twists, domain=domain)]
     if wrenches is not None:

@@ -68,11 +68,11 @@ def applied_wrenches(
     mechanism: Mechanism, q: Array, v: Array, wrenches: Array | None, *, domain: Domain
 ) -> list[Array] | None:
     """External wrenches (world axes) and point springs on each link, in link axes; None where nothing acts."""
-    if wrenches is None and not mechanism.springs:
+    if wrenches is None and not mechanism.sprung:
         return None
     poses = body_poses(mechanism, q, domain=domain)
     total = [domain.zeros(6) if wrenches is None else wrenches[i] for i in range(len(poses))]
-    if mechanism.springs:
+    if mechanism.sprung:
         twists = body_twists(mechanism, q, v, domain=domain)
         for i, w in enumerate(spring_wrenches(mechanism, poses, twists, domain=domain)):
             total[i] = total[i] if w is None else total[i] + w

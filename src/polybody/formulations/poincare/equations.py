@@ -119,11 +119,11 @@ def generalized_forces(
 ) -> Array:
     """Q_p without the joint forces: springs, dampers, and external wrenches by HᵀΦᵀ."""
     forces = joint_passive_forces(mechanism, q, p, domain=domain)
-    if wrenches is None and not mechanism.springs:
+    if wrenches is None and not mechanism.sprung:
         return forces
     poses = body_poses(mechanism, q, domain=domain)
     total = [domain.zeros(6) if wrenches is None else wrenches[i] for i in range(len(mechanism.bodies))]
-    if mechanism.springs:
+    if mechanism.sprung:
         twists = body_twists(mechanism, q, p, domain=domain)
         for i, wrench in enumerate(spring_wrenches(mechanism, poses, twists, domain=domain)):
             total[i] = total[i] if wrench is None else total[i] + wrench

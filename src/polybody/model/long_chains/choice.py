@@ -10,7 +10,7 @@ FEW_KINDS_FROM, ANY_FROM = 16, 60
 
 def is_long(mechanism: Mechanism) -> bool:
     """From here on every recursion is rolled: straight lines of matrices would take minutes to compile."""
-    return len(mechanism.joints) >= ANY_FROM
+    return len(mechanism.joints) >= ANY_FROM and not mechanism.closure_springs
 
 
 def worth_rolling(mechanism: Mechanism) -> bool:
@@ -21,7 +21,7 @@ def worth_rolling(mechanism: Mechanism) -> bool:
     from polybody.model.long_chains.kinds import FORCES, LINK, Chain, joint_nodes
 
     n = len(mechanism.joints)
-    if n < FEW_KINDS_FROM:
+    if n < FEW_KINDS_FROM or mechanism.closure_springs:  # springs of cut joints have no step of their own
         return False
     groups = (*LINK, "armature", *FORCES)
     return n >= ANY_FROM or len(Chain(mechanism, groups, joint_nodes(mechanism, groups)).sample) * 5 <= n
