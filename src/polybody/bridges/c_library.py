@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.model.arguments import require_model
+from polybody.staging import put, staged
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
@@ -29,10 +28,17 @@ DEFAULT = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matr
 #: The self-test's tolerance, relative to the largest number of a result.
 TOLERANCE = 1e-12
 STATES = 4
+#: Names, in small letters, of our own files and of C's headers that they include.
+TAKEN = frozenset({"selftest", "makefile", "readme", "math", "stdio"})
+PREFIX_LENGTH = 60
 
 
 def export_c(
-    model: Model, folder: str | os.PathLike[str], quantities: Sequence[str] | None = None, *, name: str | None = None,
+    model: Model,
+    folder: str | os.PathLike[str],
+    quantities: Sequence[str] | None = None,
+    *,
+    name: str | None = None,
     force: bool = False,
 ) -> list[Path]:
     """Write a C99 library of a model into a folder: source, header, Makefile, README, self-test. Returns the files.
@@ -51,7 +57,7 @@ def export_c(
         raise InputError(f"{target}: exists and is not empty; choose another folder, or overwrite with --force")
     if not target.absolute().parent.is_dir():
         raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
-    prefix = name or _identifier(model.name)
+    prefix = _prefix(model.name) if name is None else _checked_prefix(name)
     functions = [_function(model, name) for name in dict.fromkeys(quantities or DEFAULT)]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
     text = generate(prefix, functions, comment=comment)
@@ -70,15 +76,28 @@ def _write(target: Path, files: dict[str, str]) -> list[Path]:
         for name, text in files.items():
             write_text(target / name, text)
         return [target / name for name in files]
-    staging = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=f".{target.name}."))
-    try:
+    with staged(target) as fresh:
         for name, text in files.items():
-            write_text(staging / name, text)
-        staging.chmod(0o755)
-        staging.rename(target)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)  # gone already where it was renamed
+            write_text(fresh / name, text)
+        put(fresh, target)
     return [target / name for name in files]
+
+
+def _prefix(name: str) -> str:
+    """A model's name as the prefix of files and functions: a word of C that no other file of the folder has."""
+    from polybody.kernels.csource import KEYWORDS
+
+    word = _identifier(name)[:PREFIX_LENGTH]
+    return f"model_{word}" if word in KEYWORDS or word.lower() in TAKEN else word
+
+
+def _checked_prefix(name: str) -> str:
+    """A prefix that the user chose; that it is a word of C is seen where it is used."""
+    if name.lower() in TAKEN:
+        raise InputError(f"the library cannot be named {name!r}, since its folder has another file of that name")
+    if len(name) > PREFIX_LENGTH:
+        raise InputError(f"the library's name has {len(name)} characters; at most {PREFIX_LENGTH} are possible")
+    return name
 
 
 def _identifier(text: str) -> str:
@@ -188,12 +207,15 @@ clean:
 
 
 def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
+    def cell(text: str) -> str:
+        return text.replace("\\", "\\\\").replace("|", "\\|")
+
     rows = []
     for f in functions:
         takes = ", ".join(f"{f.name_in(k)}[{f.numel_in(k)}]" for k in range(f.n_in()))
         gives = ", ".join(f"{f.name_out(k)}[{f.numel_out(k)}]" for k in range(f.n_out()))
         rows.append(f"| `{prefix}_{f.name()}` | {takes} | {gives} |")
-    joints = [f"| {name} | {_range(q)} | {_range(v)} |" for name, (q, v) in model.joint_slices().items()]
+    joints = [f"| {cell(name)} | {_range(q)} | {_range(v)} |" for name, (q, v) in model.joint_slices().items()]
     return "\n".join(
         [
             f"# {model.name} in C",

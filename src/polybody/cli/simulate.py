@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.description.naming import printable
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
+    from polybody.simulation import Trajectory
 
 CONTROLLERS = ("none", "gravity", "hold")
 
@@ -49,7 +53,6 @@ def simulate(
     from polybody.cli.linearize import numbers
     from polybody.description.naming import file_name
     from polybody.model.load import load
-    from polybody.simulation import SimulationError
     from polybody.simulation import simulate as run
     from polybody.studio.record import from_trajectory
     from polybody.studio.results import check_folder, write_run
@@ -65,23 +68,40 @@ def simulate(
         if "=" in v:
             speed = loaded.assemble_velocity(start, speed, hold=named(v))
     law = controller_named(controller, loaded, start)
+
+    def write(made: Trajectory) -> None:
+        record = from_trajectory(made)
+        record.options["controller"] = controller
+        write_run(record, folder, force=force, source=model)
+
     try:
         with progress_bar(duration, not as_json) as advance:
             made = run(
                 loaded, duration, start, speed, law, method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample,
                 limits=limits, restitution=restitution, progress=advance,
             )  # fmt: skip
-    except SimulationError as error:
-        if error.trajectory is not None:
-            write_run(from_trajectory(error.trajectory), folder, force=force, source=model)
-            typer.secho(f"what was computed until then is in {folder}", err=True)
+    except Exception as error:  # whatever it is, what was computed before it is worth keeping
+        keep_before(error, write, folder)
         raise
-    record = from_trajectory(made)
-    record.options["controller"] = controller
-    write_run(record, folder, force=force, source=model)
+    write(made)
     answer = {"folder": str(folder), "states": len(made), "end": made.t[-1], "stopped": made.stopped,
               "audit": made.audit.as_dict()}  # fmt: skip
     emit(answer, as_json, lambda console: draw(console, answer))
+
+
+def keep_before(error: Exception, write: Callable[[Trajectory], None], folder: Path) -> None:
+    """Write the trajectory that an error carries, if any; where that fails it is said, and does not hide the error."""
+    from polybody.errors import PolybodyError
+
+    made = getattr(error, "trajectory", None)
+    if made is None:
+        return
+    try:
+        write(made)
+    except PolybodyError as failure:
+        typer.secho(printable(f"what was computed until then could not be kept: {failure}"), err=True)
+    else:
+        typer.secho(printable(f"what was computed until then is in {folder}"), err=True)
 
 
 def named(text: str) -> list[str]:

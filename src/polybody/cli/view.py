@@ -44,10 +44,12 @@ def open_browser(url: str) -> None:
     import os
     import sys
     import webbrowser
+    from urllib.parse import urlsplit
 
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        place = urlsplit(url)
         typer.echo(f"no display here: open {url} in a browser of this machine, or forward the port "
-                   f"(ssh -L {url.rsplit(':', 1)[1]}:{url.removeprefix('http://')} …)")  # fmt: skip
+                   f"(ssh -L {place.port}:{place.netloc} …)")  # fmt: skip
         return
     try:
         opened = webbrowser.open(url)

@@ -60,7 +60,7 @@ def generate(name: str, functions: Sequence[ca.Function], *, comment: str = "") 
         helpers |= used
         bodies.append("\n".join([f"{head} {{", *lines, "}"]))
         declarations.append(_described(function) + f"\n{head};")
-    note = [f"/* {line.replace('*/', '* /')} */" for line in comment.splitlines()]
+    note = [f"/* {line.replace('*/', '* /').replace('/*', '/ *')} */" for line in comment.splitlines()]
     guard = f"{name.upper()}_H"
     opening = ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
     closing = ["#ifdef __cplusplus", "}", "#endif"]

@@ -176,9 +176,8 @@ class _Run:
             stopped = self._blown_up(str(reason))
         except KeyboardInterrupt:
             stopped = f"interrupted at t = {self.reached:.9g} s"
-        except Exception as error:
-            if self.times:
-                setattr(error, "trajectory", self._trajectory(said, str(error), clock))  # noqa: B010  of any exception
+        except BaseException as error:  # sys.exit() in a user's function too
+            self._carry(error, said, clock)
             raise
         if stopped is not None:
             self._keep(self.reached, self.last)
@@ -189,6 +188,15 @@ class _Run:
         if doubts:
             warn("; ".join(doubts))
         return trajectory
+
+    def _carry(self, error: BaseException, said: dict[str, Any], clock: float) -> None:
+        """Give the error what was computed before it as `trajectory`; nothing that fails here hides the error."""
+        if not self.times:
+            return
+        try:
+            setattr(error, "trajectory", self._trajectory(said, str(error), clock))  # noqa: B010  of any exception
+        except Exception as failure:
+            error.add_note(f"the {len(self.times)} states before it could not be kept: {failure}")
 
     def _advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
@@ -298,12 +306,13 @@ class _Run:
             return
         q, v = self.problem.split(y)
         tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
+        a = self.problem.accelerate(q, v, tau, loads)
         if self.problem.circuits.closed:
             self.currents.append(self.problem.circuits.currents(t, q, v, self.problem.currents(y))[0])
-        self.times.append(t)
         self.states.append(y)
         self.torques.append(np.array(tau))
-        self.accelerations.append(self.problem.accelerate(q, v, tau, loads))
+        self.accelerations.append(a)
+        self.times.append(t)  # last: a state is kept once its time is, and what an interrupt left half is not read
 
     def _blown_up(self, reason: str) -> str:
         """Name the joint whose speed or acceleration has left the others behind."""
@@ -322,13 +331,14 @@ class _Run:
 
     def _trajectory(self, said: dict[str, Any], stopped: str | None, clock: float) -> Trajectory:
         model, problem = self.problem.model, self.problem
-        t, y = np.array(self.times), np.array(self.states)
+        n = len(self.times)
+        t, y = np.array(self.times), np.array(self.states[:n])
         q, v, work = y[:, : problem.nq], y[:, problem.nq : problem.nq + problem.nv], y[:, -1]
         seconds = time.perf_counter() - clock
         kinetic, potential = model.energy(q, v)
         error, relative = energy_balance(kinetic, potential, work)
         allowed = allowed_energy(self.method.adaptive, self.options.rtol, self.options.atol, self.steps)
-        tau = np.array(self.torques)
+        tau = np.array(self.torques[:n])
         note = momentum_applies(model, bool(problem.wrenches) or self._base_driven(tau))
         excess, passed = (None, "") if self.switches.limits != "stop" else limit_excess(self.switches.stops.all, q)
         audit = Audit(
@@ -358,8 +368,8 @@ class _Run:
         doubts = doubts_about(audit, early, f"the {passed}")
         audit = replace(audit, trusted=not doubts, doubts=doubts)
         happenings = list(self.switches.happenings)
-        currents = np.array(self.currents) if self.currents else None
-        a = np.array(self.accelerations)
+        currents = np.array(self.currents[:n]) if self.currents else None
+        a = np.array(self.accelerations[:n])
         return Trajectory(model, t, q, v, a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
 
     def _base_driven(self, tau: Array) -> bool:

@@ -12,14 +12,11 @@ where plots or report fail, the run is kept without them, and a warning says so.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import os
 import platform
-import shutil
-import tempfile
 import time
 import zipfile
 from dataclasses import replace
@@ -32,6 +29,7 @@ import numpy as np
 from polybody.description.files import read_bytes
 from polybody.description.limits import MB, RUN_ARRAY_BYTES, RUN_FACTS_BYTES
 from polybody.errors import InputError, warn
+from polybody.staging import put, staged
 from polybody.studio.record import Record, q_labels, v_labels
 
 Array = np.ndarray
@@ -51,7 +49,7 @@ def check_folder(folder: str | os.PathLike[str], force: bool = False) -> Path:
     above = path.parent
     try:
         above.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=above, prefix=f".{path.name}."):
+        with staged(path):
             pass
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
@@ -77,44 +75,25 @@ def write_run(
 ) -> Path:
     """Write everything into a neighbour folder, then rename it."""
     path = check_folder(folder, force)
-    staged = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     try:
-        facts = _facts(record, source)
-        _fill_data(record, staged)
-        try:
-            _fill_pictures(record, staged, facts)
-        except Exception as error:  # whatever a drawing library raises: the data are worth more than the pictures
-            warn(f"{path}: plots or report could not be made ({type(error).__name__}: {error}); the data are kept")
-        finally:  # an interrupt keeps the data too
-            facts["files"] = sorted({"run.json", *os.listdir(staged)})
-            _write_json(staged / "run.json", facts)
-            os.chmod(staged, 0o755)
-            _swap(staged, path)
+        with staged(path) as fresh:
+            facts = _facts(record, source)
+            _fill_data(record, fresh)
+            try:
+                _fill_pictures(record, fresh, facts)
+            except Exception as error:  # whatever a drawing library raises: the data are worth more than the pictures
+                warn(f"{path}: plots or report could not be made ({type(error).__name__}: {error}); the data are kept")
+            finally:  # an interrupt keeps the data too
+                facts["files"] = sorted({"run.json", *os.listdir(fresh)})
+                _write_json(fresh / "run.json", facts)
+                put(fresh, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)  # gone once it was renamed
     return path
 
 
 def _write_json(path: Path, facts: dict[str, Any]) -> None:
     path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _swap(staged: Path, path: Path) -> None:
-    old = None
-    if path.exists():
-        old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old."))
-        os.replace(path, old / "run")
-    try:
-        os.replace(staged, path)
-    except OSError:
-        if old is not None:
-            with contextlib.suppress(OSError):
-                os.replace(old / "run", path)
-        raise
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _fill_data(record: Record, folder: Path) -> None:

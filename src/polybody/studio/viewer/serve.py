@@ -1,4 +1,4 @@
-"""Serving the page: on the loopback interface, on the port asked for or the next free one."""
+"""Serving the page: on the loopback interface, on the port asked for or the next free one, to who has its URL."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 from polybody.errors import InputError, PolybodyError
 from polybody.model.model import Model
 from polybody.studio.record import Record
+from polybody.studio.viewer.guard import Guard, close_tunnels
 from polybody.studio.viewer.panel import FRAMES_A_SECOND, Panel
 from polybody.studio.viewer.scene import Scene
 
@@ -32,7 +33,7 @@ def free_port(wanted: int, tries: int = 50) -> int:
 
 
 class Viewer:
-    """A page that is being served. `url` is where; `close()` ends it."""
+    """A page that is being served. `url` is where, with the launch's token in it; `close()` ends it."""
 
     def __init__(self, model: Model, record: Record | None = None, port: int = 8080) -> None:
         try:
@@ -45,9 +46,12 @@ class Viewer:
             raise InputError(f"port is {port}; wanted a number from 1 to 65535")
         self.port = free_port(port)
         self.moved = self.port != port
-        with contextlib.redirect_stdout(io.StringIO()):  # viser announces itself in its own words
+        guard = Guard(HOST)
+        # viser announces itself in its own words
+        with contextlib.redirect_stdout(io.StringIO()), guard.around_viser():
             self.server = viser.ViserServer(host=HOST, port=self.port, verbose=False, label=f"polybody: {model.name}")
-        self.url = f"http://{HOST}:{self.port}"
+        close_tunnels(self.server)
+        self.url = f"http://{HOST}:{self.port}/{guard.token}/"
         self.server.gui.configure_theme(control_layout="collapsible", control_width="large", dark_mode=False,
                                         show_logo=False)  # fmt: skip
         shown = model.neutral()[None] if record is None else record.q[:: max(1, len(record.q) // 20)]
