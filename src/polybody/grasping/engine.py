@@ -161,7 +161,8 @@ class HeldEngine:
             return holding.forces(tree, self.system, wants, self.shares, *arrays, domain=domain)
 
         asked = f"{wants.held} {wants.of_object} {wants.passive} {wants.fixed} {wants.settled}"
-        name, outputs = f"held forces {asked} {wants.plan.label if wants.plan else ''}", [*_FORCES.shapes(sizes), ("diagnostics", (6,))]
+        name = f"held forces {asked} {wants.plan.label if wants.plan else ''}"
+        outputs = [*_FORCES.shapes(sizes), ("diagnostics", (6,))]
         return self.closed.compile(name, inputs, outputs, lambda: trace("held forces", inputs, text))
 
     # Inside.
