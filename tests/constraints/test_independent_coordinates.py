@@ -88,3 +88,24 @@ def test_peaucelliers_pen_moves_on_a_straight_line() -> None:
         moved = q.copy()
         moved[model.joint_slices()["crank"][0]] += turn
         assert model.pose(model.assemble(moved, ["crank"]), "pen")[0, 3] == pytest.approx(3.375, abs=1e-8)
+
+
+def test_a_state_that_is_off_the_loops_by_a_little_does_not_change_the_coordinates():
+    """Redundant rows seem independent there; float32 input is off by as much."""
+    model = pb.load("bricard")
+    q = model.random_configuration(3)
+    before, chosen = model.mass_matrix(q), model.constraints.independent
+    rounded = q.astype(np.float32).astype(float)
+    np.testing.assert_allclose(model.mass_matrix(rounded), before, rtol=1e-5)
+    np.testing.assert_array_equal(model.mass_matrix(q), before)
+    assert model.constraints.independent == chosen
+    assert model.mass_matrix(np.stack([q, rounded])).shape == (2, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["3-rrr", "two-arms"])
+def test_coordinates_do_not_depend_on_which_state_is_asked_first(name):
+    q = pb.load(name).random_configuration(8)
+    asked, fresh = pb.load(name), pb.load(name)
+    first = asked.mass_matrix(q)
+    assert asked.constraints.independent == fresh.constraints.independent
+    np.testing.assert_allclose(fresh.mass_matrix(q), first, rtol=1e-12)

@@ -280,6 +280,7 @@ class Assembly:
 def column_indices(mechanism: Any, names: Sequence[str]) -> tuple[int, ...]:
     """Indices in v of velocities by name: "joint", or "joint_k" of a joint with several."""
     table = {name: k for k, name in enumerate(velocity_names(mechanism))}
+    names = [names] if isinstance(names, str) else list(names)
     for name in names:
         if name not in table:
             raise InputError(f"no velocity coordinate {name!r}{nearest(str(name), table)}; there are {listed(table)}")

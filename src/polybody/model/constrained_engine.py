@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.constraints.assembly import AssemblyError
 from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
 from polybody.constraints.ranks import null_space, ranked_svd
@@ -75,23 +76,40 @@ class ConstrainedEngine:
         return self.coordinates()
 
     def coordinates(self, q: Array | None = None) -> tuple[int, ...]:
-        """The model's own independent columns, chosen at the first states asked for."""
+        """The model's own independent columns: of the mechanism assembled from neutral, whatever state is asked first.
+
+        Only where that cannot be assembled are they chosen at q.
+        """
         if self._chosen is None:
-            self._choose(self.assembly.from_neutral() if q is None or not q.size else _first(q))
+            try:
+                start = self.assembly.from_neutral()
+            except AssemblyError:
+                if q is None or not q.size:
+                    raise
+                start = _first(q)
+                self.assembly.require_closed(start)
+            self._choose(self.assembly.general_place(start))
         assert self._chosen is not None
         return self._chosen
 
     def _chosen_anew(self, q: Array) -> bool:
-        """Whether other columns had to be chosen: at q fewer motions pass than where they were."""
-        if self._chosen is None or self.assembly.mobile(q) >= len(self._chosen):
+        """Whether other columns had to be chosen: in general position near q fewer motions pass than where they were.
+
+        A state is off the constraints by a little, and redundant rows then seem independent: the rank is that of a
+        place which is closed to rounding.
+        """
+        if self._chosen is None:
             return False
-        self._choose(q)
+        self.assembly.require_closed(q)
+        place = self.assembly.general_place(self.assembly.assembled(q, limits=False))
+        if self.assembly.mobile(place) >= len(self._chosen):
+            return False
+        self._choose(place)
         self.plans.forget()
         return True
 
-    def _choose(self, q: Array) -> None:
-        self.assembly.require_closed(q)
-        Z = null_space(self.constraints.jacobian(self.assembly.general_place(q)))
+    def _choose(self, place: Array) -> None:
+        Z = null_space(self.constraints.jacobian(place))
         self._chosen = choose_independent(Z, actuated(self.mechanism), Z.shape[1])
 
     @property
@@ -121,7 +139,9 @@ class ConstrainedEngine:
                 finite(name, array)
         q = request.arrays[0]
         lead = batch_shape(request.all_arrays)
-        columns = request.independent if request.independent is not None else self.coordinates(q)
+        columns = request.independent or ()
+        if request.independent is None and refers_to_coordinates(request.quantity):
+            columns = self.coordinates(q)
         if not np.prod(lead, dtype=int):
             shapes = request.quantity.shapes(self._sizes(columns))
             return into(request.out, _alone(tuple(np.empty((*lead, *shape)) for _, shape in shapes)))
@@ -333,6 +353,7 @@ class ConstrainedEngine:
             return
         q = request.arrays[0]
         ranks = self.constraint_rank(np.broadcast_to(q, (*states.shape, q.shape[-1]))[states])
+        self.coordinates(q)
         odd = ranks != self.rank
         if not np.any(odd):
             return

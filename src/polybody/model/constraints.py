@@ -22,7 +22,6 @@ from polybody.errors import InputError
 from polybody.formulations.influence.coefficients import Influence, check_order
 from polybody.formulations.network.reactions import reaction_names
 from polybody.mechanism.columns import velocity_names
-from polybody.mechanism.mechanism import GROUND
 from polybody.model import wrenches as loads
 from polybody.model.arguments import into, state_array
 from polybody.model.assembly import column_indices
@@ -231,22 +230,11 @@ class ModelConstraints:
         table = (loads.on_frames(m, arrays, given),) if given else ()
         rows, borne = self._engine.answer(Request(quantity, (*arrays, *table)))
         found = {name: rows[..., i, :] for i, name in enumerate(reaction_names(m))}
-        closures = {closure.name: closure for closure in m.closures}
+        closures = {closure.name for closure in m.closures}
         for k, pair in enumerate(self._kernels.constraints.pairs):
             if pair.name in closures:
-                found[pair.name] = self._turned(arrays[0], closures[pair.name].b, borne[..., k, :], axes)
+                found[pair.name] = borne[..., k, :]
         return found
-
-    def _turned(self, q: Array, place: Any, wrench: Array, axes: str) -> Array:
-        """A wrench in world axes, or in those of the place."""
-        if axes == "world":
-            return wrench
-        R = place.rotation
-        if place.body != GROUND:
-            rotations = self._engine.tree.answer(Request(QUANTITIES["body_rotations"], (q,)))
-            R = rotations[..., place.body, :, :] @ place.rotation
-        parts = [np.einsum("...ji,...j->...i", R, x) for x in (wrench[..., :3], wrench[..., 3:])]
-        return np.concatenate(parts, axis=-1)
 
     def _with_levers(self, request: Request, given: Given) -> Any:
         """Derivatives under wrenches whose levers turn with their bodies."""

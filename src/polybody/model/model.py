@@ -338,7 +338,17 @@ class Model:
         """
         if self.nv < 6:
             raise InputError(f"{self.name!r} has {self.nv} velocities: no frame of it moves in all six directions")
-        return self._ask(frames.task_space_inertia(self.mechanism, frame), (q,), out=out)
+        try:
+            found = self._ask(frames.task_space_inertia(self.mechanism, frame), (q,))
+        except ZeroDivisionError:  # known while the text is read: no state can do it
+            raise InputError(f"frame {frame!r} cannot move in all six directions, so it has no 6×6 inertia") from None
+        bad = ~np.isfinite(found).all(axis=(-1, -2)) & np.isfinite(self._q(q)).all(axis=-1)
+        if np.any(bad):
+            index = tuple(int(i) for i in np.argwhere(bad)[0]) if found.ndim > 2 else ()
+            raise PolybodyError(
+                f"frame {frame!r} cannot move in all six directions{state_text(index)}: the configuration is singular"
+            )
+        return into(out, found)
 
     def reactions(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None = None, axes: str = "world"

@@ -23,6 +23,7 @@ from polybody.constraints.multipliers import Solved, solve_multipliers
 from polybody.constraints.ranks import null_space, pseudo_inverse
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.columns import actuated, direction_text, state_text, velocity_names
+from polybody.mechanism.mechanism import GROUND
 from polybody.model.assembly import Assembly
 from polybody.model.batches import batch_shape
 from polybody.model.engine import Request
@@ -192,6 +193,12 @@ class Ranked:
         axes = request.quantity.name.split(":")[1]
         whole = reactions(m, axes, "loads")
         flat = on_frames.reshape(*on_frames.shape[:-2], -1)
+        if axes == "joint":
+            R = self.tree.answer(Request(QUANTITIES["body_rotations"], (q,)))
+            for k, pair in enumerate(kernels.constraints.pairs):
+                turn = pair.b.rotation if pair.b.body == GROUND else R[..., pair.b.body, :, :] @ pair.b.rotation
+                parts = [np.einsum("...ji,...j->...i", turn, x) for x in (borne[..., k, :3], borne[..., k, 3:])]
+                borne[..., k, :] = np.concatenate(parts, axis=-1)
         return self.tree.answer(Request(whole, (q, v, a, flat)))[0], borne
 
     # Refusals.

@@ -6,6 +6,7 @@ Each changes the description and builds anew, so that everything that follows fr
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,8 +40,8 @@ def with_gravity(model: Model, gravity: ArrayLike) -> Model:
 
 
 def with_frame(model: Model, name: str, body: str, origin: ArrayLike | None) -> Model:
-    choose("body", body, {b.name: 0 for b in model.description.bodies} | {"world": 0})
     _refuse_taken(model, name)
+    choose("body", body, {b.name: 0 for b in model.description.bodies} | {"world": 0})
     pose = np.eye(4) if origin is None else shapes.pose_matrix(f"frame {name!r}: origin", origin)
     frame = Frame(name, body, pose)
     return _model(model, replace(model.description, frames=(*model.description.frames, frame)))
@@ -72,7 +73,7 @@ def lock(model: Model, joints: str | Sequence[str], q: ArrayLike | None) -> Mode
     names |= {m.followers[name][0] for name in names if name in m.followers}
     names |= {follower for follower, (leader, *_) in m.followers.items() if leader in names}
     for relation in d.relations:
-        if any(name in relation.expression for name in names):
+        if any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", relation.expression) for name in names):
             raise InputError(f"relation {relation.name!r} refers to a joint that would be locked; remove it first")
     fixed = {name: _fixed(model, name, place) for name in names}
     return _model(
@@ -102,6 +103,8 @@ def save(model: Model, path: str | os.PathLike[str], *, force: bool) -> Path:
 
 
 def _refuse_taken(model: Model, name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise InputError(f"a frame's name is a text, got {name!r}")
     if name in model.mechanism.frame_index:
         raise InputError(f"there is a frame {name!r} already; choose another name")
 

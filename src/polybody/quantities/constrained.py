@@ -25,6 +25,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.jets import JetDomain
+from polybody.algebra.rotations import cross
 from polybody.constraints.coupling_forces import coupling_forces as tree_coupling_forces
 from polybody.constraints.elimination import Elimination, squares
 from polybody.constraints.motions import Motions
@@ -34,7 +35,7 @@ from polybody.constraints.system import Constraints
 from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reactions as tree_reactions
 from polybody.mechanism.closure_springs import wrench_on_b
-from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, rate
+from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, frame_pose, rate
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 DIAGNOSTICS = ("diagnostics", (6,))
@@ -223,6 +224,11 @@ def reactions(
     for link, total in zip(c.system.loaded_links, totals, strict=True):
         every[m.frame_index[link]] = every[m.frame_index[link]] + total
     borne = borne + _of_closure_springs(c, q, v, domain)
+    if axes == "joint":
+        poses = body_poses(m, q, domain=domain)
+        for k, pair in enumerate(c.system.pairs):
+            R, _ = frame_pose(pair.b, poses, domain=domain)
+            borne[k] = np.concatenate([R.T @ borne[k, :3], R.T @ borne[k, 3:]])
     return tree_reactions(m, q, v, a, every, axes=axes, domain=domain), borne
 
 
@@ -239,7 +245,6 @@ def _of_closure_springs(c: Closed, q: Array, v: Array, domain: Domain) -> Array:
 
 def _on_bodies(m: Mechanism, q: Array, loads: Array, domain: Domain) -> Array:
     """Wrenches on frames (frames, 6) as wrenches at the bodies' origins, world axes."""
-    from polybody.algebra.rotations import cross
 
     poses, result = body_poses(m, q, domain=domain), domain.zeros(len(m.bodies), 6)
     for frame, wrench in zip(m.frames, loads, strict=True):

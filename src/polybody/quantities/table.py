@@ -175,7 +175,9 @@ def quantity(mechanism: Mechanism, name: str) -> Quantity:
     if family in FAMILIES:
         try:
             return FAMILIES[family](mechanism, *parameters)
-        except TypeError:
+        except InputError:
+            raise
+        except (TypeError, ValueError):
             wanted = ":".join([family, *(x.upper() for x in _parameters(family))])
             raise InputError(f"{name!r}: this quantity is called {wanted!r}") from None
     known: dict[str, Any] = {**QUANTITIES, **FAMILIES}
