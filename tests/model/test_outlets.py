@@ -39,7 +39,7 @@ def test_frames_that_cannot_move_in_six_directions_have_no_task_space_inertia():
     with pytest.raises(pb.PolybodyError, match="six directions"):
         model.task_space_inertia(model.neutral(), "link1")
     tip = model.frame_names[-1]
-    with pytest.raises(pb.PolybodyError, match="state 1 of the batch.*singular"):
+    with pytest.raises(pb.PolybodyError, match=r"state 1 of the batch.*singular"):
         model.task_space_inertia(np.stack([model.random_configuration(1), model.neutral()]), tip)
 
 

@@ -20,13 +20,14 @@ from numpy.typing import ArrayLike
 
 from polybody.constraints.mobility import Mobility
 from polybody.description.records import Description
-from polybody.errors import InputError
+from polybody.errors import InputError, PolybodyError
 from polybody.mechanism import couplings
+from polybody.mechanism.columns import state_text
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model import configurations
 from polybody.model import wrenches as loads
 from polybody.model.actuation import Actuation
-from polybody.model.arguments import float_array, state_array
+from polybody.model.arguments import float_array, into, state_array
 from polybody.model.assembly import Assembly, column_indices
 from polybody.model.base import Base
 from polybody.model.batches import batch_shape
