@@ -168,6 +168,22 @@ def test_initial_velocities_have_the_momentum_asked_for():
     np.testing.assert_array_equal(still[:, 6:], v[:, 6:])
 
 
+@pytest.mark.parametrize("momentum", [None, [0, 0, 0.7, 0.4, -0.3, 0]])
+def test_planar_bases_move_with_the_momentum_asked_for_too(momentum):
+    """Their three numbers of momentum are met: in the plane, and about its normal."""
+    build = pb.Builder("puck", gravity=(0, 0, 0))
+    build.body("base", 2.0, com=(0.1, -0.2, 0), inertia=(0.1, 0.2, 0.3))
+    build.joint("root", "planar", "world", "base")
+    build.body("arm", 1.0, com=(0.4, 0.1, 0), inertia=(0.01, 0.05, 0.05))
+    build.joint("shoulder", "revolute", "base", "arm", (0.3, 0, 0))
+    model, rng = build.model(), np.random.default_rng(3)
+    q, v = rng.normal(size=(5, model.nq)), rng.normal(size=(5, model.nv))
+    found = model.base.zero_momentum_velocity(q, v, momentum)
+    wanted = np.zeros(6) if momentum is None else np.array(momentum)
+    np.testing.assert_allclose(model.momentum(q, found), np.broadcast_to(wanted, (5, 6)), atol=1e-12)
+    np.testing.assert_array_equal(found[:, 3:], v[:, 3:])
+
+
 def test_momentum_is_kept_over_ten_seconds_of_free_floating_motion():
     model, rng = free_floating(2, 4)
     q, v, tau = model.neutral(), rng.normal(size=model.nv), np.zeros(model.nv)

@@ -154,11 +154,14 @@ class Builder:
         stiffness: Any = 0,
         damping: Any = 0,
         rest: Any = 0,
+        armature: Any = 0,
+        limits: Any = None,
     ) -> None:
         """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b.
 
-        `stiffness`, `damping` and `rest` are those of `joint`, in the cut joint's coordinates. They act in revolute,
-        continuous, prismatic, screw and cylindrical ones; turns are counted from `rest`, between −π and π.
+        `stiffness`, `damping`, `rest`, `armature` and `limits` are those of `joint`, in the cut joint's coordinates.
+        Springs and dampers act in revolute, continuous, prismatic, screw and cylindrical ones; turns are counted from
+        `rest`, between −π and π. Armature and limits are recorded and do not act, with a warning.
         """
         self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
@@ -176,6 +179,8 @@ class Builder:
             "stiffness": _unless_zero(stiffness, shapes.square_matrix(owner + "stiffness", stiffness, nv)),
             "damping": _unless_zero(damping, shapes.square_matrix(owner + "damping", damping, nv)),
             "rest": _unless_zero(rest, shapes.rest_configuration(owner + "rest", rest, nq)),
+            "armature": _unless_zero(armature, shapes.vector(owner + "armature", armature, nv)),
+            "limits": None if limits is None else shapes.joint_limits(owner + "limits", limits, nv),
         }
         loop = Loop(**{**bare.__dict__, **drive})
         self._refuse(record_checks.loop_problems(loop))
