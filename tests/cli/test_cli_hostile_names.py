@@ -159,3 +159,15 @@ def test_units_must_fit_their_coordinates(tmp_path: Path) -> None:
     assert read_run(tmp_path / "run").q[0, 0] == 0.1
     run("simulate", turn, "--q", "j=90deg", "--v", "1deg", *out)
     assert "dimension angle" in run("simulate", "stanford-arm", "--q", "joint3=90deg", *out, code=1)
+
+
+@pytest.mark.parametrize("text", ["j/0", "j - 1/(k - k)", "j/(k - k)**2", "asin(j)/(sin(k) - sin(k))"])
+def test_a_relation_that_divides_by_zero_everywhere_is_refused(text: str, tmp_path: Path) -> None:
+    """It was a ZeroDivisionError of the first question to the model."""
+    model = two_joints("j", "k")
+    model.save(tmp_path / "m.yaml")
+    with open(tmp_path / "m.yaml", "a", encoding="utf-8") as stream:
+        stream.write(f"relations: {{r: '{text}'}}\n")
+    assert "divides by zero" in run("check", str(tmp_path / "m.yaml"), code=1)
+    with pytest.raises(pb.InputError, match="divides by zero"):
+        pb.load(tmp_path / "m.yaml")

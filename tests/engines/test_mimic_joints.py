@@ -111,3 +111,19 @@ def test_undamped_robot_falls_and_holds_its_energy(name):
     assert motion.stopped is None
     assert np.ptp(motion.q, axis=0).max() > 0.1
     assert motion.audit.energy_error_relative < 1e-9
+
+
+@pytest.mark.parametrize("name", ["pr2.urdf", "romeo.urdf", "talos_full_v2.urdf", "tiago_pro.urdf"])
+@pytest.mark.filterwarnings("ignore::polybody.errors.PolybodyWarning")
+def test_floating_robots_with_mimic_joints_stand_on_their_weight(name):
+    """At rest the base bears the weight; with the base alone moving up, momentum is mass times speed."""
+    model = pb.load(robot_file(name), base="floating")
+    q, rest = model.neutral(), np.zeros(model.nv)
+    joint = model.mechanism.joints[0]
+    assert joint.kind == "floating"
+    tau = model.inverse_dynamics(q, rest, rest)[joint.v]
+    weight = -model.total_mass * np.asarray(model.gravity)
+    np.testing.assert_allclose(tau[3:], weight, rtol=1e-12, atol=1e-9)
+    up = rest.copy()
+    up[joint.v.start + 5] = 2.0
+    np.testing.assert_allclose(model.momentum(q, up)[3:], [0, 0, 2 * model.total_mass], rtol=1e-12, atol=1e-9)

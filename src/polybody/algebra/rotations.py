@@ -216,7 +216,12 @@ def matrix_rpy(rotation: Array) -> Array:
 def is_rotation(matrix: Array, tolerance: float = 1e-9) -> bool:
     """True for a proper orthogonal 3×3 matrix of numbers."""
     r = np.asarray(matrix, dtype=float)
-    return bool(np.abs(r @ r.T - np.eye(3)).max() <= tolerance and np.linalg.det(r) > 0)
+    if np.array_equal(r, _IDENTITY):  # most frames of files are not turned
+        return True
+    return bool(np.abs(r @ r.T - _IDENTITY).max() <= tolerance and np.linalg.det(r) > 0)
+
+
+_IDENTITY = np.eye(3)
 
 
 __all__ = [

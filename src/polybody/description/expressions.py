@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.description.limits import (
     EXPRESSION_CHARACTERS,
@@ -42,7 +44,10 @@ class Expression:
 
     def value(self, q: Mapping[str, Array], domain: Domain) -> Any:
         """The value at joint coordinates `q` of that domain."""
-        return _evaluate(self.tree, q, domain)
+        try:
+            return _evaluate(self.tree, q, domain)
+        except (ZeroDivisionError, FloatingPointError):
+            raise InputError(f"{self.text!r:.200} divides by zero") from None
 
 
 def parse(text: str) -> Expression:
@@ -62,7 +67,23 @@ def parse(text: str) -> Expression:
     _check(tree, text, used, 0)
     if not used:
         raise InputError(f"{text!r} names no joint")
-    return Expression(text, tree, tuple(used))
+    expression = Expression(text, tree, tuple(used))
+    _refuse_nowhere_defined(expression)
+    return expression
+
+
+def _refuse_nowhere_defined(expression: Expression) -> None:
+    """j/0 and 1/(j - j) divide by zero wherever the joints are: seen at a point that is special to no function."""
+    point: dict[str, Any] = {name: {} for name in expression.joints}
+    for k, (name, number) in enumerate(expression.used):
+        point[name][number] = 0.1 + 0.6180339887 * (k + 1) % 0.5
+    try:
+        with np.errstate(divide="raise", invalid="ignore", over="ignore"):
+            expression.value(point, FLOAT)
+    except InputError:
+        raise
+    except (ValueError, OverflowError):
+        pass  # outside of what asin or sqrt take there is no value either, but elsewhere there may be
 
 
 def _coordinate(node: ast.expr) -> tuple[str, int] | None:

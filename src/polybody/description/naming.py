@@ -24,6 +24,8 @@ def name_problem(name: str) -> str | None:
         return "is empty"
     if len(name) > NAME_CHARACTERS:
         return f"has {len(name)} characters, at most {NAME_CHARACTERS} are allowed"
+    if name.isascii() and name.isprintable():  # nearly all are
+        return None
     for index, character in enumerate(name):
         if character in _HIDDEN or unicodedata.category(character) in ("Cc", "Cs"):
             return f"has the control character {character!r} at position {index}; a name is plain text on one line"

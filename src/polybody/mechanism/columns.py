@@ -26,7 +26,7 @@ def actuated(mechanism: Mechanism) -> Array:
 
 
 def direction_text(direction: Array, names: Sequence[str]) -> str:
-    """"0.71 hand.x − 0.71 hand.y": the larger parts of a direction."""
+    """ "0.71 hand.x − 0.71 hand.y": the larger parts of a direction."""
     order = np.argsort(-np.abs(direction))
     kept = [k for k in order[:4] if abs(direction[k]) > 0.05]
     text = " ".join(f"{'+' if direction[k] >= 0 else '−'} {abs(direction[k]):.2f} {names[k]}" for k in kept)
@@ -34,7 +34,7 @@ def direction_text(direction: Array, names: Sequence[str]) -> str:
 
 
 def state_text(index: Sequence[int]) -> str:
-    """" (state 3, 1 of the batch)", or nothing for a lone state."""
+    """ " (state 3, 1 of the batch)", or nothing for a lone state."""
     return f" (state {', '.join(str(int(i)) for i in index)} of the batch)" if len(index) else ""
 
 

@@ -80,15 +80,15 @@ def eliminated(mechanism: Mechanism, couplings: Sequence[Coupling]) -> Mechanism
     joints = tuple(_in_slot(joint, followers, slices, limits, active) for joint in mechanism.joints)
     nq = sum(j.nq for j in joints if j.name not in followers)
     nv = sum(j.nv for j in joints if j.name not in followers)
-    E = _expansion(mechanism, joints, nv)
+    slots, factors = _expansion(mechanism, joints)
     old = mechanism.motors
-    driven = np.array([_slot_of(mechanism, joints, int(column)) for column in old.driven], dtype=int)
+    speeds = old.speed_entries.moved(slots, factors, nv, both=False)
     return replace(
         mechanism,
         joints=joints,
-        armature=E.T @ mechanism.armature @ E,
-        motors=replace(old, speeds=old.speeds @ E, driven=driven),
-        motor_damping=E.T @ mechanism.motor_damping @ E,
+        armature_entries=mechanism.armature_entries.moved(slots, factors, nv, both=True),
+        motors=replace(old, speed_entries=speeds, driven=slots[old.driven]),
+        motor_damping_entries=mechanism.motor_damping_entries.moved(slots, factors, nv, both=True),
         nq=nq,
         nv=nv,
         followers=followers,
@@ -134,17 +134,13 @@ def _in_slot(
     return replace(joint, model=model, q=q, v=v, limits=limits[leader], active=active[leader])
 
 
-def _expansion(mechanism: Mechanism, joints: Sequence[TreeJoint], nv: int) -> Array:
-    """E: velocities of all joints per independent velocity."""
-    E = np.zeros((mechanism.nv, nv))
+def _expansion(mechanism: Mechanism, joints: Sequence[TreeJoint]) -> tuple[Array, Array]:
+    """For each velocity of all joints the slot it is in, and how fast it is there."""
+    slots, factors = np.zeros(mechanism.nv, dtype=int), np.ones(mechanism.nv)
     for before, joint in zip(mechanism.joints, joints, strict=True):
-        E[before.v, joint.v] = own_velocities(joint.model, np.eye(joint.nv))
-    return E
-
-
-def _slot_of(mechanism: Mechanism, joints: Sequence[TreeJoint], column: int) -> int:
-    before = next(joint for joint in mechanism.joints if joint.v.start <= column < joint.v.stop)
-    return joints[before.index].v.start + column - before.v.start
+        slots[before.v] = np.arange(joint.v.start, joint.v.stop)
+        factors[before.v] = own_velocities(joint.model, np.ones(joint.nv))
+    return slots, factors
 
 
 def _shared(

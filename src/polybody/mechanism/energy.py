@@ -20,8 +20,7 @@ from polybody.mechanism.mechanism import Mechanism
 def center_twists(mechanism: Mechanism, twists: list[Array], *, domain: Domain = FLOAT) -> list[tuple[Array, Array]]:
     """(ω, ċ) of every body in body axes, ċ the velocity of its mass centre."""
     return [
-        (V[:3], V[3:] + cross(V[:3], domain.array(body.com)))
-        for body, V in zip(mechanism.bodies, twists, strict=True)
+        (V[:3], V[3:] + cross(V[:3], domain.array(body.com))) for body, V in zip(mechanism.bodies, twists, strict=True)
     ]
 
 

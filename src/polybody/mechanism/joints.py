@@ -93,8 +93,7 @@ class MapJoint(JointModel):
     def _commutes(self) -> bool:
         H = self.map.H
         brackets = [np.cross(H[:3, i], H[:3, j]) for i in range(self.nv) for j in range(i)]
-        shifts = [np.cross(H[:3, i], H[3:, j]) + np.cross(H[3:, i], H[:3, j])
-                  for i in range(self.nv) for j in range(i)]
+        shifts = [np.cross(H[:3, i], H[3:, j]) + np.cross(H[3:, i], H[:3, j]) for i in range(self.nv) for j in range(i)]
         return self.map.is_simple and not np.any(brackets) and not np.any(shifts)
 
     def configuration(self, q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
@@ -167,8 +166,13 @@ def domain_twist_log(rotation: Array, position: Array, *, domain: Domain) -> Arr
     one = domain.const(1)
     w = domain.sqrt(one + rotation[0, 0] + rotation[1, 1] + rotation[2, 2]) / domain.const(2)
     four_w = domain.const(4) * w
-    vector = np.array([rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0],
-                       rotation[1, 0] - rotation[0, 1]], dtype=domain.dtype) / four_w
+    vector = (
+        np.array(
+            [rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1]],
+            dtype=domain.dtype,
+        )
+        / four_w
+    )
     phi = quaternion_log(np.array([*vector, w], dtype=domain.dtype), domain=domain)
     return np.concatenate([phi, left_jacobian_inverse(phi, domain=domain) @ position])
 

@@ -205,8 +205,10 @@ def _check_columns(H: Array) -> None:
     if not np.isfinite(H).all():
         raise InputError("a joint map matrix must be finite")
     if np.linalg.matrix_rank(H) < H.shape[1]:
-        raise InputError(f"the columns of the joint map matrix depend on each other (rank {np.linalg.matrix_rank(H)} "
-                         f"of {H.shape[1]}); every column must add a direction of motion")
+        raise InputError(
+            f"the columns of the joint map matrix depend on each other (rank {np.linalg.matrix_rank(H)} "
+            f"of {H.shape[1]}); every column must add a direction of motion"
+        )
 
 
 __all__ = ["JointMap", "column_motion", "holonomy_problem", "inverse_adjoint", "joint_kinematics"]

@@ -26,6 +26,7 @@ from polybody.description.records import WORLD, Description, Guide, Joint, Limit
 from polybody.errors import InputError
 from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
 from polybody.mechanism.couplings import eliminated
+from polybody.mechanism.entries import Entries
 from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.graph import Step, joint_graph, walk
 from polybody.mechanism.groups import Group, elimination_groups
@@ -158,9 +159,9 @@ class Mechanism:
     closures: tuple[Closure, ...]
     springs: tuple[PointSpring, ...]
     fixed_joints: tuple[FixedJoint, ...]
-    armature: Array  # nv×nv: armature and reflected rotor inertia
+    armature_entries: Entries  # nv×nv: armature and reflected rotor inertia
     motors: Motors
-    motor_damping: Array  # nv×nv: what the motors' bearings add to the joints' damping
+    motor_damping_entries: Entries  # nv×nv: what the motors' bearings add to the joints' damping
     nq: int
     nv: int
     description: Description = field(repr=False)
@@ -173,6 +174,16 @@ class Mechanism:
     closure_springs: tuple[ClosureSpring, ...] = ()
     #: {follower: (leader, factor, offset)}, in the order of the joints; leaders are independent
     followers: dict[str, tuple[str, float, float]] = field(default_factory=dict)
+
+    @property
+    def armature(self) -> Array:
+        """Armature and reflected rotor inertia, nv×nv."""
+        return self.armature_entries.dense
+
+    @property
+    def motor_damping(self) -> Array:
+        """What the motors' bearings add to the joints' damping, nv×nv."""
+        return self.motor_damping_entries.dense
 
     @property
     def constrained(self) -> bool:
@@ -355,14 +366,12 @@ class _TreeBuilder:
     def finish(self) -> Mechanism:
         d = self.description
         frames = self._frames()
-        armature = np.zeros((self.nv, self.nv))
-        for joint in self.joints:
-            if joint.record.armature is not None:
-                armature[joint.v, joint.v] = np.diag(np.asarray(joint.record.armature, dtype=float))
-        motors = motors_of(
-            d, {j.name: j.v for j in self.joints}, {j.name: j.active for j in self.joints}, self.nv
-        )
-        armature += motors.reflected_inertia
+        motors = motors_of(d, {j.name: j.v for j in self.joints}, {j.name: j.active for j in self.joints}, self.nv)
+        rotors = motors.reflected_inertia
+        own = [(j, np.asarray(j.record.armature, dtype=float)) for j in self.joints if j.record.armature is not None]
+        slots = np.concatenate([np.zeros(0, dtype=int), *(np.arange(j.v.start, j.v.stop) for j, _ in own)])
+        values = np.concatenate([np.zeros(0), *(np.ravel(armature) for _, armature in own)])
+        parts = [(slots, slots, values), (rotors.rows, rotors.columns, rotors.values)]
         fixed = [FixedJoint(s.joint.name, body, s.near, s.far, s.joint) for s, body in self.fixed]
         free = Mechanism(
             name=d.name,
@@ -374,9 +383,9 @@ class _TreeBuilder:
             springs=tuple(self._springs()),
             closure_springs=tuple(self._closure_springs()),
             fixed_joints=tuple(fixed),
-            armature=armature,
+            armature_entries=Entries.summed((self.nv, self.nv), parts),
             motors=motors,
-            motor_damping=motors.reflected_damping,
+            motor_damping_entries=motors.reflected_damping,
             nq=self.nq,
             nv=self.nv,
             description=d,
@@ -443,10 +452,8 @@ class _TreeBuilder:
 
 def tidy_rotation(rotation: Array) -> Array:
     """The rotation with entries that are 0 or ±1 up to rounding made exact, so that expression graphs can fold them."""
-    tidy = rotation.copy()
-    for target in (0.0, 1.0, -1.0):
-        tidy[np.abs(tidy - target) < 4e-16] = target
-    return tidy
+    whole = np.rint(rotation) + 0.0  # never −0
+    return np.where(np.abs(rotation - whole) < 4e-16, whole, rotation)
 
 
 __all__ = [

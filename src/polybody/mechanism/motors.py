@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from polybody.description.records import Description, Motor
 from polybody.errors import InputError
+from polybody.mechanism.entries import Entries
 
 Array = np.ndarray
 
@@ -27,7 +30,7 @@ class Motors:
     """The motors of a mechanism, in the order described; arrays of one number a motor, E is motors×nv."""
 
     names: tuple[str, ...]
-    speeds: Array  # E: motor speed per velocity
+    speed_entries: Entries  # E: motor speed per velocity
     resistance: Array
     inductance: Array
     torque_constant: Array
@@ -39,6 +42,11 @@ class Motors:
     def __len__(self) -> int:
         return len(self.names)
 
+    @cached_property
+    def speeds(self) -> Array:
+        """E, motors×nv: motor speed per velocity."""
+        return self.speed_entries.dense
+
     @property
     def torques(self) -> Array:
         """Eᵀ K_t, nv×motors: joint forces of unit currents."""
@@ -49,15 +57,15 @@ class Motors:
         """K_e E, motors×nv: back-EMF of unit velocities."""
         return self.speed_constant[:, None] * self.speeds
 
-    @property
-    def reflected_inertia(self) -> Array:
+    @cached_property
+    def reflected_inertia(self) -> Entries:
         """Eᵀ J E, nv×nv."""
-        return self.speeds.T @ (self.rotor_inertia[:, None] * self.speeds)
+        return self.speed_entries.weighted(self.rotor_inertia)
 
-    @property
-    def reflected_damping(self) -> Array:
+    @cached_property
+    def reflected_damping(self) -> Entries:
         """Eᵀ B E, nv×nv."""
-        return self.speeds.T @ (self.damping[:, None] * self.speeds)
+        return self.speed_entries.weighted(self.damping)
 
 
 def motors_of(description: Description, slices: dict[str, slice], active: dict[str, Array], nv: int) -> Motors:
@@ -67,14 +75,13 @@ def motors_of(description: Description, slices: dict[str, slice], active: dict[s
         _check_place(motor, slices, active)
     driven = [slices[m.joint].start + m.coordinate for m in records]
     _check_distinct(records, driven)
-    E = np.zeros((len(records), nv))
-    for row, (motor, column) in enumerate(zip(records, driven, strict=True)):
-        E[row, column] = motor.gear
+    rows = [([column], [motor.gear]) for motor, column in zip(records, driven, strict=True)]
     for transmission in description.transmissions:
-        _couple(E, transmission.name, transmission.joints, np.asarray(transmission.matrix, float), records, driven)
+        _couple(rows, transmission.name, transmission.joints, np.asarray(transmission.matrix, float), records, driven)
+    parts = [(np.full(len(row), k), np.array(row), np.array(values)) for k, (row, values) in enumerate(rows)]
     return Motors(
         names=tuple(m.name for m in records),
-        speeds=E,
+        speed_entries=Entries.summed((len(records), nv), parts),
         driven=np.array(driven, dtype=int),
         **{name: np.array([getattr(m, name) for m in records], dtype=float) for name in _NUMBERS},
     )
@@ -116,16 +123,24 @@ def _check_place(motor: Motor, slices: dict[str, slice], active: dict[str, Array
 
 
 def _check_distinct(records: Sequence[Motor], driven: list[int]) -> None:
-    for i, motor in enumerate(records):
-        for other, column in zip(records[:i], driven[:i], strict=True):
-            if column == driven[i]:
-                raise InputError(f"motors {other.name!r} and {motor.name!r} drive one coordinate of {motor.joint!r}")
-            if other.name == motor.name:
-                raise InputError(f"two motors are named {motor.name!r}")
+    places: dict[int, str] = {}
+    names: set[str] = set()
+    for motor, column in zip(records, driven, strict=True):
+        if column in places:
+            raise InputError(f"motors {places[column]!r} and {motor.name!r} drive one coordinate of {motor.joint!r}")
+        if motor.name in names:
+            raise InputError(f"two motors are named {motor.name!r}")
+        places[column] = motor.name
+        names.add(motor.name)
 
 
 def _couple(
-    E: Array, name: str, joints: Sequence[str], matrix: Array, records: Sequence[Motor], driven: list[int]
+    speeds: list[tuple[Any, Any]],
+    name: str,
+    joints: Sequence[str],
+    matrix: Array,
+    records: Sequence[Motor],
+    driven: list[int],
 ) -> None:
     """Put G⁻¹ in place of the gears of a transmission's motors."""
     rows = []
@@ -145,8 +160,9 @@ def _couple(
         raise InputError(f"transmission {name!r}: its matrix has shape {matrix.shape}, wanted {(len(rows), len(rows))}")
     if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(rows):
         raise InputError(f"transmission {name!r}: its matrix maps motor to joint speeds and must be invertible")
-    E[rows, :] = 0.0
-    E[np.ix_(rows, [driven[r] for r in rows])] = np.linalg.inv(matrix)
+    columns = [driven[row] for row in rows]
+    for row, values in zip(rows, np.linalg.inv(matrix), strict=True):
+        speeds[row] = (columns, values)
 
 
 __all__ = ["Motors", "motors_of"]

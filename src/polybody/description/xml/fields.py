@@ -6,6 +6,7 @@ returns the `Problem`s, each with its line ("file.urdf:42").
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -65,6 +66,11 @@ class Fields:
         text = element.get(attribute)
         if text is None:
             return default
+        if len(default) == 1 and len(text) <= NUMBER_CHARACTERS:  # most attributes are one number, and most are right
+            with contextlib.suppress(ValueError):
+                value = float(text)
+                if abs(value) <= LARGEST_NUMBER:
+                    return (value,)
         said = f"{owner}: <{element.tag} {attribute}={text!r:.80}>"
         if len(text) > NUMBER_CHARACTERS * len(default):
             self.problem(element, f"{said} has {len(text)} characters; wanted {_wanted(default)}")

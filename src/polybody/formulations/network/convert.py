@@ -85,7 +85,8 @@ def _add_joint(net: Network, mechanism: Mechanism, joint: TreeJoint) -> None:
     inner, outer = _name(mechanism, joint.parent), _name(mechanism, joint.index)
     a, b = (outer, inner) if joint.reversed else (inner, outer)
     model = joint.model.joint if isinstance(joint.model, ReversedJoint) else joint.model
-    own = (mechanism.armature - mechanism.motors.reflected_inertia)[joint.v, joint.v]  # rotors come with their motors
+    # rotors come with their motors
+    own = mechanism.armature_entries.block(joint.v) - mechanism.motors.reflected_inertia.block(joint.v)
     net.joint(
         joint.name, joint.kind, f"{a}.{joint.name}:a", f"{b}.{joint.name}:b", model=model, stiffness=joint.stiffness,
         damping=joint.damping, rest=joint.rest, armature=own,

@@ -94,8 +94,8 @@ def _joint_numbers(mechanism: Mechanism, joint: TreeJoint, groups: Sequence[str]
     known = {
         "placement": joint.rotation, "offset": joint.position, "mass": [mass], "moment": moment,
         "inertia": inertia[_TRIANGLE], "com": body.com, "central": body.inertia[_TRIANGLE],
-        "armature": owns * mechanism.armature[joint.v, joint.v], "stiffness": joint.stiffness,
-        "damping": joint.damping + owns * mechanism.motor_damping[joint.v, joint.v], "rest": joint.rest,
+        "armature": owns * mechanism.armature_entries.block(joint.v), "stiffness": joint.stiffness,
+        "damping": joint.damping + owns * mechanism.motor_damping_entries.block(joint.v), "rest": joint.rest,
     }  # fmt: skip
     return np.concatenate([np.zeros(0), *(np.ravel(known[group]) for group in groups)])
 
@@ -130,13 +130,15 @@ def spring_nodes(mechanism: Mechanism) -> list[Node]:
 def coupling_nodes(mechanism: Mechanism, *, within: bool = False) -> list[Node]:
     """What rotors and motors' bearings couple between different joints, and within them if asked, number by number."""
     owner = {k: joint for joint in mechanism.independent_joints for k in range(joint.v.start, joint.v.stop)}
+    both: dict[tuple[int, int], Array] = {}
+    for k, entries in enumerate((mechanism.armature_entries, mechanism.motor_damping_entries)):
+        for a, b, value in zip(entries.rows.tolist(), entries.columns.tolist(), entries.values, strict=True):
+            both.setdefault((a, b), np.zeros(2))[k] = value
     nodes = []
-    for a, b in zip(*np.nonzero(mechanism.armature.astype(bool) | mechanism.motor_damping.astype(bool)), strict=True):
-        joint = owner[int(a)]
-        if within or owner[int(b)] is not joint:
-            numbers = np.array([mechanism.armature[a, b], mechanism.motor_damping[a, b]])
-            model = (int(a) - joint.v.start, joint.nv)
-            nodes.append(Node(COUPLING, model, numbers, joint.index, joint=joint, dofs=(int(a), int(b))))
+    for (a, b), numbers in sorted(both.items(), key=lambda item: item[0]):
+        joint = owner[a]
+        if within or owner[b] is not joint:
+            nodes.append(Node(COUPLING, (a - joint.v.start, joint.nv), numbers, joint.index, joint=joint, dofs=(a, b)))
     return nodes
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.formulations.denoc.links import Link, links
+from polybody.mechanism.entries import Entries
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Inertial, Mechanism, PointSpring, TreeBody, TreeJoint
 from polybody.model.long_chains.kinds import Chain, Kind, group_sizes
@@ -109,8 +110,9 @@ def _of(
 ) -> Mechanism:
     nv = sum(joint.nv for joint in joints)
     return replace(
-        mechanism, joints=joints, bodies=bodies, frames=(), springs=(), followers={}, armature=armature,
-        motor_damping=np.zeros((nv, nv)), nq=sum(joint.nq for joint in joints), nv=nv, inertials=inertials,
+        mechanism, joints=joints, bodies=bodies, frames=(), springs=(), followers={}, nv=nv,
+        armature_entries=Entries.of(armature), motor_damping_entries=Entries.of(np.zeros((nv, nv))),
+        nq=sum(joint.nq for joint in joints), inertials=inertials,
     )  # fmt: skip
 
 
