@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import Any
 
 # Tests' matrices are small: BLAS' own threads only wait for each other. Set before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from hypothesis import settings
+
+# A shell starts background jobs with Ctrl-C ignored, and children inherit that: tests of interrupts would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples every time, so that a change is judged by what it changes; POLYBODY_EXPLORE=1 looks for new ones.
 settings.register_profile("steady", derandomize=True, deadline=None)
