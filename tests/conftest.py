@@ -11,7 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from hypothesis import settings
 
-# A shell starts background jobs with Ctrl-C ignored, and children inherit that: tests of interrupts would wait for ever.
+# A shell starts background jobs with Ctrl-C ignored, and children inherit it: tests of interrupts would never end.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
