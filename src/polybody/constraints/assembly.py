@@ -96,6 +96,8 @@ def _size(phi: Array) -> float:
 
 def _step(problem: Problem, q: Array, phi: Array, J: Array) -> Array | None:
     """The least step on the free columns; those that press against a limit are taken out."""
+    if not (np.isfinite(J).all() and np.isfinite(phi).all()):
+        return None
     step, columns = np.zeros(problem.mechanism.nv), problem.free
     for _ in range(len(problem.free) + 1):
         if not len(columns):

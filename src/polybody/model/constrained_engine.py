@@ -108,6 +108,11 @@ class ConstrainedEngine:
         self.plans.forget()
         return True
 
+    def choose_at(self, q: Array) -> None:
+        """Choose the columns at an assembled configuration, for who knows a better one than neutral."""
+        if self._chosen is None:
+            self._choose(self.assembly.general_place(q))
+
     def _choose(self, place: Array) -> None:
         Z = null_space(self.constraints.jacobian(place))
         self._chosen = choose_independent(Z, actuated(self.mechanism), Z.shape[1])

@@ -405,7 +405,7 @@ RECIPES: dict[str, RecipeMaker] = {
     "pose": _pose,
     "jacobian": _jacobian,
     "jacobian_rate": _jacobian_rate,
-    "integrate": _configuration("integrate", ("q", "d"), "q1", {"q1": "q"}),
+    "integrate": _configuration("integrate", ("q", "d"), "q1", {"q1": "q_next"}),
     "difference": _configuration("difference", ("q0", "q1"), "d"),
     "rate": _configuration("rate", ("q", "v"), "qdot"),
 }
