@@ -105,6 +105,7 @@ def test_kills_while_code_is_kept_leave_a_cache_that_serves(empty_cache: Path) -
 def test_home_that_cannot_be_written_costs_a_warning_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home").write_text("a file where a folder should be, which root cannot write into either")
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path / "home"))
+    monkeypatch.setattr(cache, "_warned", False)  # one warning per process, which an earlier test may have had
 
     def work() -> None:
         with warnings.catch_warnings(record=True) as caught:
