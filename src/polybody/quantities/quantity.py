@@ -51,7 +51,7 @@ class Quantity:
 
     constrained None: the answer depends on q and v of all joints only, and the tree's text serves. `reduced`: it is
     joint-space dynamics, so it may be traced from the reduced mechanism. `loaded`: both texts take body wrenches
-    (bodies, 6) as one more argument. `parameters` are what a family's member was made with.
+    (bodies, 6) as one more argument.
     """
 
     name: str
