@@ -1,33 +1,42 @@
 """A C99 library of a model: source, header, Makefile, README and a self-test, in one folder.
 
 Quantities are those of the table, by name. Each becomes one function of plain arrays that allocates nothing and keeps
-no state. The self-test holds each function against numbers that polybody computed when it wrote the folder. Of a model
-with loops matrices and forces are those of its independent coordinates, functions tell beside their answer how far it
-may be believed, and `projection_step` leads a state back to the loops (`quantities.constrained`).
+no state. Steps in time (`c_steps`) call them, so that a model simulates by itself. The self-test holds each function
+against numbers that polybody computed when it wrote the folder. Of a model with loops matrices and forces are those of
+its independent coordinates, functions tell beside their answer how far it may be believed, and `projection_step` leads
+a state back to the loops (`quantities.constrained`).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.errors import InputError
+from polybody.bridges.c_steps import STEPS, Reference, needed, quaternions, written
+from polybody.errors import InputError, PolybodyWarning
 from polybody.files import write_text
+from polybody.mechanism.joints import closed_manifold
 from polybody.model.arguments import require_model
 from polybody.staging import put, staged
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
 
-DEFAULT = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix", "bias_forces")
+DEFAULT = (
+    "inverse_dynamics", "forward_dynamics", "mass_matrix", "coriolis_matrix", "bias_forces", "rate", "integrate",
+    *STEPS,
+)  # fmt: skip
 #: The self-test's tolerance, relative to the largest number of a result.
 TOLERANCE = 1e-12
 STATES = 4
+#: seconds of the self-test's steps
+DURATION = 1e-3
 #: Names, in small letters, of our own files and of C's headers that they include.
 TAKEN = frozenset({"selftest", "makefile", "readme", "math", "stdio"})
 PREFIX_LENGTH = 60
@@ -43,9 +52,10 @@ def export_c(
 ) -> list[Path]:
     """Write a C99 library of a model into a folder: source, header, Makefile, README, self-test. Returns the files.
 
-    `quantities` are names as `model.casadi` takes them: "inverse_dynamics", "mass_matrix", "pose:FRAME", …. `name` is
-    the prefix of files and functions, the model's name by default. The folder appears whole or not at all; one that
-    holds anything is refused unless `force`.
+    `quantities` are names as `model.casadi` takes them: "inverse_dynamics", "mass_matrix", "pose:FRAME", …; and
+    "semi_implicit_step", "rk4_step" and "simulate", which bring what they call (`rate`, q̇ = V(q) v, and `integrate`,
+    quaternions included). `name` is the prefix of files and functions, the model's name by default. The folder appears
+    whole or not at all; one that holds anything is refused unless `force`.
     """
     from polybody.kernels.csource import generate
 
@@ -58,17 +68,38 @@ def export_c(
     if not target.absolute().parent.is_dir():
         raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
     prefix = _prefix(model.name) if name is None else _checked_prefix(name)
-    functions = [_function(model, name) for name in dict.fromkeys(quantities or DEFAULT)]
+    wanted = list(dict.fromkeys(quantities or _default(model)))
+    steps = [name for name in STEPS if name in wanted]
+    called = needed(steps, bool(len(model.constraints)))
+    functions = [_function(model, name) for name in dict.fromkeys([*wanted, *called]) if name not in STEPS]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
-    text = generate(prefix, functions, comment=comment)
+    text = generate(prefix, functions, comment=comment, more=written(prefix, model, steps))
     files = {
         f"{prefix}.c": text.source,
         f"{prefix}.h": text.header,
-        "selftest.c": _selftest(prefix, model, functions),
+        "selftest.c": _selftest(prefix, model, functions, steps),
         "Makefile": _makefile(prefix),
-        "README.md": _readme(prefix, model, functions),
+        "README.md": _readme(prefix, model, functions, steps),
     }
     return _write(target, files)
+
+
+def _default(model: Model) -> list[str]:
+    """All of DEFAULT; a joint whose configurations have no closed formula leaves out what walks along them."""
+    open_joints = _without_formula(model)
+    if not open_joints:
+        return list(DEFAULT)
+    loops = bool(len(model.constraints))
+    left = {"integrate", *(step for step in STEPS if "integrate" in needed([step], loops))}
+    warnings.warn(
+        f"{model.name!r}: joint {open_joints[0]!r} has no closed formula for integrate, so {', '.join(sorted(left))} "
+        "are not in the C library", PolybodyWarning, stacklevel=3,
+    )  # fmt: skip
+    return [name for name in DEFAULT if name not in left]
+
+
+def _without_formula(model: Model) -> list[str]:
+    return [joint.name for joint in model.mechanism.independent_joints if not closed_manifold(joint.model)]
 
 
 def _write(target: Path, files: dict[str, str]) -> list[Path]:
@@ -109,6 +140,11 @@ def _function(model: Model, wanted: str) -> Any:
     """The CasADi function of a quantity under a C name."""
     import casadi
 
+    if wanted in ("integrate", "difference") and _without_formula(model):
+        raise InputError(
+            f"{wanted!r} cannot be written in C: joint {_without_formula(model)[0]!r} has no closed formula for it; "
+            "describe it as a compound joint, or take 'rate' and, without loops, 'rk4_step'"
+        )
     made = model.casadi(wanted)
     columns = made.sx_in()
     name = _identifier(wanted.replace(":", "_"))
@@ -140,7 +176,31 @@ def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
     return {"q": q, "v": v, "a": a, "tau": tau, "d": d, "q0": q, "q1": other, **loads}
 
 
-def _selftest(prefix: str, model: Model, functions: list[Any]) -> str:
+def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """(name, lines) of the self-test's functions of steps; `simulate` makes one step with no forces."""
+    rng, found = np.random.default_rng(21), []
+    reference = Reference({f.name(): f for f in functions}, quaternions(model), bool(len(model.constraints)))
+    for step in steps:
+        for k in range(STATES):
+            state = _state(model, rng)
+            q, v, tau = state["q"], state["v"], state["tau"]
+            if step == "simulate":
+                new = reference.rk4_step(q, v, 0 * tau, DURATION)
+                call = [f"    if ({prefix}_simulate(0.0, {DURATION!r}, 1, 0, 0, out0, out1)) failed++;"]
+            else:
+                new = getattr(reference, step)(q, v, tau, DURATION)
+                run = f"{prefix}_{step}(out0, out1, tau, {DURATION!r}, out0, out1)"
+                call = [_array("tau", tau), f"    if ({run}) failed++;"]
+            lines = [_array(f"wanted{i}", x) for i, x in enumerate(new)]
+            lines += [_array(f"out{i}", x, constant=False) for i, x in enumerate((q, v))]
+            lines += call
+            for i, name in enumerate("qv"):
+                lines.append(f'    failed += check("{step} {name}", out{i}, wanted{i}, {len(new[i])});')
+            found.append((f"{step}_{k}", lines))
+    return found
+
+
+def _selftest(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> str:
     lines = [
         f"/* Holds {prefix} against numbers computed by polybody. Exit code 0 where all agree. */",
         f'#include "{prefix}.h"', "", "#include <math.h>", "#include <stdio.h>", "",
@@ -170,15 +230,18 @@ def _selftest(prefix: str, model: Model, functions: list[Any]) -> str:
                 lines.append(f'    failed += check("{name}", out{i}, wanted{i}, {len(x)});')
             lines += ["    return failed;", "}", ""]
             calls.append(f"    failed += {label}();")
+    for label, body in _step_checks(prefix, model, functions, steps):
+        lines += [f"static int {label}(void) {{", "    int failed = 0;", *body, "    return failed;", "}", ""]
+        calls.append(f"    failed += {label}();")
     lines += ["int main(void) {", "    int failed = 0;", *calls,
               f'    printf(failed ? "%d FAILED\\n" : "all {len(calls)} states agree (%d failed)\\n", failed);',
               "    return failed != 0;", "}", ""]  # fmt: skip
     return "\n".join(lines)
 
 
-def _array(name: str, values: Any) -> str:
+def _array(name: str, values: Any, *, constant: bool = True) -> str:
     numbers = ", ".join(repr(float(x)) for x in values) or "0.0"
-    return f"    const double {name}[{max(len(values), 1)}] = {{{numbers}}};"
+    return f"    {'const ' if constant else ''}double {name}[{max(len(values), 1)}] = {{{numbers}}};"
 
 
 def _makefile(prefix: str) -> str:
@@ -206,7 +269,7 @@ clean:
 """
 
 
-def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
+def _readme(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> str:
     def cell(text: str) -> str:
         return text.replace("\\", "\\\\").replace("|", "\\|")
 
@@ -215,6 +278,7 @@ def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
         takes = ", ".join(f"{f.name_in(k)}[{f.numel_in(k)}]" for k in range(f.n_in()))
         gives = ", ".join(f"{f.name_out(k)}[{f.numel_out(k)}]" for k in range(f.n_out()))
         rows.append(f"| `{prefix}_{f.name()}` | {takes} | {gives} |")
+    rows += [f"| `{prefix}_{step}` | {STEP_ARGUMENTS[step]} |" for step in steps]
     joints = [f"| {cell(name)} | {_range(q)} | {_range(v)} |" for name, (q, v) in model.joint_slices().items()]
     return "\n".join(
         [
@@ -232,11 +296,32 @@ def _readme(prefix: str, model: Model, functions: list[Any]) -> str:
             *joints,
             "",
             "Quaternions are (x, y, z, w), unit. The equation: M a + C v + gravity = tau + passive.",
+            *_steps(prefix, steps),
             *_loops(model),
             "Written by polybody.",
             "",
         ]
     )
+
+
+#: what steps take and give, as cells of the README's table
+STEP_ARGUMENTS = {
+    "semi_implicit_step": "q, v, tau, dt | q_next, v_next",
+    "rk4_step": "q, v, tau, dt | q_next, v_next",
+    "simulate": "t, dt, steps, forces, context | q, v in place",
+}
+
+
+def _steps(prefix: str, steps: Sequence[str]) -> list[str]:
+    if not steps:
+        return []
+    P = prefix.upper()
+    return [
+        "",
+        f"Steps return {P}_DONE (0), {P}_NOT_FINITE, {P}_OFF_LOOPS or {P}_SINGULAR. Quaternions stay unit and loops",
+        "closed. `semi_implicit_step` is of order 1 in dt, `rk4_step` of order 4, both with tau held; `simulate` asks",
+        "a function of yours for tau at every stage of order-4 steps.",
+    ]
 
 
 def _loops(model: Model) -> list[str]:

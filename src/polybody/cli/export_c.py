@@ -23,7 +23,7 @@ def export_c(
         typer.Option(
             "--quantity", "-q",
             help="A quantity, e.g. inverse_dynamics, mass_matrix, energy, forward_dynamics_derivatives, "
-            "projection_step (to loops) or pose:FRAME; may be given several times.",
+            "projection_step (to loops), rk4_step or pose:FRAME; may be given several times.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,

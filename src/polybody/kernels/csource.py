@@ -46,8 +46,21 @@ class CSource:
     header: str
 
 
-def generate(name: str, functions: Sequence[ca.Function], *, comment: str = "") -> CSource:
-    """C source of SX functions. `name` is the file's name without extension and the prefix of every function."""
+@dataclass(frozen=True)
+class Written:
+    """C text made elsewhere that calls the functions: what goes into the header, and into the source."""
+
+    header: str
+    source: str
+
+
+def generate(
+    name: str, functions: Sequence[ca.Function], *, comment: str = "", more: Sequence[Written] = ()
+) -> CSource:
+    """C source of SX functions. `name` is the file's name without extension and the prefix of every function.
+
+    `more` follows the functions, in its order.
+    """
     _check_identifier("the file's name", name)
     labels = [function.name() for function in functions]
     if len(set(labels)) != len(labels):
@@ -60,6 +73,8 @@ def generate(name: str, functions: Sequence[ca.Function], *, comment: str = "") 
         helpers |= used
         bodies.append("\n".join([f"{head} {{", *lines, "}"]))
         declarations.append(_described(function) + f"\n{head};")
+    bodies += [text.source for text in more if text.source]
+    declarations += [text.header for text in more if text.header]
     note = [f"/* {line.replace('*/', '* /').replace('/*', '/ *')} */" for line in comment.splitlines()]
     guard = f"{name.upper()}_H"
     opening = ["#ifdef __cplusplus", 'extern "C" {', "#endif"]
