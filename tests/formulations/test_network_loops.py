@@ -349,26 +349,3 @@ def test_followers_in_loops_are_gears_of_the_network():
     np.testing.assert_allclose(model.forward_dynamics(q, v, tau, formulation="network"), wanted, rtol=1e-9, atol=1e-9)
     answer = pb.network(model).solve(q, v, forces=tau)
     np.testing.assert_allclose(answer.accelerations["pointer"], -2.5 * wanted[2], rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["rod", "guide", "relation"])
-def test_constraints_without_a_component_are_refused_by_name(name):
-    """They were left out in silence: the network answered for another mechanism."""
-    build = pb.Builder("held")
-    for k, body in enumerate(("one", "two")):
-        build.body(body, 1.0, com=(0.1, 0, 0), inertia=(1, 1, 1))
-        place = np.eye(4)
-        place[0, 3] = k
-        build.joint(f"turn_{body}", "revolute", "world", body, place)
-    if name == "rod":
-        build.rod("stay", "one", (0.5, 0, 0), "two", (0.5, 0, 0), 1.0)
-    elif name == "guide":
-        build.point_in_plane("stay", "one", (0.5, 0, 0), (0, 1, 0), "two", (0.5, 0, 0))
-    else:
-        build.relation("stay", "sin(turn_one) - turn_two")
-    model = build.model()
-    q, none = np.zeros(2), np.zeros(2)
-    with pytest.raises(pb.PolybodyError, match=f"no component for {name} 'stay'"):
-        pb.network(model)
-    with pytest.raises(pb.PolybodyError, match=f"no component for {name} 'stay'"):
-        model.forward_dynamics(q, none, none, formulation="network")

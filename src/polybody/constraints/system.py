@@ -178,22 +178,15 @@ def constraints_of(mechanism: Mechanism) -> Constraints:
         if constraint is not None:
             elements.append(constraint)
     for rod in mechanism.rods:
-        ends = _point(mechanism, rod.body_a, rod.point_a), _point(mechanism, rod.body_b, rod.point_b)
+        ends = mechanism.point(rod.body_a, rod.point_a), mechanism.point(rod.body_b, rod.point_b)
         elements.append(RodConstraint(rod.name, *ends, rod.length))
     for guide in mechanism.guides:
-        ends = _point(mechanism, guide.body_a, guide.point_a), _point(mechanism, guide.body_b, guide.point_b)
+        ends = mechanism.point(guide.body_a, guide.point_a), mechanism.point(guide.body_b, guide.point_b)
         axis = np.asarray(guide.axis, dtype=float)
         elements.append(GuideConstraint(guide.name, guide.kind, *ends, axis / np.linalg.norm(axis)))
     for relation in mechanism.relations:
         elements.append(RelationConstraint(relation.name, parse(relation.expression), mechanism))
     return Constraints(mechanism, tuple(elements))
-
-
-def _point(mechanism: Mechanism, link: str, point: Array) -> BodyFrame:
-    """A point of a link as a frame of its tree body."""
-    frame = mechanism.frames[mechanism.frame_index[link]]
-    position = frame.position + frame.rotation @ np.asarray(point, dtype=float)
-    return BodyFrame(link, frame.body, frame.rotation, position)
 
 
 __all__ = ["Constraints", "Row", "constraints_of"]

@@ -255,6 +255,12 @@ class Mechanism:
                 result[joint.parent].append(joint.index)
         return tuple(tuple(c) for c in result)
 
+    def point(self, link: str, point: Array) -> BodyFrame:
+        """A point of a link as a frame of its tree body."""
+        frame = self.frames[self.frame_index[link]]
+        position = frame.position + frame.rotation @ np.asarray(point, dtype=float)
+        return BodyFrame(link, frame.body, frame.rotation, position)
+
     @cached_property
     def frame_index(self) -> dict[str, int]:
         return {frame.name: i for i, frame in enumerate(self.frames)}

@@ -10,7 +10,7 @@ from polybody.model.model import Model
 def network(model: Model) -> Network:
     """The mechanism as a network of components, loops included; arrays q and v of the model serve it.
 
-    What a network has no component for is refused by name. Joints that follow others do so by gears.
+    Joints that follow others do so by gears; rods, guides and relations are components that hold directions.
     """
     require_model("network", model)
     return network_of(model.mechanism)

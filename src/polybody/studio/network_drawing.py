@@ -22,6 +22,7 @@ COLOURS = {
     "velocity": "#c2261d",
     "force": "#d07a00",
     "spring": "#2d8a4e",
+    "constraint": "#8a6d3b",
     "voltage": "#7b3fa0",
     "current": "#7b3fa0",
     "electric": "#7b3fa0",
@@ -32,6 +33,7 @@ LEGEND = (
     ("velocity", "velocity driver"),
     ("force", "force driver"),
     ("spring", "spring or damper"),
+    ("constraint", "rod or guide"),
     ("electric", "electrical"),
 )
 #: kinds that are drivers, and get a mark: a circle for across, a diamond for through

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description.expressions import parse
 from polybody.description.records import Joint
 from polybody.errors import InputError
 from polybody.formulations.network.parts import (
@@ -24,10 +25,12 @@ from polybody.formulations.network.parts import (
     ElectricPart,
     ForceDriver,
     GearPart,
+    HoldPart,
     JointPart,
     MotorPart,
     Parts,
     Port,
+    RelationPart,
     RigidBody,
     SpringPart,
     as_array,
@@ -111,11 +114,7 @@ class NetworkBuilder:
         `kind` as in `pb.Builder.joint` ("fixed" welds). `driven` makes it a velocity driver: its motion is given.
         """
         if model is None and kind != "fixed":
-            direction = np.asarray(axis, dtype=float)
-            length = np.linalg.norm(direction) if direction.shape == (3,) else 0.0
-            if not 0 < length < np.inf:
-                raise InputError(f"joint {name!r}: its axis is {axis!r}, wanted three numbers that are not all zero")
-            record = Joint(name, kind, a, b, axis=direction / length, pitch=pitch,
+            record = Joint(name, kind, a, b, axis=_unit(name, axis), pitch=pitch,
                            map=None if map is None else np.asarray(map, dtype=float), stages=stages)
             model = joint_model(record)
         nv = 0 if model is None else model.nv
@@ -216,6 +215,40 @@ class NetworkBuilder:
         self._new_name(name)
         self.parts.gears[name] = GearPart(name, follower, leader, factor, offset)
 
+    def rod(self, name: str, a: str, b: str, length: Any) -> None:
+        """A massless rod: ports a and b stay `length` apart."""
+        if isinstance(length, (int, float)) and not 0 < length < np.inf:
+            raise InputError(f"rod {name!r}: its length is {length}, wanted a finite number above zero, in m")
+        self._hold(HoldPart(name, "rod", a, b, length, np.zeros(3)))
+
+    def point_on_line(self, name: str, a: str, b: str, direction: Any = (0, 0, 1)) -> None:
+        """Port b stays on the line through port a; its direction in the axes of port a."""
+        self._hold(HoldPart(name, "line", a, b, 0, _unit(name, direction)))
+
+    def point_in_plane(self, name: str, a: str, b: str, normal: Any = (0, 0, 1)) -> None:
+        """Port b stays in the plane through port a; its normal in the axes of port a."""
+        self._hold(HoldPart(name, "plane", a, b, 0, _unit(name, normal)))
+
+    def relation(self, name: str, expression: str) -> None:
+        """A function of joint coordinates that is zero, as `pb.Builder.relation`: "rocker - 2*sin(crank)"."""
+        part = RelationPart(name, parse(expression))
+        for joint, number in part.expression.used:
+            if joint not in self.parts.joints:
+                raise InputError(f"relation {name!r} names joint {joint!r}, {_unknown(joint, self.parts.joints)}")
+            if number >= self.parts.joints[joint].nq:
+                raise InputError(f"relation {name!r}: joint {joint!r} has {self.parts.joints[joint].nq} numbers, so no "
+                                 f"number {number}")
+        self._new_name(name)
+        self.parts.relations[name] = part
+
+    def _hold(self, part: HoldPart) -> None:
+        self._new_name(part.name)
+        if part.kind != "rod" and self.ports.get(part.a) and self.ports[part.a].component in self.parts.multiports:
+            raise InputError(f"{part.name!r} slides on port {part.a!r} of a multiport, whose ports are fixed points; "
+                             "keep it inside the multiport")
+        self._connect(part.name, part.a, part.b)
+        self.parts.holds[part.name] = part
+
     def voltage(self, name: str, plus: str, minus: str, volts: Any = 0) -> None:
         """A voltage source (across driver)."""
         self._electric(name, "voltage", plus, minus, volts)
@@ -289,6 +322,14 @@ def _unknown(name: str, names: Any) -> str:
     near = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return f"which does not exist{hint}"
+
+
+def _unit(name: str, axis: Any) -> Array:
+    direction = np.asarray(axis, dtype=float)
+    length = np.linalg.norm(direction) if direction.shape == (3,) else 0.0
+    if not 0 < length < np.inf:
+        raise InputError(f"{name!r}: its axis is {axis!r}, wanted three numbers that are not all zero")
+    return direction / length
 
 
 def _square(name: str, what: str, values: Any, nv: int) -> Array:

@@ -85,8 +85,9 @@ class ClosedForm:
 
 def closed_form(net: NetworkBuilder, state: Situation, ends: tuple[str, ...]) -> ClosedForm:
     """The closed form of a network of bodies and joints without loops."""
-    if state.gaps or net.parts.multiports or net.parts.gears:
-        what = ", ".join(map(repr, [*state.gaps, *net.parts.multiports, *net.parts.gears]))
+    others = [*state.gaps, *net.parts.multiports, *net.parts.gears, *net.parts.holds, *net.parts.relations]
+    if others:
+        what = ", ".join(map(repr, others))
         raise InputError(f"the closed form is that of open chains of bodies; {what} makes this network another")
     order = _outward(net)
     domain, m = state.domain, len(order)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.spatial import pose
-from polybody.description.records import LOOP_SPRING
-from polybody.errors import PolybodyError
+from polybody.description.records import LOOP_SPRING, Rod
 from polybody.formulations.network.network import Network
 from polybody.formulations.network.parts import WORLD, MotorPart
 from polybody.mechanism.joints import ReversedJoint
@@ -20,10 +19,8 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
 
     So arrays q and v of the mechanism serve as the network's. Joints go from the parent of their record to its child.
     `powered` connects the winding of each motor to a voltage source named `MOTOR supply`; else windings are open.
-    Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays. Rods, guides
-    and relations have no component, and are refused by name.
+    Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays.
     """
-    _refuse_others(mechanism)
     followers, mechanism = mechanism.followers, mechanism.uncoupled
     net = Network(mechanism.name, mechanism.gravity)
     places = _places(mechanism)
@@ -47,27 +44,38 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
         ends = (f"{_name(mechanism, spring.body_a)}.{spring.name}:a",
                 f"{_name(mechanism, spring.body_b)}.{spring.name}:b")
         net.spring(spring.name, *ends, spring.stiffness, spring.length, spring.damping)
+    _add_holds(net, mechanism)
     return net
 
 
-def _refuse_others(mechanism: Mechanism) -> None:
-    kinds = (("rod", mechanism.rods), ("guide", mechanism.guides), ("relation", mechanism.relations))
-    others = [f"{kind} {record.name!r}" for kind, records in kinds for record in records]
-    if others:
-        raise PolybodyError(f"a network has no component for {', '.join(others)}; model.tree is without constraints")
+def _add_holds(net: Network, mechanism: Mechanism) -> None:
+    """Rods, guides and relations."""
+    for record in (*mechanism.rods, *mechanism.guides):
+        bodies = (mechanism.point(link, (0, 0, 0)).body for link in (record.body_a, record.body_b))
+        a, b = (f"{_name(mechanism, body)}.{record.name}:{end}" for body, end in zip(bodies, "ab", strict=True))
+        if isinstance(record, Rod):
+            net.rod(record.name, a, b, record.length)
+        elif record.kind == "line":
+            net.point_on_line(record.name, a, b, record.axis)
+        else:
+            net.point_in_plane(record.name, a, b, record.axis)
+    for relation in mechanism.relations:
+        net.relation(relation.name, relation.expression)
 
 
 def _name(mechanism: Mechanism, body: int) -> str:
-    """A body's name in the network; one that a joint, loop or spring also bears gets a suffix."""
+    """A body's name in the network; one that a joint, loop or other part also bears gets a suffix."""
     if body == GROUND:
         return WORLD
     name = mechanism.bodies[body].name
-    taken = {x.name for group in (mechanism.joints, mechanism.closures, mechanism.springs) for x in group}
+    m = mechanism
+    others = (m.joints, m.closures, m.springs, m.rods, m.guides, m.relations)
+    taken = {x.name for group in others for x in group}
     return f"{name} (body)" if name in taken else name
 
 
 def _places(mechanism: Mechanism) -> dict[tuple[int, str], Array]:
-    """{(body, port): pose}: a port for each end of each joint, loop and spring."""
+    """{(body, port): pose}: a port for each end of each joint, loop, spring, rod and guide."""
     places: dict[tuple[int, str], Array] = {}
     for joint in mechanism.joints:
         places[(joint.parent, f"{joint.name}:{'b' if joint.reversed else 'a'}")] = pose(joint.rotation, joint.position)
@@ -78,6 +86,10 @@ def _places(mechanism: Mechanism) -> dict[tuple[int, str], Array]:
     for spring in mechanism.springs:
         places[(spring.body_a, f"{spring.name}:a")] = pose(np.eye(3), spring.point_a)
         places[(spring.body_b, f"{spring.name}:b")] = pose(np.eye(3), spring.point_b)
+    for record in (*mechanism.rods, *mechanism.guides):
+        for end, link, point in (("a", record.body_a, record.point_a), ("b", record.body_b, record.point_b)):
+            frame = mechanism.point(link, point)
+            places[(frame.body, f"{record.name}:{end}")] = pose(frame.rotation, frame.position)
     return places
 
 

@@ -7,7 +7,8 @@ variable is x_head − x_tail; its through variable acts on its component at the
 The formulation tree T obeys the paper's topological conditions:
 - of the edges of a body (k ports and G), all but one are in T: the body is an ideal transformer, any one of whose ports
   determines the others (forms (1), (5), (6));
-- velocity drivers are in T, force drivers (and springs, whose force the state fixes) in the co-tree.
+- velocity drivers are in T, force drivers (and springs, whose force the state fixes) in the co-tree, and so are rods
+  and guides, which leave most of their across variables open.
 
 So each body is entered by exactly one joint of T; the edge of that port is its co-tree edge. With A the incidence
 matrix [A_T A_C],
@@ -38,7 +39,10 @@ REFERENCE = "O"
 
 @dataclass(frozen=True)
 class Edge:
-    """One port of a component. `kind`: body, joint, velocity, force, spring, multiport, voltage, current, electric."""
+    """One port of a component.
+
+    `kind`: body, joint, velocity, force, spring, constraint, multiport, voltage, current, electric.
+    """
 
     name: str
     tail: str
@@ -145,6 +149,8 @@ def _mechanical_edges(net: NetworkBuilder, moving: set[str]) -> list[Edge]:
         edges.append(Edge(joint.name, _vertex(net, joint.a), _vertex(net, joint.b), kind, joint.name))
     for spring in net.parts.springs.values():
         edges.append(Edge(spring.name, _vertex(net, spring.a), _vertex(net, spring.b), "spring", spring.name))
+    for hold in net.parts.holds.values():
+        edges.append(Edge(hold.name, _vertex(net, hold.a), _vertex(net, hold.b), "constraint", hold.name))
     for force in net.parts.forces.values():
         edges.append(Edge(force.name, _vertex(net, force.a), _vertex(net, force.b), "force", force.name))
     return edges

@@ -36,6 +36,11 @@ def terminal_equations(net: Network, graph: SystemGraph) -> list[str]:
     for gear in net.parts.gears.values():
         law = f"v({gear.follower}) = k v({gear.leader}), λ along {gear.follower}, −k λ along {gear.leader}"
         lines.append(f"gear {gear.name}: {law}, k = {gear.factor}")
+    for hold in net.parts.holds.values():
+        held = {"rod": "‖p_b − p_a‖ = length", "line": "b on a line of a", "plane": "b in a plane of a"}[hold.kind]
+        lines.append(f"{'rod' if hold.kind == 'rod' else 'guide'} {hold.name}: {held}: wᵀ x = 0, y = −[w λ; 0]")
+    for relation in net.parts.relations.values():
+        lines.append(f"relation {relation.name}: {relation.expression.text} = 0: J v = 0, Jᵀ λ along its joints")
     for name in net.parts.springs:
         lines.append(f"spring {name}: y = [f; 0], f from its length and its rate")
     for name in net.parts.forces:

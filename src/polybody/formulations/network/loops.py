@@ -2,7 +2,7 @@
 
 The gap of a loop changes at the rate of its slip, which is linear in v: with J the slips of unit velocities,
 
-    J v = 0            velocities that keep the loops closed, and gears in mesh
+    J v = 0            velocities that keep loops, gears, rods, guides and relations
     J δ = −gap         a Newton step on the joints' manifolds
 """
 
@@ -15,34 +15,35 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array
 from polybody.errors import InputError, PolybodyError
-from polybody.formulations.network.situation import Situation, gear_gaps, joint_values, situation
+from polybody.formulations.network.situation import Situation, gear_gaps, held_gaps, joint_values, situation
 
 if TYPE_CHECKING:
     from polybody.formulations.network.builder import NetworkBuilder
 
 
 def _slips(net: NetworkBuilder, state: Situation, also: Sequence[str] = ()) -> Array:
-    """Slips of all loops and gears, and the velocities of the closing joints in `also`."""
-    gears = [gear_gaps(gear, state)[1] for gear in net.parts.gears.values()]
-    return np.concatenate([*(slip for _, slip in state.gaps.values()), gears, *(state.joints[name].v for name in also)])
+    """Slips of all that holds, and the velocities of the closing joints in `also`."""
+    return np.concatenate([*_held(net, state, 1), *(state.joints[name].v for name in also)])
 
 
-def _gaps(net: NetworkBuilder, state: Situation) -> Array:
-    gears = [gear_gaps(gear, state)[0] for gear in net.parts.gears.values()]
-    return np.concatenate([*(gap for gap, _ in state.gaps.values()), gears])
+def _held(net: NetworkBuilder, state: Situation, which: int) -> list[Array]:
+    """Gaps (which 0) or slips (1) of loops, gears, rods, guides and relations, in that order."""
+    gears = np.array([gear_gaps(gear, state)[which] for gear in net.parts.gears.values()], dtype=float)
+    held = held_gaps(net, state).values()
+    return [*(pair[which] for pair in state.gaps.values()), gears, *(pair[which] for pair in held)]
 
 
 def loop_jacobian(
     net: NetworkBuilder, q: Mapping[str, Array], names: Sequence[str], also: Sequence[str] = ()
 ) -> Array:
-    """J: a column for each velocity of the joints in `names`, six rows a loop, one a gear, and those of `also`."""
+    """J: a column for each velocity of the joints in `names`, a row for each direction that is held, and those of `also`."""
     rest = {name: np.zeros(net.parts.joints[name].nv) for name in q}
     columns = []
     for name in names:
         for k in range(net.parts.joints[name].nv):
             unit = np.eye(net.parts.joints[name].nv)[k]
             columns.append(_slips(net, situation(net, q, {**rest, name: unit}, closed=False), also))
-    return np.column_stack(columns) if columns else np.zeros((6 * len(net.parts.joints), 0))
+    return np.column_stack(columns) if columns else np.zeros((len(_slips(net, situation(net, q, rest, closed=False), also)), 0))
 
 
 def complete_velocities(net: NetworkBuilder, q: Any, v: Any) -> dict[str, Array]:
@@ -55,7 +56,7 @@ def complete_velocities(net: NetworkBuilder, q: Any, v: Any) -> dict[str, Array]
     state = situation(net, known_q, {**rest, **known_v}, closed=False)
     free = [name for name in free if name not in state.gaps]  # a joint that closes a loop is found anyway
     given = [name for name in known_v if name in state.gaps]
-    held = 6 * len(state.gaps) + len(net.parts.gears)
+    held = sum(len(part) for part in _held(net, state, 1))
     wanted = np.concatenate([np.zeros(held), *(known_v[name] for name in given)])
     J = loop_jacobian(net, known_q, free, given)
     found, _, rank, _ = np.linalg.lstsq(J, wanted - _slips(net, state, given), rcond=1e-9)
@@ -78,7 +79,7 @@ def close_loops(net: NetworkBuilder, q: Any, hold: Sequence[str] = (), tolerance
     rest = {name: np.zeros(net.parts.joints[name].nv) for name in values}
     for _ in range(50):
         state = situation(net, values, rest, closed=False)
-        gap = _gaps(net, state)
+        gap = np.concatenate(_held(net, state, 0))
         if np.abs(gap).max(initial=0.0) < tolerance:
             return values
         step = np.linalg.lstsq(loop_jacobian(net, values, free), -gap, rcond=1e-9)[0]
@@ -88,9 +89,10 @@ def close_loops(net: NetworkBuilder, q: Any, hold: Sequence[str] = (), tolerance
             model = net.parts.joints[name].model
             assert model is not None
             values[name] = model.integrate(values[name], part)
-    worst = max(state.gaps, key=lambda name: float(np.abs(state.gaps[name][0]).max()))
+    gaps = {**state.gaps, **held_gaps(net, state)}
+    worst = max(gaps, key=lambda name: float(np.abs(gaps[name][0]).max()))
     raise PolybodyError(
-        f"the loops could not be closed from here: joint {worst!r} stays {np.abs(state.gaps[worst][0]).max():.3g} "
+        f"the loops could not be closed from here: {worst!r} stays {np.abs(gaps[worst][0]).max():.3g} "
         "(m or rad) apart; start nearer, or hold fewer joints"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description.expressions import Expression
 from polybody.errors import InputError
 from polybody.mechanism.joints import JointModel
 
@@ -156,6 +157,35 @@ class GearPart:
     offset: Any
 
 
+@dataclass(frozen=True, eq=False)
+class HoldPart:
+    """A rod, or a guide: the point of port b stays `length` from port a, on a "line" or in a "plane" of port a."""
+
+    name: str
+    kind: str  # "rod", "line", "plane"
+    a: str
+    b: str
+    length: Any  # of a rod
+    axis: Array  # of a guide, in the axes of port a: along the line, or across the plane
+
+    @property
+    def size(self) -> int:
+        """How many directions it holds."""
+        return 2 if self.kind == "line" else 1
+
+
+@dataclass(frozen=True, eq=False)
+class RelationPart:
+    """f(q) = 0 for an expression in joint coordinates."""
+
+    name: str
+    expression: Expression
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.expression.joints
+
+
 @dataclass(eq=False)
 class Parts:
     """All components of a network, by kind and name."""
@@ -169,6 +199,8 @@ class Parts:
     motors: dict[str, MotorPart] = field(default_factory=dict)
     multiports: dict[str, Any] = field(default_factory=dict)
     gears: dict[str, GearPart] = field(default_factory=dict)
+    holds: dict[str, HoldPart] = field(default_factory=dict)
+    relations: dict[str, RelationPart] = field(default_factory=dict)
 
     def followers(self) -> dict[str, GearPart]:
         """The gears by the joints that follow by them."""
@@ -188,10 +220,12 @@ __all__ = [
     "ElectricPart",
     "ForceDriver",
     "GearPart",
+    "HoldPart",
     "JointPart",
     "MotorPart",
     "Parts",
     "Port",
+    "RelationPart",
     "RigidBody",
     "SpringPart",
     "as_array",

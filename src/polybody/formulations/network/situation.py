@@ -20,6 +20,7 @@ from polybody.algebra.rotations import cross
 from polybody.algebra.spatial import twist_log
 from polybody.errors import InputError
 from polybody.formulations.network.graph import Groups, node_of
+from polybody.formulations.network.holding import held_gap, relation_gap
 from polybody.formulations.network.parts import WORLD, GearPart, JointPart, Port
 from polybody.formulations.network.terminals import across_at
 
@@ -95,6 +96,7 @@ def situation(
     if closed and domain is FLOAT:
         place.refuse_open_loops()
         place.refuse_slipped_gears()
+        place.refuse_broken_holds()
     result = place.result
     result.currents = {name: domain.const(0) if currents is None else currents.get(name, domain.const(0))
                        for name in net.parts.windings()}
@@ -279,6 +281,16 @@ class _Placing:
                 raise InputError(f"joints {gear.follower!r} and {gear.leader!r} are {off:.3g} off what gear "
                                  f"{gear.name!r} says; leave {gear.follower!r} out, it follows")
 
+    def refuse_broken_holds(self) -> None:
+        """Rods, guides and relations must hold in q and v."""
+        net, state = self.net, self.result
+        speed = max([1.0, *(float(np.abs(j.v).max(initial=0.0)) for j in state.joints.values())])
+        for name, (gap, slip) in held_gaps(net, state).items():
+            for off, scale, noun in ((gap, 1.0, "configuration"), (slip, speed, "velocity")):
+                if np.abs(off).max() > LOOP_TOLERANCE * scale:
+                    raise InputError(f"the {noun} is {np.abs(off).max():.3g} off what {name!r} holds; "
+                                     "Network.close and Network.velocities find states that agree with it")
+
     def _refuse_other_claims(self, name: str, speed: float) -> None:
         """A closing joint whose q or v is given too must have what the loop says."""
         joint, state = self.net.parts.joints[name], self.result.joints[name]
@@ -306,6 +318,15 @@ class _Placing:
             return " - ".join(ends)
         path = nx.shortest_path(graph, *ends)
         return " - ".join([*path, path[0]])
+
+
+def held_gaps(net: NetworkBuilder, state: Situation) -> dict[str, tuple[Array, Array]]:
+    """{rod, guide or relation: (gap, slip)}."""
+    gaps = {name: held_gap(net, part, state) for name, part in net.parts.holds.items()}
+    for name, part in net.parts.relations.items():
+        gap, slip = relation_gap(net, part, state)
+        gaps[name] = np.atleast_1d(gap), np.atleast_1d(slip)
+    return gaps
 
 
 def gear_gaps(gear: GearPart, state: Situation) -> tuple[Any, Any]:
@@ -349,6 +370,7 @@ __all__ = [
     "Situation",
     "fit_configuration",
     "gear_gaps",
+    "held_gaps",
     "joint_values",
     "situation",
 ]

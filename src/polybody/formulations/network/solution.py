@@ -29,6 +29,7 @@ class Solution:
     ports           {port: [angular; linear] acceleration of the port's place, world axes}
     voltages, currents, current_rates   of electrical components; the rates of windings with inductance
     gears           {gear: what it exerts along the joint that follows; minus factor times that along the leader}
+    loads           {rod, guide or relation: its loads, one a direction it holds}; a rod's is positive where it pushes
     redundant       how many reaction components the constraints leave undetermined
     indeterminate   {joint: 6 booleans}, true where the reaction is not unique (its least-norm value is given)
     """
@@ -41,6 +42,7 @@ class Solution:
     currents: dict[str, Any]
     current_rates: dict[str, Any]
     gears: dict[str, Any]
+    loads: dict[str, Array]
     redundant: int
     indeterminate: dict[str, Array]
 
@@ -112,9 +114,10 @@ def read_solution(tableau: Tableau, answer: Answer) -> Solution:
             R, L = domain.array([motor.resistance, motor.inductance])
             rates[name] = (voltages[name] - R * currents[name] - tableau.back_voltage(name)[0]) / L
     gears = {name: z[tableau.columns[("gear", name)]][0] for name in net.parts.gears}
+    loads = {name: z[tableau.columns[("load", name)]] for name in [*net.parts.holds, *net.parts.relations]}
     return Solution(
-        accelerations, reactions, _forces(tableau, accelerations, reactions, currents, gears), ports,
-        voltages, currents, rates, gears, answer.null.shape[1], indeterminate,
+        accelerations, reactions, _forces(tableau, accelerations, reactions, currents, {**gears, **loads}), ports,
+        voltages, currents, rates, gears, loads, answer.null.shape[1], indeterminate,
     )
 
 
@@ -123,9 +126,9 @@ def _forces(
     accelerations: dict[str, Array],
     reactions: dict[str, Array],
     currents: dict[str, Any],
-    gears: dict[str, Any],
+    ties: dict[str, Any],
 ) -> dict[str, Array]:
-    """tau of every joint; for a velocity driver Φᵀ y − passive + armature a + rotors − windings − gears."""
+    """tau of every joint; for a velocity driver Φᵀ y − passive + armature a + rotors − windings − gears − relations."""
     net, domain, given, result = tableau.net, tableau.domain, tableau.problem.forces, {}
     for name, joint in net.parts.joints.items():
         zero = domain.zeros(joint.nv)
@@ -142,7 +145,9 @@ def _forces(
                 torque = shaft * J - (K_t * currents[motor.name] if motor.plus is not None else domain.const(0))
                 tau = tau + domain.array(motor.speeds[name]) * torque
         for gear, share in tableau.gear_shares(name):
-            tau = tau - domain.array([share]) * gears[gear]
+            tau = tau - domain.array([share]) * ties[gear]
+        for relation, share in tableau.relation_shares(name):
+            tau = tau - share * ties[relation][0]
         result[name] = tau
     return result
 

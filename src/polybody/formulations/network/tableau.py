@@ -8,6 +8,8 @@ currents themselves). The terminal equations are then as many as the unknowns:
     body, G           P_G ẋ_G − Σ K_p y_p − y_G = −Q_G x_G − u_G                                    (14)
     joint             ẋ − Φ a = Φ̇ v,   and for each freedom   −Φᵀ y + armature a − motors = tau + passive
                       or, for a velocity driver,   a given
+    rod, guide        y + [w; 0] λ = 0,   wᵀ ẋ_lin = −ẇᵀ x_lin
+    relation          J a = −J̇ v;   Jᵀ λ acts along its joints
     gear              a_f − k a_l = 0;   λ acts along the follower, −k λ along the leader
     spring, force     y = what the state or the driver says
     multiport         ẋ − A y = b
@@ -26,7 +28,8 @@ import numpy as np
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.formulations.network.graph import SystemGraph
-from polybody.formulations.network.parts import CENTRE, GearPart, RigidBody
+from polybody.formulations.network.holding import held_directions, relation_drift, relation_row
+from polybody.formulations.network.parts import CENTRE, GearPart, HoldPart, RelationPart, RigidBody
 from polybody.formulations.network.situation import Situation
 from polybody.formulations.network.terminals import active_port, lever, swapped
 from polybody.mechanism.forces import spring_gradient
@@ -71,11 +74,15 @@ class Tableau:
         for name in self.net.parts.gears:
             self.columns[("gear", name)] = slice(n, n + 1)
             n += 1
+        for name, part in {**self.net.parts.holds, **self.net.parts.relations}.items():
+            self.columns[("load", name)] = slice(n, n + getattr(part, "size", 1))
+            n = self.columns[("load", name)].stop
         self.size = n
         self.inputs = {name: slice(6 * k, 6 * k + 6) for k, name in enumerate(self.problem.opened)}
         self.width = 6 * len(self.inputs) + 1
         self.A, self.B = self.domain.zeros(n, n), self.domain.zeros(n, self.width)
         self.labels: list[str] = []
+        self.force_rows: dict[str, slice] = {}  # of joints whose force is given
         self._Q = self.graph.cutset_chords
         self._branch = {e: k for k, e in enumerate(self.graph.tree)}
         self._chord = {e: k for k, e in enumerate(self.graph.cotree)}
@@ -136,6 +143,11 @@ class Tableau:
             self._multiport(name, multiport)
         for gear in net.parts.gears.values():
             self._gear(gear)
+        for hold in net.parts.holds.values():
+            self._hold(hold)
+        self._relation_rows = {name: relation_row(net, part, self.state) for name, part in net.parts.relations.items()}
+        for relation in net.parts.relations.values():
+            self._relation(relation)
         self._electrical()
         assert len(self.labels) == self.size, "as many equations as unknowns"
 
@@ -163,10 +175,11 @@ class Tableau:
             self._give(here, np.concatenate([cross(omega, velocity - v_G), domain.zeros(3)]))
 
     def _port_point(self, full: str) -> tuple[Array, Array]:
-        """Where a port is and how fast that place moves: port a of a joint is where port b is."""
-        user = self.net.connections.get(full)
-        joint = self.net.parts.joints.get(user) if user is not None else None
-        placed = self.state.port(self.net, joint.b if joint is not None and joint.a == full else full)
+        """Where a port is and how fast that place moves: port a of a joint or guide is where port b is."""
+        user = self.net.connections.get(full, "")
+        part = self.net.parts.joints.get(user) or self.net.parts.holds.get(user)
+        slides = part is not None and part.a == full and part.kind != "rod"
+        placed = self.state.port(self.net, part.b if part is not None and slides else full)
         return placed.p, placed.x[:3]
 
     def _joint(self, name: str) -> None:
@@ -183,6 +196,7 @@ class Tableau:
             self.A[here, a] = domain.eye(joint.nv)
             self._give(here, self.problem.accelerations[name])
             return
+        self.force_rows[name] = here
         self._add(here, "through", name, -state.directions.T)
         self.A[here, a] = domain.array(joint.armature)
         self._give(here, self.joint_force(name))
@@ -194,6 +208,34 @@ class Tableau:
         row = self._rows(gear.name, 1)
         for joint, share in ((gear.follower, 1), (gear.leader, -gear.factor)):
             self.A[row, self.columns[("a", joint)]] = self.domain.array([[share]])
+
+    def _hold(self, part: HoldPart) -> None:
+        w, rate = held_directions(self.net, part, self.state)
+        a, b = self.state.port(self.net, part.a), self.state.port(self.net, part.b)
+        loads, none = self.columns[("load", part.name)], self.domain.zeros(3, part.size)
+        rows = self._rows(part.name, 6)
+        self._add(rows, "through", part.name, self.domain.eye(6))
+        self.A[rows, loads] = np.concatenate([w, none])
+        here = self._rows(part.name, part.size)
+        self._add(here, "across", part.name, np.concatenate([w, none]).T)
+        place, _ = self._port_point(part.a)
+        at_a = a.x[:3] + cross(a.x[3:], place - a.p)
+        self._give(here, -(rate.T @ (b.x[:3] - at_a)))
+
+    def _relation(self, part: RelationPart) -> None:
+        """J a = −J̇ v; its load enters the equations of the joints it names."""
+        row = self._rows(part.name, 1)
+        load = self.columns[("load", part.name)]
+        for joint, J in self._relation_rows[part.name].items():
+            self.A[row, self.columns[("a", joint)]] = J.reshape(1, -1)
+            if joint in self.force_rows:
+                here = self.force_rows[joint]
+                self.A[here, load] = self.A[here, load] - J.reshape(-1, 1)
+        self._give(row, -np.array([relation_drift(self.net, part, self.state)], dtype=self.domain.dtype))
+
+    def relation_shares(self, name: str) -> list[tuple[str, Array]]:
+        """[(relation, what of its load acts along the joint)]."""
+        return [(r, rows[name]) for r, rows in self._relation_rows.items() if name in rows]
 
     def gear_shares(self, name: str) -> list[tuple[str, Any]]:
         """[(gear, what of its λ acts along the joint)]."""
