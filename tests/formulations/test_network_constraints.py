@@ -76,9 +76,8 @@ def held(kind: str, seed: int):
 def test_random_models_with_every_kind_of_constraint_accelerate_as_the_compiled_engine_says(kind, seed):
     model, q, v, tau = held(kind, seed)
     answer = agreed(model, q, v, tau)
-    np.testing.assert_allclose(
-        model.forward_dynamics(q, v, tau, formulation="network"), model.forward_dynamics(q, v, tau), rtol=1e-8, atol=1e-8
-    )
+    by_name = model.forward_dynamics(q, v, tau, formulation="network")
+    np.testing.assert_allclose(by_name, model.forward_dynamics(q, v, tau), rtol=1e-8, atol=1e-8)
     if answer.loads and not answer.redundant:
         loads = model.constraints.loads(q, v, tau)
         for name, load in answer.loads.items():

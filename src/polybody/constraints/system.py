@@ -21,7 +21,7 @@ from polybody.constraints.points import GuideConstraint, RodConstraint
 from polybody.constraints.relations import RelationConstraint
 from polybody.description.expressions import parse
 from polybody.mechanism.kinematics import rate
-from polybody.mechanism.mechanism import BodyFrame, Mechanism
+from polybody.mechanism.mechanism import Mechanism
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,9 @@ def loop_jacobian(
         for k in range(net.parts.joints[name].nv):
             unit = np.eye(net.parts.joints[name].nv)[k]
             columns.append(_slips(net, situation(net, q, {**rest, name: unit}, closed=False), also))
-    return np.column_stack(columns) if columns else np.zeros((len(_slips(net, situation(net, q, rest, closed=False), also)), 0))
+    if not columns:
+        return np.zeros((len(_slips(net, situation(net, q, rest, closed=False), also)), 0))
+    return np.column_stack(columns)
 
 
 def complete_velocities(net: NetworkBuilder, q: Any, v: Any) -> dict[str, Array]:
