@@ -255,7 +255,7 @@ class Mechanism:
                 result[joint.parent].append(joint.index)
         return tuple(tuple(c) for c in result)
 
-    def point(self, link: str, point: Array) -> BodyFrame:
+    def point(self, link: str, point: Any) -> BodyFrame:
         """A point of a link as a frame of its tree body."""
         frame = self.frames[self.frame_index[link]]
         position = frame.position + frame.rotation @ np.asarray(point, dtype=float)

@@ -36,7 +36,7 @@ def _held(net: NetworkBuilder, state: Situation, which: int) -> list[Array]:
 def loop_jacobian(
     net: NetworkBuilder, q: Mapping[str, Array], names: Sequence[str], also: Sequence[str] = ()
 ) -> Array:
-    """J: a column for each velocity of the joints in `names`, a row for each direction that is held, and those of `also`."""
+    """J: a column for each velocity of `names`, a row for each direction that is held, and those of `also`."""
     rest = {name: np.zeros(net.parts.joints[name].nv) for name in q}
     columns = []
     for name in names:
