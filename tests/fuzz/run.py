@@ -1,4 +1,4 @@
-"""Long runs of the fuzzers: `python tests/fuzz/run.py --minutes 60` (or `make fuzz MINUTES=60`).
+"""Long runs of the fuzzers: `python tests/fuzz/run.py --minutes 60` (or `make fuzz MINUTES=60`), `--inputs N` at most.
 
 Inputs are read in a process of its own, which is watched from here: it may raise, run out of memory, hang or crash, and
 the run goes on behind the input that did it. Counted are inputs (read, refused), crashes, hangs of more than 10 s,
@@ -23,8 +23,8 @@ from random import SystemRandom
 from fuzz_inputs import KINDS, input_of
 
 SECONDS, MEGABYTES = 10.0, 1000.0
-#: inputs of one process: its memory is a high-water mark, so that a fresh one judges anew
-BATCH = 500
+#: inputs of one process: its memory is a high-water mark, so that a fresh one judges anew; starting it costs a second
+BATCH = 5000
 
 
 def work(kind: str, start: int) -> None:
@@ -108,6 +108,7 @@ def tell(kind: str, seed: int, what: str, counts: Counter[str], group: str) -> N
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--inputs", type=float, default=float("inf"), help="stop after about so many inputs")
     parser.add_argument("--kind", choices=KINDS, help="fuzz this reader only")
     parser.add_argument("--seed", type=int, help="the first seed; default a random one, which is printed")
     parser.add_argument("--work", choices=KINDS, help=argparse.SUPPRESS)
@@ -129,9 +130,9 @@ def main() -> int:
     counts: Counter[str] = Counter()
     reached = dict.fromkeys(kinds, first)
     deadline = time.monotonic() + 60 * chosen.minutes
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and counts["inputs"] < chosen.inputs:
         for kind in kinds:
-            if time.monotonic() < deadline:
+            if time.monotonic() < deadline and counts["inputs"] < chosen.inputs:
                 reached[kind] = watch(kind, reached[kind], counts, deadline)
     for key, count in sorted(counts.items()):
         print(f"{count:10d}  {key}")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
@@ -46,11 +48,11 @@ def sundials_steps(
             continue
         grid, said, called.error, called.count = times[:chunk], io.StringIO(), None, 0
         try:
-            with contextlib.redirect_stderr(said):  # where SUNDIALS tells what it met
+            with contextlib.redirect_stderr(said), interrupts_kept_for(called):  # stderr: what SUNDIALS reports
                 states, count, tries = solve(t, y, grid)
-            _mind_interrupt(called, said.getvalue())
+            called.raise_interrupt(said.getvalue())
         except RuntimeError as error:
-            _mind_interrupt(called, f"{said.getvalue()}{error}")
+            called.raise_interrupt(f"{said.getvalue()}{error}")
             if len(grid) > 1:  # keep what comes before
                 chunk = max(1, len(grid) // 16)
                 continue
@@ -139,6 +141,7 @@ class CalledBack:
         import casadi
 
         self.error: BaseException | None = None
+        self.interrupted = False
         self.count = 0
         dense, inputs, owner = casadi.Sparsity.dense, [1, size], self
         latest: list[Any] = [None, None]  # SUNDIALS asks for rates and quadratures one after the other
@@ -148,6 +151,7 @@ class CalledBack:
                 raise owner.error
             owner.count += 1
             try:
+                owner.raise_interrupt()
                 if owner.count > BUDGET:
                     raise _TooMany
                 return call(float(arguments[0]), np.asarray(arguments[1]).ravel())
@@ -215,11 +219,28 @@ class CalledBack:
     def __call__(self, t: Any, x: Any) -> Any:
         return self.function(t, x)
 
+    def raise_interrupt(self, said: str = "") -> None:
+        """Raise an interrupt that came during the call, or that CasADi made a line of text of."""
+        if self.interrupted or isinstance(self.error, KeyboardInterrupt) or "KeyboardInterrupt" in said:
+            raise KeyboardInterrupt
 
-def _mind_interrupt(called: CalledBack, said: str) -> None:
-    """Raise an interrupt that came while CasADi was calling back, which makes it an error or a line of text."""
-    if "KeyboardInterrupt" in said or isinstance(called.error, KeyboardInterrupt):
-        raise KeyboardInterrupt
+
+@contextlib.contextmanager
+def interrupts_kept_for(called: CalledBack) -> Iterator[None]:
+    """Note Ctrl-C in `called` instead of raising it in the middle of CasADi, whose wrappers may swallow the exception.
+
+    The next evaluation, or the end of the call, raises it. Only the main thread gets signals, and only Python's own
+    handler is replaced: a program that handles SIGINT itself keeps its handler.
+    """
+    own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not own or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: setattr(called, "interrupted", True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _reason(said: str, error: Exception) -> str:
