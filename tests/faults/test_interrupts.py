@@ -11,7 +11,9 @@ SCRIPT = Path(__file__).with_name("interrupts.py")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
-@pytest.mark.parametrize("call", ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas"])
+@pytest.mark.parametrize(
+    "call", ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas"]
+)
 def test_interrupted_calls_end_at_once_and_answer_as_before(call: str) -> None:
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     child = subprocess.run(
