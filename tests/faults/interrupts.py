@@ -1,4 +1,4 @@
-"""Real SIGINTs at random times in every long call: `python tests/faults/interrupts.py --count 100` (or one call by name).
+"""Real SIGINTs at random times in every long call: `python tests/faults/interrupts.py --count 100`, or one by name.
 
 Each call runs in a process of its own, again and again, and is interrupted at a random time after its start. What is
 asked: the call ends within half a second (`KeyboardInterrupt`, or for `pb.simulate` the run until then), the process
