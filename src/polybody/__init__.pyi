@@ -3,6 +3,7 @@ from polybody import paths as paths
 from polybody.bridges.c_library import export_c as export_c
 from polybody.coordinates.conditioning import SingularTransferError as SingularTransferError
 from polybody.coordinates.inverse_kinematics import inverse_kinematics as inverse_kinematics
+from polybody.coordinates.legs import legs as legs
 from polybody.coordinates.redundancy import redundant as redundant
 from polybody.coordinates.sets import Function as Function
 from polybody.coordinates.sets import Joints as Joints
@@ -21,6 +22,7 @@ from polybody.grasping.grasp import Grasp as Grasp
 from polybody.grasping.making import grasp as grasp
 from polybody.kernels.pool import threads as threads
 from polybody.linearization import linearize as linearize
+from polybody.linearization import linearize_along as linearize_along
 from polybody.mechanism.maps import joint_kinematics as joint_kinematics
 from polybody.model.builder import Builder as Builder
 from polybody.model.load import from_dh as from_dh

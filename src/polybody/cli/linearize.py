@@ -28,6 +28,13 @@ def linearize(
     inputs: Annotated[str, typer.Option(help="'torque' or 'voltage' (of the model's motors).")] = "torque",
     output: Annotated[list[str] | None, typer.Option(help="A frame to measure; default: every state.")] = None,
     independent: Annotated[str, typer.Option(help="With loops: coordinates 'joint,…' that the others follow.")] = "",
+    wrench: Annotated[
+        list[str] | None,
+        typer.Option(help="A nominal load 'FRAME=mx,my,mz,fx,fy,fz' in world axes; may be given several times."),
+    ] = None,
+    disturbance: Annotated[
+        list[str] | None, typer.Option(help="A frame on which wrenches disturb: six inputs, matrix E.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print A, B, C, D and the poles of the model linearised about a state. Angles may be written 90deg.
@@ -49,16 +56,38 @@ def linearize(
             v = loaded.assemble_velocity(q, v, hold=named(velocity))
     tau = numbers("--torque", torque, loaded, "tau") if torque else None
     chosen = [part.strip() for part in independent.split(",")] if independent else None
-    system = linearized(loaded, q, v, tau, inputs=inputs, outputs=output or None, independent=chosen)
+    system = linearized(
+        loaded, q, v, tau, inputs=inputs, outputs=output or None, independent=chosen, wrenches=loads(wrench or []),
+        disturbances=disturbance or (),
+    )  # fmt: skip
     poles = system.poles()
     answer = {
         "states": system.states,
         "inputs": system.inputs,
         "outputs": system.outputs,
         **{name: getattr(system, name) for name in "ABCD"},
+        **({"disturbances": system.disturbances, "E": system.E} if disturbance else {}),
+        **({"nominal_load": system.nominal_load} if wrench else {}),
         "poles": [[pole.real, pole.imag] for pole in np.sort_complex(poles)],
     }
     emit(answer, as_json, lambda console: draw(console, answer))
+
+
+def loads(given: list[str]) -> dict[str, Any] | None:
+    """{frame: wrench} from 'FRAME=mx,my,mz,fx,fy,fz'."""
+    from polybody.errors import InputError
+
+    found = {}
+    for text in given:
+        frame, equals, rest = text.rpartition("=")
+        try:
+            wrench = [float(part) for part in rest.split(",")]
+        except ValueError:
+            wrench = []
+        if not equals or len(wrench) != 6:
+            raise InputError(f"--wrench is {text!r}, wanted FRAME=mx,my,mz,fx,fy,fz in N·m and N, world axes")
+        found[frame.strip()] = wrench
+    return found or None
 
 
 def named(text: str) -> list[str]:
@@ -123,6 +152,8 @@ def draw(console: Console, answer: dict[str, Any]) -> None:
     shown = [("A", states, states), ("B", states, inputs)]
     if list(outputs) != list(states):
         shown += [("C", outputs, states)]
+    if "E" in answer:
+        shown += [("E", states, answer["disturbances"])]
     for name, rows, columns in shown:
         table = Table(title=name, title_justify="left")
         table.add_column("")

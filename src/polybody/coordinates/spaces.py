@@ -8,7 +8,7 @@ A space answers in its own velocities w, forces conjugate to them, and expands i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,10 +74,13 @@ class JointSpace:
         needed = self.effort(q, w, np.zeros(w.shape[-1]), wrenches)
         return Dynamics(I, P, quadratic(w, P, w) - needed)
 
-    def linearize(self, q: Array, w: Array, tau: Array | None, inputs: str) -> tuple[StateSpace, Array]:
+    def linearize(
+        self, q: Array, w: Array, tau: Array | None, options: Mapping[str, Any]
+    ) -> tuple[StateSpace, Array]:
         """(the state-space model in w, the nominal ẇ); tau=None stands for forces that give ẇ = 0."""
-        plain = linearize(self.model, q, w, tau, inputs=inputs)
-        return plain, np.zeros(w.shape) if tau is None else self.model.forward_dynamics(q, w, tau)
+        plain = linearize(self.model, q, w, tau, **options)
+        loads = options["wrenches"]
+        return plain, np.zeros(w.shape) if tau is None else self.model.forward_dynamics(q, w, tau, wrenches=loads)
 
 
 class IndependentSpace(JointSpace):
@@ -122,11 +125,14 @@ class IndependentSpace(JointSpace):
         v = self.velocity(q, w)
         return self.model.forward_dynamics(q, v, tau, wrenches=wrenches)[..., self.columns]
 
-    def linearize(self, q: Array, w: Array, tau: Array | None, inputs: str) -> tuple[StateSpace, Array]:
+    def linearize(
+        self, q: Array, w: Array, tau: Array | None, options: Mapping[str, Any]
+    ) -> tuple[StateSpace, Array]:
         v = self.velocity(q, w)
-        plain = linearize(self.model, q, v, tau, inputs=inputs, independent=self.names)
-        nominal = None if tau is None else self.model.forward_dynamics(q, v, tau)[..., self.columns]
-        return plain, np.zeros(w.shape) if nominal is None else nominal
+        plain = linearize(self.model, q, v, tau, independent=self.names, **options)
+        if tau is None:
+            return plain, np.zeros(w.shape)
+        return plain, self.model.forward_dynamics(q, v, tau, wrenches=options["wrenches"])[..., self.columns]
 
 
 def space_of(model: Model, independent: Sequence[str] | None = None) -> JointSpace:

@@ -17,6 +17,7 @@ loops φ stands for the model's independent coordinates (`spaces`), and answers 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,13 +126,20 @@ class Transferred:
         a = self.space.motion(self._q(q), v, apply(transposed(G), self._u("T_u", T_u)), wrenches)
         return apply(G, a) + quadratic(v, H, v)
 
-    def linearize(self, q: Any, u_dot: Any, tau: Any = None, *, inputs: str = "torque") -> StateSpace:
-        """States δu = G δφ, δu̇ and currents; inputs stay at the joints (tau) or motors (3-52)."""
+    def linearize(
+        self, q: Any, u_dot: Any, tau: Any = None, *, inputs: str = "torque", wrenches: Any = None,
+        disturbances: Sequence[str] = (),
+    ) -> StateSpace:  # fmt: skip
+        """States δu = G δφ, δu̇ and currents; inputs stay at the joints (tau) or motors (3-52).
+
+        `wrenches` and `disturbances` are those of `pb.linearize`; `nominal_load` stays that of the joints' coordinates.
+        """
         q = self._q(q)
         G, H, D = self.coefficients(q, 3)
         Gi = self._inverse(G, self._joints)
         v = apply(Gi, self._u("u_dot", u_dot))
-        plain, a = self.space.linearize(q, v, None if tau is None else float_array("tau", tau), inputs)
+        options = {"inputs": inputs, "wrenches": wrenches, "disturbances": disturbances}
+        plain, a = self.space.linearize(q, v, None if tau is None else float_array("tau", tau), options)
         J = np.einsum("...iln,...n->...il", H, v)
         G_dot = np.einsum("...iln,...l->...in", H, v)
         J_dot = np.einsum("...ikln,...k,...n->...il", D, v, v) + np.einsum("...iln,...n->...il", H, a)
@@ -141,7 +149,9 @@ class Transferred:
         k = A.shape[-1] - 2 * self.nv
         names = [f"u_{n}" for n in self.names] + [f"du_{n}" for n in self.names] + list(plain.states[-k:] if k else [])
         C = np.broadcast_to(np.eye(A.shape[-1]), A.shape)
-        return StateSpace(A, B, C, np.zeros_like(B), tuple(names), plain.inputs, tuple(names))
+        return replace(
+            plain, A=A, B=B, C=C, D=np.zeros_like(B), states=tuple(names), outputs=tuple(names), E=S @ plain.E
+        )
 
 
 def _state_change(G: Array, J: Array, shape: tuple[int, ...], zero: bool = False) -> Array:

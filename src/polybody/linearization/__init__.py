@@ -1,5 +1,6 @@
-"""Linear state-space models of a mechanism (Freeman (2-241)-(2-252))."""
+"""State-space models of the equations of motion, about a state and along a motion."""
 
-from polybody.linearization.state_space import StateSpace, linearize
+from polybody.linearization.state_space import StateSpace, Tangent, linearize, nominal_load, state_space
+from polybody.linearization.time_varying import TimeVarying, linearize_along
 
-__all__ = ["StateSpace", "linearize"]
+__all__ = ["StateSpace", "Tangent", "TimeVarying", "linearize", "linearize_along", "nominal_load", "state_space"]

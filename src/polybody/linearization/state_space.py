@@ -11,6 +11,12 @@ c are the structure constants of the velocity directions: the paper's F11 = 0 ho
 quasi-velocities of spherical, floating and planar joints need −ad_v. A motor without inductance is the limit L → 0:
 i = R⁻¹(V − K_e E v) is no state, and its back-EMF joins F22. Torque inputs are the active columns only.
 
+Loads. Wrenches w on frames with coefficients G^u, H^u enter twice: held at their nominal value they turn the joints'
+loads as the mechanism moves, and a disturbance δw acts as an input,
+
+    K = ∂(G^uᵀ w)/∂φ = wᵀ • H^uᵀ, in F21 as M⁻¹ K          (2-208), `nominal_load`
+    δv̇ += M⁻¹ G^uᵀ δw = E δw                               (2-227), `E` and `disturbances`
+
 With loops δ and δv are those of independent coordinates u, m of them; joints follow by δφ = G δ, δv_φ = G δv + V δ (see
 `quantities.constrained`), so that F11 are the rows u of −ad_v G, and a motor's back-EMF feels δ as well.
 """
@@ -18,7 +24,7 @@ With loops δ and δv are those of independent coordinates u, m of them; joints 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +41,17 @@ Array = np.ndarray
 
 #: the six numbers of a frame's displacement, rotations first
 DISPLACEMENT = ("rx", "ry", "rz", "x", "y", "z")
+#: and of a wrench on it
+WRENCH = ("mx", "my", "mz", "fx", "fy", "fz")
 
 
 @dataclass(frozen=True, eq=False)
 class StateSpace:
-    """ẋ = A x + B u, y = C x + D u, in continuous time; arrays may have leading dimensions, one model a state."""
+    """ẋ = A x + B u + E w, y = C x + D u, in continuous time; arrays may have leading dimensions, one model a state.
+
+    w are disturbances: wrenches on frames beside the nominal ones (Freeman (2-227)), none unless asked for.
+    `nominal_load` (m×m) is K of the nominal wrenches (2-208), already part of A; zero without wrenches.
+    """
 
     A: Array
     B: Array
@@ -48,22 +60,31 @@ class StateSpace:
     states: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    E: Array
+    disturbances: tuple[str, ...]
+    nominal_load: Array
 
     def poles(self) -> Array:
         """Eigenvalues of A."""
         return np.linalg.eigvals(self.A)
 
-    def to_control(self) -> Any:
-        """The same system for the python-control package (extra `control`), with the names of its signals."""
+    def to_control(self, *, disturbances: bool = False) -> Any:
+        """The same system for the python-control package (extra `control`), with the names of its signals.
+
+        With `disturbances` they are inputs too, after the others.
+        """
         try:
             import control
         except ImportError:
             raise PolybodyError("python-control is not installed; pip install polybody[control]") from None
         if self.A.ndim != 2:
             raise InputError(f"to_control wants one state-space model, this holds a batch of {self.A.shape[:-2]}")
+        B, D, inputs = self.B, self.D, list(self.inputs)
+        if disturbances:
+            B, inputs = np.concatenate([B, self.E], axis=1), inputs + list(self.disturbances)
+            D = np.concatenate([D, np.zeros((len(D), self.E.shape[1]))], axis=1)
         return control.ss(
-            self.A, self.B, self.C, self.D, states=list(self.states), inputs=list(self.inputs),
-            outputs=list(self.outputs),
+            self.A, B, self.C, D, states=list(self.states), inputs=inputs, outputs=list(self.outputs)
         )
 
 
@@ -84,6 +105,7 @@ class Tangent:
 def linearize(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None, wrenches: Wrenches | None = None,
+    disturbances: Sequence[str] = (),
 ) -> StateSpace:  # fmt: skip
     """Continuous A, B, C, D about (q, v) under tau, in tangent space; leading dimensions give a model each.
 
@@ -91,7 +113,8 @@ def linearize(
     tau=None takes the joint forces that give no acceleration. `inputs` "torque": one for each active coordinate;
     "voltage": one for each motor, then torques of active coordinates without a motor. `outputs` names frames whose
     displacement [rotation; translation] in world axes is measured; None measures every state. `wrenches` on frames
-    stay constant in world axes. With loops the states are those of `independent` coordinates (default
+    stay constant in world axes. `disturbances` names frames on which further wrenches may act: six inputs each, `E`,
+    with loops and motors too. With loops the states are those of `independent` coordinates (default
     `model.constraints.independent`), the others follow, and tau=None takes forces at active joints that give the
     independent coordinates no acceleration.
     """
@@ -110,14 +133,29 @@ def linearize(
     )
     names = velocity_names(model.mechanism)
     tangent = Tangent(tuple(names[k] for k in columns), columns, G, V, da_dq, da_dv, da_dtau)
-    return state_space(model, q, v, tangent, inputs=inputs, outputs=outputs)
+    made = state_space(model, q, v, tangent, inputs=inputs, outputs=outputs, disturbances=disturbances)
+    return replace(made, nominal_load=made.nominal_load + nominal_load(model, q, wrenches, independent))
+
+
+def nominal_load(
+    model: Model, q: ArrayLike, wrenches: Wrenches | None, independent: Sequence[str] | None = None
+) -> Array:
+    """K = ∂(Gᵀw)/∂u of wrenches that stay constant in world axes, (..., m, m), by (2-208)."""
+    chosen = (independent or model.constraints.independent) if len(model.constraints) else None
+    m = model.nv if chosen is None else len(model.constraints.indices(chosen))
+    K: Any = np.zeros((m, m))
+    for frame, wrench in (wrenches or {}).items():
+        H = model.coefficients.influence(q, frame, 2, independent=chosen).H
+        w = state_array(f"wrenches[{frame!r}]", wrench, 6)
+        K = K + np.einsum("...i,...inm->...mn", w, H)  # (2-207): ∂T_m/∂φ_n = w · h_nm
+    return K
 
 
 def state_space(
     model: Model, q: Array, v: Array, tangent: Tangent, *, inputs: str = "torque",
-    outputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None, disturbances: Sequence[str] = (),
 ) -> StateSpace:
-    """The state-space model from derivatives of the accelerations in some coordinates."""
+    """The state-space model from derivatives of the accelerations in some coordinates; its nominal load is zero."""
     _check_inputs(inputs)
     m, u = model.mechanism, list(tangent.columns)
     F11 = -(np.einsum("kmn,...m->...kn", structure_constants(m)[u], v) @ tangent.G)
@@ -131,7 +169,21 @@ def state_space(
     C, measured = _outputs(model, q, tangent, states, outputs)
     C = np.broadcast_to(C, (*A.shape[:-2], *C.shape[-2:]))
     D = np.zeros((*A.shape[:-2], C.shape[-2], B.shape[-1]))
-    return StateSpace(A, B, C, D, tuple(states), tuple(names), tuple(measured))
+    E, acting = _disturbed(model, q, tangent, A, disturbances)
+    still = np.zeros((*A.shape[:-2], len(u), len(u)))
+    return StateSpace(A, B, C, D, tuple(states), tuple(names), tuple(measured), E, acting, still)
+
+
+def _disturbed(
+    model: Model, q: Array, x: Tangent, A: Array, frames: Sequence[str]
+) -> tuple[Array, tuple[str, ...]]:
+    """(E, names): wrenches on frames as inputs, with the joint forces Jᵀ w (2-227)."""
+    frames, n = [frames] if isinstance(frames, str) else list(frames), len(x.columns)
+    E = np.zeros((*A.shape[:-1], 6 * len(frames)))
+    for k, frame in enumerate(frames):
+        back = np.swapaxes(model.jacobian(q, frame), -1, -2)
+        E[..., n : 2 * n, 6 * k : 6 * k + 6] = x.da_dtau[..., list(x.columns), :] @ back
+    return E, tuple(f"{frame}_{part}" for frame in frames for part in WRENCH)
 
 
 def _check_inputs(inputs: str) -> None:
@@ -210,4 +262,4 @@ def _outputs(
     return C, [f"{frame}_{part}" for frame in frames for part in DISPLACEMENT]
 
 
-__all__ = ["StateSpace", "Tangent", "linearize", "state_space"]
+__all__ = ["StateSpace", "Tangent", "linearize", "nominal_load", "state_space"]

@@ -1,0 +1,101 @@
+"""A planar 3-RRR leg by leg (Freeman (4-42)-(4-64)) against the same machine with its loops closed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polybody as pb
+
+ANGLES = np.deg2rad([210.0, 330.0, 90.0])
+BASE, HELD, LINKS = 0.5, 0.12, (0.35, 0.3)
+PLATFORM = {"mass": 1.3, "com": (0.01, -0.02, 0), "inertia": (0.01, 0.01, 0.02)}
+
+
+def chain(build, k):
+    """Leg k without the plate."""
+    x, y = BASE * np.cos(ANGLES[k]), BASE * np.sin(ANGLES[k])
+    for i, (length, mass) in enumerate(zip(LINKS, (0.8, 0.5), strict=True)):
+        build.body(f"link{k}_{i}", mass, (length / 2, 0.01, 0), (1e-3, 5e-3, 5e-3))
+    build.joint(f"a{k}", "revolute", "world", f"link{k}_0", origin=(x, y, 0), damping=0.1)
+    build.joint(f"b{k}", "revolute", f"link{k}_0", f"link{k}_1", origin=(LINKS[0], 0, 0), active=False)
+
+
+def corner(k):
+    return (HELD * np.cos(ANGLES[k]), HELD * np.sin(ANGLES[k]), 0)
+
+
+def leg(k):
+    build = pb.Builder(f"leg{k}", gravity=(0, -9.81, 0))
+    chain(build, k)
+    build.body("plate", 0.0)
+    build.joint(f"c{k}", "revolute", f"link{k}_1", "plate", origin=(LINKS[1], 0, 0))
+    build.frame("hand", "plate", tuple(-np.array(corner(k))))
+    return build.model()
+
+
+def whole():
+    """The same with loops: leg 0 carries the plate, the others close on it."""
+    build = pb.Builder("3-rrr", gravity=(0, -9.81, 0))
+    for k in range(3):
+        chain(build, k)
+    shift = -np.array(corner(0))
+    com = np.array(PLATFORM["com"]) + shift
+    build.body("plate", PLATFORM["mass"], com, PLATFORM["inertia"])
+    build.joint("c0", "revolute", "link0_1", "plate", origin=(LINKS[1], 0, 0), active=False)
+    for k in (1, 2):
+        build.loop(f"c{k}", "revolute", f"link{k}_1", "plate", origin_a=(LINKS[1], 0, 0),
+                   origin_b=tuple(np.array(corner(k)) + shift))
+    build.frame("hand", "plate", tuple(shift))
+    return build.model()
+
+
+@pytest.fixture(scope="module")
+def machine():
+    model = whole()
+    legs = [leg(k) for k in range(3)]
+    parallel = pb.legs(legs, "hand", motions="rz x y", driven=[(k, f"a{k}") for k in range(3)], platform=PLATFORM)
+    rng = np.random.default_rng(0)
+    names = model.joint_names
+    ordered = {**{f"a{k}": ANGLES[k] + np.pi + 0.6 for k in range(3)}, **{f"b{k}": -1.0 for k in range(3)}}
+    guess = np.array([ordered.get(name, 0.0) for name in names])
+    q = model.assemble(guess)
+    states, place = [], model.pose(q, "hand")
+    for k in range(3):
+        turns = [q[names.index(f"a{k}")], q[names.index(f"b{k}")]]
+        turn = np.arctan2(place[1, 0], place[0, 0]) - sum(turns)
+        states.append(np.array([*turns, turn]))
+    return model, parallel, q, states, rng
+
+
+def test_legs_summed_are_the_machine_with_its_loops_closed(machine):
+    model, parallel, q, states, rng = machine
+    driven = ["a0", "a1", "a2"]
+    found, G, _ = parallel.at_actuators(states)
+    wanted = model.mass_matrix(q, independent=driven)
+    np.testing.assert_allclose(found.I, wanted, atol=1e-10 * (1 + np.abs(wanted).max()))
+    u = list(model.constraints.indices(driven))
+    w_dot, w_ddot = rng.normal(size=(2, 3))
+    J = model.jacobian(q, "hand")[[2, 3, 4]]
+    rows = np.vstack([J, model.constraints.jacobian(q)])
+    v = np.linalg.lstsq(rows, np.concatenate([w_dot, np.zeros(len(rows) - 3)]), rcond=None)[0]
+    np.testing.assert_allclose(J @ v, w_dot, atol=1e-9)
+    np.testing.assert_allclose(G @ v[u], w_dot, atol=1e-9)
+    bias = model.frame_acceleration(q, v, np.zeros(model.nv), "hand")[[2, 3, 4]]
+    a = np.linalg.lstsq(rows, np.concatenate([w_ddot - bias, -model.constraints.bias(q, v)]), rcond=None)[0]
+    tau = model.inverse_dynamics(q, v, a)
+    forces = parallel.inverse_dynamics(states, w_dot, w_ddot)
+    np.testing.assert_allclose(forces, tau[u], atol=1e-9 * (1 + np.abs(tau).max()))
+    for k, (velocity, acceleration) in enumerate(parallel.joint_motion(states, w_dot, w_ddot)):
+        np.testing.assert_allclose(velocity[0], v[u[k]], atol=1e-9)
+        np.testing.assert_allclose(acceleration[0], a[u[k]], atol=1e-8)
+
+
+def test_legs_that_do_not_fit_are_named(machine):
+    _, parallel, _, states, _ = machine
+    with pytest.raises(pb.InputError, match="leg 1 has the platform off by"):
+        parallel.dynamics([states[0], states[1] + 0.1, states[2]])
+    with pytest.raises(pb.InputError, match="leg 0 has 3 velocities and the platform 6 motions"):
+        pb.legs([leg(0)], "hand")
+    with pytest.raises(pb.InputError, match=r"1 joints are driven and the platform has 3 motions"):
+        pb.legs([leg(0)], "hand", motions="rz x y", driven={0: ["a0"]}).at_actuators([states[0]])
