@@ -94,7 +94,8 @@ class Legs:
     def _checked(self, configurations: Sequence[Any]) -> list[Array]:
         if len(configurations) != len(self.models):
             raise InputError(f"{len(configurations)} configurations for {len(self.models)} legs; one each is wanted")
-        states = [model._q(q, f"q of leg {k}") for k, (model, q) in enumerate(zip(self.models, configurations))]
+        pairs = zip(self.models, configurations, strict=True)
+        states = [model._q(q, f"q of leg {k}") for k, (model, q) in enumerate(pairs)]
         if any(q.ndim != 1 for q in states):
             raise InputError("legs takes one state at a time: one configuration per leg")
         first = self.models[0].pose(states[0], self.frame)
@@ -155,7 +156,9 @@ def legs(
         if len(model.constraints):
             raise InputError(f"leg {k} has loops of its own; legs are open chains")
         if model.nv != len(rows):
-            raise InputError(f"leg {k} has {model.nv} velocities and the platform {len(rows)} motions; as many are wanted")
+            raise InputError(
+                f"leg {k} has {model.nv} velocities and the platform {len(rows)} motions; as many are wanted"
+            )
     pairs = [(leg, joint) for leg, joints in driven.items() for joint in joints] if isinstance(driven, Mapping) else [
         *driven
     ]
