@@ -146,6 +146,7 @@ def nominal_load(
     K: Any = np.zeros((m, m))
     for frame, wrench in (wrenches or {}).items():
         H = model.coefficients.influence(q, frame, 2, independent=chosen).H
+        assert H is not None, "of order 2"
         w = state_array(f"wrenches[{frame!r}]", wrench, 6)
         K = K + np.einsum("...i,...inm->...mn", w, H)  # (2-207): ∂T_m/∂φ_n = w · h_nm
     return K

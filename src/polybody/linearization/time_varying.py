@@ -125,6 +125,7 @@ def linearize_along(
     it. Along a path the joint forces are those that follow it.
     """
     require_model("linearize_along", model)
+    t: Array
     if isinstance(motion, Recorded):
         if times is not None:
             raise InputError("a run has times of its own: simulate(…, times=…), and give linearize_along the run only")
@@ -134,7 +135,8 @@ def linearize_along(
         _check_run(model, t, q, v, tau, np.asarray(motion.a)[keep], loads)
     elif callable(motion):
         t = _grown("times", times)
-        q, v, a = motion(t)
+        follow: Callable[..., Any] = motion
+        q, v, a = follow(t)
         loads = _loads(wrenches, t)
         tau = model.inverse_dynamics(q, v, a, wrenches=loads)
     else:

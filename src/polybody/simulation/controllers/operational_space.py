@@ -1,13 +1,6 @@
-"""Controllers: tau = controller(t, q, v). Any function will do; these are the usual ones.
+"""Operational space (Khatib): tau = Jᵀ Λ (K_p x̃ + K_d (ẋ_d − ẋ) + ẍ_d − J̇v) + bias + null-space damping.
 
-    PD                 tau = K_p log(q, q_d) + K_d (v_d − v) [+ gravity]
-    gravity            tau = gravity_forces(q)
-    computed torque    tau = ID(q, v, a_d + K_p log(q, q_d) + K_d (v_d − v))
-    operational space  tau = Jᵀ Λ (K_p x̃ + K_d (ẋ_d − ẋ) + ẍ_d − J̇v) + bias + null-space damping,  Λ = (J M⁻¹ Jᵀ)⁻¹
-
-log is the manifold's `difference`, so that errors of quaternions are rotation vectors. With loops, gravity, ID and the
-operational force are borne by active joints; computed torque steers the independent coordinates, the others follow, and
-the operational law is written in them (J G, M*, bias*).
+Λ = (J M⁻¹ Jᵀ)⁻¹. With loops the law is written in the independent coordinates (J G, M*, bias*), and active joints bear it.
 """
 
 from __future__ import annotations
@@ -21,102 +14,10 @@ from polybody.errors import InputError
 from polybody.formulations.influence import Influence
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
-from polybody.paths.path import Path
 from polybody.quantities.frames import find_frame
 from polybody.simulation.arguments import require_model
 
 Array = np.ndarray
-
-
-def zero(model: Model) -> Callable[[float, Array, Array], Array]:
-    """No torque."""
-    require_model("controllers", model)
-    return lambda t, q, v: np.zeros(model.nv)
-
-
-class Given:
-    """Torques from a table (times, tau), linear in between, or from a function of time."""
-
-    def __init__(self, model: Model, tau: Any, times: Any = None) -> None:
-        require_model("controllers", model)
-        self.model = model
-        if callable(tau):
-            self._function: Callable[[float], Any] = tau
-            return
-        table = float_array("tau", tau)
-        if table.shape == (model.nv,):
-            self._function = lambda t: table
-            return
-        grid = np.zeros(()) if times is None else float_array("times", times)
-        if grid.ndim != 1 or table.shape != (len(grid), model.nv) or (np.diff(grid) <= 0).any():
-            raise InputError(
-                f"tau has shape {table.shape} for times of shape {grid.shape}; wanted ({model.nv},), or "
-                f"(n, {model.nv}) with n growing times"
-            )
-        self._function = lambda t: np.array([np.interp(t, grid, table[:, k]) for k in range(model.nv)])
-
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        return np.asarray(self._function(t), dtype=float)
-
-
-def _gains(name: str, value: Any, nv: int) -> Array:
-    array = float_array(name, value)
-    if array.shape not in ((), (nv,)) or not np.isfinite(array).all():
-        raise InputError(f"{name} has shape {array.shape}; wanted one finite number or {nv}")
-    return np.broadcast_to(array, (nv,)).copy()
-
-
-class PD:
-    """A spring and damper in joint space towards a configuration or along a path; `gravity` adds what holds still."""
-
-    def __init__(
-        self, model: Model, target: Any = None, kp: Any = 100.0, kd: Any = 20.0, *, path: Path | None = None,
-        gravity: bool = False,
-    ) -> None:  # fmt: skip
-        require_model("controllers", model)
-        if (target is None) == (path is None):
-            raise InputError("PD wants either a target configuration or a path")
-        self.model, self.path, self.gravity = model, path, gravity
-        self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
-        self.target: Array | None = None
-        if target is not None:
-            self.target = float_array("target", target)
-            if self.target.shape != (model.nq,):
-                raise InputError(f"target has shape {self.target.shape}; wanted ({model.nq},)")
-
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        goal, speed = (self.target, 0.0) if self.path is None else self.path(t)[:2]
-        assert goal is not None, "a PD law has a target or a path"
-        tau = self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
-        return tau + self.model.actuation.holding_forces(q) if self.gravity else tau
-
-
-class GravityCompensation:
-    """What holds the mechanism still, with an optional damping of its motion."""
-
-    def __init__(self, model: Model, kd: Any = 0.0) -> None:
-        require_model("controllers", model)
-        self.model, self.kd = model, _gains("kd", kd, model.nv)
-
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        return self.model.actuation.holding_forces(q) - self.kd * v
-
-
-class ComputedTorque:
-    """Inverse dynamics along a path: the error obeys ë + K_d ė + K_p e = 0."""
-
-    def __init__(self, model: Model, path: Path, kp: Any = 100.0, kd: Any = 20.0) -> None:
-        require_model("controllers", model)
-        self.model, self.path = model, path
-        self.kp, self.kd = _gains("kp", kp, model.nv), _gains("kd", kd, model.nv)
-
-    def __call__(self, t: float, q: Array, v: Array) -> Array:
-        goal, speed, acceleration = self.path(t)
-        a = acceleration + self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
-        u = list(self.model.engine.independent)
-        if len(u) < len(v):  # the path's accelerations, with errors added, no longer agree with the loops
-            v, a = self.model.constraints.joint_motion(q, v[u], a[u])
-        return self.model.inverse_dynamics(q, v, a)
 
 
 class OperationalSpace:
@@ -223,4 +124,4 @@ class OperationalSpace:
         return self.model.actuation.equivalent_actuator_forces(q, tau)
 
 
-__all__ = ["PD", "ComputedTorque", "Given", "GravityCompensation", "OperationalSpace", "zero"]
+__all__ = ["OperationalSpace"]

@@ -1,0 +1,22 @@
+"""Gains as users give them: one number, or one for each velocity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.model.arguments import float_array
+
+Array = np.ndarray
+
+
+def gains(name: str, value: Any, nv: int) -> Array:
+    array = float_array(name, value)
+    if array.shape not in ((), (nv,)) or not np.isfinite(array).all():
+        raise InputError(f"{name} has shape {array.shape}; wanted one finite number or {nv}")
+    return np.broadcast_to(array, (nv,)).copy()
+
+
+__all__ = ["gains"]
