@@ -1,6 +1,6 @@
 """Operational space (Khatib): tau = Jᵀ Λ (K_p x̃ + K_d (ẋ_d − ẋ) + ẍ_d − J̇v) + bias + null-space damping.
 
-Λ = (J M⁻¹ Jᵀ)⁻¹. With loops the law is written in the independent coordinates (J G, M*, bias*), and active joints bear it.
+Λ = (J M⁻¹ Jᵀ)⁻¹. With loops the law is written in the independent coordinates (J G, M*, bias*); active joints bear it.
 """
 
 from __future__ import annotations
