@@ -20,6 +20,7 @@ from polybody.model.base import Base
 from polybody.model.coefficients import Coefficients
 from polybody.model.constraints import ModelConstraints
 from polybody.model.motors import ModelMotors
+from polybody.model.regressors import Regressor
 from polybody.quantities.quantity import ARGUMENTS, MEANING, Quantity
 from polybody.quantities.table import FAMILIES, QUANTITIES
 
@@ -29,7 +30,7 @@ PART = re.compile(r"(?s)(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->
 WHERE: dict[str, str] = vars(pb)["_WHERE"]
 NAMESPACES = {
     "constraints": ModelConstraints, "actuation": Actuation, "coefficients": Coefficients, "motors": ModelMotors,
-    "base": Base,
+    "regressor": Regressor, "base": Base,
 }  # fmt: skip
 #: what an instance has beside its class
 ATTRIBUTES = {
@@ -37,7 +38,7 @@ ATTRIBUTES = {
     "engine": "What answers: the engine of a tree, or of a mechanism with constraints.",
 }
 #: how a family's parameters are shown, and with what a member is made to be shown
-SAMPLES = {"frame": "world", "reference": "world", "axes": "world", "order": "2"}
+SAMPLES = {"frame": "world", "reference": "world", "axes": "world", "order": "2", "terms": ""}
 SIZES = {
     "nq": "numbers of a configuration", "nv": "numbers of a velocity",
     "m": "independent coordinates: nv of a tree, the mobility with constraints", "bodies": "moving bodies",

@@ -4,6 +4,7 @@
     da = −M⁻¹ dtau              of derivatives of inverse dynamics
     dtau                        one directional derivative for each degree of freedom, as a batch
     J v, J a + J̇ v              of a frame
+    Y                           of a large robot: its entries that are not zero, put in their places
 
 `COMPOSED` says which, and on which trees; all others have kernels.
 """
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.model.engine import Request
-from polybody.quantities import frames
+from polybody.quantities import frames, regressors
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import QUANTITIES
 
@@ -29,6 +30,8 @@ Array = np.ndarray
 #: Above this many degrees of freedom derivatives of forward dynamics are solved by LAPACK, not in straight-line code;
 #: on long chains column by column, in O(n) each.
 FUSED_DERIVATIVES_UP_TO = 16
+#: Entries of Y above which most are zeros that straight-line code need not write.
+WHOLE_REGRESSOR_UP_TO = 2000
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,17 @@ def _frame_acceleration(engine: TreeEngine, request: Request) -> Array:
     return found[..., 0]
 
 
+def _regressor(engine: TreeEngine, request: Request) -> Array:
+    terms = request.quantity.name.partition(":")[2]
+    asked = regressors.regressor_nonzeros(engine.mechanism, terms)
+    rows, columns = regressors.structure(engine.mechanism, regressors.ordered_terms(terms))
+    found = _ask(engine, asked, *request.arrays)
+    (_, shape), *_ = engine.results(request.quantity)
+    result = np.zeros((*found.shape[:-1], shape[0] * shape[1]))
+    result[..., rows * shape[1] + columns] = found
+    return result.reshape(*found.shape[:-1], *shape)
+
+
 def _always(engine: TreeEngine) -> bool:
     return True
 
@@ -185,6 +199,9 @@ COMPOSED: dict[str, Composition] = {
         _forward_dynamics_derivatives, lambda engine: engine.mechanism.nv > FUSED_DERIVATIVES_UP_TO
     ),
     "motion_derivatives": Composition(_motion_derivatives, _always),
+    "regressor": Composition(
+        _regressor, lambda engine: 10 * len(engine.mechanism.bodies) * engine.mechanism.nv > WHOLE_REGRESSOR_UP_TO
+    ),
     "relative_pose": Composition(_relative_pose, _long),
     "frame_velocity": Composition(_frame_velocity, _long),
     "frame_acceleration": Composition(_frame_acceleration, _long),

@@ -2,7 +2,8 @@
 
 It holds an engine and delegates; the methods do not know whether it is that of a tree or of a mechanism with loops.
 Every array argument may have leading batch dimensions, `(n,)` or `(..., n)`, and results have them alike. What is asked
-less often is in namespaces that exist on every model: `constraints`, `actuation`, `coefficients`, `motors`, `base`.
+less often is in namespaces that exist on every model: `constraints`, `actuation`, `coefficients`, `motors`,
+`regressor`, `base`.
 
 nv is the number of velocities, m that of independent coordinates: m = nv where nothing is constrained.
 """
@@ -36,6 +37,7 @@ from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.constraints import ModelConstraints
 from polybody.model.engine import Engine, Request
 from polybody.model.motors import ModelMotors
+from polybody.model.regressors import Regressor
 from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
 from polybody.quantities import frames
@@ -417,6 +419,11 @@ class Model:
     def motors(self) -> ModelMotors:
         """Currents and voltages."""
         return ModelMotors(self)
+
+    @cached_property
+    def regressor(self) -> Regressor:
+        """`model.regressor(q, v, a)` is Y with tau + passive_forces = Y p + armature a; it has energy and momentum too."""
+        return Regressor(self)
 
     @cached_property
     def base(self) -> Base:

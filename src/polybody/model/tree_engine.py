@@ -33,6 +33,8 @@ Array = np.ndarray
 
 #: Joints that straight-line code eliminates together.
 GROUP_UP_TO = 16
+#: Entries of a regressor above which straight-line code takes minutes to compile.
+COMPILED_ENTRIES_UP_TO = 20_000
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
@@ -177,7 +179,9 @@ class TreeEngine:
         return self.is_long or (early and self.is_rolled)
 
     def _by_text(self, quantity: Quantity) -> bool:
-        """True where no code is compiled: manifolds without a closed form."""
+        """True where no code is compiled: manifolds without a closed form, regressors of very many entries."""
+        if quantity.name.startswith("regressor_nonzeros"):
+            return self.results(quantity)[0][1][0] > COMPILED_ENTRIES_UP_TO
         if quantity.name not in ("integrate", "difference"):
             return False
         return not all(closed_manifold(joint.model) for joint in self.mechanism.independent_joints)

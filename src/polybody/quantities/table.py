@@ -17,7 +17,7 @@ from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.mechanism import Mechanism
 from polybody.names import listed, nearest
-from polybody.quantities import constrained, derivatives, frames, trees
+from polybody.quantities import constrained, derivatives, frames, regressors, trees
 from polybody.quantities.quantity import Quantity, Traced
 
 
@@ -164,6 +164,10 @@ FAMILIES: Mapping[str, Callable[..., Quantity]] = {
     "reactions": frames.reactions,
     "influence": frames.influence,
     "center_of_mass_influence": frames.center_of_mass_influence,
+    "regressor": regressors.regressor,
+    "regressor_nonzeros": regressors.regressor_nonzeros,
+    "energy_regressor": regressors.energy_regressor,
+    "momentum_regressor": regressors.momentum_regressor,
 }
 
 

@@ -7,18 +7,23 @@ from polybody.formulations.denoc.articulated import forward_dynamics, inverse_ma
 from polybody.formulations.denoc.composite import coriolis_matrix, mass_matrix
 from polybody.formulations.denoc.inverse import bias_forces, gravity_forces, inverse_dynamics, passive_forces
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
+from polybody.formulations.denoc.regressor import body_parameters, energy_regressor, momentum_regressor, regressor
 
 __all__ = [
     "bias_forces",
+    "body_parameters",
     "coriolis_matrix",
     "denoc_matrices",
+    "energy_regressor",
     "forward_dynamics",
     "generalized_mass",
     "gravity_forces",
     "inverse_dynamics",
     "inverse_mass_matrix",
     "mass_matrix",
+    "momentum_regressor",
     "passive_forces",
+    "regressor",
     "solve_mass_matrix",
     "udu",
 ]
