@@ -16,7 +16,8 @@ ROBOTS = ("UR5", "Panda", "G1")
 
 
 def main() -> None:
-    print(f"{'robot':8}{'nv':>4}{'ours ns':>10}{'nonzeros ns':>13}{'Pinocchio ns':>14}{'ratio':>8}   {STATES} states, one thread")
+    print(f"{STATES} states, one thread, ns a state")
+    print(f"{'robot':8}{'nv':>4}{'ours':>10}{'nonzeros':>10}{'Pinocchio':>11}{'ratio':>8}")
     for name in ROBOTS:
         model, theirs = robot(name, couplings=False)
         data, rng = theirs.createData(), np.random.default_rng(0)
@@ -32,7 +33,7 @@ def main() -> None:
             ours = best(lambda: model.regressor(q, v, a)) / STATES * 1e9  # noqa: B023 - called at once
             few = best(lambda: model.regressor.nonzeros(q, v, a)) / STATES * 1e9  # noqa: B023
         rival = best(by_pinocchio) / STATES * 1e9
-        print(f"{name:8}{model.nv:4}{ours:10.0f}{few:13.0f}{rival:14.0f}{rival / ours:8.1f}")
+        print(f"{name:8}{model.nv:4}{ours:10.0f}{few:10.0f}{rival:11.0f}{rival / ours:8.1f}")
 
 
 if __name__ == "__main__":

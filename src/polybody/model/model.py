@@ -422,7 +422,7 @@ class Model:
 
     @cached_property
     def regressor(self) -> Regressor:
-        """`model.regressor(q, v, a)` is Y with tau + passive_forces = Y p + armature a; it has energy and momentum too."""
+        """`model.regressor(q, v, a)` is Y, tau + passive_forces = Y p + armature a; energy and momentum too."""
         return Regressor(self)
 
     @cached_property

@@ -72,7 +72,7 @@ class Regressor:
     @property
     def _tree(self) -> Model:
         if self._model.mechanism.constrained:
-            raise InputError("with loops Gᵀ Y has no zeros to leave out; model.tree.regressor has those of the cut tree")
+            raise InputError("Gᵀ Y of loops has no zeros to leave out; model.tree.regressor has those of the cut tree")
         return self._model
 
 

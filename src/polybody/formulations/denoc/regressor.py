@@ -66,7 +66,7 @@ def carried_screw(step: Crossing, screw: Array) -> Array:
 
 
 def regressor(mechanism: Mechanism, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
-    """Y (nv, 10·bodies), body by body in the order of `BODY_PARAMETERS`; springs, dampers and armature are not in it."""
+    """Y (nv, 10·bodies), body by body in the order of `BODY_PARAMETERS`; without springs, dampers and armature."""
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)
     motions = outward_motions(mechanism, chain, across, q, v, a, domain.array(mechanism.gravity), domain)
