@@ -3,8 +3,8 @@
     tau + passive_forces = Y p + armature a,        columns body by body, `BODY_PARAMETERS` of `denoc.regressor`
 
 Further columns on request, one for each number of v, after those of the bodies and in this order whatever order they
-are asked in: `armature` a, `viscous` v, `coulomb` sign v, `offset` 1. They add to joint forces with the sign of what the
-joint must exert, so p has friction coefficients as positive numbers.
+are asked in: `armature` a, `viscous` v, `coulomb` sign v, `offset` 1. They add to joint forces with the sign of what
+the joint must exert, so p has friction coefficients as positive numbers.
 
 With constraints the rows are those of independent coordinates: Gᵀ Y p = G_Aᵀ τ_A holds for every share of the load
 among the drives A, redundant ones too.
