@@ -21,7 +21,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A shipped model's name, or a .yaml, .urdf or .xml (MJCF) file.",
+        help="A shipped model's name, or a .yaml, .urdf, .xacro or .xml (MJCF) file.",
         autocompletion=complete_model,
     ),
 ]
@@ -29,4 +29,21 @@ BaseOption = Annotated[
     str | None, typer.Option("--base", help="How it stands on the ground: fixed, planar, floating or flying.")
 ]
 
-__all__ = ["BaseOption", "ModelArgument"]
+ArgOption = Annotated[
+    list[str] | None,
+    typer.Option("--arg", metavar="NAME=VALUE", help="An argument of a xacro file; may be given several times."),
+]
+
+
+def given_arguments(given: list[str] | None) -> dict[str, str]:
+    """{name: value} of `--arg name=value` options."""
+    from polybody.errors import InputError
+
+    pairs = [(text, *text.partition("=")) for text in given or ()]
+    for text, name, equals, _ in pairs:
+        if not (name.strip() and equals):
+            raise InputError(f"--arg {text!r}: wanted NAME=VALUE")
+    return {name.strip(): value for _, name, _, value in pairs}
+
+
+__all__ = ["ArgOption", "BaseOption", "ModelArgument", "given_arguments"]

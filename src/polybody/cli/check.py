@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.arguments import ArgOption, BaseOption, ModelArgument, given_arguments
 from polybody.cli.output import JsonOption, emit
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ def register(app: typer.Typer) -> None:
         file: ModelArgument,
         strict: Annotated[bool, typer.Option("--strict", help="Count warnings as errors.")] = False,
         base: BaseOption = None,
+        arg: ArgOption = None,
         as_json: JsonOption = False,
     ) -> None:
         """Check a file and report all its problems with their lines; exit with 1 if it has errors."""
-        problems = all_problems(file, base)
+        problems = all_problems(file, base, given_arguments(arg))
         severities = ["error" if strict else problem.severity for problem in problems]
         errors = severities.count("error")
         answer: dict[str, Any] = {
@@ -42,7 +43,7 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(1)
 
 
-def all_problems(file: str, base: str | None) -> list[Problem]:
+def all_problems(file: str, base: str | None, arguments: dict[str, str] | None = None) -> list[Problem]:
     """Problems of reading, of the description, and of its joints; readers' warnings are among them."""
     from polybody.description.problems import WARNING, Problem
     from polybody.errors import PolybodyWarning
@@ -51,7 +52,7 @@ def all_problems(file: str, base: str | None) -> list[Problem]:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        description, problems = scan_based(file, base)
+        description, problems = scan_based(file, base, arguments)
     for warning in caught:
         if issubclass(warning.category, PolybodyWarning):
             problems.append(Problem(WARNING, str(warning.message)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.arguments import ArgOption, BaseOption, ModelArgument, given_arguments
 from polybody.cli.output import JsonOption, emit
 
 
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
         source: ModelArgument,
         target: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml or .urdf file to write.")],
         base: BaseOption = None,
+        arg: ArgOption = None,
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
         lossy: Annotated[
             bool, typer.Option("--lossy", help="Leave out what URDF cannot say, and list it; default: refuse.")
@@ -29,7 +30,7 @@ def register(app: typer.Typer) -> None:
         from polybody.model.load import based_description
         from polybody.model.validation import description_problems, with_unit_axes
 
-        description = based_description(source, base)
+        description = based_description(source, base, given_arguments(arg))
         raise_errors(description_problems(description), source)
         lost = write_description(with_unit_axes(description), target, force=force, lossy=lossy)
         answer = {"from": source, "to": str(target), "name": description.name, "lost": lost}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.arguments import ArgOption, BaseOption, ModelArgument, given_arguments
 from polybody.cli.output import JsonOption, emit
 
 if TYPE_CHECKING:
@@ -21,13 +21,14 @@ def register(app: typer.Typer) -> None:
     def info(
         model: ModelArgument,
         base: BaseOption = None,
+        arg: ArgOption = None,
         frames: Annotated[bool, typer.Option("--frames", help="List frames too.")] = False,
         as_json: JsonOption = False,
     ) -> None:
         """Show a model: its tree, bodies, joints with their slices of q and v, masses, degrees of freedom."""
         from polybody.model.load import load
 
-        loaded = load(model, base=base)
+        loaded = load(model, base=base, arguments=given_arguments(arg))
         answer = summary(loaded)
         emit(answer, as_json, lambda console: show(console, answer, loaded, frames))
 

@@ -9,8 +9,10 @@ that takes the place of the old one only when it is complete, so that nothing is
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from polybody.description.files import read_text
 from polybody.description.limits import YAML_BYTES
@@ -21,7 +23,8 @@ from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.names import listed, nearest
 
-YAML_SUFFIXES, XML_SUFFIXES = (".yaml", ".yml"), (".urdf", ".xml")
+YAML_SUFFIXES, XML_SUFFIXES = (".yaml", ".yml"), (".urdf", ".xacro", ".xml")
+URDF_SUFFIXES = (".urdf", ".xacro")
 SUFFIXES = (*YAML_SUFFIXES, *XML_SUFFIXES)
 BASES = ("fixed", "floating")
 
@@ -58,14 +61,17 @@ def find_source(source: str | os.PathLike[str]) -> Path:
     return path
 
 
-def read_description(source: str | os.PathLike[str], *, base: str | None = None) -> Description:
-    """The description in a .yaml, .urdf or .xml (MJCF) file, or of a shipped model.
+def read_description(
+    source: str | os.PathLike[str], *, base: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> Description:
+    """The description in a .yaml, .urdf, .xacro or .xml (MJCF) file, or of a shipped model.
 
     `base` ("fixed" or "floating") says how the root of a URDF or MJCF is joined to the ground; a mechanism file says
-    so itself.
+    so itself. `arguments` are those of a xacro file.
     """
     path = find_source(source)
     suffix = path.suffix.lower()
+    _refuse_arguments(path, arguments)
     if base is not None and base not in BASES:
         raise InputError(f"base is {base!r}{nearest(str(base), BASES)}, wanted 'fixed' or 'floating'")
     if suffix in YAML_SUFFIXES:
@@ -75,27 +81,33 @@ def read_description(source: str | os.PathLike[str], *, base: str | None = None)
                 "joined to the world (a joint of the kind floating, named root_joint)"
             )
         return read_mechanism(read_text(path, YAML_BYTES, "mechanism"), _shown(path))
-    if suffix == ".urdf":
+    if suffix in URDF_SUFFIXES:
         from polybody.description.urdf.reader import read_urdf  # lxml loads only where XML is read
 
-        return read_urdf(path, base=base or "fixed")
+        return read_urdf(path, base=base or "fixed", arguments=arguments)
     from polybody.description.mjcf.reader import read_mjcf
 
     return read_mjcf(path, base=base)
 
 
+def _refuse_arguments(path: Path, arguments: Mapping[str, Any] | None) -> None:
+    if arguments and path.suffix.lower() not in URDF_SUFFIXES:
+        raise InputError(f"{path.name}: arguments are for xacro files, not for {path.suffix} files")
+
+
 def scan_description(
-    source: str | os.PathLike[str], *, base: str | None = None
+    source: str | os.PathLike[str], *, base: str | None = None, arguments: Mapping[str, Any] | None = None
 ) -> tuple[Description | None, list[Problem]]:
     """As `read_description`, but every problem of reading is collected instead of raised."""
     try:
         path = find_source(source)
+        _refuse_arguments(path, arguments)
         if path.suffix.lower() in YAML_SUFFIXES and base is None:
             return scan_mechanism(read_text(path, YAML_BYTES, "mechanism"), _shown(path))
-        if path.suffix.lower() == ".urdf":
+        if path.suffix.lower() in URDF_SUFFIXES:
             from polybody.description.urdf.reader import scan_urdf
 
-            return scan_urdf(path, base=base or "fixed")
+            return scan_urdf(path, base=base or "fixed", arguments=arguments)
         return read_description(source, base=base), []
     except TooManyProblems as stop:
         return None, stop.problems

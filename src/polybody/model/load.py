@@ -25,9 +25,10 @@ from polybody.model.validation import model_from
 
 
 def load(
-    source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True
-) -> Model:
-    """The model in a .yaml, .urdf or .xml (MJCF) file, or a shipped one by name (`polybody models` lists them).
+    source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True,
+    arguments: Mapping[str, Any] | None = None,
+) -> Model:  # fmt: skip
+    """The model in a .yaml, .urdf, .xacro or .xml (MJCF) file, or a shipped one by name (`polybody models` lists them).
 
     `base` says how it stands on the ground, in place of what the file says: "fixed", "planar" (mobile), "floating",
     "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
@@ -35,34 +36,40 @@ def load(
     Joints that follow others (URDF `mimic`, MJCF joint equalities, the mechanism file's couplings) have no coordinates
     of their own: `model.followers` tells which. `couplings=False` loads them as free joints.
 
+    `arguments` are those of a xacro file ({"prefix": "left_"}); macros are expanded by the package xacro, an extra.
+
     Everything wrong is one `InputError`; what is unusual (no mass, an inertia no body can have) is a `PolybodyWarning`
     each. Shipped models, whose peculiarities are stated in their files, load without warnings.
     """
     ours = find_source(source) in shipped_models().values()
-    return model_from(based_description(source, base), warn=not ours, couplings=couplings)
+    return model_from(based_description(source, base, arguments), warn=not ours, couplings=couplings)
 
 
-def based_description(source: str | os.PathLike[str], base: str | Base | None) -> Description:
-    """The description in a file, on that base."""
+def based_description(
+    source: str | os.PathLike[str], base: str | Base | None, arguments: Mapping[str, Any] | None = None
+) -> Description:
+    """The description in a file, on that base; `arguments` are a xacro file's."""
     if base is None:
-        return read_description(source)
+        return read_description(source, arguments=arguments)
     made = as_base(base)
     if find_source(source).suffix.lower() in YAML_SUFFIXES:
-        return with_base(read_description(source), made)
+        return with_base(read_description(source, arguments=arguments), made)
     plain = Base(made.kind)
-    read = read_description(source, base="fixed" if made.kind == "fixed" else "floating")
+    read = read_description(source, base="fixed" if made.kind == "fixed" else "floating", arguments=arguments)
     return read if made.kind in ("fixed", "floating") and made == plain else with_base(read, made)
 
 
-def scan_based(source: str | os.PathLike[str], base: str | Base | None) -> tuple[Description | None, list[Problem]]:
+def scan_based(
+    source: str | os.PathLike[str], base: str | Base | None, arguments: Mapping[str, Any] | None = None
+) -> tuple[Description | None, list[Problem]]:
     """As `based_description`, but every problem of reading is collected instead of raised."""
     if base is None:
-        return scan_description(source)
+        return scan_description(source, arguments=arguments)
     try:
         made = as_base(base)
         from_xml = Path(source).suffix.lower() in XML_SUFFIXES
         reading = ("fixed" if made.kind == "fixed" else "floating") if from_xml else None
-        description, problems = scan_description(source, base=reading)
+        description, problems = scan_description(source, base=reading, arguments=arguments)
         if description is None or errors_of(problems) or (from_xml and made == Base(reading or "fixed")):
             return description, problems
         return with_base(description, made), problems

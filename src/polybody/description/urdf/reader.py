@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +54,24 @@ _AXIS_SLACK = 1e-3
 LOOP_ADVICE = ", make one of them a loop (in a mechanism file: URDF has none)"
 
 
-def read_urdf(path: str | os.PathLike[str], *, base: str = "fixed") -> Description:
-    """The description in a URDF file, its root link fixed to the ground or floating."""
-    description, problems = scan_urdf(path, base=base)
+def read_urdf(
+    path: str | os.PathLike[str], *, base: str = "fixed", arguments: Mapping[str, Any] | None = None
+) -> Description:
+    """The description in a URDF file, its root link fixed to the ground or floating; `arguments` are xacro's."""
+    description, problems = scan_urdf(path, base=base, arguments=arguments)
     raise_errors(problems, Path(path).name)
     assert description is not None
     return description
 
 
 def scan_urdf(
-    path: str | os.PathLike[str], *, base: str = "fixed"
+    path: str | os.PathLike[str], *, base: str = "fixed", arguments: Mapping[str, Any] | None = None
 ) -> tuple[Description | None, list[Problem]]:
     """As `read_urdf`, but what is wrong inside a well-formed file is returned, not raised."""
     if base not in ("fixed", "floating"):
         raise InputError(f"base is {base!r}, wanted 'fixed' or 'floating'")
     path = Path(path)
-    robot = parse_xml(path, kind="URDF")
+    robot = _robot(path, arguments)
     fields = Fields(path.name)
     if robot.tag != "robot":
         raise InputError(f"{fields.source(robot)}: the root element is <{robot.tag}>, a URDF has <robot>")
@@ -98,6 +101,19 @@ def scan_urdf(
         source=str(path),
     )
     return description, []
+
+
+def _robot(path: Path, arguments: Mapping[str, Any] | None) -> Any:
+    """The root element, macros expanded."""
+    from polybody.description.xacro.expand import expanded, has_macros, refuse_unknown
+
+    robot = parse_xml(path, kind="URDF")
+    if has_macros(robot):
+        refuse_unknown(path, robot, arguments)
+        return expanded(path, arguments)
+    if arguments:
+        raise InputError(f"{path.name}: arguments are for files with xacro macros; this one has none")
+    return robot
 
 
 def _read_body(link: Any, colors: dict[str, Color], fields: Fields) -> Body:
@@ -264,7 +280,7 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
             other = parent_of[child]
             fields.problem(
                 joint.find("child"),
-                f"link {shown(child)} is the child of joint {_shown_name(other)} (line {other.sourceline}) and of "
+                f"link {shown(child)} is the child of joint {_shown_name(other)} ({fields.line(other)}) and of "
                 f"joint {_shown_name(joint)}; a URDF is a tree, each link has one parent"
                 f"{_closing(neighbours, child, parent)}",
             )
@@ -278,7 +294,7 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
         fields.problem(links[0], f"joints form a cycle: {path}; a URDF is a tree with one root link{LOOP_ADVICE}")
         return ""
     if len(roots) > 1:
-        listed = ", ".join(f"{shown(name)} (line {by_name[name].sourceline})" for name in roots[:6])
+        listed = ", ".join(f"{shown(name)} ({fields.line(by_name[name])})" for name in roots[:6])
         fields.problem(
             by_name[roots[1]], f"{len(roots)} root links, which no joint has as child: {listed}; one is wanted"
         )
@@ -296,8 +312,8 @@ def _unique(elements: list[Any], what: str, fields: Fields) -> dict[str, Any]:
     for element in elements:
         name = (element.get("name") or "").strip()
         if name in seen:
-            first = seen[name].sourceline
-            fields.problem(element, f"two {what}s are named {shown(name)}; the first is at line {first}")
+            first = fields.line(seen[name])
+            fields.problem(element, f"two {what}s are named {shown(name)}; the first is at {first}")
         elif name:
             seen[name] = element
     return seen

@@ -15,6 +15,10 @@ from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, ProblemList, raise_errors
 
 
+#: Of elements that a macro expansion made: "file:line" of the element they come from.
+SOURCE = "polybody_source"
+
+
 class Fields:
     """Access to elements of one file, with its list of problems."""
 
@@ -28,7 +32,11 @@ class Fields:
 
     def source(self, element: Any) -> str:
         """ "file.urdf:42": where the element stands."""
-        return f"{self.file_name}:{element.sourceline}"
+        return element.get(SOURCE) or f"{self.file_name}:{element.sourceline}"
+
+    def line(self, element: Any) -> str:
+        """ "line 42", or "file.xacro:42" where the element comes from a macro: where another element stands."""
+        return element.get(SOURCE) or f"line {element.sourceline}"
 
     def problem(self, element: Any, text: str) -> None:
         self.problem_at(self.source(element), text)
@@ -104,7 +112,7 @@ def _wanted(default: tuple[float, ...]) -> str:
 
 
 def _hint(text: str) -> str:
-    return " (an unexpanded xacro expression: run xacro on the file first)" if "${" in text or "$(" in text else ""
+    return " (an unexpanded xacro expression: declare xmlns:xacro on <robot> to have it expanded)" if "${" in text or "$(" in text else ""
 
 
-__all__ = ["Fields"]
+__all__ = ["SOURCE", "Fields"]

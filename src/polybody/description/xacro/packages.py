@@ -1,0 +1,67 @@
+"""The package path: where a xacro file may include from.
+
+A file belongs to the package of the nearest folder above it that holds a `package.xml`, or, without one, to its own
+folder. `$(find NAME)` is that package, one beside it, or one on ROS_PACKAGE_PATH or AMENT_PREFIX_PATH. What a file
+includes or loads must lie, links followed, in one of the packages that were found.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from polybody.description.naming import shown
+from polybody.errors import InputError
+from polybody.names import nearest
+
+MARK = "package.xml"
+
+
+def package_of(path: Path) -> Path:
+    """The folder of the package that a file belongs to."""
+    folder = path.resolve().parent
+    return next((f for f in (folder, *folder.parents) if (f / MARK).is_file()), folder)
+
+
+def package_path(path: Path, environment: Mapping[str, str]) -> list[Path]:
+    """Folders that hold packages, the file's own neighbours first."""
+    own = package_of(path)
+    beside = [own.parent] if (own / MARK).is_file() else []
+    ros = [Path(x) for x in environment.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if x]
+    ament = [Path(x) / "share" for x in environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if x]
+    return [folder.resolve() for folder in (*beside, *ros, *ament) if folder.is_dir()]
+
+
+class Packages:
+    """The packages that one file may read from: its own, and those it finds on the package path."""
+
+    def __init__(self, path: Path, folders: list[Path]) -> None:
+        self.own, self.folders = package_of(path), folders
+        self.found = [self.own]
+
+    def find(self, name: str) -> str:
+        """$(find NAME): the package's folder."""
+        if name == self.own.name:
+            return str(self.own)
+        inside = bool(name) and name == Path(name).name and name not in (".", "..")
+        for folder in self.folders if inside else ():
+            place = (folder / name).resolve()
+            if (place / MARK).is_file():
+                self.found.append(place)
+                return str(place)
+        known = sorted({p.parent.name for f in self.folders for p in f.glob(f"*/{MARK}")} | {self.own.name})
+        raise InputError(
+            f"$(find {shown(name)}): no such package{nearest(name, known)}; packages are looked for beside "
+            f"{self.own}, and on ROS_PACKAGE_PATH and AMENT_PREFIX_PATH"
+        )
+
+    def allowed(self, name: str) -> Path:
+        """The file of that name, or an error where it lies outside the packages."""
+        place = Path(name).resolve()
+        if not any(place.is_relative_to(folder) for folder in self.found):
+            raise InputError(f"{name}: lies outside the package {self.own}; files are included from packages only")
+        return place
+
+
+__all__ = ["Packages", "package_of", "package_path"]
