@@ -167,7 +167,7 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
         "robot.urdf:6: joint 'k': <origin xyz='1 2'> has 2 numbers, wanted 3 numbers",
         "robot.urdf:6: joint 'k': no child link 'c'",
         "robot.urdf:7: joint 'l' needs a <child link=…>",
-        "run xacro on the file first",
+        "declare xmlns:xacro on <robot> to have it expanded",
     ):
         assert line in message, message
 

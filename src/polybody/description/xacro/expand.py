@@ -27,8 +27,15 @@ SECONDS = 20.0
 
 
 def has_macros(root: Any) -> bool:
-    """True where a file uses xacro: the namespace is declared, on whatever URI (several are in use)."""
-    return NAMESPACE in root.nsmap
+    """True where a file uses xacro: elements of the namespace (several URIs are in use), or expressions.
+
+    Files that were expanded often keep the declaration; they are plain.
+    """
+    space = root.nsmap.get(NAMESPACE)
+    if space is None:
+        return False
+    texts = (text for e in root.iter() for text in (e.text, *e.attrib.values()) if text)
+    return any(True for _ in root.iter(f"{{{space}}}*")) or any("${" in x or "$(" in x for x in texts)
 
 
 def arguments_of(root: Any) -> list[str]:

@@ -112,7 +112,8 @@ def _wanted(default: tuple[float, ...]) -> str:
 
 
 def _hint(text: str) -> str:
-    return " (an unexpanded xacro expression: declare xmlns:xacro on <robot> to have it expanded)" if "${" in text or "$(" in text else ""
+    macros = "${" in text or "$(" in text
+    return " (a xacro expression: declare xmlns:xacro on <robot> to have it expanded)" if macros else ""
 
 
 __all__ = ["SOURCE", "Fields"]
