@@ -14,7 +14,6 @@ from polybody.description.limits import LARGEST_NUMBER, NUMBER_CHARACTERS
 from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, ProblemList, raise_errors
 
-
 #: Of elements that a macro expansion made: "file:line" of the element they come from.
 SOURCE = "polybody_source"
 
