@@ -40,7 +40,7 @@ class Expansion:
         import xacro
 
         self._enter(xacro)
-        document = xacro.process_file(str(path), mappings=arguments)
+        document: Any = xacro.process_file(str(path), mappings=arguments)
         return document.toxml()
 
     def _enter(self, xacro: Any) -> None:
