@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from polybody.algebra.rotations import quaternion_matrix
 from polybody.algebra.spatial import adjoint
+from polybody.description import shapes
 from polybody.description.records import (
     WORLD,
     Body,
@@ -152,6 +153,9 @@ def random_joint(
         more["rest"] = frozen_array(model.integrate(model.neutral(), rng.uniform(-0.4, 0.4, size=nv)))
     if damping:
         more["damping"] = frozen_array(0.3 * positive())
+        # numbers of no draw, so that mechanisms of a seed stay the same; smooth enough for differences
+        law = {"coulomb": 0.2, "static": 0.35, "viscous": 0.05, "stribeck": 0.7, "exponent": 1.5, "regularisation": 0.4}
+        more["friction"] = shapes.friction("friction", law, nv)
     if armature:
         more["armature"] = frozen_array(rng.uniform(0.01, 0.3, size=nv))
     if limits:
@@ -161,7 +165,7 @@ def random_joint(
             frozen_array(rng.uniform(1, 5, size=nv)),
             frozen_array(np.full(nv, np.inf)),
         )
-        more["friction"] = frozen_array(rng.uniform(0, 0.2, size=nv))
+        more["friction"] = shapes.friction("friction", rng.uniform(0, 0.2, size=nv), nv)
         more["active"] = tuple(bool(x) for x in rng.random(nv) < 0.7)
     return Joint(**{**bare.__dict__, **more})
 

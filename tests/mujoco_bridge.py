@@ -20,6 +20,7 @@ import pytest
 
 from polybody.algebra.rotations import quaternion_matrix
 from polybody.description.mjcf.reader import read_mjcf
+from polybody.description.records import without_friction
 from polybody.mechanism import mechanism_from
 from polybody.mechanism.mechanism import TreeJoint
 from polybody.model import Model
@@ -34,7 +35,8 @@ class MujocoModel:
 
     def __init__(self, path: str | Path) -> None:
         self.description = read_mjcf(path)
-        self.ours = Model(mechanism_from(self.description, couplings=False))  # joint equalities are MuJoCo's to hold
+        # joint equalities and dry friction are constraints there, not part of smooth dynamics
+        self.ours = Model(mechanism_from(without_friction(self.description), couplings=False))
         mujoco.set_mju_user_warning(lambda message: None)  # else it writes a log file into the current folder
         self.model = mujoco.MjModel.from_xml_path(str(path))
         self.data = mujoco.MjData(self.model)

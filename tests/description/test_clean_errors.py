@@ -129,8 +129,8 @@ ACTUATED = """<mujoco><worldbody><body name="b"><joint name="elbow" frictionloss
 @pytest.mark.parametrize(
     ("name", "text", "wanted"),
     [
-        ("r.urdf", FRICTION, ("friction does not act yet.*'?elbow", "effort limits do not act yet.*elbow")),
-        ("r.xml", ACTUATED, ("friction does not act yet.*elbow", "actuators do not act yet.*drive")),
+        ("r.urdf", FRICTION, ("effort limits do not act yet.*elbow",)),
+        ("r.xml", ACTUATED, ("actuators do not act yet.*drive",)),
     ],
 )
 def test_what_is_read_and_does_not_act_is_warned_of_by_name(
@@ -148,7 +148,7 @@ def test_what_is_read_and_does_not_act_is_warned_of_by_name(
             raise AssertionError(told)
     result = CliRunner().invoke(app, ["check", "--strict", str(path)])
     assert result.exit_code == 1
-    assert "elbow" in result.output
+    assert "do not act yet" in result.output
 
 
 def test_warnings_of_builders_point_at_the_callers_line() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mechanisms import descriptions, random_tree
 from pinocchio_bridge import PinModel
 from polybody.algebra.rotations import rpy_matrix
+from polybody.description import shapes
 from polybody.description.records import Description, Joint, Limits, Loop, Spring, Visual, as_data, frozen_array
 from polybody.description.urdf.reader import read_urdf
 from polybody.description.urdf.writer import urdf_text, write_urdf
@@ -41,7 +42,7 @@ def _dressed(joint: Joint, rng: np.random.Generator) -> Joint:
     if nv == 0 or rng.random() < 0.3:
         return joint
     joint = replace(
-        joint, damping=frozen_array(rng.uniform() * np.eye(nv)), friction=frozen_array(np.full(nv, rng.uniform()))
+        joint, damping=frozen_array(rng.uniform() * np.eye(nv)), friction=shapes.friction("friction", rng.uniform(), nv)
     )
     if nv > 1:
         return joint

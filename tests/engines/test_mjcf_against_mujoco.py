@@ -107,7 +107,7 @@ def test_joints_are_read_as_kinds_with_their_numbers(tmp_path: Path) -> None:
     assert shoulder.rest is not None
     assert (shoulder.stiffness.item(), shoulder.rest.item()) == (4, 0.3)
     assert shoulder.friction is not None
-    assert shoulder.friction.item() == 0.1
+    assert shoulder.friction.coulomb.item() == 0.1
     assert elbow.rest is not None
     assert elbow.rest.item() == -0.5  # springref 0 seen from ref 0.5
     assert shoulder.source == "arm.xml:7"

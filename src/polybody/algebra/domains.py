@@ -53,6 +53,15 @@ class Domain(ABC):
     def atan2(self, y: Scalar, x: Scalar) -> Scalar: ...
 
     @abstractmethod
+    def tanh(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def exp(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
+    def log(self, x: Scalar) -> Scalar: ...
+
+    @abstractmethod
     def less(self, a: Scalar, b: Scalar) -> Any:
         """The condition a < b, for `where`."""
 
@@ -145,6 +154,15 @@ class FloatDomain(Domain):
     def atan2(self, y: float, x: float) -> float:
         return math.atan2(y, x)
 
+    def tanh(self, x: float) -> float:
+        return math.tanh(x)
+
+    def exp(self, x: float) -> float:
+        return math.exp(x)
+
+    def log(self, x: float) -> float:
+        return math.log(x)
+
     def less(self, a: float, b: float) -> bool:
         return a < b
 
@@ -180,6 +198,15 @@ class ComplexDomain(Domain):
         # First-order extension off the real axis: exact for the tiny imaginary parts of a complex step.
         value = math.atan2(y.real, x.real)
         return value + 1j * (x.real * y.imag - y.real * x.imag) / (x.real**2 + y.real**2)
+
+    def tanh(self, x: complex) -> complex:
+        return complex(np.tanh(x))
+
+    def exp(self, x: complex) -> complex:
+        return complex(np.exp(x))
+
+    def log(self, x: complex) -> complex:
+        return complex(np.log(complex(x)))
 
     def less(self, a: complex, b: complex) -> bool:
         return complex(a).real < complex(b).real
@@ -226,6 +253,15 @@ class SymbolDomain(Domain):
 
     def atan2(self, y: Any, x: Any) -> Any:
         return self._sympy.atan2(y, x)
+
+    def tanh(self, x: Any) -> Any:
+        return self._sympy.tanh(x)
+
+    def exp(self, x: Any) -> Any:
+        return self._sympy.exp(x)
+
+    def log(self, x: Any) -> Any:
+        return self._sympy.log(x)
 
     def less(self, a: Any, b: Any) -> Any:
         return self._sympy.Lt(a, b)
@@ -275,6 +311,15 @@ class GraphDomain(Domain):
         if not isinstance(x, Node) and not isinstance(y, Node):
             return math.atan2(y, x)
         return folded(self._casadi.atan2(*(z.sx if isinstance(z, Node) else float(z) for z in (y, x))))
+
+    def tanh(self, x: Any) -> Any:
+        return Node(unary("OP_TANH", x.sx)) if isinstance(x, Node) else math.tanh(x)
+
+    def exp(self, x: Any) -> Any:
+        return Node(unary("OP_EXP", x.sx)) if isinstance(x, Node) else math.exp(x)
+
+    def log(self, x: Any) -> Any:
+        return Node(unary("OP_LOG", x.sx)) if isinstance(x, Node) else math.log(x)
 
     def less(self, a: Any, b: Any) -> Any:
         return a < b
@@ -341,6 +386,15 @@ class MpmathDomain(Domain):
 
     def atan2(self, y: Any, x: Any) -> Any:
         return self._mpmath.atan2(y, x)
+
+    def tanh(self, x: Any) -> Any:
+        return self._mpmath.tanh(x)
+
+    def exp(self, x: Any) -> Any:
+        return self._mpmath.exp(x)
+
+    def log(self, x: Any) -> Any:
+        return self._mpmath.log(x)
 
     def less(self, a: Any, b: Any) -> bool:
         return a < b

@@ -133,6 +133,17 @@ class JetDomain(Domain):
         square = x.value * x.value + y.value * y.value
         return Jet(self.base.atan2(y.value, x.value), (x.value * y.rate - y.value * x.rate) / square)
 
+    def tanh(self, x: Jet) -> Jet:
+        value = self.base.tanh(x.value)
+        return Jet(value, x.rate - value * value * x.rate)
+
+    def exp(self, x: Jet) -> Jet:
+        value = self.base.exp(x.value)
+        return Jet(value, value * x.rate)
+
+    def log(self, x: Jet) -> Jet:
+        return Jet(self.base.log(x.value), x.rate / x.value)
+
     def less(self, a: Any, b: Any) -> Any:
         return self.base.less(Jet._parts(a)[0], Jet._parts(b)[0])
 

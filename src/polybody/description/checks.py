@@ -275,8 +275,10 @@ def _rigid_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) ->
 
 def _unused(d: Description) -> Iterator[Problem]:
     """What the records hold and no force comes from: one warning for each kind, with its joints."""
-    friction = [j.name for j in d.joints if j.friction is not None and np.any(j.friction)]
     effort = [j.name for j in d.joints if j.limits is not None and np.isfinite(j.limits.effort).any()]
+    loaded = [x.name for x in d.loops if x.friction is not None and np.any(x.friction.load)]
+    if loaded:
+        yield Problem(WARNING, f"friction by load of cut joints does not act, of loops {listed(loaded)}", d.source)
     for key in LOOP_DRIVE:
         names = [
             loop.name
@@ -287,8 +289,6 @@ def _unused(d: Description) -> Iterator[Problem]:
             kind = f" of these kinds (it does of {', '.join(SPRUNG_LOOPS)})" if key in LOOP_SPRING else ""
             told = f"{key} of cut joints{kind} does not act yet; it is recorded, of loops {listed(names)}"
             yield Problem(WARNING, told, d.source)
-    if friction:
-        yield Problem(WARNING, f"friction does not act yet; it is recorded, of joints {listed(friction)}", d.source)
     if effort:
         yield Problem(WARNING, f"effort limits do not act yet; they are recorded, of joints {listed(effort)}", d.source)
 

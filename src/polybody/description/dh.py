@@ -125,7 +125,7 @@ def _drive(owner: str, link: DHLink) -> dict[str, Any]:
     convert = {
         "stiffness": lambda value, what: shapes.square_matrix(what, value, nv),
         "damping": lambda value, what: shapes.square_matrix(what, value, nv),
-        "friction": lambda value, what: shapes.vector(what, value, nv),
+        "friction": lambda value, what: shapes.friction(what, value, nv),
         "rest": lambda value, what: shapes.rest_configuration(what, value, nq),
         "armature": lambda value, what: shapes.vector(what, value, nv),
         "limits": lambda value, what: shapes.joint_limits(what, value, nv),

@@ -16,10 +16,12 @@ from polybody.description.expressions import parse
 from polybody.description.limits import LARGEST_NUMBER
 from polybody.description.problems import ERROR, WARNING, Problem
 from polybody.description.records import (
+    FRICTION_DEFAULTS,
     KINDS,
     Body,
     Coupling,
     Frame,
+    Friction,
     Guide,
     Joint,
     Limits,
@@ -173,13 +175,27 @@ def _passive(r: _Record, joint: Joint | Loop, nq: int, nv: int) -> None:
         both = np.asarray(joint.damping) + np.asarray(joint.damping).T
         if np.linalg.eigvalsh(both)[0] < -SYMMETRY_SLACK * np.abs(both).max():
             r.warning("its damping can feed energy in (it has a negative eigenvalue)")
-    for what, values in (("armature", joint.armature), ("friction", joint.friction)):
-        if values is not None and r.array(what, values, nv) and np.any(np.asarray(values) < 0):
-            r.error(f"{what} is {np.min(values):g}; it must not be negative")
+    if joint.armature is not None and r.array("armature", joint.armature, nv) and np.any(joint.armature < 0):
+        r.error(f"armature is {np.min(joint.armature):g}; it must not be negative")
+    if joint.friction is not None:
+        _friction(r, joint.friction, nv)
     if joint.rest is not None and r.array("rest", joint.rest, nq) and nq != nv:
         length = float(np.linalg.norm(joint.rest[-4:]))
         if abs(length - 1) > AXIS_SLACK:
             r.error(f"the quaternion of rest has length {length:.6g}, wanted a unit (x, y, z, w)")
+
+
+def _friction(r: _Record, friction: Friction, nv: int) -> None:
+    named = [(what, getattr(friction, what)) for what in FRICTION_DEFAULTS]
+    if not all([r.array(f"friction.{what}", values, nv) for what, values in named]):
+        return
+    for what, values in named:
+        positive = what in ("stribeck", "exponent", "regularisation")
+        if np.any(values < 0) or (positive and np.any(values == 0)):
+            must = "be positive" if positive else "not be negative"
+            r.error(f"friction.{what} is {np.min(values):g}; it must {must}")
+    if np.any(friction.static < friction.coulomb):
+        r.error("friction.static is below friction.coulomb; what holds a joint at rest is no less than what slows it")
 
 
 def _limits(r: _Record, limits: Limits, nv: int) -> None:
@@ -188,7 +204,10 @@ def _limits(r: _Record, limits: Limits, nv: int) -> None:
     lower, upper = np.asarray(limits.lower), np.asarray(limits.upper)
     if all(sound) and np.any((lower > upper) | (lower == np.inf) | (upper == -np.inf)):
         r.error(f"its lower limit {limits.lower} is above the upper {limits.upper}; no position lies between them")
-    for what, values in named[2:] if all(sound) else ():
+    more = [(what, getattr(limits, what)) for what in ("power", "stiffness", "damping")]
+    more = [(what, values) for what, values in more if values is not None]
+    sound += [r.array(f"limits.{what}", values, nv, finite=what != "power") for what, values in more]
+    for what, values in (*named[2:], *more) if all(sound) else ():
         if np.any(np.asarray(values) < 0):
             r.error(f"limits.{what} is {np.min(values):g}; it must not be negative")
 

@@ -93,12 +93,50 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Bounds of a joint, one number per velocity coordinate; infinite where unbounded."""
+    """Bounds of a joint, one number per velocity coordinate; infinite where unbounded.
+
+    `effort` (N or N·m), `velocity` and `power` (W; None: unbounded) bound what drives the joint. A joint whose limits
+    have a `stiffness` has compliant stops (see `mechanism.compliant_stops`), with Hunt-Crossley `damping` (s/m, s/rad).
+    """
 
     lower: Array
     upper: Array
     velocity: Array
     effort: Array
+    power: Array | None = None
+    stiffness: Array | None = None
+    damping: Array | None = None
+
+
+#: What limits say where nothing is given.
+UNLIMITED = {
+    "lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf, "power": None, "stiffness": None,
+    "damping": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Friction:
+    """What resists a joint's motion, one number per velocity coordinate (see `mechanism.friction` for the law).
+
+    `coulomb` and `static` are forces or moments, `viscous` force per speed, `stribeck` and `regularisation` speeds,
+    `exponent` that of the Stribeck curve; `load` adds to both levels per newton of the joint's reaction force.
+    """
+
+    coulomb: Array
+    viscous: Array
+    static: Array
+    stribeck: Array
+    exponent: Array
+    regularisation: Array
+    load: Array
+
+
+#: What a friction says where nothing is given; `static` is then `coulomb`.
+FRICTION_DEFAULTS = {
+    "coulomb": 0.0, "viscous": 0.0, "static": None, "stribeck": 0.1, "exponent": 2.0, "regularisation": 0.01,
+    "load": 0.0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +144,8 @@ class Joint:
     """A joint between two bodies.
 
     `origin` places the joint frame in the parent; at neutral the child frame coincides with it. `stiffness` and
-    `damping` are nv×nv matrices, `armature` and `friction` nv numbers, `rest` the configuration (nq numbers, or None
-    for neutral) where the spring is slack. `active` says for each velocity coordinate whether it is driven. For
+    `damping` are nv×nv matrices, `armature` nv numbers, `rest` the configuration (nq numbers, or None for neutral)
+    where the spring is slack. `active` says for each velocity coordinate whether it is driven. For
     `custom`, `map` is the 6×r matrix H, columns from the child outwards, and `stages` how many columns each simple
     stage takes (None: one simple stage).
     """
@@ -123,7 +161,7 @@ class Joint:
     stages: tuple[int, ...] | None = None
     stiffness: Array | None = None
     damping: Array | None = None
-    friction: Array | None = None
+    friction: Friction | None = None
     rest: Array | None = None
     armature: Array | None = None
     limits: Limits | None = None
@@ -168,7 +206,7 @@ class Loop:
     stages: tuple[int, ...] | None = None
     stiffness: Array | None = None
     damping: Array | None = None
-    friction: Array | None = None
+    friction: Friction | None = None
     rest: Array | None = None
     armature: Array | None = None
     limits: Limits | None = None
@@ -177,8 +215,8 @@ class Loop:
 
 #: What a loop's record may say of the forces in its cut joint.
 LOOP_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits")
-#: What of it makes a spring and damper.
-LOOP_SPRING = ("stiffness", "damping", "rest")
+#: What of it makes a spring, damper and friction.
+LOOP_SPRING = ("stiffness", "damping", "friction", "rest")
 #: Kinds of cut joints whose springs and dampers act, and their coordinates (see `mechanism.closure_springs`).
 SPRUNG_LOOPS = {
     "revolute": ("turn",), "continuous": ("turn",), "prismatic": ("slide",), "screw": ("thread",),
@@ -307,6 +345,15 @@ class Description:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def without_friction(description: Description) -> Description:
+    """The same mechanism without friction in its joints and loops."""
+    return dataclasses.replace(
+        description,
+        joints=tuple(dataclasses.replace(joint, friction=None) for joint in description.joints),
+        loops=tuple(dataclasses.replace(loop, friction=None) for loop in description.loops),
+    )
+
+
 def as_data(record: Any, *, skip: tuple[str, ...] = ("source",)) -> Any:
     """The record as nested lists, dicts, strings and exact numbers (floats as hex), for comparing and hashing."""
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
@@ -327,16 +374,19 @@ def same_description(a: Description, b: Description) -> bool:
 
 
 __all__ = [
+    "FRICTION_DEFAULTS",
     "KINDS",
     "LOOP_DRIVE",
     "LOOP_SPRING",
     "SIZES",
     "SPRUNG_LOOPS",
+    "UNLIMITED",
     "WORLD",
     "Body",
     "Coupling",
     "Description",
     "Frame",
+    "Friction",
     "Guide",
     "Joint",
     "Limits",
@@ -351,4 +401,5 @@ __all__ = [
     "frozen_array",
     "joint_size",
     "same_description",
+    "without_friction",
 ]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.spatial import pose
-from polybody.description.records import Array, Limits, frozen_array
+from polybody.description.records import FRICTION_DEFAULTS, UNLIMITED, Array, Friction, Limits, frozen_array
 from polybody.errors import InputError
 from polybody.names import listed, nearest
 
@@ -108,20 +108,38 @@ def pose_matrix(what: str, values: Any) -> Array:
 
 
 def joint_limits(what: str, values: Any, nv: int) -> Limits:
-    """Limits from a (lower, upper) pair, a mapping of lower, upper, velocity, effort, or a record; each nv numbers."""
+    """Limits from a (lower, upper) pair, a mapping of the record's fields, or a record; each nv numbers."""
     if isinstance(values, Limits):
-        values = {name: getattr(values, name) for name in ("lower", "upper", "velocity", "effort")}
+        values = {name: getattr(values, name) for name in UNLIMITED}
     elif not isinstance(values, Mapping):
         try:
             lower, upper = values
         except (TypeError, ValueError):
             raise InputError(f"{what} must be (lower, upper) or a mapping, got {values!r:.80}") from None
         values = {"lower": lower, "upper": upper}
-    unbounded = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
     for key in values:
-        if key not in unbounded:
-            raise InputError(f"{what} has no {key!r}{nearest(str(key), unbounded)}; there are {listed(unbounded)}")
-    return Limits(**{key: vector(f"{what}.{key}", values.get(key, value), nv) for key, value in unbounded.items()})
+        if key not in UNLIMITED:
+            raise InputError(f"{what} has no {key!r}{nearest(str(key), UNLIMITED)}; there are {listed(UNLIMITED, 9)}")
+    given: dict[str, Any] = dict(UNLIMITED) | {key: value for key, value in values.items() if value is not None}
+    return Limits(**{k: None if x is None else vector(f"{what}.{k}", x, nv) for k, x in given.items()})
+
+
+def friction(what: str, values: Any, nv: int) -> Friction | None:
+    """Friction from a Coulomb level (one number or nv), a mapping of the record's fields, or a record."""
+    if isinstance(values, Friction):
+        values = {key: getattr(values, key) for key in FRICTION_DEFAULTS}
+    elif not isinstance(values, Mapping):
+        values = {"coulomb": values}
+    for key in values:
+        if key not in FRICTION_DEFAULTS:
+            known = listed(FRICTION_DEFAULTS, len(FRICTION_DEFAULTS))
+            raise InputError(f"{what} has no {key!r}{nearest(str(key), FRICTION_DEFAULTS)}; there are {known}")
+    given = dict(FRICTION_DEFAULTS) | {key: value for key, value in values.items() if value is not None}
+    static = given.pop("static")
+    made: dict[str, Any] = {key: vector(f"{what}.{key}", value, nv) for key, value in given.items()}
+    made["static"] = made["coulomb"] if static is None else vector(f"{what}.static", static, nv)
+    acts = any(np.any(made[key]) for key in ("coulomb", "viscous", "static", "load"))
+    return Friction(**made) if acts else None
 
 
 def active_flags(what: str, values: Any, nv: int) -> tuple[bool, ...]:
@@ -147,6 +165,7 @@ def unit_axis(axis: Array) -> Array:
 __all__ = [
     "AXIS_SLACK",
     "active_flags",
+    "friction",
     "inertia_matrix",
     "joint_limits",
     "number",

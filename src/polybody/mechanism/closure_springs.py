@@ -1,4 +1,4 @@
-"""Springs and dampers in cut joints, as force elements between frames a and b, over any domain.
+"""Springs, dampers and friction in cut joints, as force elements between frames a and b, over any domain.
 
 (R, p) is the pose of b in a, z the joint's axis, (e_1, e_2, z) right-handed. Coordinates, where the joint is closed:
 
@@ -7,8 +7,8 @@
     thread  θ = z·p / h, h the pitch                                       screw
 
 ξ is what they are off `rest`, a turn by the lesser way, between −π and π: the pose of two bodies does not tell how
-often they went around. The element stores ½ ξᵀKξ and exerts f = −Kξ − Bξ̇ on b: a moment z f for turn and thread, a
-force z f for slide, at b's origin; the opposite acts on a, at the same point.
+often they went around. The element stores ½ ξᵀKξ and exerts f = −Kξ − Bξ̇ and friction on b: a moment z f
+for turn and thread, a force z f for slide, at b's origin; the opposite acts on a, at the same point.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
-from polybody.description.records import SPRUNG_LOOPS, Loop
+from polybody.description.records import SPRUNG_LOOPS, Friction, Loop
+from polybody.mechanism.friction import friction_forces
 from polybody.mechanism.kinds import plane_axes
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ClosureSpring:
     stiffness: Array
     damping: Array
     rest: Array
+    friction: Friction | None = None
 
 
 def closure_spring(loop: Loop, a: BodyFrame, b: BodyFrame) -> ClosureSpring | None:
@@ -51,11 +53,12 @@ def closure_spring(loop: Loop, a: BodyFrame, b: BodyFrame) -> ClosureSpring | No
     parts = SPRUNG_LOOPS.get(loop.kind, ())
     n = len(parts)
     K, B = (np.zeros((n, n)) if x is None else np.asarray(x, dtype=float) for x in (loop.stiffness, loop.damping))
-    if not parts or not (K.any() or B.any()):
+    if not parts or not (K.any() or B.any() or loop.friction is not None):
         return None
     rest = np.zeros(n) if loop.rest is None else np.asarray(loop.rest, dtype=float)
     axis = np.asarray(loop.axis, dtype=float)
-    return ClosureSpring(loop.name, parts, a, b, axis, float(loop.pitch or 0.0), K, B, rest)
+    return ClosureSpring(loop.name, parts, a, b, axis, float(loop.pitch or 0.0), K, B, rest,
+                         loop.friction)
 
 
 def deflection(spring: ClosureSpring, poses: list[Pose], *, domain: Domain) -> Array:
@@ -93,11 +96,13 @@ def wrench_on_b(
     (Ra, _), (_, pb) = (_placed(frame, poses, domain) for frame in (spring.a, spring.b))
     z = Ra @ domain.array(spring.axis)
     force = -(domain.array(spring.stiffness) @ deflection(spring, poses, domain=domain))
-    if twists is not None and spring.damping.any():
+    if twists is not None and (spring.damping.any() or spring.friction is not None):
         (wa, va), (wb, vb) = (_motion(f.body, pb, poses, twists, domain) for f in (spring.a, spring.b))
         rates = {"turn": z @ (wb - wa), "slide": z @ (vb - va), "thread": z @ (wb - wa)}
         rate = np.array([rates[part] for part in spring.parts], dtype=domain.dtype)
         force = force - domain.array(spring.damping) @ rate
+        if spring.friction is not None:
+            force = force + friction_forces(spring.friction, rate, domain=domain)
     moment, push = domain.zeros(3), domain.zeros(3)
     for part, f in zip(spring.parts, force, strict=True):
         if part == "slide":

@@ -173,7 +173,9 @@ def _intersected(own: Limits, other: Limits, name: str, leader: str, factor: flo
     velocity = np.minimum(own.velocity, other.velocity / abs(factor))
     # Files give followers an effort of zero to say that they have no motor; that does not bind the leader's.
     effort = np.minimum(own.effort, other.effort * abs(factor)) if other.effort[0] > 0 else own.effort
-    return Limits(np.array([lower + 0.0]), np.array([upper + 0.0]), velocity, effort)  # never −0
+    power = own.power if other.power is None else np.minimum(np.inf if own.power is None else own.power, other.power)
+    ends = np.array([lower + 0.0]), np.array([upper + 0.0])  # never −0
+    return Limits(*ends, velocity, effort, power, own.stiffness, own.damping)
 
 
 # ---- all joints by name ----------------------------------------------------------------------------------------------

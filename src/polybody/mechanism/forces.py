@@ -1,4 +1,4 @@
-"""What springs and dampers exert, over any domain.
+"""What springs, dampers, friction and compliant stops exert, over any domain.
 
 A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold's logarithm; its force is minus the gradient,
 
@@ -7,7 +7,7 @@ A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold'
 so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A follower's spring and
 damper are those of its own coordinate k q + c: what they exert on it acts on the slot, times k. A point spring pulls
 along the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
-Springs of cut joints: `closure_springs`.
+Springs of cut joints: `closure_springs`; friction in joints: `friction`; stops that give: `compliant_stops`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
 from polybody.mechanism import closure_springs
+from polybody.mechanism.compliant_stops import compliant, stop_energy, stop_forces
+from polybody.mechanism.friction import friction_forces
 from polybody.mechanism.geared import own_coordinates, own_model, own_velocities, slot_forces
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinematics import Pose
@@ -65,7 +67,7 @@ def spring_deflection(model: JointModel, rest: Array, q: Array, *, domain: Domai
 
 
 def joint_passive_forces(mechanism: Mechanism, q: Array, v: Array | None, *, domain: Domain = FLOAT) -> Array:
-    """What joint springs, dampers and motors' bearings exert on v, nv numbers; dampers are left out where v is None."""
+    """What springs, dampers, friction, stops and motors' bearings exert on v; v None leaves out what needs it."""
     forces = domain.zeros(mechanism.nv)
     for joint in mechanism.joints:
         if joint.stiffness.any():
@@ -73,6 +75,12 @@ def joint_passive_forces(mechanism: Mechanism, q: Array, v: Array | None, *, dom
         if v is not None and joint.damping.any():
             drag = domain.array(joint.damping) @ own_velocities(joint.model, v[joint.v], domain=domain)
             forces[joint.v] = forces[joint.v] - slot_forces(joint.model, drag, domain=domain)
+        if v is not None and joint.friction is not None:
+            rub = friction_forces(joint.friction, own_velocities(joint.model, v[joint.v], domain=domain), domain=domain)
+            forces[joint.v] = forces[joint.v] + slot_forces(joint.model, rub, domain=domain)
+        if compliant(joint.limits) and not joint.follows:  # limits are said of the slot
+            push = stop_forces(joint.limits, q[joint.q], None if v is None else v[joint.v], domain=domain)
+            forces[joint.v] = forces[joint.v] + push
     if v is not None and mechanism.motor_damping.any():
         forces = forces - domain.array(mechanism.motor_damping) @ v
     return forces
@@ -166,6 +174,8 @@ def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: 
         if joint.stiffness.any():
             xi = spring_deflection(joint.model, domain.array(joint.rest), q[joint.q], domain=domain)
             energy = energy + half * (xi @ (domain.array(joint.stiffness) @ xi))
+        if compliant(joint.limits) and not joint.follows:
+            energy = energy + stop_energy(joint.limits, q[joint.q], domain=domain)
     for spring in mechanism.springs:
         stretch = spring_length(spring, poses, domain=domain) - domain.const(spring.length)
         energy = energy + half * domain.const(spring.stiffness) * stretch * stretch

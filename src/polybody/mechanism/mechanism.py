@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.spatial import inverse_pose, joined_inertia
-from polybody.description.records import WORLD, Description, Guide, Joint, Limits, Relation, Rod
+from polybody.description.records import WORLD, Description, Friction, Guide, Joint, Limits, Relation, Rod
 from polybody.errors import InputError
 from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
 from polybody.mechanism.couplings import eliminated
@@ -56,7 +56,7 @@ class TreeJoint:
     v: slice
     stiffness: Array  # nv×nv
     damping: Array  # nv×nv
-    friction: Array  # nv, dry friction moment as files give it; recorded
+    friction: Friction | None
     rest: Array  # configuration where the spring is slack
     limits: Limits
     active: Array  # nv booleans
@@ -361,7 +361,7 @@ class _TreeBuilder:
             v=v,
             stiffness=or_zero(record.stiffness, nv, nv),
             damping=or_zero(record.damping, nv, nv),
-            friction=or_zero(record.friction, nv),
+            friction=record.friction,
             rest=rest,
             limits=record.limits or unlimited(nv),
             active=np.array(default_active if record.active is None else record.active, dtype=bool),

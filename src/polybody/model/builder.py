@@ -101,14 +101,17 @@ class Builder:
         damping: Any = 0,
         rest: Any = 0,
         armature: Any = 0,
+        friction: Any = 0,
         limits: Any = None,
         active: Any = True,
     ) -> None:
         """A joint; `origin` (4×4, or a shift) places it in the parent, `axis` is in the joint's frame.
 
         `stiffness` and `damping` are a number, nv numbers or nv×nv; `rest` is the configuration where the spring is
-        slack (0: neutral); `armature` a number or nv; `limits` (lower, upper), or a mapping of lower, upper, velocity
-        and effort; `active` which velocities are driven. `pitch` (m/rad) belongs to a screw; `map` (6×r, columns from
+        slack (0: neutral); `armature` a number or nv; `friction` a Coulomb level (N or N·m), or a mapping of coulomb,
+        static, stribeck (speed), exponent, viscous, regularisation (speed) and load; `limits` (lower, upper), or a
+        mapping of lower, upper, velocity, effort, power, stiffness and damping (the last two make stops that give);
+        `active` which velocities are driven. `pitch` (m/rad) belongs to a screw; `map` (6×r, columns from
         the child outwards) and `stages` to a custom joint.
         """
         owner = f"joint {name!r}: "
@@ -124,6 +127,7 @@ class Builder:
                 "damping": _unless_zero(damping, shapes.square_matrix(owner + "damping", damping, nv)),
                 "rest": _unless_zero(rest, shapes.rest_configuration(owner + "rest", rest, nq)),
                 "armature": _unless_zero(armature, shapes.vector(owner + "armature", armature, nv)),
+                "friction": shapes.friction(owner + "friction", friction, nv),
                 "limits": None if limits is None else shapes.joint_limits(owner + "limits", limits, nv),
                 "active": None if active is True else shapes.active_flags(owner + "active", active, nv),
             }
@@ -155,13 +159,14 @@ class Builder:
         damping: Any = 0,
         rest: Any = 0,
         armature: Any = 0,
+        friction: Any = 0,
         limits: Any = None,
     ) -> None:
         """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b.
 
-        `stiffness`, `damping`, `rest`, `armature` and `limits` are those of `joint`, in the cut joint's coordinates.
-        Springs and dampers act in revolute, continuous, prismatic, screw and cylindrical ones; turns are counted from
-        `rest`, between −π and π. Armature and limits are recorded and do not act, with a warning.
+        `stiffness`, `damping`, `rest`, `armature`, `friction` and `limits` are those of `joint`, in the cut joint's
+        coordinates. Springs, dampers and friction act in revolute, continuous, prismatic, screw and cylindrical ones;
+        turns are counted from `rest`, between −π and π. Armature and limits are recorded and do not act (a warning says).
         """
         self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
@@ -180,6 +185,7 @@ class Builder:
             "damping": _unless_zero(damping, shapes.square_matrix(owner + "damping", damping, nv)),
             "rest": _unless_zero(rest, shapes.rest_configuration(owner + "rest", rest, nq)),
             "armature": _unless_zero(armature, shapes.vector(owner + "armature", armature, nv)),
+            "friction": shapes.friction(owner + "friction", friction, nv),
             "limits": None if limits is None else shapes.joint_limits(owner + "limits", limits, nv),
         }
         loop = Loop(**{**bare.__dict__, **drive})

@@ -18,14 +18,14 @@ from polybody.description.reading import (
     scan_description,
     shipped_models,
 )
-from polybody.description.records import Description
+from polybody.description.records import Description, without_friction
 from polybody.errors import InputError
 from polybody.model.model import Model
 from polybody.model.validation import model_from
 
 
 def load(
-    source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True,
+    source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True, friction: bool = True,
     arguments: Mapping[str, Any] | None = None,
 ) -> Model:  # fmt: skip
     """The model in a .yaml, .urdf, .xacro or .xml (MJCF) file, or a shipped one by name (`polybody models` lists them).
@@ -34,7 +34,8 @@ def load(
     "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
 
     Joints that follow others (URDF `mimic`, MJCF joint equalities, the mechanism file's couplings) have no coordinates
-    of their own: `model.followers` tells which. `couplings=False` loads them as free joints.
+    of their own: `model.followers` tells which. `couplings=False` loads them as free joints. Friction in joints (URDF
+    `friction`, MJCF `frictionloss`) is part of `passive_forces`; `friction=False` leaves it out.
 
     `arguments` are those of a xacro file ({"prefix": "left_"}); macros are expanded by the package xacro, an extra.
 
@@ -42,7 +43,8 @@ def load(
     each. Shipped models, whose peculiarities are stated in their files, load without warnings.
     """
     ours = find_source(source) in shipped_models().values()
-    return model_from(based_description(source, base, arguments), warn=not ours, couplings=couplings)
+    description = based_description(source, base, arguments)
+    return model_from(description if friction else without_friction(description), warn=not ours, couplings=couplings)
 
 
 def based_description(

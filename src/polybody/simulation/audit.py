@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.simulation.stops import Stop
@@ -88,7 +89,8 @@ def kept_directions(mechanism: Any) -> tuple[Array, Array] | None:
     for joint in mechanism.joints:
         if joint.parent != GROUND:
             continue
-        if joint.kind not in ("floating", "planar") or joint.stiffness.any() or joint.damping.any():
+        held = joint.stiffness.any() or joint.damping.any() or joint.friction is not None or compliant(joint.limits)
+        if joint.kind not in ("floating", "planar") or held:
             return None
         if joint.kind == "planar":
             normal = joint.rotation @ joint.model.velocity_map(joint.model.neutral())[:3, 0]

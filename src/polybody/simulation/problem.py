@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.mechanism.compliant_stops import compliant
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
@@ -269,8 +270,11 @@ def _constant(value: Any) -> Callable[[float], Array]:
 
 
 def _has_dampers(mechanism: Any) -> bool:
-    joints = any(j.damping.any() for j in mechanism.joints) or bool(mechanism.motor_damping.any())
-    between = any(s.damping for s in mechanism.springs) or any(s.damping.any() for s in mechanism.closure_springs)
+    joints = any(j.damping.any() or j.friction is not None or compliant(j.limits) for j in mechanism.joints)
+    joints = joints or bool(mechanism.motor_damping.any())
+    between = any(s.damping for s in mechanism.springs) or any(
+        s.damping.any() or s.friction is not None for s in mechanism.closure_springs
+    )
     return joints or between
 
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.ranks import null_space
+from polybody.mechanism.compliant_stops import compliant
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -152,7 +153,7 @@ def finite_limits(model: Model) -> list[Stop]:
     """Every finite limit of joints whose q and v correspond number by number."""
     stops = []
     for joint in model.mechanism.independent_joints:
-        if not joint.model.rates_are_velocities:
+        if not joint.model.rates_are_velocities or compliant(joint.limits):  # stops that give are among the forces
             continue
         for k in range(joint.nv):
             place = (joint.q.start + k, joint.v.start + k)

@@ -66,9 +66,10 @@ def _restaged(mechanism: Mechanism, joint: TreeJoint, own: MapJoint, wanted: str
             if not named:  # "simple" for all means: wherever it exists
                 return own
             raise InputError(f"joint {joint.name!r} cannot be simple: {problem}; leave it compound")
-    if joint.stiffness.any() or joint.damping.any() or mechanism.armature[joint.v].any():
+    passive = joint.stiffness.any() or joint.damping.any() or joint.friction is not None
+    if passive or mechanism.armature[joint.v].any():
         raise InputError(
-            f"joint {joint.name!r} has stiffness, damping or armature, given for the velocities of a "
+            f"joint {joint.name!r} has stiffness, damping, friction or armature, given for the velocities of a "
             f"{'compound' if wanted == 'simple' else 'simple'} joint; they have no meaning for the {wanted} one"
         )
     return MapJoint(own.kind, JointMap(H, stages))

@@ -98,6 +98,15 @@ class TrigDomain(Domain):
             return math.atan2(y, x)
         return self.ring.generator(sympy.atan2(to_sympy(y), to_sympy(x)))
 
+    def tanh(self, x: Any) -> Any:
+        return self.ring.generator(sympy.tanh(to_sympy(x))) if isinstance(x, Trig) else math.tanh(x)
+
+    def exp(self, x: Any) -> Any:
+        return self.ring.generator(sympy.exp(to_sympy(x))) if isinstance(x, Trig) else math.exp(x)
+
+    def log(self, x: Any) -> Any:
+        return self.ring.generator(sympy.log(to_sympy(x))) if isinstance(x, Trig) else math.log(x)
+
     def less(self, a: Any, b: Any) -> Any:
         if not isinstance(a, Trig) and not isinstance(b, Trig):
             return a < b

@@ -45,12 +45,15 @@ from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar
 from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, raise_errors
 from polybody.description.records import (
+    FRICTION_DEFAULTS,
     LOOP_DRIVE,
+    UNLIMITED,
     WORLD,
     Body,
     Coupling,
     Description,
     Frame,
+    Friction,
     Guide,
     Joint,
     Limits,
@@ -91,7 +94,8 @@ JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
 #: A joint's words for the ends of a loop, which are accepted too: a loop is a joint whose child side has a frame too.
 LOOP_WORDS = {"parent": "body_a", "child": "body_b", "origin": "origin_a", "child_origin": "origin_b"}
-LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
+#: limits that are said in the joint's coordinates; the others are in SI
+LIMITS_OF_MOTION = ("lower", "upper", "velocity")
 SHAPE_SIZES = {"mesh": 3, "box": 3, "cylinder": 2, "sphere": 1}
 
 
@@ -233,7 +237,7 @@ def _drive(notes: Notes, f: Fields, bare: Joint | Loop, keys: tuple[str, ...]) -
     convert: dict[str, Callable[[str, Node], Any]] = {
         "stiffness": lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv),
         "damping": lambda w, n: shapes.square_matrix(w, as_numbers()(w, n), nv),
-        "friction": lambda w, n: shapes.vector(w, as_numbers()(w, n), nv),
+        "friction": lambda w, n: _friction(notes, w, n, nv),
         "rest": lambda w, n: shapes.rest_configuration(w, as_numbers(*units)(w, n), nq),
         "armature": lambda w, n: shapes.vector(w, as_numbers()(w, n), nv),
         "limits": lambda w, n: _limits(notes, w, n, nv, units),
@@ -242,9 +246,16 @@ def _drive(notes: Notes, f: Fields, bare: Joint | Loop, keys: tuple[str, ...]) -
     return {key: f.get(key, convert[key], None) for key in keys}
 
 
+def _friction(notes: Notes, what: str, node: Node, nv: int) -> Friction | None:
+    if not isinstance(node, Mapping):
+        return shapes.friction(what, as_numbers()(what, node), nv)
+    f = Fields(notes, what, node, FRICTION_DEFAULTS)
+    return shapes.friction(what, {key: f.get(key, as_numbers(), None) for key in FRICTION_DEFAULTS}, nv)
+
+
 def _limits(notes: Notes, what: str, node: Node, nv: int, units: tuple[str, ...]) -> Limits:
-    f = Fields(notes, what, node, LIMIT_KEYS)
-    given = {key: f.get(key, as_numbers(*(units if key != "effort" else ())), None) for key in LIMIT_KEYS}
+    f = Fields(notes, what, node, UNLIMITED)
+    given = {key: f.get(key, as_numbers(*(units if key in LIMITS_OF_MOTION else ())), None) for key in UNLIMITED}
     return shapes.joint_limits(what, {key: value for key, value in given.items() if value is not None}, nv)
 
 

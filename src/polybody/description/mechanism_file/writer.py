@@ -18,7 +18,20 @@ from polybody.description.checks import check_description
 from polybody.description.mechanism_file.reader import MOTOR_NUMBERS, VERSION
 from polybody.description.mechanism_file.values import mesh_path
 from polybody.description.problems import raise_errors
-from polybody.description.records import Array, Body, Description, Guide, Joint, Limits, Loop, Rod, Visual
+from polybody.description.records import (
+    FRICTION_DEFAULTS,
+    UNLIMITED,
+    Array,
+    Body,
+    Description,
+    Friction,
+    Guide,
+    Joint,
+    Limits,
+    Loop,
+    Rod,
+    Visual,
+)
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
@@ -181,7 +194,7 @@ def _drive(record: Joint | Loop) -> dict[str, str | None]:
     return {
         "stiffness": _square(record.stiffness),
         "damping": _square(record.damping),
-        "friction": None if record.friction is None else numbers(record.friction),
+        "friction": None if record.friction is None else _friction(record.friction),
         "rest": None if record.rest is None else numbers(record.rest),
         "armature": None if record.armature is None else numbers(record.armature),
         "limits": None if record.limits is None else _limits(record.limits),
@@ -207,12 +220,20 @@ def _square(matrix: Array | None) -> str | None:
     return numbers(diagonal if np.array_equal(np.diag(diagonal), matrix) else matrix)
 
 
+def _friction(friction: Friction) -> str:
+    said = {key: getattr(friction, key) for key in FRICTION_DEFAULTS}
+    implied = {**FRICTION_DEFAULTS, "static": friction.coulomb}
+    told = {key: numbers(values) for key, values in said.items() if not np.all(values == implied[key])}
+    if list(told) == ["coulomb"]:
+        return told["coulomb"]
+    return f"{{{', '.join(f'{key}: {values}' for key, values in told.items())}}}"
+
+
 def _limits(limits: Limits) -> str:
-    unbounded = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
     said = {
         key: numbers(getattr(limits, key))
-        for key, value in unbounded.items()
-        if not np.all(np.asarray(getattr(limits, key)) == value)
+        for key, value in UNLIMITED.items()
+        if getattr(limits, key) is not None and not np.all(np.asarray(getattr(limits, key)) == value)
     }
     return f"{{{', '.join(f'{key}: {value}' for key, value in said.items())}}}"
 

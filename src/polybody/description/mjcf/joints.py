@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.rotations import quaternion_matrix
+from polybody.description import shapes
 from polybody.description.records import Array, Body, Joint, Limits, frozen_array
 from polybody.errors import InputError
 
@@ -176,7 +177,7 @@ def _record(joints: list[MjJoint], kind: str, parent: str, child: str, origin: A
         origin=frozen_array(origin),
         stiffness=frozen_array(np.diag(stiffness)) if stiffness.any() else None,
         damping=frozen_array(np.diag(damping)) if damping.any() else None,
-        friction=frozen_array(friction) if friction.any() else None,
+        friction=shapes.friction("frictionloss", friction, len(friction)),
         armature=frozen_array(armature) if armature.any() else None,
         rest=frozen_array(rest) if stiffness.any() else None,
         limits=_limits(joints),

@@ -5,7 +5,7 @@ Every link becomes a body and every joint a joint, fixed ones too. The root link
     base="fixed"      by a fixed joint `root_joint`; a root link named `world` is the ground itself
     base="floating"   by a floating joint `root_joint`; a root link named `world` is renamed `base`, with a warning
 
-`damping` becomes a damping matrix, `friction` and `limit` are recorded, `mimic` becomes a coupling (one
+`damping` becomes a damping matrix, `friction` Coulomb friction, `limit` limits, `mimic` becomes a coupling (one
 of a joint that does not exist is passed over, with a warning), visuals are recorded with mesh names as given. What URDF
 leaves to other programs (collision, transmission, gazebo, sensor, …) is passed over. All problems of a file are told
 together.
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description import shapes
 from polybody.description.limits import RECORDS
 from polybody.description.naming import shown, shown_path
 from polybody.description.problems import Problem, raise_errors
@@ -31,6 +32,7 @@ from polybody.description.records import (
     Body,
     Coupling,
     Description,
+    Friction,
     Joint,
     Limits,
     frozen_array,
@@ -200,15 +202,15 @@ def _read_axis(joint: Any, kind: str, owner: str, fields: Fields) -> Array:
     return frozen_array(axis if abs(length - 1) <= 1e-15 else axis / length)
 
 
-def _read_dynamics(joint: Any, nv: int, owner: str, fields: Fields) -> tuple[Array | None, Array | None]:
-    """(damping matrix, friction numbers), None where they are zero."""
+def _read_dynamics(joint: Any, nv: int, owner: str, fields: Fields) -> tuple[Array | None, Friction | None]:
+    """(damping matrix, friction), None where they are zero."""
     element = fields.child(joint, "dynamics", owner=owner)
     if element is None:
         return None, None
     damping, friction = (fields.number(element, key, 0.0, owner=owner) for key in ("damping", "friction"))
     return (
         frozen_array(damping * np.eye(nv)) if damping and nv else None,
-        frozen_array(np.full(nv, friction)) if friction and nv else None,
+        shapes.friction(f"{owner} friction", friction, nv) if friction and nv else None,
     )
 
 

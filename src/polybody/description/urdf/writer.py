@@ -17,7 +17,19 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy
-from polybody.description.records import WORLD, Body, Coupling, Description, Frame, Joint, Visual, frozen_array
+from polybody.description import shapes
+from polybody.description.records import (
+    WORLD,
+    Body,
+    Coupling,
+    Description,
+    Frame,
+    Friction,
+    Joint,
+    Visual,
+    as_data,
+    frozen_array,
+)
 from polybody.description.urdf.reader import ROOT_JOINT, UNBOUNDED, URDF_KINDS
 from polybody.errors import InputError
 from polybody.files import write_text
@@ -101,14 +113,20 @@ def _joint_losses(joint: Joint) -> dict[str, str]:
             reasons[word] = f"its {word}"
     if joint.damping is not None and not np.array_equal(joint.damping, joint.damping.flat[0] * np.eye(nv)):
         reasons["damping"] = "its damping; URDF has one number for all directions"
-    if joint.friction is not None and np.unique(joint.friction).size > 1:
-        reasons["friction"] = "its friction; URDF has one number for all directions"
+    if joint.friction is not None and not _plain_friction(joint.friction):
+        reasons["friction"] = "its friction; URDF has one Coulomb level for all directions"
     driven = joint.kind != "floating"
     if joint.active is not None and tuple(joint.active) != (driven,) * nv:
         reasons["active"] = "which of its coordinates are driven"
     if joint.limits is not None and nv != 1 and not _no_limits(joint):
         reasons["limits"] = "its limits; URDF limits joints of one number only"
     return reasons
+
+
+def _plain_friction(friction: Friction) -> bool:
+    """Whether it is what the reader makes of one Coulomb level."""
+    plain = shapes.friction("friction", friction.coulomb.flat[0], len(friction.coulomb))
+    return plain is not None and as_data(plain) == as_data(friction)
 
 
 def _no_limits(joint: Joint) -> bool:
@@ -212,7 +230,7 @@ def _add_joint(robot: Any, joint: Joint, mimic: Coupling | None) -> None:
         _add(element, "axis", xyz=_text(*joint.axis))
     dynamics = {
         word: _text(values.flat[0])
-        for word, values in (("damping", joint.damping), ("friction", joint.friction))
+        for word, values in (("damping", joint.damping), ("friction", joint.friction and joint.friction.coulomb))
         if values is not None and values.size
     }
     if dynamics:

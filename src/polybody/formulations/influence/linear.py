@@ -33,6 +33,7 @@ from polybody.formulations.influence.arrays import (
     world_inertia,
 )
 from polybody.formulations.influence.coefficients import Configured, configured, local_coefficients
+from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.kinematics import rate
 from polybody.mechanism.mechanism import Mechanism
 
@@ -96,7 +97,9 @@ def has_passive_loads(mechanism: Mechanism) -> bool:
     """True where springs or dampers act."""
     if mechanism.sprung or mechanism.motor_damping.any():
         return True
-    return any(j.stiffness.any() or j.damping.any() for j in mechanism.joints)
+    return any(
+        j.stiffness.any() or j.damping.any() or j.friction is not None or compliant(j.limits) for j in mechanism.joints
+    )
 
 
 def passive_derivatives(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from polybody.description.expressions import parse
-from polybody.description.records import Joint
+from polybody.description.records import Friction, Joint, Limits
 from polybody.errors import InputError
 from polybody.formulations.network.parts import (
     CENTRE,
@@ -108,10 +108,13 @@ class NetworkBuilder:
         rest: Any = None,
         armature: Any = 0,
         driven: bool = False,
+        friction: Friction | None = None,
+        limits: Limits | None = None,
     ) -> None:
         """A joint from port a to port b: at its neutral configuration the two port frames coincide.
 
-        `kind` as in `pb.Builder.joint` ("fixed" welds). `driven` makes it a velocity driver: its motion is given.
+        `kind` as in `pb.Builder.joint` ("fixed" welds). `friction` and `limits` (stops that give) are a joint record's.
+        `driven` makes it a velocity driver: its motion is given.
         """
         if model is None and kind != "fixed":
             record = Joint(name, kind, a, b, axis=_unit(name, axis), pitch=pitch,
@@ -122,6 +125,7 @@ class NetworkBuilder:
         part = JointPart(
             name, kind, model, a, b, _square(name, "stiffness", stiffness, nv), _square(name, "damping", damping, nv),
             neutral if rest is None else np.atleast_1d(as_array(rest)), _square(name, "armature", armature, nv), driven,
+            friction, limits,
         )
         self._new_name(name)
         self._connect(name, a, b)

@@ -8,6 +8,7 @@ from polybody.algebra.spatial import pose
 from polybody.description.records import LOOP_SPRING, Rod
 from polybody.formulations.network.network import Network
 from polybody.formulations.network.parts import WORLD, MotorPart
+from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.joints import ReversedJoint
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
@@ -101,7 +102,8 @@ def _add_joint(net: Network, mechanism: Mechanism, joint: TreeJoint) -> None:
     own = mechanism.armature_entries.block(joint.v) - mechanism.motors.reflected_inertia.block(joint.v)
     net.joint(
         joint.name, joint.kind, f"{a}.{joint.name}:a", f"{b}.{joint.name}:b", model=model, stiffness=joint.stiffness,
-        damping=joint.damping, rest=joint.rest, armature=own,
+        damping=joint.damping, rest=joint.rest, armature=own, friction=joint.friction,
+        limits=joint.limits if compliant(joint.limits) else None,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from polybody.description.expressions import Expression
+from polybody.description.records import Friction, Limits
 from polybody.errors import InputError
 from polybody.mechanism.joints import JointModel
 
@@ -84,6 +85,8 @@ class JointPart:
     rest: Array
     armature: Array  # nv×nv
     driven: bool = False
+    friction: Friction | None = None
+    limits: Limits | None = None  # compliant stops
 
     @property
     def nv(self) -> int:

@@ -32,7 +32,9 @@ from polybody.formulations.network.holding import held_directions, relation_drif
 from polybody.formulations.network.parts import CENTRE, GearPart, HoldPart, RelationPart, RigidBody
 from polybody.formulations.network.situation import Situation
 from polybody.formulations.network.terminals import active_port, lever, swapped
+from polybody.mechanism.compliant_stops import stop_forces
 from polybody.mechanism.forces import spring_gradient
+from polybody.mechanism.friction import friction_forces
 
 if TYPE_CHECKING:
     from polybody.formulations.network.network import Network
@@ -250,6 +252,10 @@ class Tableau:
             force = force - spring_gradient(joint, state.q, domain=domain)
         if joint.damping.any():
             force = force - domain.array(joint.damping) @ state.v
+        if joint.friction is not None:
+            force = force + friction_forces(joint.friction, state.v, domain=domain)
+        if joint.limits is not None:
+            force = force + stop_forces(joint.limits, state.q, state.v, domain=domain)
         return force + self._bearings(name)
 
     def _motors(self, name: str, rows: slice) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
 
 #: Numbers of joints from which rolled code pays: for chains of few kinds of joint, and for any mechanism.
@@ -10,7 +11,12 @@ FEW_KINDS_FROM, ANY_FROM = 16, 60
 
 def is_long(mechanism: Mechanism) -> bool:
     """From here on every recursion is rolled: straight lines of matrices would take minutes to compile."""
-    return len(mechanism.joints) >= ANY_FROM and not mechanism.closure_springs
+    return len(mechanism.joints) >= ANY_FROM and not _beside_the_tree(mechanism)
+
+
+def _beside_the_tree(mechanism: Mechanism) -> bool:
+    """Springs of cut joints and stops that give have no step of their own: these mechanisms have straight lines."""
+    return bool(mechanism.closure_springs) or any(compliant(joint.limits) for joint in mechanism.joints)
 
 
 def worth_rolling(mechanism: Mechanism) -> bool:
@@ -21,7 +27,7 @@ def worth_rolling(mechanism: Mechanism) -> bool:
     from polybody.model.long_chains.kinds import FORCES, LINK, Chain, joint_nodes
 
     n = len(mechanism.joints)
-    if n < FEW_KINDS_FROM or mechanism.closure_springs:  # springs of cut joints have no step of their own
+    if n < FEW_KINDS_FROM or _beside_the_tree(mechanism):
         return False
     groups = (*LINK, "armature", *FORCES)
     return n >= ANY_FROM or len(Chain(mechanism, groups, joint_nodes(mechanism, groups)).sample) * 5 <= n

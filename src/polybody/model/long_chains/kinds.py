@@ -25,6 +25,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array
 from polybody.formulations.denoc.links import inertial
+from polybody.mechanism.friction import numbers_of
 from polybody.mechanism.geared import GearedJoint
 from polybody.mechanism.joints import JointModel, ReversedJoint
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism, PointSpring, TreeJoint
@@ -36,7 +37,7 @@ FOLDED = (0.0, 1.0, -1.0)
 PLACE = ("placement", "offset")
 LINK = (*PLACE, "mass", "moment", "inertia")
 BODY = (*PLACE, "mass", "com", "central")
-FORCES = ("stiffness", "damping", "rest")
+FORCES = ("stiffness", "damping", "friction", "rest")
 
 JOINT, FRAME, SPRING, COUPLING, END = "joint", "frame", "spring", "coupling", "end"
 _TRIANGLE = np.triu_indices(3)
@@ -83,7 +84,7 @@ def group_sizes(joint: TreeJoint) -> dict[str, int]:
     r = joint.nv
     return {
         "placement": 9, "offset": 3, "mass": 1, "moment": 3, "inertia": 6, "com": 3, "central": 6, "armature": r * r,
-        "stiffness": r * r, "damping": r * r, "rest": joint.nq,
+        "stiffness": r * r, "damping": r * r, "friction": 6 * r, "rest": joint.nq,
     }  # fmt: skip
 
 
@@ -96,6 +97,7 @@ def _joint_numbers(mechanism: Mechanism, joint: TreeJoint, groups: Sequence[str]
         "inertia": inertia[_TRIANGLE], "com": body.com, "central": body.inertia[_TRIANGLE],
         "armature": owns * mechanism.armature_entries.block(joint.v), "stiffness": joint.stiffness,
         "damping": joint.damping + owns * mechanism.motor_damping_entries.block(joint.v), "rest": joint.rest,
+        "friction": numbers_of(joint.friction, joint.nv),
     }  # fmt: skip
     return np.concatenate([np.zeros(0), *(np.ravel(known[group]) for group in groups)])
 

@@ -15,6 +15,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.formulations.denoc.links import Link, links
 from polybody.mechanism.entries import Entries
+from polybody.mechanism.friction import from_numbers
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Inertial, Mechanism, PointSpring, TreeBody, TreeJoint
 from polybody.model.long_chains.kinds import Chain, Kind, group_sizes
@@ -65,7 +66,7 @@ def lone(chain: Chain, kind: Kind, table: Array) -> Mechanism:
     alone = replace(
         joint, index=0, parent=GROUND, rotation=part("placement", 3, 3), position=part("offset", 3),
         q=slice(0, joint.nq), v=slice(0, r), stiffness=part("stiffness", r, r), damping=part("damping", r, r),
-        rest=part("rest", joint.nq),
+        rest=part("rest", joint.nq), friction=from_numbers(part("friction", 6 * r)),
     )  # fmt: skip
     return _of(chain.mechanism, (alone,), (body,), part("armature", r, r), inertials)
 
