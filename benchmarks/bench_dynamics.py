@@ -90,7 +90,7 @@ def against_mujoco(states: int, results: list[dict[str, Any]]) -> None:
     text = f"<mujoco><worldbody>{arm}</worldbody></mujoco>"
     path = Path("/tmp/polybody-bench-arm.xml")
     path.write_text(text)
-    ours, theirs = pb.load(path), mujoco.MjModel.from_xml_string(text)
+    ours, theirs = pb.load(path, friction=False), mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(theirs)
     rng = np.random.default_rng(0)
     q, v, a = states_of(ours, states, rng)

@@ -55,7 +55,8 @@ def robot(name: str, couplings: bool = True) -> tuple[Any, Any]:
         path = sorted(folder.rglob("*.urdf"))[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ours = pb.load(path, base="floating" if floating else "fixed", couplings=couplings)
+        ours = pb.load(path, base="floating" if floating else "fixed", couplings=couplings,
+                       friction=False)  # Pinocchio has none
     return ours, pinocchio_model(path, floating, couplings)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polybody.description.records import without_friction
 from polybody.description.urdf.reader import read_urdf
 from polybody.errors import PolybodyWarning
 from polybody.mechanism import mechanism_from
@@ -69,7 +70,8 @@ class PinModel:
             warnings.simplefilter("ignore", PolybodyWarning)
             # Pinocchio reads mimic joints as free ones, unless it is asked not to.
             description = read_urdf(path, base="floating" if floating else "fixed")
-            self.ours = Model(mechanism_from(description, couplings=False))
+            # Pinocchio has no friction in its dynamics
+            self.ours = Model(mechanism_from(without_friction(description), couplings=False))
         if floating:
             self.model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
         else:

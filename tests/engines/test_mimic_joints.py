@@ -28,7 +28,7 @@ OTHERS = ("romeo", "talos_full_v2", "talos_full_v2_box")
 def loaded(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolybodyWarning)
-        model = pb.load(robot_file(f"{name}.urdf"))
+        model = pb.load(robot_file(f"{name}.urdf"), friction=False)
     return with_heavy_hands(model) if name == "romeo" else model
 
 
@@ -117,7 +117,7 @@ def test_undamped_robot_falls_and_holds_its_energy(name):
 @pytest.mark.filterwarnings("ignore::polybody.errors.PolybodyWarning")
 def test_floating_robots_with_mimic_joints_stand_on_their_weight(name):
     """At rest the base bears the weight; with the base alone moving up, momentum is mass times speed."""
-    model = pb.load(robot_file(name), base="floating")
+    model = pb.load(robot_file(name), base="floating", friction=False)
     q, rest = model.neutral(), np.zeros(model.nv)
     joint = model.mechanism.joints[0]
     assert joint.kind == "floating"

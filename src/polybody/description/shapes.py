@@ -121,7 +121,8 @@ def joint_limits(what: str, values: Any, nv: int) -> Limits:
         if key not in UNLIMITED:
             raise InputError(f"{what} has no {key!r}{nearest(str(key), UNLIMITED)}; there are {listed(UNLIMITED, 9)}")
     given: dict[str, Any] = dict(UNLIMITED) | {key: value for key, value in values.items() if value is not None}
-    return Limits(**{k: None if x is None else vector(f"{what}.{k}", x, nv) for k, x in given.items()})
+    made: dict[str, Any] = {k: None if x is None else vector(f"{what}.{k}", x, nv) for k, x in given.items()}
+    return Limits(**made)
 
 
 def friction(what: str, values: Any, nv: int) -> Friction | None:

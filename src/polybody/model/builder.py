@@ -166,7 +166,7 @@ class Builder:
 
         `stiffness`, `damping`, `rest`, `armature`, `friction` and `limits` are those of `joint`, in the cut joint's
         coordinates. Springs, dampers and friction act in revolute, continuous, prismatic, screw and cylindrical ones;
-        turns are counted from `rest`, between −π and π. Armature and limits are recorded and do not act (a warning says).
+        turns are counted from `rest`, between −π and π. Armature and limits are recorded and do not act.
         """
         self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
