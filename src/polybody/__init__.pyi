@@ -13,6 +13,7 @@ from polybody.coordinates.sets import Position as Position
 from polybody.coordinates.sharing import share_load as share_load
 from polybody.coordinates.transfer import transfer as transfer
 from polybody.description.bases import Base as Base
+from polybody.design.performance import performance as performance
 from polybody.errors import InputError as InputError
 from polybody.errors import PolybodyError as PolybodyError
 from polybody.errors import PolybodyWarning as PolybodyWarning

@@ -30,6 +30,7 @@ COMMANDS: tuple[str, ...] = (
     "plot",
     "view",
     "linearize",
+    "performance",
     "loops",
     "grasp",
     "network",

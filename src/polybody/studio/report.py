@@ -63,7 +63,7 @@ def _lead(record: Record) -> str:
     return f'<p class="lead">{span} &nbsp; {" ".join(marks)}</p>'
 
 
-def _rows(rows: list[tuple[str, Any]]) -> str:
+def rows_table(rows: list[tuple[str, Any]]) -> str:
     cells = "".join(f"<tr><th>{html.escape(a)}</th><td>{html.escape(_show(b))}</td></tr>" for a, b in rows)
     return f"<table>{cells}</table>"
 
@@ -76,14 +76,14 @@ def _show(value: Any) -> str:
 
 def _run_table(record: Record, facts: dict[str, Any]) -> str:
     rows = [("model", facts["model"]["name"]), *((k.replace("_", " "), v) for k, v in record.options.items())]
-    return f"<section><h2>Run</h2>{_rows(rows)}</section>"
+    return f"<section><h2>Run</h2>{rows_table(rows)}</section>"
 
 
 def _audit_table(record: Record) -> str:
     if record.audit is None:
         peak = max(zip(abs(record.tau).max(axis=0), _joint_names(record), strict=True), default=(0.0, ""))
         rows: list[tuple[str, Any]] = [("largest joint force", f"{peak[0]:.6g} ({peak[1]})")]
-        return f"<section><h2>Result</h2>{_rows(rows)}</section>"
+        return f"<section><h2>Result</h2>{rows_table(rows)}</section>"
     a = record.audit
     rows = [
         ("method", a["method"]),
@@ -96,7 +96,7 @@ def _audit_table(record: Record) -> str:
     if a["quaternion_error"] is not None:
         rows.append(("quaternions before projection", a["quaternion_error"]))
     rows.append(("computing time, s", a["seconds"]))
-    return f"<section><h2>Audit</h2>{_rows(rows)}</section>"
+    return f"<section><h2>Audit</h2>{rows_table(rows)}</section>"
 
 
 def _joint_names(record: Record) -> list[str]:
@@ -136,7 +136,7 @@ def _happenings(record: Record) -> str:
     if not record.happenings:
         return ""
     rows = [(f"{h['time']:.6g} s", f"{h['name']} {h['detail']}".strip()) for h in record.happenings[:200]]
-    return f"<section><h2>What happened</h2>{_rows(rows)}</section>"
+    return f"<section><h2>What happened</h2>{rows_table(rows)}</section>"
 
 
-__all__ = ["report_text"]
+__all__ = ["CSS", "report_text", "rows_table"]

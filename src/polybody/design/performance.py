@@ -1,0 +1,190 @@
+"""`performance(model, frame)`: how well a machine moves, bears, accelerates and holds a frame, serial or parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from polybody.design import ellipsoids, workspace
+from polybody.design import sizing as sizes
+from polybody.design import stiffness as springs
+from polybody.design.ellipsoids import Ellipsoid
+from polybody.design.sizing import Capacity, Sizing
+from polybody.design.stiffness import Modes, Stiffness
+from polybody.design.task import Task, task_of
+from polybody.design.workspace import Workspace
+from polybody.errors import InputError
+from polybody.model.arguments import require_model
+from polybody.model.model import Model
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Performance:
+    """Measures of one frame; configurations (..., nq) may be batches. Made by `pb.performance`."""
+
+    task: Task
+    scaled: bool
+
+    @property
+    def model(self) -> Model:
+        """The machine."""
+        return self.task.model
+
+    @property
+    def frame(self) -> str:
+        """The frame that is judged."""
+        return self.task.frame
+
+    def jacobian(self, q: ArrayLike) -> Array:
+        """J_a, (..., rows, actuators): the frame's velocity per rate of the actuators; rotations times the length."""
+        return self._maps(q)[1].actuators
+
+    def velocity_ellipsoid(self, q: ArrayLike) -> Ellipsoid:
+        """Velocities of the frame under unit rates of the actuators."""
+        return ellipsoids.velocity(self.task, self._maps(q)[1], self._rates)
+
+    def force_ellipsoid(self, q: ArrayLike) -> Ellipsoid:
+        """Forces of the frame under unit forces of the actuators."""
+        return ellipsoids.force(self.task, self._maps(q)[1], self._efforts)
+
+    def acceleration_ellipsoid(self, q: ArrayLike) -> Ellipsoid:
+        """Accelerations from rest under unit forces of the actuators: dynamic manipulability."""
+        return ellipsoids.acceleration(self.task, *self._maps(q), self._efforts)
+
+    def inertia_ellipsoid(self, q: ArrayLike) -> Ellipsoid:
+        """Effective masses along principal axes."""
+        return ellipsoids.inertia(self.task, *self._maps(q))
+
+    def effective_mass(self, q: ArrayLike, direction: ArrayLike) -> Array:
+        """1/(nᵀJM⁻¹Jᵀn), kg, (...): what a push of the frame's origin along n (3 numbers, world axes) meets."""
+        return self._effective(q, direction, slice(3, 6))
+
+    def effective_inertia(self, q: ArrayLike, axis: ArrayLike) -> Array:
+        """The same against a moment about an axis, kg m²."""
+        return self._effective(q, axis, slice(0, 3))
+
+    def measures(self, q: ArrayLike) -> dict[str, Array]:
+        """manipulability, condition, isotropy, least and greatest singular value, regularity, closure, each (...).
+
+        `regularity` is that of the actuators (zero: some motion is not held), `closure` that of the loops.
+        """
+        return workspace.measures(self.task, self.model._q(q), self._rates)
+
+    def workspace(self, samples: int = 2000, rng: Any = 0, q: ArrayLike | None = None) -> Workspace:
+        """Where the frame goes and how well it moves there, at random configurations.
+
+        A machine with loops stays in the assembly mode of q (default: assembled neutral).
+        """
+        start = (self.model.assemble() if q is None else self.model._q(q)) if len(self.model.constraints) else None
+        return workspace.sampled(self.task, self._rates, samples, rng, start)
+
+    def grid(self, first: str, second: str, points: Any = 41, q: ArrayLike | None = None) -> Workspace:
+        """Measures over two coordinates, the others as at q (default: assembled neutral), or as loops make them.
+
+        `points`: how many between the limits (±π without limits), or the values; a pair where they differ.
+        """
+        start = self.model.assemble() if q is None else self.model._q(q)
+        return workspace.gridded(self.task, self._rates, (first, second), points, start)
+
+    def sizing(
+        self, motion: Any, times: Any = None, *, wrenches: Mapping[str, Any] | None = None, effort: Any = None,
+        speed: Any = None,
+    ) -> Sizing:  # fmt: skip
+        """Peak and RMS torque, speed, power, energy and inertia of every actuator over a path or a run.
+
+        `effort` and `speed` replace the model's limits: one number, or one per actuator.
+        """
+        return sizes.sizing(self.task, motion, times, wrenches, effort, speed)
+
+    def payload(self, motion: Any, times: Any = None, *, effort: Any = None) -> Capacity:
+        """The largest point mass at the frame within effort limits, along a path or run, or at rest at q (n, nq)."""
+        return sizes.payload_capacity(self.task, motion, times, effort)
+
+    def force(self, q: ArrayLike, direction: ArrayLike, *, effort: Any = None) -> Capacity:
+        """The largest force that the frame exerts along a direction at rest, within effort limits."""
+        return sizes.force_capacity(self.task, np.asarray(q, dtype=float), direction, effort)
+
+    def stiffness(self, q: ArrayLike, stiffness: Any, *, wrenches: Mapping[str, Any] | None = None) -> Stiffness:
+        """Stiffness and compliance of the frame where actuators hold with `stiffness` (N m/rad, N/m; one or each)."""
+        return springs.stiffness(self.task, np.asarray(q, dtype=float), stiffness, wrenches)
+
+    def modes(
+        self, q: ArrayLike, stiffness: Any, *, damping: Any = 0.0, wrenches: Mapping[str, Any] | None = None
+    ) -> Modes:
+        """Natural frequencies, mode shapes and poles where actuators hold with `stiffness` and `damping`."""
+        return springs.modes(self.task, np.asarray(q, dtype=float), stiffness, damping, wrenches)
+
+    def summary(self, q: ArrayLike | None = None) -> dict[str, Any]:
+        """The main numbers at one configuration (default: assembled neutral) as plain data."""
+        place = self.model.assemble() if q is None else self.model._q(q)
+        if place.ndim != 1:
+            raise InputError(f"q has shape {place.shape}, wanted one configuration, ({self.model.nq},)")
+        speed, push = self.velocity_ellipsoid(place), self.force_ellipsoid(place)
+        swift, heavy = self.acceleration_ellipsoid(place), self.inertia_ellipsoid(place)
+        found = {name: float(values) for name, values in self.measures(place).items()}
+        return {
+            "model": self.model.name, "frame": self.frame, "rows": self.task.names, "q": place,
+            "position": self.model.pose(place, self.frame)[:3, 3], **found,
+            "velocity_radii": speed.radii, "force_radii": push.radii, "acceleration_radii": swift.radii,
+            "dynamic_manipulability": float(swift.volume), "fall": swift.center, "effective_masses": heavy.radii,
+        }  # fmt: skip
+
+    # Inside.
+
+    def _maps(self, q: ArrayLike) -> tuple[Array, Any]:
+        place = self.model._q(q)
+        self.model.engine.require_closed(place)
+        return place, self.task.maps(place)
+
+    def _effective(self, q: ArrayLike, direction: ArrayLike, rows: slice) -> Array:
+        n = np.asarray(direction, dtype=float)
+        if n.shape != (3,) or not np.linalg.norm(n) > 0:
+            raise InputError(f"a direction is three numbers, not all zero, got {direction!r}")
+        whole = Task(self.model, self.frame, tuple(range(6)), 1.0)
+        place, _ = self._maps(q)
+        move = ellipsoids.mobility(whole, place, whole.maps(place))[..., rows, rows]
+        n = n / np.linalg.norm(n)
+        with np.errstate(divide="ignore"):
+            return 1 / np.einsum("i,...ij,j->...", n, move, n)
+
+    @property
+    def _rates(self) -> Array:
+        return self._limits("velocity")
+
+    @property
+    def _efforts(self) -> Array:
+        return self._limits("effort")
+
+    def _limits(self, key: str) -> Array:
+        count = len(self.task.active)
+        if not self.scaled:
+            return np.ones(count)
+        limits = self.model.joint_limits()[key][self.task.active]
+        missing = np.flatnonzero(~(np.isfinite(limits) & (limits > 0)))
+        if len(missing):
+            name = self.model.actuation.names[int(missing[0])]
+            raise InputError(f"scaled=True needs the {key} limit of every actuator, and {name!r} has none")
+        return limits
+
+
+def performance(
+    model: Model, frame: str | None = None, *, rows: Any = None, length: float = 1.0, scaled: bool = False
+) -> Performance:
+    """How well a machine moves, bears, accelerates and holds a frame; serial or parallel, by what its actuators do.
+
+    `frame` is by default the last named one that moves, or else the platform of loops or the last link. `rows` are
+    "position", "orientation", "pose" or some of "rx ry rz x y z" in world axes, by default those of the position that
+    move at all; where rotations and translations mix, `length` metres stand for one radian. With
+    `scaled`, rates and forces of actuators count in parts of their limits. See `Performance` for what it tells.
+    """
+    require_model("performance", model)
+    return Performance(task_of(model, frame, rows, length), bool(scaled))
+
+
+__all__ = ["Performance", "performance"]
