@@ -29,8 +29,8 @@ def test_name_of_a_shipped_model_cannot_leave_its_folder() -> None:
 
 
 def test_wrong_suffix_names_the_right_ones(tmp_path: Path) -> None:
-    (tmp_path / "robot.sdf").write_text("<sdf/>", encoding="utf-8")
-    refused(tmp_path / "robot.sdf", "polybody reads .yaml, .yml, .urdf, .xacro, .xml files, not .sdf")
+    (tmp_path / "robot.dae").write_text("<x/>", encoding="utf-8")
+    refused(tmp_path / "robot.dae", "polybody reads .yaml, .yml, .urdf, .xacro, .sdf, .xml files, not .dae")
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".urdf", ".xml"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("mechanism", "urdf", "mjcf", "dh", "expression", "run")
+KINDS = ("mechanism", "urdf", "sdf", "mjcf", "dh", "expression", "run")
 #: of a value, a name, a key: how often the grammar errs
 RATE = 0.02
 
@@ -215,6 +215,48 @@ def urdf_text(rng: Random) -> str:
     return _element(g.name("robot") if g.errs() and g.errs() else "robot", {"name": g.name("fuzz")}, *parts)
 
 
+def sdf_text(rng: Random) -> str:
+    g = Grammar(rng)
+    count = rng.randint(1, 6)
+    links = [g.name(f"l{i}") for i in range(count)]
+    places = ["__model__", "world"]  # what may be named so far
+
+    def leaf(tag: str, text: str | list[str], **attributes: str) -> str:
+        said = " ".join(text) if isinstance(text, list) else text
+        return _element(tag, attributes, _attribute(said)[1:-1].replace(">", "&gt;") or " ")
+
+    def pose(named: bool = True) -> str:
+        relative = {"relative_to": g.name(rng.choice(places))} if named and g.some(0.2) else {}
+        return leaf("pose", g.numbers(6), **relative) if g.some(0.7) else " "
+
+    parts = []
+    for name in links:
+        inertia = [leaf(key, g.number(0.5, 1)) for key in ("ixx", "iyy", "izz")]
+        mass = leaf("mass", g.number(0.1, 2))
+        inertial = _element("inertial", {}, pose(named=False), mass, _element("inertia", {}, *inertia))
+        parts.append(_element("link", {"name": name}, pose(), inertial))
+        places.append(name)
+    kinds = ("fixed", "revolute", "continuous", "prismatic", "ball", "screw", "universal", "revolute2")
+    for i in range(count + (1 if g.some(0.3) else 0)):
+        above = [*links[:i], "world"] if i < count else ["world"]
+        ends = [leaf("parent", g.name(rng.choice(above))), leaf("child", g.name(links[i % count]))]
+        inside = [leaf("xyz", g.axis()), _element("limit", {}, leaf("lower", g.number(-2, 0))),
+                  _element("dynamics", {}, leaf("damping", g.number(0, 1)))]  # fmt: skip
+        if g.some(0.1):
+            inside.append(_element("mimic", {"joint": g.name("j0")}, leaf("multiplier", g.number())))
+        axes = [_element(tag, {}, *inside) for tag in ("axis", "axis2")]
+        kind = {"name": g.name(f"j{i}"), "type": g.name(rng.choice(kinds[: 4 if g.some(0.6) else 8]))}
+        parts.append(_element("joint", kind, pose(), *ends, *axes))
+    if g.some(0.3):
+        parts.append(_element("frame", {"name": g.name("f"), "attached_to": g.name(rng.choice(places))}, pose()))
+    if g.some(0.2):
+        parts = [_element("model", {"name": g.name("inner"), "placement_frame": g.name(links[0])}, *parts)]
+    if g.some(0.05):
+        parts.append(_element("include", {}, leaf("uri", g.name("part.sdf"))))
+    model = _element("model", {"name": g.name("fuzz")}, leaf("static", rng.choice(("true", "0"))), *parts)
+    return _element("sdf", {"version": g.name(rng.choice(("1.7", "1.9", "1.11")))}, model)
+
+
 def mjcf_text(rng: Random) -> str:
     g = Grammar(rng)
     made: list[str] = []
@@ -316,7 +358,7 @@ def seeds(kind: str) -> tuple[bytes, ...]:
         from polybody.description.urdf.writer import without_losses
 
         return tuple(urdf(without_losses(arm)[0]).encode() for arm in arms)
-    made = {"mjcf": mjcf_text, "expression": expression_text}[kind] if kind != "run" else None
+    made = {"mjcf": mjcf_text, "sdf": sdf_text, "expression": expression_text}[kind] if kind != "run" else None
     if made is None:
         return (written(arms[1]).encode(),)
     return tuple(made(Random(k)).encode() for k in range(40))
@@ -397,7 +439,8 @@ def input_of(kind: str, seed: int) -> Any:
         return run_files(rng)
     if rng.random() < 0.5:
         return mutated(rng.choice(seeds(kind)), rng)
-    grammar = {"mechanism": mechanism_text, "urdf": urdf_text, "mjcf": mjcf_text, "expression": expression_text}
+    grammar = {"mechanism": mechanism_text, "urdf": urdf_text, "sdf": sdf_text, "mjcf": mjcf_text,
+               "expression": expression_text}  # fmt: skip
     return grammar[kind](rng).encode("utf-8", "surrogatepass")
 
 

@@ -15,7 +15,7 @@ import polybody as pb
 from polybody.description.expressions import parse
 from polybody.studio.results import read_run
 
-SUFFIX = {"mechanism": "yaml", "urdf": "urdf", "mjcf": "xml"}
+SUFFIX = {"mechanism": "yaml", "urdf": "urdf", "sdf": "sdf", "mjcf": "xml"}
 #: larger models are only read: answers of reference formulations take their time
 ANSWERED = 12
 

@@ -10,7 +10,7 @@ import pytest
 from fuzz_inputs import KINDS, input_of
 from fuzz_targets import attempt
 
-COUNT = {"mechanism": 450, "urdf": 400, "mjcf": 350, "dh": 250, "expression": 350, "run": 200}
+COUNT = {"mechanism": 450, "urdf": 350, "sdf": 250, "mjcf": 300, "dh": 250, "expression": 350, "run": 200}
 SECONDS = 10.0
 
 

@@ -21,7 +21,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A shipped model's name, or a .yaml, .urdf, .xacro or .xml (MJCF) file.",
+        help="A shipped model's name, or a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file.",
         autocompletion=complete_model,
     ),
 ]

@@ -23,7 +23,7 @@ from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.names import listed, nearest
 
-YAML_SUFFIXES, XML_SUFFIXES = (".yaml", ".yml"), (".urdf", ".xacro", ".xml")
+YAML_SUFFIXES, XML_SUFFIXES = (".yaml", ".yml"), (".urdf", ".xacro", ".sdf", ".xml")
 URDF_SUFFIXES = (".urdf", ".xacro")
 SUFFIXES = (*YAML_SUFFIXES, *XML_SUFFIXES)
 BASES = ("fixed", "floating")
@@ -64,10 +64,10 @@ def find_source(source: str | os.PathLike[str]) -> Path:
 def read_description(
     source: str | os.PathLike[str], *, base: str | None = None, arguments: Mapping[str, Any] | None = None
 ) -> Description:
-    """The description in a .yaml, .urdf, .xacro or .xml (MJCF) file, or of a shipped model.
+    """The description in a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file, or of a shipped model.
 
     `base` ("fixed" or "floating") says how the root of a URDF or MJCF is joined to the ground; a mechanism file says
-    so itself. `arguments` are those of a xacro file.
+    so itself; SDF and MJCF say so too, where `base` is None. `arguments` are those of a xacro file.
     """
     path = find_source(source)
     suffix = path.suffix.lower()
@@ -85,6 +85,10 @@ def read_description(
         from polybody.description.urdf.reader import read_urdf  # lxml loads only where XML is read
 
         return read_urdf(path, base=base or "fixed", arguments=arguments)
+    if suffix == ".sdf":
+        from polybody.description.sdf.reader import read_sdf
+
+        return read_sdf(path, base=base)
     from polybody.description.mjcf.reader import read_mjcf
 
     return read_mjcf(path, base=base)
@@ -108,6 +112,10 @@ def scan_description(
             from polybody.description.urdf.reader import scan_urdf
 
             return scan_urdf(path, base=base or "fixed", arguments=arguments)
+        if path.suffix.lower() == ".sdf":
+            from polybody.description.sdf.reader import scan_sdf
+
+            return scan_sdf(path, base=base)
         return read_description(source, base=base), []
     except TooManyProblems as stop:
         return None, stop.problems

@@ -28,7 +28,7 @@ def load(
     source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True, friction: bool = True,
     arguments: Mapping[str, Any] | None = None,
 ) -> Model:  # fmt: skip
-    """The model in a .yaml, .urdf, .xacro or .xml (MJCF) file, or a shipped one by name (`polybody models` lists them).
+    """The model in a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file, or a shipped one by name (see `polybody models`).
 
     `base` says how it stands on the ground, in place of what the file says: "fixed", "planar" (mobile), "floating",
     "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).

@@ -1,0 +1,106 @@
+"""Frames of an SDF file: where everything stands at the beginning, and which link each frame moves with.
+
+Links, joints, frames and nested models are nodes of one graph, named by their scopes ("arm::hand::finger"). Each has a
+pose relative to another node (`relative_to`, or its default: the model, for a joint its child, for a frame what it is
+attached to). A model's `placement_frame` P makes its pose that of P: X_model = X_said · (X_P in the model)⁻¹.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.spatial import inverse_pose
+from polybody.description.records import WORLD, Array
+from polybody.description.xml.fields import Fields
+from polybody.names import nearest
+
+MODEL = "__model__"
+SEPARATOR = "::"
+
+
+@dataclass
+class Node:
+    """A frame: its pose in the node `base`, and the node it moves with (None: it is a link or the world)."""
+
+    element: Any
+    base: str
+    pose: Array
+    attached: str | None
+    placement: str = ""  # of a model: the node that its pose places
+
+
+class Frames:
+    """All nodes of a file by name, resolved on request."""
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = fields
+        self.nodes: dict[str, Node] = {WORLD: Node(None, "", np.eye(4), None)}
+        self._poses: dict[str, Array] = {WORLD: np.eye(4)}
+
+    def add(self, name: str, node: Node, what: str) -> None:
+        """Take a node; a second one of that name is a problem."""
+        if name in self.nodes:
+            self.fields.problem(node.element, f"two elements are named {name!r}; {what} needs a name of its own")
+        else:
+            self.nodes[name] = node
+
+    def named(self, scope: str, name: str, element: Any, what: str) -> str:
+        """The node that `name` means inside a scope, "" after a problem."""
+        if name == WORLD:
+            return WORLD
+        if name == MODEL:
+            return f"{scope}{MODEL}"
+        full = f"{scope}{name}"
+        for found in (full, f"{full}{SEPARATOR}{MODEL}"):  # a nested model's name means its frame
+            if found in self.nodes:
+                return found
+        known = [key.removeprefix(scope) for key in self.nodes if key.startswith(scope)]
+        self.fields.problem(element, f"{what}: no frame {name!r}{nearest(name, known)}")
+        return ""
+
+    def world_pose(self, name: str) -> Array:
+        """The 4×4 pose of a node in the world, at the beginning."""
+        trail: list[str] = []
+        while name not in self._poses:
+            if name in trail:
+                node = self.nodes[name]
+                self.fields.problem(node.element, f"poses are relative to each other in a circle: {' - '.join(trail)}")
+                self._poses[name] = np.eye(4)
+                break
+            trail.append(name)
+            name = self.nodes[name].base or WORLD
+        for part in reversed(trail):
+            node = self.nodes[part]
+            self._poses[part] = self._poses.get(node.base or WORLD, np.eye(4)) @ self._placed(part, node)
+        return self._poses[trail[0] if trail else name]
+
+    def link_of(self, name: str) -> str:
+        """The link (or the world) that a node moves with; "" where it moves with nothing."""
+        seen: set[str] = set()
+        while name in self.nodes and (attached := self.nodes[name].attached) is not None:
+            if name in seen:
+                self.fields.problem(self.nodes[name].element, f"frame {name!r} is attached to itself")
+                return ""
+            seen.add(name)
+            name = attached
+        return name if name in self.nodes else ""
+
+    def _placed(self, name: str, node: Node) -> Array:
+        if not node.placement:
+            return node.pose
+        inside, part = np.eye(4), node.placement
+        for _ in range(len(self.nodes)):  # up to the model's own frame
+            if part == name:
+                return node.pose @ inverse_pose(inside)
+            inside = self.nodes[part].pose @ inside
+            part = self.nodes[part].base or WORLD
+            if part == WORLD:
+                break
+        self.fields.problem(node.element, f"placement_frame {node.placement!r} does not lie in its model")
+        return node.pose
+
+
+__all__ = ["MODEL", "SEPARATOR", "Frames", "Node"]
