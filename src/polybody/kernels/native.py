@@ -1,13 +1,16 @@
-"""A small language for the machine code around kernels' bodies: Python's syntax, 64-bit integers, nothing else.
+"""A small language for the machine code around kernels' bodies: Python's syntax, 64-bit integers and doubles.
 
 Addresses are integers too. There are assignments, `if`, `while`, `for i in range(…)`, `for i in unroll(n)` (written n
-times, n known), `return`, the operators + - * // & and comparisons with `and`, `or`, `not`. Upper-case names are
-numbers that the translation is given. Memory and the world are reached by
+times, n known), `return`, the operators + - * // & and comparisons with `and`, `or`, `not`; of doubles + - * /, and no
+mixture of the two. Parameters are integers unless they are marked `: float`; functions return integers. Upper-case
+names are numbers that the translation is given. Memory and the world are reached by
 
     word(p)  half(p)  put(p, x)  put_half(p, x)     64 bits, or 32 (read with their sign), at address p
+    number(p)                                       the double at address p; `put` writes doubles too
+    root(x)  size(x)  power(f, x, y)                √x, |x|; f(x, y) by the C function at address f
     flow(p, q)                                      32 bytes from q to p, past the caches
     room(n)                                         n words of the stack frame
-    least(a, b)                                     the smaller of two numbers
+    least(a, b)  most(a, b)                         the smaller and the larger of two
     take(p, n)                                      adds n to the word at p, atomically; what was there
     call(f, …)  call_half(f, …)                     the C function at address f; its result is 64 bits, or 32
     address(f)                                      of a function of the same text
@@ -19,27 +22,54 @@ variable that a branch or a loop changes becomes a phi where its paths meet.
 from __future__ import annotations
 
 import ast
+import struct
 from collections.abc import Callable, Mapping
 
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "udiv", ast.BitAnd: "and"}
 RELATIONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
+OF_DOUBLES = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+ORDERED = {ast.Eq: "oeq", ast.NotEq: "une", ast.Lt: "olt", ast.LtE: "ole", ast.Gt: "ogt", ast.GtE: "oge"}
 MODULE_TAIL = "\n!0 = !{i32 1}\n"
+DECLARED = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.fabs.f64(double)\n"
 
 
-def translate(text: str, numbers: Mapping[str, int]) -> str:
+class Double(str):
+    """The name of a double; other names are those of integers."""
+
+    __slots__ = ()
+
+
+def kind_of(value: str) -> str:
+    return "double" if isinstance(value, Double) else "i64"
+
+
+def constant(value: float) -> str:
+    """An integer, or a double by its bits."""
+    if isinstance(value, float):
+        return Double(f"0x{struct.unpack('>Q', struct.pack('>d', value))[0]:016X}")
+    return str(value)
+
+
+def like(value: str, name: str) -> str:
+    """A name of the same type."""
+    return Double(name) if isinstance(value, Double) else name
+
+
+def translate(text: str, numbers: Mapping[str, float]) -> str:
     """LLVM text of the functions; those whose names begin with an underscore cannot be called from outside."""
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     return "\n".join(_Function(node, numbers).text() for node in functions)
 
 
 class _Function:
-    def __init__(self, node: ast.FunctionDef, numbers: Mapping[str, int]) -> None:
+    def __init__(self, node: ast.FunctionDef, numbers: Mapping[str, float]) -> None:
         self.node, self.lines, self.count = node, list[str](), 0
-        self.values = {key: str(value) for key, value in numbers.items()} | {a.arg: f"%{a.arg}" for a in node.args.args}
+        self.values = {key: constant(value) for key, value in numbers.items()}
+        self.values |= {a.arg: Double(f"%{a.arg}") if a.annotation else f"%{a.arg}" for a in node.args.args}
         self.block, self.ended = "entry", False
 
     def text(self) -> str:
-        parameters = ", ".join(f"i64 %{a.arg}" for a in self.node.args.args)
+        parameters = ", ".join(f"{'double' if a.annotation else 'i64'} %{a.arg}" for a in self.node.args.args)
         scope = "internal " if self.node.name.startswith("_") else ""
         self.run(self.node.body)
         if not self.ended:
@@ -97,8 +127,10 @@ class _Function:
         self.values = {}
         for key in sorted(set.intersection(*(set(values) for _, values in ends))):
             found = [f"[{values[key]}, %{block}]" for block, values in ends]
+            first = ends[0][1][key]
             same = len({values[key] for _, values in ends}) == 1
-            self.values[key] = ends[0][1][key] if same else self.add(f"phi i64 {', '.join(sorted(found))}")
+            joined = f"phi {kind_of(first)} {', '.join(sorted(found))}"
+            self.values[key] = first if same else like(first, self.add(joined))
 
     def do_While(self, s: ast.While) -> None:
         """Tested before the first round and after each: one jump a round. Tests with `and` or `or` go to one block."""
@@ -111,18 +143,20 @@ class _Function:
         phis = {}
         for key in sorted(changed):
             phis[key] = len(self.lines)
-            self.values[key] = self.add("")
+            self.values[key] = like(start[key], self.add(""))
         self.run(s.body)
         after = self.test(s.test, body, end)
         for key, at in phis.items():
-            self.lines[at] += f"phi i64 [{start[key]}, %{before}], [{self.values[key]}, %{after}]"
+            kind = kind_of(start[key])
+            self.lines[at] += f"phi {kind} [{start[key]}, %{before}], [{self.values[key]}, %{after}]"
         left = self.values
         self.begin(end)
         self.jump(out)
         self.begin(out)
         self.values = dict(start)
         for key in sorted(changed):
-            self.values[key] = self.add(f"phi i64 [{start[key]}, %{before}], [{left[key]}, {end}]")
+            joined = f"phi {kind_of(start[key])} [{start[key]}, %{before}], [{left[key]}, {end}]"
+            self.values[key] = like(start[key], self.add(joined))
 
     def test(self, test: ast.expr, yes: str, no: str) -> str:
         """As `decide`, but such that both labels are reached from one block; its name."""
@@ -165,16 +199,22 @@ class _Function:
         else:
             assert isinstance(test, ast.Compare)
             a, b = self.value(test.left), self.value(test.comparators[0])
-            truth = self.add(f"icmp {RELATIONS[type(test.ops[0])]} i64 {a}, {b}")
+            relation = type(test.ops[0])
+            if isinstance(a, Double):
+                truth = self.add(f"fcmp {ORDERED[relation]} double {a}, {b}")
+            else:
+                truth = self.add(f"icmp {RELATIONS[relation]} i64 {a}, {b}")
             self.lines.append(f"  br i1 {truth}, label {yes}, label {no}")
 
     def value(self, node: ast.expr) -> str:
         if isinstance(node, ast.Constant):
-            return str(node.value)
+            return constant(node.value)  # type: ignore[arg-type]
         if isinstance(node, ast.Name):
             return self.values[node.id]
         if isinstance(node, ast.BinOp):
             a, b = self.value(node.left), self.value(node.right)
+            if isinstance(a, Double):
+                return Double(self.add(f"{OF_DOUBLES[type(node.op)]} double {a}, {b}"))
             return self.add(f"{OPERATORS[type(node.op)]} i64 {a}, {b}")
         assert isinstance(node, ast.Call)
         word = node.func.id  # type: ignore[union-attr]
@@ -184,7 +224,7 @@ class _Function:
         special: Callable[..., str] | None = getattr(self, f"do_{word}", None)
         if special:
             return special(*arguments)
-        return self.add(f"call i64 @{word}({', '.join(f'i64 {a}' for a in arguments)})")
+        return self.add(f"call i64 @{word}({', '.join(f'{kind_of(a)} {a}' for a in arguments)})")
 
     def pointer(self, value: str) -> str:
         return self.add(f"inttoptr i64 {value} to ptr")
@@ -196,8 +236,20 @@ class _Function:
         return self.add(f"sext i32 {self.add(f'load i32, ptr {self.pointer(p)}')} to i64")
 
     def do_put(self, p: str, x: str) -> str:
-        self.lines.append(f"  store i64 {x}, ptr {self.pointer(p)}")
+        self.lines.append(f"  store {kind_of(x)} {x}, ptr {self.pointer(p)}")
         return "0"
+
+    def do_number(self, p: str) -> str:
+        return Double(self.add(f"load double, ptr {self.pointer(p)}"))
+
+    def do_root(self, x: str) -> str:
+        return Double(self.add(f"call double @llvm.sqrt.f64(double {x})"))
+
+    def do_size(self, x: str) -> str:
+        return Double(self.add(f"call double @llvm.fabs.f64(double {x})"))
+
+    def do_power(self, f: str, x: str, y: str) -> str:
+        return Double(self.add(f"call double {self.pointer(f)}(double {x}, double {y})"))
 
     def do_put_half(self, p: str, x: str) -> str:
         self.lines.append(f"  store i32 {self.add(f'trunc i64 {x} to i32')}, ptr {self.pointer(p)}")
@@ -215,7 +267,15 @@ class _Function:
         return self.add(f"atomicrmw add ptr {self.pointer(p)}, i64 {n} seq_cst")
 
     def do_least(self, a: str, b: str) -> str:
-        return self.add(f"select i1 {self.add(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
+        return self.chosen(a, b, "lt")
+
+    def do_most(self, a: str, b: str) -> str:
+        return self.chosen(a, b, "gt")
+
+    def chosen(self, a: str, b: str, order: str) -> str:
+        kind = kind_of(a)
+        test = self.add(f"{'fcmp o' if kind == 'double' else 'icmp s'}{order} {kind} {a}, {b}")
+        return like(a, self.add(f"select i1 {test}, {kind} {a}, {kind} {b}"))
 
     def do_call(self, f: str, *arguments: str, kind: str = "i64") -> str:
         given = ", ".join(f"i64 {a}" for a in arguments)

@@ -50,6 +50,7 @@ class Audit:
     loop_drift: float | None = None  # and before a step was mended
     singular_evaluations: int = 0  # near singular configurations of loops
     singular_passages: int = 0  # steps that passed one
+    path: str = "python"  # how steps were taken: "compiled", or "python" and why
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -132,10 +133,10 @@ def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> floa
 def limit_excess(stops: Sequence[Stop], q: Array) -> tuple[float, str]:
     """(how far beyond a limit a kept state is, at most, of which joint); a start beyond its limit does not count."""
     worst, where = 0.0, ""
+    highest, lowest = q.max(axis=0), q.min(axis=0)
     for stop in stops:
-        excess = stop.side * (q[:, stop.q] - stop.limit)
-        most = float(np.max(excess))
-        if most > max(worst, float(excess[0]) + 1e-9):
+        most = stop.excess(highest if stop.side > 0 else lowest)
+        if most > max(worst, stop.excess(q[0]) + 1e-9):
             worst, where = most, stop.name
     return worst, where
 

@@ -243,6 +243,11 @@ class Problem:
             self._signs, passed = self.motion.signs(self.split(y)[0], self._signs)
             self.passed += passed
 
+    def watch_anew(self, y: Array) -> None:
+        """Look from here on: up to y, somebody else has looked."""
+        self._signs = None
+        self.watch(y)
+
     def moves(self) -> bool:
         """True when `project` may change a state."""
         return self.curved or self.loops or (self.stops is not None and bool(self.stops.held))
@@ -253,7 +258,7 @@ def wrench_functions(model: Model, wrenches: Mapping[str, Any] | None) -> dict[s
     functions: dict[str, Callable[[float], Any]] = {}
     for name, given in (wrenches or {}).items():
         find_frame(model.mechanism, name)
-        function = given if callable(given) else _constant(given)
+        function = given if callable(given) else _Constant(given)
         first = np.asarray(function(0.0), dtype=float)
         if first.shape != (6,):
             raise InputError(
@@ -264,9 +269,14 @@ def wrench_functions(model: Model, wrenches: Mapping[str, Any] | None) -> dict[s
     return functions
 
 
-def _constant(value: Any) -> Callable[[float], Array]:
-    fixed = float_array("a wrench", value)
-    return lambda t: fixed
+class _Constant:
+    """A wrench that is always the same."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = float_array("a wrench", value)
+
+    def __call__(self, t: float) -> Array:
+        return self.value
 
 
 def _has_dampers(mechanism: Any) -> bool:

@@ -7,7 +7,7 @@ the integrator where an event changed the state. Whatever ends a run early, what
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,9 +33,12 @@ from polybody.simulation.audit import (
     momentum_applies,
     momentum_balance,
 )
+from polybody.simulation.compiled.chunk import Chunk
+from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.events import Event, Happening, first_crossing
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators import Integrator, Options, Step, method_named
+from polybody.simulation.kept import Kept
 from polybody.simulation.problem import RUNAWAY, Controller, Problem
 from polybody.simulation.switches import Switches
 from polybody.simulation.trajectory import Pieces, Trajectory
@@ -48,6 +51,8 @@ MOST_A_SECOND = 5_000
 #: steps over which it is seen that the rest would take far too many
 WINDOW = 1_000
 FAR_TOO_MANY = 5  # times the bound
+#: how often progress is told of, at least, in a run by compiled code
+PROGRESS = 200
 #: methods that write the dynamics themselves, without loops
 WITHOUT_LOOPS = ("midpoint",)
 
@@ -77,6 +82,7 @@ def simulate(
     dense: bool = False,
     max_steps: int | None = None,
     progress: Callable[[float], None] | None = None,
+    compiled: bool | None = None,
 ) -> Trajectory:
     """The motion of a model from (q0, v0), neutral and at rest where not given, for `duration` seconds.
 
@@ -92,6 +98,10 @@ def simulate(
 
     `limits`: what joint limits do. "stop": joints hit them, with `restitution`; "halt": the run ends there; "report":
     crossings are only noted; "ignore". `progress` is called with the time reached.
+
+    Where all that acts can be compiled (see docs/simulation.md), steps are taken by machine code, thousands in a call;
+    `run.audit.path` says so, or why not. `compiled=False` takes every step in Python, `compiled=True` makes it an error
+    if that would be necessary. Both give the same motion, to the method's own error.
 
     A run that needs more than `max_steps` steps (200 000, or 5000 a second; fixed steps: as many as there are) is an
     error that shows its last state; errors carry what was computed before them in `trajectory`.
@@ -136,6 +146,7 @@ def simulate(
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
     run = _Run(problem, chosen, options, kept, switches, dense, most, progress)
+    run.compile(compiled)
     return run.to_end(start, problem.state(q, v, problem.circuits.start(currents0)), end, said)
 
 
@@ -157,19 +168,32 @@ class _Run:
         self.switches, self.most, self.progress = switches, most, progress
         self.window, self.shrinks = (0, -np.inf), False  # steps and time at the last look at their number
         self.pieces = Pieces() if dense else None
-        self.times: list[float] = []
-        self.states: list[Array] = []
-        self.torques: list[Array] = []
-        self.accelerations: list[Array] = []
-        self.currents: list[Array] = []
+        self.record = Kept()
         self.next = 0
+        self.compiled: Any = None
+        self.path = "python"
         self.steps, self.rejected, self.off_manifold = 0, 0, 0.0
         self.rejected_known = True
+
+    def compile(self, wanted: bool | None) -> None:
+        """Have steps taken by compiled code, where that can be."""
+        if wanted is False:
+            self.path = "python: asked for"
+            return
+        from polybody.simulation.compiled.engine import Compiled
+
+        try:
+            self.compiled = Compiled(self.problem, self.method, self.options)
+            self.path = "compiled"
+        except NotCompiled as reason:
+            self.path = f"python: {reason}"
+            if wanted:
+                raise InputError(f"compiled=True, but {reason}") from None
 
     def to_end(self, start: float, y: Array, end: float, said: dict[str, Any]) -> Trajectory:
         clock = time.perf_counter()
         stopped: str | None = None
-        self.reached, self.last, self.end = start, y, end
+        self.start, self.reached, self.last, self.end = start, start, y, end
         try:
             stopped = self._advance(start, y, end)
         except BlowUp as reason:
@@ -191,12 +215,12 @@ class _Run:
 
     def _carry(self, error: BaseException, said: dict[str, Any], clock: float) -> None:
         """Give the error what was computed before it as `trajectory`; nothing that fails here hides the error."""
-        if not self.times:
+        if not len(self.record):
             return
         try:
             setattr(error, "trajectory", self._trajectory(said, str(error), clock))  # noqa: B010  of any exception
         except Exception as failure:
-            error.add_note(f"the {len(self.times)} states before it could not be kept: {failure}")
+            error.add_note(f"the {len(self.record)} states before it could not be kept: {failure}")
 
     def _advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
@@ -205,7 +229,11 @@ class _Run:
         y = settled
         while t < end:
             fresh = self.steps > 0
-            for step in self.method.steps(self.problem, t, y, end, self.options):
+            for step in self._stretch(t, y, end, fresh):
+                if isinstance(step, Chunk):
+                    self._accept_chunk(step)
+                    t, y, fresh = self.reached, self.last, False
+                    continue
                 crossing = self._look(step, fresh)
                 fresh = False
                 if crossing is None:
@@ -223,6 +251,17 @@ class _Run:
             else:
                 return None
         return None
+
+    def _stretch(self, t: float, y: Array, end: float, fresh: bool) -> Iterator[Step | Chunk]:
+        """Steps until an event changes what happens: single ones, and chunks of many."""
+        if self.compiled is None:
+            yield from self.method.steps(self.problem, t, y, end, self.options)
+            return
+        if self.progress is not None:
+            self.compiled.pieces = (self.end - self.start) / PROGRESS
+        functions = self.switches.functions()
+        wanted = lambda: None if self.kept is None else self.kept[self.next :]  # noqa: E731
+        yield from self.compiled.stretch(t, y, end, functions, fresh, wanted, self.pieces is not None)
 
     def _look(self, step: Step, fresh: bool) -> tuple[float, list[int], Any] | None:
         functions = self.switches.functions()
@@ -255,6 +294,31 @@ class _Run:
         self._guard()
         if self.progress is not None:
             call_user("the progress function", until, self.progress, until)
+
+    def _accept_chunk(self, chunk: Chunk) -> None:
+        """The same for many steps at once."""
+        problem, nq = self.problem, self.problem.nq
+        fast = np.abs(chunk.rows.y[1:, nq : nq + problem.nv]).max(axis=1, initial=0.0) > RUNAWAY
+        count = int(np.argmax(fast)) + 1 if fast.any() else len(chunk)
+        self.steps += count
+        self.rejected += chunk.rejected
+        self.off_manifold = max(self.off_manifold, chunk.off_manifold)
+        problem.evaluations += chunk.evaluations
+        problem.off_loops = max(problem.off_loops, chunk.off_loops)
+        if self.pieces is not None:
+            for k in range(count):
+                self.pieces.add(float(chunk.rows.t[k]), float(chunk.rows.t[k + 1]), chunk.interpolant(k))
+        self.reached, self.last = float(chunk.rows.t[count]), chunk.rows.y[count]
+        samples = chunk.samples_until(self.reached)
+        if samples is None:
+            self.record.many(chunk.rows[1 : count + 1])
+        else:
+            self.record.many(samples)
+            self.next += len(samples)
+        problem.watch_anew(self.last)
+        self._guard()
+        if self.progress is not None:
+            call_user("the progress function", self.reached, self.progress, self.reached)
 
     def _guard(self) -> None:
         """Raise where speeds or the number of steps grow out of all bounds."""
@@ -302,17 +366,15 @@ class _Run:
             self.next = 1
 
     def _keep(self, t: float, y: Array) -> None:
-        if self.times and t <= self.times[-1]:
+        if t <= self.record.last:
             return
         q, v = self.problem.split(y)
         tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
         a = self.problem.accelerate(q, v, tau, loads)
+        currents = np.zeros(0)
         if self.problem.circuits.closed:
-            self.currents.append(self.problem.circuits.currents(t, q, v, self.problem.currents(y))[0])
-        self.states.append(y)
-        self.torques.append(np.array(tau))
-        self.accelerations.append(a)
-        self.times.append(t)  # last: a state is kept once its time is, and what an interrupt left half is not read
+            currents = self.problem.circuits.currents(t, q, v, self.problem.currents(y))[0]
+        self.record.one(t, y, a, tau, currents)
 
     def _blown_up(self, reason: str) -> str:
         """Name the joint whose speed or acceleration has left the others behind."""
@@ -331,14 +393,13 @@ class _Run:
 
     def _trajectory(self, said: dict[str, Any], stopped: str | None, clock: float) -> Trajectory:
         model, problem = self.problem.model, self.problem
-        n = len(self.times)
-        t, y = np.array(self.times), np.array(self.states[:n])
+        rows = self.record.all()
+        t, y, tau = rows.t, rows.y, rows.tau
         q, v, work = y[:, : problem.nq], y[:, problem.nq : problem.nq + problem.nv], y[:, -1]
         seconds = time.perf_counter() - clock
         kinetic, potential = model.energy(q, v)
         error, relative = energy_balance(kinetic, potential, work)
         allowed = allowed_energy(self.method.adaptive, self.options.rtol, self.options.atol, self.steps)
-        tau = np.array(self.torques[:n])
         note = momentum_applies(model, bool(problem.wrenches) or self._base_driven(tau))
         excess, passed = (None, "") if self.switches.limits != "stop" else limit_excess(self.switches.stops.all, q)
         audit = Audit(
@@ -358,6 +419,7 @@ class _Run:
             loop_drift=problem.off_loops if problem.loops else None,
             singular_evaluations=problem.singular,
             singular_passages=problem.passed,
+            path=self.path,
         )
         if problem.singular or problem.passed:
             warn(
@@ -368,9 +430,8 @@ class _Run:
         doubts = doubts_about(audit, early, f"the {passed}")
         audit = replace(audit, trusted=not doubts, doubts=doubts)
         happenings = list(self.switches.happenings)
-        currents = np.array(self.currents[:n]) if self.currents else None
-        a = np.array(self.accelerations[:n])
-        return Trajectory(model, t, q, v, a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
+        currents = rows.currents if problem.circuits.closed else None
+        return Trajectory(model, t, q, v, rows.a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
 
     def _base_driven(self, tau: Array) -> bool:
         roots = [j.v for j in self.problem.model.mechanism.joints if j.parent < 0]

@@ -52,6 +52,16 @@ class Stop:
         return f"{self.joint} {'upper' if self.side > 0 else 'lower'} limit"
 
 
+@dataclass(frozen=True)
+class Excess:
+    """How far a joint is beyond a limit, as a function of (t, y)."""
+
+    stop: Stop
+
+    def __call__(self, t: float, y: Array) -> float:
+        return self.stop.excess(y)
+
+
 class Stops:
     """All finite limits of a model, and which joints rest at one."""
 
@@ -163,4 +173,4 @@ def finite_limits(model: Model) -> list[Stop]:
     return stops
 
 
-__all__ = ["REST", "Stop", "Stops", "finite_limits"]
+__all__ = ["REST", "Excess", "Stop", "Stops", "finite_limits"]

@@ -12,7 +12,7 @@ from polybody.model.arguments import float_array
 from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import call_user
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import Stop, Stops
+from polybody.simulation.stops import Excess, Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
@@ -102,12 +102,8 @@ class Switches:
                 pull = self.stops.pull(stop)
                 found.append((partial(pull, self.problem), 1, partial(self._leave, stop)))
             else:
-                found.append((partial(self._excess, stop), 1, partial(self._reach, stop)))
+                found.append((Excess(stop), 1, partial(self._reach, stop)))
         return found
-
-    @staticmethod
-    def _excess(stop: Stop, t: float, y: Array) -> float:
-        return stop.excess(y)
 
     def _leave(self, stop: Stop, t: float, y: Array) -> tuple[Array, str | None]:
         self.stops.held.pop(stop.v, None)

@@ -27,10 +27,12 @@ class Given:
     def __init__(self, model: Model, tau: Any, times: Any = None) -> None:
         require_model("controllers", model)
         self.model = model
+        self.table: Array | None = None
+        self.times: Array | None = None
         if callable(tau):
             self._function: Callable[[float], Any] = tau
             return
-        table = float_array("tau", tau)
+        self.table = table = float_array("tau", tau)
         if table.shape == (model.nv,):
             self._function = lambda t: table
             return
@@ -40,6 +42,7 @@ class Given:
                 f"tau has shape {table.shape} for times of shape {grid.shape}; wanted ({model.nv},), or "
                 f"(n, {model.nv}) with n growing times"
             )
+        self.times = grid
         self._function = lambda t: np.array([np.interp(t, grid, table[:, k]) for k in range(model.nv)])
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:

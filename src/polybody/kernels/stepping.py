@@ -1,0 +1,322 @@
+"""A state advanced by many steps in one call of machine code: the loops of `stepping_code` around compiled tapes.
+
+    ẋ = field(x, constants, row),    x = [y; t]
+
+x is a state and, last, its time; `constants` stay the same in a run, `row` is the row of a table of signals that holds
+at that time. Beside ẋ the field gives numbers that are recorded with it, and two that tell whether it may be believed
+(`Parts.told`). Around it come, each a CasADi function and each but the field optional,
+
+    leap(x, answer, h, constants, row) -> x          a step by a formula of its own instead of a tableau
+    unit(x) -> x, [how far off]                      the state with unit quaternions
+    back(x) -> x, [‖φ‖, growth, narrow, turns…]      one Newton step back to constraints; velocities back to them too
+    watch(x, constants, row) -> values               functions whose crossings of zero end the loop
+
+Nothing is vectorised over states: there is one. A tape becomes a function that is called, so that the code of a method
+with twelve stages is no longer than that of one with four.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.kernels import machine, native, tape
+from polybody.kernels import stepping_code as code_of
+from polybody.kernels.code import Code
+from polybody.kernels.emit import emit_nodes, support_text
+from polybody.kernels.kernel import Made, digest, kept
+from polybody.kernels.operations import LIBM
+from polybody.kernels.rows import in_blocks
+from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
+from polybody.kernels.target import Target, host
+
+Array = np.ndarray
+PAD = 4  # numbers: rows are whole vectors
+KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
+PLACE = {name: k for k, name in enumerate(JOB)}
+ORDER = ("field", "leap", "unit", "back", "watch")
+#: what the loop calls them with: numbers of inputs (from memory)
+INPUTS = {"field": 3, "leap": 5, "unit": 1, "back": 1, "watch": 3}
+
+
+@dataclass(frozen=True)
+class Tableau:
+    """An explicit method as data: A, b; embedded pairs with rows for dense output and errors (of orders 8(5, 3))."""
+
+    A: Array
+    b: Array
+    extra: Array | None = None
+    errors: Array | None = None
+    dense: Array | None = None
+
+    @property
+    def stages(self) -> int:
+        return len(self.b)
+
+    @property
+    def adaptive(self) -> bool:
+        return self.errors is not None
+
+    def rows(self) -> Array:
+        """The table that the loop reads."""
+        if self.extra is None or self.errors is None or self.dense is None:
+            return np.concatenate([self.A, self.b[None]])
+        columns = self.dense.shape[1]
+        blocks = [self.A, self.b[None], self.extra, self.errors, self.dense]
+        return np.concatenate([np.pad(block, ((0, 0), (0, columns - block.shape[1]))) for block in blocks])
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The functions around a state, made when they are needed: nothing is traced that is in the cache."""
+
+    size: int  # of y
+    nq: int  # its first numbers, and the next nv, are what `back` changes
+    nv: int
+    recorded: int  # numbers beside ẋ
+    make: Callable[[], Mapping[str, ca.Function]]
+    names: tuple[str, ...] = ("field",)
+    row: int = 0  # numbers in a row of signals
+    watched: int = 0
+    pivots: int = 0
+    key: str = ""
+
+    @property
+    def padded(self) -> int:
+        return -(-(self.size + 1) // PAD) * PAD
+
+    @property
+    def told(self) -> int:
+        """Where growth and narrow are in an answer; they are there where there are constraints."""
+        return self.padded + self.recorded
+
+    @property
+    def answer(self) -> int:
+        return self.padded + -(-(self.recorded + 2) // PAD) * PAD
+
+
+class Loop:
+    """Compiled code of one field and one method, with its working memory; one run at a time."""
+
+    def __init__(self, parts: Parts, tableau: Tableau | None, loaded: machine.Loaded) -> None:
+        self.parts, self.tableau = parts, tableau
+        self._alive = loaded
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(loaded.addresses["advance"])
+        self.job = np.zeros(len(JOB), dtype=np.int64)
+        self.numbers = self.job.view(np.float64)
+        self._kept: dict[str, Array] = {}
+        n, stages = parts.padded, 16
+        for name, size in (
+            ("stages", stages * parts.answer), ("stage", n), ("spare", n), ("nought", n), ("still", n),
+            ("told", 3 + 2 * parts.pivots + PAD), ("turns", 2 * parts.pivots + PAD),
+            ("before", parts.watched + PAD), ("after", parts.watched + PAD),
+        ):
+            self.array(name, np.zeros(size))
+        table = machine.libm_table()
+        self.array("libm", table)
+        self.job[PLACE["pow"]] = int(table[LIBM.index("pow")])
+        if tableau is not None:
+            self.array("tableau", np.ascontiguousarray(tableau.rows()))
+
+    def array(self, name: str, values: Array) -> None:
+        """Give the job an array, which is kept alive."""
+        self._kept[name] = values
+        self.job[PLACE[name]] = values.ctypes.data
+
+    def held(self, name: str) -> Array:
+        return self._kept[name]
+
+    def set(self, **values: float) -> None:
+        """Set words (integers) and numbers (floats) of the job."""
+        for name, value in values.items():
+            target = self.numbers if isinstance(value, float) else self.job
+            target[PLACE[name]] = value
+
+    def word(self, name: str) -> int:
+        return int(self.job[PLACE[name]])
+
+    def number(self, name: str) -> float:
+        return float(self.numbers[PLACE[name]])
+
+    def run(self) -> int:
+        """Advance; 0, or why it ended early (`stepping_code`)."""
+        return int(self._call(self.job.ctypes.data))
+
+
+def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | None = None) -> Loop:
+    """The loop of a field by a tableau, or by the field's own `leap` where there is none."""
+    chosen = (target or host()).with_lanes(1)
+    facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, parts.names, parts.row, parts.watched, parts.pivots]
+    facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
+
+    def make() -> Made:
+        return Made(module_text(name, parts, tableau, chosen), chosen)
+
+    code, _ = kept(digest("stepping", parts.key, chosen, facts), name, make)
+    return Loop(parts, tableau, _loaded(code))
+
+
+def _loaded(code: bytes) -> machine.Loaded:
+    if code not in _LOADED:
+        if len(_LOADED) >= MOST_LOADED:
+            _LOADED.pop(next(iter(_LOADED)))
+        _LOADED[code] = machine.Loaded(code, ["advance"])
+    return _LOADED[code]
+
+
+_LOADED: dict[bytes, machine.Loaded] = {}
+MOST_LOADED = 256
+
+
+def module_text(name: str, parts: Parts, tableau: Tableau | None, target: Target) -> str:
+    """The module whose function `advance` is the loop."""
+    made = parts.make()
+    if set(made) != set(parts.names):
+        raise InputError(f"{name}: the parts {sorted(made)} were made; wanted {sorted(parts.names)}")
+    functions = [function_text(part, made[part], target) for part in ORDER if part in made]
+    loops, curved, watched = "back" in made, "unit" in made, "watch" in made
+    adaptive = tableau is not None and tableau.adaptive
+    pieces = [
+        code_of.COMMON,
+        code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE,
+        code_of.returned(curved, loops),
+        code_of.INTERPOLANT if adaptive else code_of.HERMITE,
+        code_of.WATCHING if watched else "",
+        code_of.SAMPLES,
+        code_of.seen(watched, loops),
+    ]
+    if adaptive:
+        pieces += [code_of.AHEAD if loops else code_of.MOVED if curved else code_of.STAYED, code_of.ADAPTIVE]
+    else:
+        pieces += [code_of.BY_TABLEAU if tableau is not None else code_of.BY_FUNCTION, code_of.FIXED]
+    loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
+    return "\n".join(
+        [
+            f'target triple = "{target.triple}"', *functions, _vectors_text(parts), loop, support_text(target),
+            native.DECLARED,
+        ]
+    )  # fmt: skip
+
+
+def _numbers(parts: Parts, tableau: Tableau | None) -> dict[str, float]:
+    """The numbers that the loop's text names."""
+    numbers: dict[str, float] = {name.upper(): 8 * k for name, k in PLACE.items()}
+    n, stages = parts.padded, 0 if tableau is None else tableau.stages
+    numbers |= {"TURNED_AT": numbers["TURNED"]}
+    return numbers | {
+        "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "N": n, "X": 8 * n, "F": 8 * parts.answer,
+        "S": parts.answer, "T": 8 * parts.size, "NX": parts.size + 1, "TOLD_AT": 8 * parts.told, "ROW": 8 * parts.row,
+        "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
+        "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
+        "ENTRIES": float(parts.size), "DENSE_ROW": 7 * 8 * n, "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "KEPT": KEPT,
+        "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
+    }  # fmt: skip
+
+
+@dataclass
+class _Memory:
+    """Ports of a function of addresses: inputs and outputs lie one number behind the other."""
+
+    values: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def read(self, code: Code, argument: int, element: int) -> str:
+        if (argument, element) not in self.values:
+            self.values[argument, element] = code.load(f"%in{argument}", element)
+        return self.values[argument, element]
+
+    def write(self, code: Code, output: int, element: int, value: str) -> None:
+        code.store(value, f"%out{output}", element)
+
+
+def function_text(name: str, function: ca.Function, target: Target) -> str:
+    """A tape as a function (inputs…, outputs…, libm) of addresses, as integers."""
+    traced = tape.from_function(function)
+    inputs, outputs = len(traced.input_sizes), len(traced.outputs)
+    if inputs != INPUTS[name]:
+        raise InputError(f"{name} takes {inputs} columns; wanted {INPUTS[name]}")
+    code = Code(target)
+    emit_nodes(code, traced, _Memory())
+    names = [*(f"in{k}" for k in range(inputs)), *(f"out{k}" for k in range(outputs)), "libm"]
+    head = f"define internal i64 @{name}({', '.join(f'i64 %a_{n}' for n in names)}) noinline {code.attributes()} {{"
+    pointers = [f"  %{n} = inttoptr i64 %a_{n} to ptr" for n in names]
+    pointers.append("  %rows = inttoptr i64 %a_in0 to ptr")
+    return "\n".join([head, "entry:", *code.allocas, *pointers, *in_blocks(code.lines), "  ret i64 0", "}"])
+
+
+def _vectors_text(parts: Parts) -> str:
+    """Sums of vectors as long as a state: `combine` y + h Σ aⱼ Kⱼ, `mix` of four, `interpolate` by seven rows."""
+    n, v = parts.padded, "<4 x double>"
+    spread = lambda name, to: (  # noqa: E731
+        f"  %{to}0 = insertelement {v} poison, double {name}, i32 0\n"
+        f"  %{to} = shufflevector {v} %{to}0, {v} poison, <4 x i32> zeroinitializer\n"
+    )
+
+    def at(base: str, offset: str, to: str) -> str:
+        return f"  %{to}_a = add i64 {base}, {offset}\n  %{to}_p = inttoptr i64 %{to}_a to ptr\n"
+
+    def load(base: str, offset: str, to: str) -> str:
+        return at(base, offset, to) + f"  %{to} = load {v}, ptr %{to}_p, align 8\n"
+
+    combine = (
+        "define internal i64 @combine(i64 %out, i64 %y, double %h, i64 %K, i64 %a, i64 %count) {\nentry:\n"
+        + spread("%h", "hh")
+        + f"  br label %outer\nouter:\n  %i = phi i64 [0, %entry], [%i1, %store]\n  br label %inner\n"
+        "inner:\n  %j = phi i64 [0, %outer], [%j1, %inner]\n"
+        f"  %sum = phi {v} [zeroinitializer, %outer], [%sum1, %inner]\n"
+        f"  %row = mul i64 %j, {8 * parts.answer}\n  %off = add i64 %row, %i\n"
+        + load("%K", "%off", "k")
+        + "  %j8 = mul i64 %j, 8\n"
+        + at("%a", "%j8", "c")
+        + "  %c = load double, ptr %c_p\n"
+        + spread("%c", "cc")
+        + f"  %part = fmul contract {v} %k, %cc\n  %sum1 = fadd contract {v} %sum, %part\n"
+        "  %j1 = add i64 %j, 1\n  %more = icmp slt i64 %j1, %count\n  br i1 %more, label %inner, label %store\nstore:\n"
+        + load("%y", "%i", "base")
+        + f"  %scaled = fmul contract {v} %sum1, %hh\n  %new = fadd contract {v} %base, %scaled\n"
+        + at("%out", "%i", "o")
+        + f"  store {v} %new, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
+        f"  %again = icmp slt i64 %i1, {8 * n}\n  br i1 %again, label %outer, label %done\ndone:\n  ret i64 0\n}}\n"
+    )
+    letters = "abcd"
+    mix = (
+        "define internal i64 @mix(i64 %out, " + ", ".join(f"i64 %{x}, double %{x}c" for x in letters) + ") {\nentry:\n"
+        + "".join(spread(f"%{x}c", f"{x}s") for x in letters)
+        + "  br label %outer\nouter:\n  %i = phi i64 [0, %entry], [%i1, %outer]\n"
+        + "".join(load(f"%{x}", "%i", f"{x}v") + f"  %{x}m = fmul contract {v} %{x}v, %{x}s\n" for x in letters)
+        + f"  %ab = fadd contract {v} %am, %bm\n  %abc = fadd contract {v} %ab, %cm\n"
+        f"  %abcd = fadd contract {v} %abc, %dm\n"
+        + at("%out", "%i", "o")
+        + f"  store {v} %abcd, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
+        f"  %again = icmp slt i64 %i1, {8 * n}\n  br i1 %again, label %outer, label %done\ndone:\n  ret i64 0\n}}\n"
+    )
+    horner = ""
+    for k in range(7):
+        before = "zeroinitializer" if k == 0 else f"%m{k - 1}"
+        horner += load("%F", f"%i_{6 - k}", f"f{k}")
+        horner += f"  %s{k} = fadd {v} {before}, %f{k}\n  %m{k} = fmul {v} %s{k}, %{'xs' if k % 2 == 0 else 'us'}\n"
+    interpolate = (
+        "define internal i64 @interpolate(i64 %out, i64 %y, i64 %F, double %x) {\nentry:\n"
+        "  %u = fsub double 1.0, %x\n" + spread("%x", "xs") + spread("%u", "us")
+        + "  br label %outer\nouter:\n  %i = phi i64 [0, %entry], [%i1, %outer]\n"
+        + "".join(f"  %i_{k} = add i64 %i, {8 * n * k}\n" for k in range(7))
+        + horner
+        + load("%y", "%i", "base")
+        + f"  %new = fadd {v} %m6, %base\n"
+        + at("%out", "%i", "o")
+        + f"  store {v} %new, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
+        f"  %again = icmp slt i64 %i1, {8 * n}\n  br i1 %again, label %outer, label %done\ndone:\n  ret i64 0\n}}\n"
+    )
+    return combine + mix + interpolate
+
+
+def directions(given: list[int]) -> Array:
+    """How the loop is told which crossings count: upwards 1, downwards 2, either way 3."""
+    return np.array([{0: 3, 1: 1, -1: 2}[d] for d in given], dtype=np.int64)
+
+
+__all__ = ["Loop", "Parts", "Tableau", "build", "directions"]

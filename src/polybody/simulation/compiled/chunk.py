@@ -1,0 +1,93 @@
+"""A stretch of steps that compiled code has taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.simulation.integrators.base import Interpolant, Step
+from polybody.simulation.kept import Rows
+
+if TYPE_CHECKING:
+    from polybody.kernels.stepping import Parts
+
+Array = np.ndarray
+
+
+def rows_of(parts: Parts, states: Array, answers: Array) -> Rows:
+    """Rows of the loop's memory, copied."""
+    nq, nv, first = parts.nq, parts.nv, parts.padded
+    return Rows(
+        states[:, parts.size].copy(), states[:, : parts.size].copy(), answers[:, nq : nq + nv].copy(),
+        answers[:, first : first + nv].copy(), answers[:, first + nv : first + parts.recorded].copy(),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Steps from rows[k] to rows[k + 1]; `rates` at their ends, `dense` the interpolants' rows of adaptive methods.
+
+    `samples` are the states at the wanted times among them, None where every step is kept.
+    """
+
+    rows: Rows
+    rates: Array
+    samples: Rows | None
+    rejected: int = 0
+    off_manifold: float = 0.0
+    off_loops: float = 0.0
+    evaluations: int = 0
+    dense: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows) - 1
+
+    def samples_until(self, t: float) -> Rows | None:
+        """The samples up to a time, up to rounding."""
+        return None if self.samples is None else self.samples[: int(np.sum(self.samples.t <= t + 1e-13 * (1 + abs(t))))]
+
+    def interpolant(self, k: int) -> Interpolant:
+        """Of step k."""
+        t0, h, y0 = float(self.rows.t[k]), float(self.rows.t[k + 1] - self.rows.t[k]), self.rows.y[k]
+        if self.dense is not None:
+            return _Dense(t0, h, y0, self.dense[k])
+        return _Hermite(t0, h, y0, self.rows.y[k + 1], self.rates[k], self.rates[k + 1])
+
+    def step(self, k: int, rejected: int | None = 0) -> Step:
+        """Step k by itself, for who looks inside it."""
+        rows = self.rows
+        return Step(
+            float(rows.t[k]), float(rows.t[k + 1]), rows.y[k], rows.y[k + 1], lambda: self.interpolant(k), rejected
+        )
+
+
+class _Hermite:
+    """The cubic through both ends with their rates."""
+
+    def __init__(self, t0: float, h: float, y0: Array, y1: Array, f0: Array, f1: Array) -> None:
+        self.t0, self.h, self.y0, self.y1, self.f0, self.f1 = t0, h, y0, y1, f0, f1
+
+    def __call__(self, t: Any) -> Array:
+        s, h = (t - self.t0) / self.h, self.h
+        return (
+            (1 + 2 * s) * (1 - s) ** 2 * self.y0 + s * s * (3 - 2 * s) * self.y1
+            + h * s * (1 - s) * ((1 - s) * self.f0 - s * self.f1)
+        )  # fmt: skip
+
+
+class _Dense:
+    """Hairer's interpolant of order 7: y₀ + x(F₀ + (1 − x)(F₁ + x(F₂ + …)))."""
+
+    def __init__(self, t0: float, h: float, y0: Array, F: Array) -> None:
+        self.t0, self.h, self.y0, self.F = t0, h, y0, F
+
+    def __call__(self, t: Any) -> Array:
+        x, y = (t - self.t0) / self.h, np.zeros_like(self.y0)
+        for k, row in enumerate(self.F[::-1]):
+            y = (y + row) * (x if k % 2 == 0 else 1 - x)
+        return y + self.y0
+
+
+__all__ = ["Chunk", "rows_of"]

@@ -1,0 +1,246 @@
+"""Steps of a problem by compiled code, in chunks, with the Python path for what it cannot do.
+
+`stretch` stands where a method's own generator of steps stood: it gives chunks of many steps, and single steps where
+something is to be looked at (a function has crossed zero) or where the compiled code gave up (near singular
+configurations of loops, numbers that are not finite): those are taken by the method itself, in Python.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from polybody.kernels.stepping import Loop, Parts, Tableau, build, directions
+from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
+from polybody.model.model import Model
+from polybody.model.plans import SWITCH
+from polybody.model.tracing import source_digest
+from polybody.quantities.frames import find_frame
+from polybody.simulation.compiled.chunk import Chunk, rows_of
+from polybody.simulation.compiled.field import Acting, require_compilable
+from polybody.simulation.compiled.laws import NotCompiled, law_of
+from polybody.simulation.compiled.watch import Watch, watch_of
+from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
+from polybody.simulation.integrators import Integrator, Options, Step
+from polybody.simulation.integrators.tableaux import TABLEAUX
+from polybody.simulation.problem import Problem
+
+Array = np.ndarray
+#: methods that have loops
+METHODS = (*TABLEAUX, "semi-implicit")
+FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
+QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
+PATIENCE = 4  # steps by the method itself where compiled code gave up
+
+
+class Compiled:
+    """A problem with one method, compiled as it stands: what cannot be is said by `NotCompiled`."""
+
+    def __init__(self, problem: Problem, method: Integrator, options: Options) -> None:
+        if method.name not in METHODS:
+            raise NotCompiled(f"the method {method.name!r} takes its steps in Python")
+        self.problem, self.method, self.options = problem, method, options
+        self.model: Model = problem.model
+        require_compilable(self.model, method.name)
+        self.acting = acting_of(problem)
+        self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
+        self._loops: dict[str, Loop] = {}
+        self.length = FIRST_CHUNK
+        self.pieces = np.inf  # seconds of motion after which a chunk must end
+        self.called = False  # user's functions are called in Python
+
+    # Loops.
+
+    def loop(self, watch: Watch) -> Loop:
+        """The loop for what acts now."""
+        acting = self.acting
+        if self.problem.loops:
+            acting = self.acting = replace(self.acting, plan=self._plan())
+        key = f"{acting.key} | {watch.key}"
+        if key not in self._loops:
+            self._loops[key] = self._built(acting, watch, key)
+        return self._loops[key]
+
+    def _plan(self) -> Any:
+        engine: Any = self.model.engine
+        if not engine.is_compiled or not engine.plans.is_made:
+            raise NotCompiled("the loops have no plan of elimination")
+        return engine.plans.free(None)
+
+    def _built(self, acting: Acting, watch: Watch, key: str) -> Loop:
+        names = ["field"]
+        names += ["leap"] if self.tableau is None else []
+        names += ["unit"] if acting.curved else []
+        names += ["back"] if acting.plan is not None else []
+        names += ["watch"] if watch.texts else []
+        m = self.model.mechanism
+        parts = Parts(
+            size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded, names=tuple(names),
+            make=lambda: acting.functions(names, watch), row=acting.law.signals.rows.shape[1],
+            watched=len(watch.texts), pivots=len(acting.plan.pivots) if acting.plan else 0,
+            key=f"{key}:{m.digest}:{source_digest()}",
+        )  # fmt: skip
+        loop = build(f"simulate {self.method.name}", parts, self.tableau)
+        loop.array("constants", acting.constants)
+        signals = acting.law.signals
+        loop.array("breaks", np.ascontiguousarray(signals.breaks))
+        loop.array("table", np.ascontiguousarray(signals.rows))
+        loop.set(rows=len(signals.breaks))
+        loop.array("directions", directions(list(watch.directions)))
+        if acting.plan is not None:
+            rank = max(self.problem.motion._rank, 1)
+            near = MENDED if self.method.adaptive else NEAR  # nearer by, adaptive methods look for a way across
+            loop.set(growth=float(SWITCH * rank), narrow=float(near * rank), mended=float(MENDED * rank))
+            loop.set(grown=float(SWITCH**2 * rank), lost=float(LOST * rank))
+        return loop
+
+    # Steps.
+
+    def stretch(
+        self, t: float, y: Array, end: float, functions: list[tuple[Any, int]], fresh: bool,
+        samples: Callable[[], Array | None], dense: bool,
+    ) -> Iterator[Step | Chunk]:
+        """Steps and chunks from (t, y); `samples()` are the times at which states are still wanted, None for every
+        step."""
+        if self.problem.resting:
+            yield from self.method.steps(self.problem, t, y, end, self.options)
+            return
+        watch = watch_of(functions)
+        self.called = self.called or watch.called
+        first = self._first_step(t, y, end)
+        by_hand = 1 if fresh and functions else 0
+        while t < end:
+            if by_hand:
+                for step in self._own_steps(t, y, end, first, by_hand):
+                    yield step
+                    t, y, first = step.t1, step.y1, step.t1 - step.t0
+                by_hand = 0
+                continue
+            loop = self.loop(watch)
+            status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called)
+            count = len(chunk) if chunk is not None else 0
+            if chunk is not None and count:
+                if watch.called:
+                    yield from (chunk.step(k) for k in range(count))
+                elif status in (CROSSED, TURNED):
+                    if count > 1:
+                        yield self._cut(chunk, count - 1)
+                    yield chunk.step(count - 1)
+                else:
+                    yield chunk
+                t, y = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy()
+                first = loop.number("h")
+            by_hand = PATIENCE if status == CANNOT else 0
+
+    def _cut(self, chunk: Chunk, count: int) -> Chunk:
+        """Its first steps, with the samples that they hold."""
+        rows = chunk.rows[: count + 1]
+        return replace(chunk, rows=rows, samples=chunk.samples_until(float(rows.t[-1])))
+
+    def _first_step(self, t: float, y: Array, end: float) -> float:
+        if not self.method.adaptive:
+            return self.options.dt
+        if self.options.first_step is not None:
+            return min(self.options.first_step, end - t)
+        from scipy.integrate import DOP853
+
+        atol: Any = np.full(self.problem.size, self.options.atol)
+        atol[-1] = np.inf
+        solver = DOP853(self.problem.rate, t, y, end, self.options.max_step, self.options.rtol, atol)
+        return float(solver.h_abs)
+
+    def _own_steps(self, t: float, y: Array, end: float, first: float, count: int) -> Iterator[Step]:
+        options = replace(self.options, first_step=min(first, end - t)) if self.method.adaptive else self.options
+        for step, _ in zip(self.method.steps(self.problem, t, y, end, options), range(count), strict=False):
+            yield step
+
+    def _chunk(
+        self, loop: Loop, t: float, y: Array, end: float, first: float, samples: Array | None, dense: bool
+    ) -> tuple[int, Chunk | None]:
+        """(why it ended, the steps that were taken)."""
+        parts, options, adaptive = loop.parts, self.options, self.method.adaptive
+        length, until = self.length, min(end, t + self.pieces)
+        if not adaptive:
+            length = int(min(length, max(1.0, self.pieces / options.dt)))
+            times = grid(t, end, options.dt, length)
+            length = len(times) - 1
+            loop.array("times", times)
+        states, answers = np.zeros((length + 1, parts.padded)), np.zeros((length + 1, parts.answer))
+        states[0, : parts.size], states[0, parts.size] = y, t
+        loop.array("states", states)
+        loop.array("answers", answers)
+        self._sampled(loop, samples, length)
+        if adaptive:
+            loop.array("dense", np.zeros((length + 1, 7, parts.padded)))
+            loop.set(dense_wanted=int(dense or parts.watched > 0))
+        loop.set(
+            steps=length, evaluations=0, rejected=0, off_manifold=0.0, off_loops=0.0, h=float(first), end=float(end),
+            until=float(until), max_step=float(options.max_step), rtol=float(options.rtol), atol=float(options.atol),
+        )  # fmt: skip
+        clock = time.perf_counter()
+        status = loop.run()
+        if status == FULL:
+            self._room *= 4
+        self._paced(time.perf_counter() - clock)
+        done = loop.word("done")
+        if not done:
+            return status, None
+        taken = None
+        if samples is not None:
+            kept = loop.word("next")
+            taken = rows_of(parts, loop.held("sample_states")[:kept], loop.held("sample_answers")[:kept])
+        chunk = Chunk(
+            rows_of(parts, states[: done + 1], answers[: done + 1]), answers[: done + 1, : parts.size], taken,
+            loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
+            loop.held("dense")[:done, :, : parts.size] if adaptive and (dense or parts.watched) else None,
+        )  # fmt: skip
+        return status, chunk
+
+    _room = 1024
+
+    def _sampled(self, loop: Loop, samples: Array | None, length: int) -> None:
+        count = 0 if samples is None else len(samples)
+        room = min(count, max(self._room, length))
+        loop.array("samples", np.zeros(1) if samples is None else np.ascontiguousarray(samples))
+        loop.array("sample_states", np.zeros((room, loop.parts.padded)))
+        loop.array("sample_answers", np.zeros((room, loop.parts.answer)))
+        loop.set(next=0, count=count, room=room)
+
+    def _paced(self, seconds: float) -> None:
+        if seconds < QUICK:
+            self.length = min(2 * self.length, LONGEST_CHUNK)
+        elif seconds > SLOW:
+            self.length = max(1, self.length // 2)
+
+
+def grid(t: float, end: float, dt: float, most: int) -> Array:
+    """Times of equal steps, at most so many; the last of all is `end`."""
+    count = max(1, int(np.ceil((end - t) / dt * (1 - 1e-12))))
+    times = t + dt * np.arange(min(count, most) + 1)
+    if count <= most:
+        times[-1] = end
+    return times
+
+
+def acting_of(problem: Problem) -> Acting:
+    """What acts in a problem, as text; or `NotCompiled`."""
+    model = problem.model
+    frames, values = [], [np.zeros(0)]
+    for name, given in problem.wrenches.items():
+        fixed = getattr(given, "value", None)
+        if fixed is None:
+            raise NotCompiled(f"the wrench on {name!r} is called in Python")
+        frames.append(find_frame(model.mechanism, name))
+        values.append(fixed)
+    if problem.circuits.closed and callable(problem.circuits.voltages):
+        raise NotCompiled("the voltages are called in Python")
+    law = law_of(model, problem.controller)
+    circuits = problem.circuits if problem.circuits.closed else None
+    return Acting(model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates)
+
+
+__all__ = ["METHODS", "Compiled", "acting_of", "grid"]

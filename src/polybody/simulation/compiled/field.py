@@ -1,0 +1,259 @@
+"""The right side of a problem as an expression graph, with what is recorded beside it.
+
+    x = [q; v; i; W; t],    ẋ = [Γ(q) v; FD(q, v, tau, w); di/dt; vᵀ(tau + dampers) + Σ wᵀV; 1]
+
+as `simulation.problem` computes it in Python: what is changed there (what acts on the joints, what does work) is
+changed here too. Beside ẋ are recorded tau and the motors' currents, and with loops `growth` and `narrow`, which say
+whether the elimination along its plan may be believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Domain, domain
+from polybody.constraints.elimination import Elimination, squares
+from polybody.constraints.plan import Plan
+from polybody.formulations import denoc
+from polybody.mechanism import kinematics
+from polybody.mechanism.joints import closed_manifold
+from polybody.mechanism.mechanism import BodyFrame
+from polybody.model.model import Model
+from polybody.quantities import constrained
+from polybody.quantities.constrained import Closed, along_plan
+from polybody.simulation.compiled.laws import Law, NotCompiled
+from polybody.simulation.currents import Circuits
+
+Array = np.ndarray
+#: velocities above which straight-line code takes too long to compile
+MOST_VELOCITIES = 130
+
+
+@dataclass(frozen=True, eq=False)
+class Acting:
+    """All that acts on a model, and how: the controller's law, frames with constant wrenches, voltages, dampers."""
+
+    model: Model
+    law: Law
+    frames: tuple[BodyFrame, ...] = ()
+    wrenches: Array = field(default_factory=lambda: np.zeros(0))  # six numbers a frame
+    circuits: Circuits | None = None
+    dissipates: bool = True
+    plan: Plan | None = None  # of elimination, with loops
+
+    @property
+    def constants(self) -> Array:
+        voltages = [] if self.motors is None else np.asarray(self.motors.voltages, dtype=float)
+        return np.concatenate([self.law.constants, self.wrenches, voltages, [0.0]])
+
+    @property
+    def motors(self) -> Circuits | None:
+        return self.circuits if self.circuits is not None and self.circuits.closed else None
+
+    @cached_property
+    def key(self) -> str:
+        """What tells its graph from others of the same code."""
+        frames = [(f.body, f.position.tolist()) for f in self.frames]
+        motors = None if self.motors is None else repr(self.motors.motors)
+        plan = self.plan.label if self.plan else ""
+        return f"{self.law.key} {len(self.law.constants)} {frames} {motors} {self.dissipates} {plan}"
+
+    @property
+    def size(self) -> int:
+        """Of y."""
+        return self.model.nq + self.model.nv + (self.circuits.size if self.circuits else 0) + 1
+
+    @property
+    def recorded(self) -> int:
+        return self.model.nv + (0 if self.motors is None else len(self.motors.motors))
+
+    @cached_property
+    def curved(self) -> bool:
+        return any(joint.nq != joint.nv for joint in self.model.mechanism.independent_joints)
+
+    # Columns and their parts.
+
+    def columns(self, graph: Any) -> tuple[list[Any], Array, Array, Array]:
+        """(casadi columns, x, constants, row)."""
+        sizes = {"x": self.size + 1, "c": len(self.constants), "row": self.law.signals.rows.shape[1]}
+        made = [graph.variables(name, size) for name, size in sizes.items()]
+        return [column for column, _ in made], made[0][1], made[1][1], made[2][1]
+
+    def state(self, x: Array, graph: Domain) -> tuple[Array, Array, Array, Any]:
+        """(q with unit quaternions, v, i, t)."""
+        nq, nv = self.model.nq, self.model.nv
+        return unit(self.model.mechanism, x[:nq], graph), x[nq : nq + nv], x[nq + nv : self.size - 1], x[self.size]
+
+    def split_constants(self, c: Array) -> tuple[Array, list[Array], Array]:
+        """(the law's, a wrench for each frame, voltages)."""
+        first, loads = len(self.law.constants), 6 * len(self.frames)
+        wrenches = [c[first + 6 * k : first + 6 * k + 6] for k in range(len(self.frames))]
+        return c[:first], wrenches, c[first + loads : -1]
+
+    # Texts.
+
+    def drive(self, q: Array, v: Array, i: Array, t: Any, c: Array, row: Array, graph: Domain) -> tuple[Array, ...]:
+        """(joint forces of controller and motors, all currents, di/dt)."""
+        m = self.model.mechanism
+        of_law, _, voltages = self.split_constants(c)
+        tau = self.law.text(m, t, q, v, of_law, row, graph)
+        if self.motors is None:
+            return tau, graph.zeros(0), graph.zeros(0)
+        motors, inductive = self.motors.motors, self.motors.inductive
+        left = voltages - graph.array(self.motors.back_emf) @ v
+        currents = graph.zeros(len(motors))
+        currents[inductive] = i
+        for k in np.flatnonzero(motors.inductance == 0):
+            currents[k] = left[k] / graph.const(motors.resistance[k])
+        left = left - graph.array(motors.resistance) * currents
+        rates = left[inductive] / graph.array(motors.inductance[inductive])
+        return tau + graph.array(self.motors.torques) @ currents, currents, rates
+
+    def accelerate(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> tuple[Array, Array]:
+        """(a, [growth, narrow])."""
+        whole = self.model.engine.tree.mechanism
+        m = whole if loads else self.model.engine.reduced_mechanism
+        on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
+        if self.plan is None:
+            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph), graph.zeros(2)
+        closed = Closed(m, self.model.engine.constraints.constraints, along_plan(self.plan), ())
+        a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
+        found = closed.motions(q, graph)
+        return a, np.array([found.growth, found.narrow], dtype=object)
+
+    def power(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> Any:
+        """Ẇ."""
+        m = self.model.engine.tree.mechanism
+        power = v @ tau
+        if self.dissipates:
+            still = denoc.passive_forces(m, q, graph.zeros(m.nv), domain=graph)
+            power = power + v @ (denoc.passive_forces(m, q, v, domain=graph) - still)
+        for frame, wrench in zip(self.frames, loads, strict=True):
+            power = power + wrench @ (kinematics.frame_jacobian(m, q, frame, domain=graph) @ v)
+        return power
+
+    def functions(self, names: Sequence[str], watched: Any = None) -> Mapping[str, Any]:
+        """The casadi.Functions of `kernels.stepping` that are asked for."""
+        makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back}
+        found = {name: makers[name]() for name in names if name in makers}
+        if "watch" in names:
+            found["watch"] = self._watch(watched)
+        return found
+
+    def _field(self) -> Any:
+        import casadi
+
+        graph: Any = domain("casadi")
+        columns, x, c, row = self.columns(graph)
+        q, v, i, t = self.state(x, graph)
+        loads = self.split_constants(c)[1]
+        tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
+        a, told = self.accelerate(q, v, tau, loads, graph)
+        power = self.power(q, v, tau, loads, graph)
+        moved = kinematics.rate(self.model.mechanism, q, v, domain=graph)
+        rate = np.concatenate([moved, a, rates, [power, 1.0]])
+        told = np.concatenate([tau, currents, told])
+        return casadi.Function("field", columns, [graph.column(rate), graph.column(told)])
+
+    def _leap(self) -> Any:
+        """Semi-implicit Euler: v₁ = v₀ + h a, q₁ = q₀ ∘ exp(h v₁), currents by the implicit rule with v₁."""
+        import casadi
+
+        graph: Any = domain("casadi")
+        columns, x, c, row = self.columns(graph)
+        answer, known = graph.variables("answer", self.size + 1)
+        step, h = graph.variables("h", 1)
+        q, v, i, t = self.state(x, graph)
+        nq, nv = self.model.nq, self.model.nv
+        loads = self.split_constants(c)[1]
+        faster = v + known[nq : nq + nv] * h[0]
+        moved = kinematics.integrate(self.model.mechanism, q, faster * h[0], domain=graph)
+        tau = self.drive(q, v, i, t, c, row, graph)[0]
+        power = self.power(q, (v + faster) / graph.const(2), tau, loads, graph)
+        if self.motors is not None and self.motors.size:
+            k, motors = self.motors.inductive, self.motors.motors
+            L, R = graph.array(motors.inductance[k]), graph.array(motors.resistance[k])
+            push = (self.split_constants(c)[2] - graph.array(self.motors.back_emf) @ faster)[k]
+            i = (L * i + push * h[0]) / (L + R * h[0])
+        new = np.concatenate([moved, faster, i, [x[self.size - 1] + power * h[0], t + h[0]]])
+        return casadi.Function("leap", [columns[0], answer, step, *columns[1:]], [graph.column(new)])
+
+    def _unit(self) -> Any:
+        import casadi
+
+        graph: Any = domain("casadi")
+        column, x = graph.variables("x", self.size + 1)
+        nq, worst = self.model.nq, graph.const(0)
+        for joint in self.model.mechanism.independent_joints:
+            if joint.nq != joint.nv:
+                part = x[joint.q.stop - 4 : joint.q.stop]
+                off = graph.sqrt(part @ part) - graph.const(1)
+                off = graph.where(graph.less(off, graph.const(0)), -off, off)
+                worst = graph.where(graph.less(worst, off), off, worst)
+        new = np.concatenate([unit(self.model.mechanism, x[:nq], graph), x[nq:]])
+        return casadi.Function("unit", [column], [graph.column(new), graph.column(np.array([worst], dtype=object))])
+
+    def _back(self) -> Any:
+        import casadi
+
+        graph: Any = domain("casadi")
+        column, x = graph.variables("x", self.size + 1)
+        nq, nv, system = self.model.nq, self.model.nv, self.model.engine.constraints.constraints
+        assert self.plan is not None
+        q, v = x[:nq], x[nq : nq + nv]
+        found = Elimination(system.jacobian(q, domain=graph), self.plan, graph)
+        residual = system.residual(q, domain=graph)
+        moved = kinematics.integrate(self.model.mechanism, q, found.follow(residual), domain=graph)
+        back = found.follow(system.velocity(q, v, domain=graph))
+        new = np.concatenate([moved, v + back, x[nq + nv :]])
+        told = [graph.sqrt(squares(residual, graph)), found.growth, found.narrow, *found.turns.ravel()]
+        return casadi.Function("back", [column], [graph.column(new), graph.column(np.array(told, dtype=object))])
+
+    def _watch(self, text: Any) -> Any:
+        """text(t, q, v, graph) -> values."""
+        import casadi
+
+        graph: Any = domain("casadi")
+        columns, x, _, _ = self.columns(graph)
+        q, v, _, t = self.state(x, graph)
+        return casadi.Function("watch", columns, [graph.column(np.array(text(t, q, v, graph), dtype=object))])
+
+
+def unit(mechanism: Any, q: Array, graph: Domain) -> Array:
+    """q with unit quaternions."""
+    q = q.copy()
+    for joint in mechanism.independent_joints:
+        if joint.nq != joint.nv:
+            part = slice(joint.q.stop - 4, joint.q.stop)
+            q[part] = q[part] / graph.sqrt(q[part] @ q[part])
+    return q
+
+
+def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Array], graph: Domain) -> Array:
+    """Wrenches on frames as wrenches on bodies at their origins, world axes, (bodies, 6)."""
+    from polybody.algebra.rotations import cross
+
+    poses, result = kinematics.body_poses(m, q, domain=graph), graph.zeros(len(m.bodies), 6)
+    for frame, wrench in zip(frames, loads, strict=True):
+        if frame.body >= 0:
+            lever = poses[frame.body][0] @ graph.array(frame.position)
+            moved = np.concatenate([wrench[:3] + cross(lever, wrench[3:]), wrench[3:]])
+            result[frame.body] = result[frame.body] + moved
+    return result
+
+
+def require_compilable(model: Model, method: str) -> None:
+    """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
+    if model.nv > MOST_VELOCITIES:
+        raise NotCompiled(f"{model.nv} velocities are too many for straight-line code")
+    closed = all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints)
+    if not closed and (method == "semi-implicit" or model.mechanism.constrained):
+        raise NotCompiled("a joint's manifold has no closed form")
+
+
+__all__ = ["Acting", "require_compilable"]

@@ -1,0 +1,198 @@
+"""Controllers as text over any domain: what a compiled field needs of them.
+
+    tau = text(mechanism, t, q, v, constants, row, domain)
+
+`constants` are numbers that may change without another compilation (gains, targets); `row` is the row of a table of
+*signals* that holds at t: a path is a table of polynomials, a table of torques one of straight lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Domain
+from polybody.formulations import denoc
+from polybody.mechanism import kinematics
+from polybody.model.model import Model
+from polybody.paths.path import PointToPoint, Spline
+from polybody.simulation.controllers import PD, ComputedTorque, Given, GravityCompensation
+
+Array = np.ndarray
+#: (t, row, domain) -> (q, v, a) of a path
+Motion = Callable[[Any, Array, Domain], tuple[Array, Array, Array]]
+
+
+class NotCompiled(Exception):
+    """Why something runs in Python."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """A table over time: row k holds from breaks[k] to the next, the first before it too, the last ever after."""
+
+    breaks: Array = field(default_factory=lambda: np.zeros(0))
+    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+
+@dataclass(frozen=True)
+class Law:
+    """Joint forces as text. `key` tells texts apart, not their constants and signals."""
+
+    key: str
+    text: Callable[[Any, Any, Array, Array, Array, Array, Domain], Array]
+    constants: Array = field(default_factory=lambda: np.zeros(0))
+    signals: Signals = field(default_factory=Signals)
+
+
+def law_of(model: Model, controller: Any) -> Law:
+    """The text of a controller, or `NotCompiled`."""
+    if controller is None:
+        return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
+    for kind, make in LAWS.items():
+        if type(controller) is kind:
+            if controller.model is not model and controller.model.mechanism is not model.mechanism:
+                raise NotCompiled("the controller is that of another model")
+            return make(model, controller)
+    raise NotCompiled(f"the controller, a {type(controller).__name__}, is called in Python")
+
+
+def _holding(model: Model, q: Array, domain: Domain, m: Any) -> Array:
+    if model.mechanism.constrained:
+        raise NotCompiled("what holds a model with loops against gravity is found in Python")
+    return denoc.gravity_forces(m, q, domain=domain)
+
+
+def _pd(model: Model, law: PD) -> Law:
+    nv = model.nv
+    if law.gravity and model.mechanism.constrained:
+        raise NotCompiled("what holds a model with loops against gravity is found in Python")
+    key = f"pd{' with gravity' if law.gravity else ''}"
+    gains = np.concatenate([law.kp, law.kd])
+    if law.path is None:
+        assert law.target is not None
+
+        def still(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
+            tau = kinematics.difference(m, q, c[2 * nv :], domain=domain) * c[:nv] - v * c[nv : 2 * nv]
+            return tau + _holding(model, q, domain, m) if law.gravity else tau
+
+        return Law(key, still, np.concatenate([gains, law.target]))
+    name, motion, signals = motion_of(model, law.path)
+
+    def along(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
+        goal, speed, _ = motion(t, row, domain)
+        tau = kinematics.difference(m, q, goal, domain=domain) * c[:nv] + (speed - v) * c[nv:]
+        return tau + _holding(model, q, domain, m) if law.gravity else tau
+
+    return Law(f"{key} along {name}", along, gains, signals)
+
+
+def _gravity(model: Model, law: GravityCompensation) -> Law:
+    if model.mechanism.constrained:
+        raise NotCompiled("what holds a model with loops against gravity is found in Python")
+    return Law("gravity", lambda m, t, q, v, c, row, domain: _holding(model, q, domain, m) - v * c, law.kd)
+
+
+def _computed(model: Model, law: ComputedTorque) -> Law:
+    nv = model.nv
+    if model.mechanism.constrained:
+        raise NotCompiled("computed torque of a model with loops is found in Python")
+    name, motion, signals = motion_of(model, law.path)
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
+        goal, speed, acceleration = motion(t, row, domain)
+        pull = kinematics.difference(m, q, goal, domain=domain) * c[:nv]
+        return denoc.inverse_dynamics(m, q, v, acceleration + pull + (speed - v) * c[nv:], domain=domain)
+
+    return Law(f"computed torque along {name}", text, np.concatenate([law.kp, law.kd]), signals)
+
+
+def _given(model: Model, law: Given) -> Law:
+    if law.table is None:
+        raise NotCompiled("torques as a function of time are called in Python")
+    if law.times is None:
+        return Law("constant", lambda m, t, q, v, c, row, domain: c, law.table)
+    nv, times, table = model.nv, law.times, law.table
+    slopes = np.diff(table, axis=0) / np.diff(times)[:, None]
+    still = np.zeros((1, nv))
+    starts = np.concatenate([times[:1], times])[:, None]
+    rows = np.concatenate([starts, np.concatenate([table[:1], table]), np.concatenate([still, slopes, still])], axis=1)
+    breaks = np.concatenate([[-np.inf], times])
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
+        return row[1 : 1 + nv] + row[1 + nv :] * (t - row[0])
+
+    return Law("table", text, signals=Signals(breaks, rows))
+
+
+LAWS: dict[type, Callable[[Model, Any], Law]] = {
+    PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
+}
+
+
+def motion_of(model: Model, path: Any) -> tuple[str, Motion, Signals]:
+    """(name, motion, table) of a path."""
+    if path.model is not model and path.model.mechanism is not model.mechanism if hasattr(path, "model") else True:
+        raise NotCompiled("the path is a function in Python")
+    if model.mechanism.constrained:
+        raise NotCompiled("paths of models with loops are put on them in Python")
+    if isinstance(path, PointToPoint):
+        return _point_to_point(model, path)
+    if isinstance(path, Spline):
+        return _spline(model, path)
+    raise NotCompiled("the path is a function in Python")
+
+
+def _point_to_point(model: Model, path: PointToPoint) -> tuple[str, Motion, Signals]:
+    nq, m = model.nq, model.mechanism
+    if not hasattr(path.law, "text"):
+        raise NotCompiled("the path's time law is a function in Python")
+    profile: Any = path.law
+    facts = np.concatenate([path.q0, path.direction, profile.numbers])
+
+    def motion(t: Any, row: Array, domain: Domain) -> tuple[Array, Array, Array]:
+        q0, d = row[:nq], row[nq : nq + m.nv]
+        s, ds, dds = profile.text(t, row[nq + m.nv :], domain)
+        return kinematics.integrate(m, q0, d * s, domain=domain), d * ds, d * dds
+
+    return profile.name, motion, Signals(np.zeros(1), facts[None])
+
+
+def _spline(model: Model, path: Spline) -> tuple[str, Motion, Signals]:
+    from scipy.interpolate import PPoly
+
+    if not all(joint.model.rates_are_velocities for joint in model.mechanism.independent_joints):
+        raise NotCompiled("splines of rotations are evaluated in Python")
+    pieces = PPoly.from_spline(path._spline)
+    inside = (pieces.x[:-1] < pieces.x[1:]) & (pieces.x[:-1] >= path.start) & (pieces.x[:-1] < path.end)
+    starts, coefficients = pieces.x[:-1][inside], pieces.c[:, inside]  # (order + 1, pieces, nq), highest power first
+    order, count, nq = coefficients.shape[0] - 1, len(starts), model.nq
+    still = np.zeros((order + 1, 2, nq))
+    still[-1] = path._spline(np.array([path.start, path.end]))
+    table = np.concatenate([still[:, :1], coefficients, still[:, 1:]], axis=1)
+    begins = np.concatenate([[path.start], starts, [path.end]])
+    rows = np.concatenate([begins[:, None], np.moveaxis(table, 1, 0).reshape(count + 2, -1)], axis=1)
+    breaks = np.concatenate([[-np.inf], starts, [np.nextafter(path.end, np.inf)]])
+
+    def motion(t: Any, row: Array, domain: Domain) -> tuple[Array, Array, Array]:
+        x, c = t - row[0], row[1:].reshape(order + 1, nq)
+        found = []
+        for k in range(3):
+            total = c[0] * domain.const(_falling(order, k))
+            for p in range(1, order + 1 - k):
+                total = total * x + c[p] * domain.const(_falling(order - p, k))
+            found.append(total)
+        return found[0], found[1], found[2]
+
+    return f"spline of order {order}", motion, Signals(breaks, rows)
+
+
+def _falling(n: int, k: int) -> float:
+    """n (n−1) … (n−k+1)."""
+    return float(np.prod([n - i for i in range(k)], initial=1.0))
+
+
+__all__ = ["Law", "NotCompiled", "Signals", "law_of"]

@@ -1,0 +1,57 @@
+"""Functions that may interrupt a run, as text: what compiled code can look at by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Domain
+from polybody.simulation.stops import Excess
+
+Array = np.ndarray
+Text = Callable[[Any, Array, Array, Domain], Any]  # (t, q, v, domain) -> value
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is looked at: one text and one direction for each function, and whether some have no text."""
+
+    key: str
+    texts: tuple[Text, ...] = ()
+    directions: tuple[int, ...] = ()
+    called: bool = False  # some functions must be called in Python, step by step
+
+    def __call__(self, t: Any, q: Array, v: Array, domain: Domain) -> list[Any]:
+        return [text(t, q, v, domain) for text in self.texts]
+
+
+def watch_of(functions: Sequence[tuple[Any, int]]) -> Watch:
+    """What of the functions of (t, y) that are watched now is text."""
+    texts: list[Text] = []
+    keys, directions, called = [], [], False
+    for function, direction in functions:
+        text = text_of(function)
+        if text is None:
+            called = True
+            continue
+        key, written = text
+        keys.append(key)
+        texts.append(written)
+        directions.append(direction)
+    return Watch(";".join(keys), tuple(texts), tuple(directions), called)
+
+
+def text_of(function: Any) -> tuple[str, Text] | None:
+    """(what tells it from others, its text), or None."""
+    if isinstance(function, Excess):
+        stop = function.stop
+        return f"{stop.q} {stop.side} {stop.limit.hex()}", lambda t, q, v, domain: (
+            (q[stop.q] - domain.const(stop.limit)) * domain.const(stop.side)
+        )
+    return None
+
+
+__all__ = ["Watch", "watch_of"]

@@ -1,0 +1,59 @@
+"""The states that a run keeps, one by one or many at once; the last one comes whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """States with what is recorded of them: t (n,), y (n, size), a and tau (n, nv), all motors' currents."""
+
+    t: Array
+    y: Array
+    a: Array
+    tau: Array
+    currents: Array
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __getitem__(self, part: slice) -> Rows:
+        return Rows(self.t[part], self.y[part], self.a[part], self.tau[part], self.currents[part])
+
+
+@dataclass
+class Kept:
+    """Blocks of rows in the order of time."""
+
+    blocks: list[Rows] = field(default_factory=list)
+    count: int = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def last(self) -> float:
+        """The time of the last state."""
+        return float(self.blocks[-1].t[-1]) if self.blocks else -np.inf
+
+    def one(self, t: float, y: Array, a: Array, tau: Array, currents: Array) -> None:
+        self.many(Rows(np.array([t]), *(np.array(x, dtype=float)[None] for x in (y, a, tau, currents))))
+
+    def many(self, rows: Rows) -> None:
+        """Rows later than the last state."""
+        if len(rows):
+            self.blocks.append(rows)  # an interrupt between blocks loses none, and leaves none half
+            self.count += len(rows)
+
+    def all(self) -> Rows:
+        blocks = list(self.blocks)
+        parts = [[getattr(block, name) for block in blocks] for name in ("t", "y", "a", "tau", "currents")]
+        return Rows(*(np.concatenate(part) for part in parts))
+
+
+__all__ = ["Kept", "Rows"]
