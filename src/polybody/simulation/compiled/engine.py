@@ -229,6 +229,9 @@ def grid(t: float, end: float, dt: float, most: int) -> Array:
 def acting_of(problem: Problem) -> Acting:
     """What acts in a problem, as text; or `NotCompiled`."""
     model = problem.model
+    for name in ("friction", "drives"):
+        if getattr(problem, name, None) is not None:
+            raise NotCompiled(f"{name} of joints acts in Python")
     frames, values = [], [np.zeros(0)]
     for name, given in problem.wrenches.items():
         fixed = getattr(given, "value", None)

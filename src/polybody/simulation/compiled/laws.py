@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -162,14 +163,13 @@ def _point_to_point(model: Model, path: PointToPoint) -> tuple[str, Motion, Sign
 
 
 def _spline(model: Model, path: Spline) -> tuple[str, Motion, Signals]:
-    from scipy.interpolate import PPoly
-
     if not all(joint.model.rates_are_velocities for joint in model.mechanism.independent_joints):
         raise NotCompiled("splines of rotations are evaluated in Python")
-    pieces = PPoly.from_spline(path._spline)
-    inside = (pieces.x[:-1] < pieces.x[1:]) & (pieces.x[:-1] >= path.start) & (pieces.x[:-1] < path.end)
-    starts, coefficients = pieces.x[:-1][inside], pieces.c[:, inside]  # (order + 1, pieces, nq), highest power first
-    order, count, nq = coefficients.shape[0] - 1, len(starts), model.nq
+    order, nq, knots = int(path._spline.k), model.nq, np.unique(path._spline.t)
+    starts = knots[(knots >= path.start) & (knots < path.end)]
+    powers = range(order, -1, -1)  # Taylor's coefficients of every piece, the highest power first
+    coefficients = np.array([path._spline(starts, p) / factorial(p) for p in powers])  # (order + 1, pieces, nq)
+    count = len(starts)
     still = np.zeros((order + 1, 2, nq))
     still[-1] = path._spline(np.array([path.start, path.end]))
     table = np.concatenate([still[:, :1], coefficients, still[:, 1:]], axis=1)

@@ -1,0 +1,121 @@
+"""Runs by compiled code are the runs that Python takes step by step: states, work, events, stops, failures."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_cases import moving, satellite, shipped
+from test_switches import motor_slider, slider
+
+import polybody as pb
+
+FIXED = ("rk4", "semi-implicit")
+
+
+def both(model: pb.Model, duration: float, *state: Any, **options: Any) -> tuple[pb.Trajectory, pb.Trajectory]:
+    """(by compiled code, by Python)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = pb.simulate(model, duration, *state, compiled=True, **options)
+        theirs = pb.simulate(model, duration, *state, compiled=False, **options)
+    assert ours.audit.path == "compiled"
+    assert theirs.audit.path.startswith("python")
+    return ours, theirs
+
+
+def assert_same(ours: pb.Trajectory, theirs: pb.Trajectory, tolerance: float = 1e-11) -> None:
+    assert ours.t.shape == theirs.t.shape
+    np.testing.assert_allclose(ours.t, theirs.t, rtol=0, atol=1e-9)
+    for name in ("q", "v", "a", "tau", "work", "currents"):
+        expected = getattr(theirs, name)
+        if expected is None:
+            assert getattr(ours, name) is None
+            continue
+        size = 1.0 + np.abs(expected).max(initial=0.0)
+        np.testing.assert_allclose(getattr(ours, name), expected, rtol=0, atol=tolerance * size, err_msg=name)
+
+
+@pytest.mark.parametrize("method", FIXED)
+@pytest.mark.parametrize("name", ["double-pendulum", "satellite"])
+def test_fixed_steps_of_trees_are_those_of_python(method: str, name: str) -> None:
+    model = satellite() if name == "satellite" else shipped(name)
+    assert_same(*both(model, 0.4, *moving(model), method=method, dt=2e-3))
+    assert_same(*both(model, 0.4, *moving(model), method=method, dt=2e-3, sample=0.0131))
+
+
+@pytest.mark.parametrize("name", ["double-pendulum", "satellite"])
+def test_adaptive_steps_of_trees_are_those_of_python(name: str) -> None:
+    model = satellite() if name == "satellite" else shipped(name)
+    ours, theirs = both(model, 0.6, *moving(model), dense=True)
+    assert_same(ours, theirs, 1e-8)
+    assert abs(ours.audit.steps - theirs.audit.steps) <= 1
+    times = np.linspace(0, 0.6, 17)
+    for mine, other in zip(ours.at(times), theirs.at(times), strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", [*FIXED, "dop853"])
+def test_steps_of_loops_are_those_of_python(method: str) -> None:
+    model = shipped("stewart")
+    ours, theirs = both(model, 0.02, method=method, dt=1e-3, sample=5e-3)
+    assert_same(ours, theirs, 1e-9)
+    assert ours.audit.loop_error < 1e-12
+
+
+def arm_controllers(model: pb.Model) -> dict[str, Any]:
+    goal = np.full(model.nq, 0.3)
+    quintic = pb.paths.quintic(model, model.neutral(), goal, 0.15)
+    times = np.linspace(0, 0.2, 5)
+    spline = pb.paths.spline(model, times, np.sin(np.outer(times, np.arange(1, model.nq + 1))))
+    table = np.outer(np.sin(9 * times), np.ones(model.nv))
+    return {
+        "pd": pb.PD(model, goal, 40.0, 5.0),
+        "pd with gravity along a quintic": pb.PD(model, path=quintic, gravity=True),
+        "pd along a spline": pb.PD(model, path=spline),
+        "trapezoidal": pb.PD(model, path=pb.paths.trapezoidal(model, model.neutral(), goal, 0.15)),
+        "gravity": pb.controllers.GravityCompensation(model, 2.0),
+        "computed torque": pb.controllers.ComputedTorque(model, pb.paths.cycloidal(model, model.neutral(), goal, 0.2)),
+        "constant": pb.controllers.Given(model, np.full(model.nv, 0.7)),
+        "table": pb.controllers.Given(model, table, times),
+    }
+
+
+@pytest.mark.parametrize("which", list(arm_controllers(shipped("planar-3r"))))
+def test_controllers_act_as_they_do_in_python(which: str) -> None:
+    model = shipped("planar-3r")
+    assert_same(*both(model, 0.25, controller=arm_controllers(model)[which], method="rk4", dt=2e-3))
+
+
+def test_wrenches_and_motors_act_as_they_do_in_python() -> None:
+    model = shipped("double-pendulum")
+    load = {"tip": np.array([1.0, 0, 2, 10, 0, 20.0])}
+    assert_same(*both(model, 0.2, [0.4, 0.2], wrenches=load, method="rk4", dt=1e-3))
+    for method in ("rk4", "semi-implicit"):
+        for inductance in (0.3, 0.0):
+            assert_same(*both(motor_slider(inductance), 0.3, voltages=[12.0], method=method, dt=1e-3))
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_stops_and_what_happens_at_them_are_the_same(method: str) -> None:
+    model = slider(limits=(-1.0, 5.0))
+    ours, theirs = both(model, 2.0, restitution=0.5, method=method, dt=1e-3, sample=0.02)
+    assert_same(ours, theirs, 1e-8)
+    assert [h.name for h in ours.happenings] == [h.name for h in theirs.happenings]
+    np.testing.assert_allclose([h.time for h in ours.happenings], [h.time for h in theirs.happenings], atol=1e-9)
+
+
+def test_run_that_cannot_be_compiled_says_why() -> None:
+    model, calls = shipped("double-pendulum"), []
+
+    def counted(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        calls.append(t)
+        return np.zeros(2)
+
+    run = pb.simulate(model, 0.1, controller=counted, method="rk4", dt=1e-2)
+    assert len(calls) >= 40
+    assert run.audit.path.startswith("python: ")
+    with pytest.raises(pb.InputError, match="compiled=True, but"):
+        pb.simulate(model, 0.1, controller=counted, compiled=True)
