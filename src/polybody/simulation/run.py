@@ -99,7 +99,7 @@ def simulate(
     `limits`: what joint limits do. "stop": joints hit them, with `restitution`; "halt": the run ends there; "report":
     crossings are only noted; "ignore". `progress` is called with the time reached.
 
-    Where all that acts can be compiled (see docs/howto/simulate.md), steps are taken by machine code, thousands in a call;
+    Where all that acts can be compiled (docs/howto/simulate.md), steps are taken by machine code, many in a call;
     `run.audit.path` says so, or why not. `compiled=False` takes every step in Python, `compiled=True` makes it an error
     if that would be necessary. Both give the same motion, to the method's own error.
 
