@@ -129,6 +129,10 @@ class Problem:
             raise ControllerError(f"the controller returned tau[{k}] = {tau[k]} at t = {t:.9g} s", t)
         return tau
 
+    def set_wrench(self, frame: str, wrench: Array) -> None:
+        """Another constant wrench on a frame on which one acts."""
+        self.wrenches[frame] = _Constant(wrench)
+
     def wrenches_at(self, t: float) -> Loads:
         return {name: self._wrench(name, function, t) for name, function in self.wrenches.items()} or None
 

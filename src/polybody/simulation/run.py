@@ -145,12 +145,12 @@ def simulate(
     elif chosen.adaptive:
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
-    run = _Run(problem, chosen, options, kept, switches, dense, most, progress)
+    run = Run(problem, chosen, options, kept, switches, dense, most, progress)
     run.compile(compiled)
     return run.to_end(start, problem.state(q, v, problem.circuits.start(currents0)), end, said)
 
 
-class _Run:
+class Run:
     """One run under way."""
 
     def __init__(
@@ -190,12 +190,17 @@ class _Run:
             if wanted:
                 raise InputError(f"compiled=True, but {reason}") from None
 
+    def renew(self) -> None:
+        """What acts has other numbers now."""
+        if self.compiled is not None:
+            self.compiled.renew()
+
     def to_end(self, start: float, y: Array, end: float, said: dict[str, Any]) -> Trajectory:
         clock = time.perf_counter()
         stopped: str | None = None
         self.start, self.reached, self.last, self.end = start, start, y, end
         try:
-            stopped = self._advance(start, y, end)
+            stopped = self.advance(start, y, end)
         except BlowUp as reason:
             stopped = self._blown_up(str(reason))
         except KeyboardInterrupt:
@@ -222,13 +227,13 @@ class _Run:
         except Exception as failure:
             error.add_note(f"the {len(self.record)} states before it could not be kept: {failure}")
 
-    def _advance(self, t: float, y: Array, end: float) -> str | None:
+    def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
         settled = self.switches.settle(t, y)
         self._keep_first(t, y)
         y = settled
+        fresh = False
         while t < end:
-            fresh = self.steps > 0
             for step in self._stretch(t, y, end, fresh):
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
@@ -247,6 +252,7 @@ class _Run:
                 self.reached, self.last = t, y
                 if halt is not None:
                     return halt
+                fresh = True
                 break
             else:
                 return None
@@ -442,4 +448,4 @@ def _short(values: Array) -> str:
     return f"{values[0]:.6g}" if len(values) == 1 else "[" + ", ".join(f"{x:.4g}" for x in values) + "]"
 
 
-__all__ = ["LIMITS", "Happening", "simulate"]
+__all__ = ["LIMITS", "WITHOUT_LOOPS", "Happening", "Run", "simulate"]

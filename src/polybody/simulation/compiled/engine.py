@@ -53,6 +53,10 @@ class Compiled:
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.called = False  # user's functions are called in Python
 
+    def renew(self) -> None:
+        """Take the numbers of what acts anew."""
+        self.acting = acting_of(self.problem)
+
     # Loops.
 
     def loop(self, watch: Watch) -> Loop:
@@ -63,6 +67,7 @@ class Compiled:
         key = f"{acting.key} | {watch.key}"
         if key not in self._loops:
             self._loops[key] = self._built(acting, watch, key)
+        self._loops[key].array("constants", acting.constants)
         return self._loops[key]
 
     def _plan(self) -> Any:
@@ -85,7 +90,6 @@ class Compiled:
             key=f"{key}:{m.digest}:{source_digest()}",
         )  # fmt: skip
         loop = build(f"simulate {self.method.name}", parts, self.tableau)
-        loop.array("constants", acting.constants)
         signals = acting.law.signals
         loop.array("breaks", np.ascontiguousarray(signals.breaks))
         loop.array("table", np.ascontiguousarray(signals.rows))
