@@ -20,6 +20,7 @@ from polybody.model.base import Base
 from polybody.model.coefficients import Coefficients
 from polybody.model.constraints import ModelConstraints
 from polybody.model.motors import ModelMotors
+from polybody.model.parameters import Parameters
 from polybody.model.regressors import Regressor
 from polybody.quantities.quantity import ARGUMENTS, MEANING, Quantity
 from polybody.quantities.table import FAMILIES, QUANTITIES
@@ -30,7 +31,7 @@ PART = re.compile(r"(?s)(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->
 WHERE: dict[str, str] = vars(pb)["_WHERE"]
 NAMESPACES = {
     "constraints": ModelConstraints, "actuation": Actuation, "coefficients": Coefficients, "motors": ModelMotors,
-    "regressor": Regressor, "base": Base,
+    "regressor": Regressor, "base": Base, "parameters": Parameters,
 }  # fmt: skip
 #: what an instance has beside its class
 ATTRIBUTES = {

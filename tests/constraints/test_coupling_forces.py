@@ -48,7 +48,7 @@ def test_coupling_force_in_a_loop_balances_the_follower_with_what_the_loop_bears
     # The free machine, given the drive's own force and the coupling's on both its joints, makes the same motion.
     names = free.joint_names
     state = {x: np.zeros(free.nv) for x in "qvat"}
-    for key, values in (("q", model.joint_positions(q)),):
+    for key, values in (("q", model.constraints.joint_positions(q)),):
         for name, value in values.items():
             state[key][names.index(name)] = value[0]
     for key, x in (("v", v), ("a", a)):

@@ -115,9 +115,10 @@ W = np.zeros(7)
 #: every public way in for a configuration, and what it calls it
 WITH_Q: list[tuple[str, Any]] = [
     *((name, lambda m, q, k=name: getattr(m, k)(q)) for name in (
-        "mass_matrix", "inverse_mass_matrix", "gravity_forces", "center_of_mass", "centroidal_momentum_matrix", "poses",
-        "joint_positions", "mobility",
+        "mass_matrix", "inverse_mass_matrix", "gravity_forces", "center_of_mass", "poses", "mobility",
     )),
+    ("constraints.joint_positions", lambda m, q: m.constraints.joint_positions(q)),
+    ("coefficients.centroidal_momentum_matrix", lambda m, q: m.coefficients.centroidal_momentum_matrix(q)),
     *((name, lambda m, q, k=name: getattr(m, k)(q, W)) for name in (
         "coriolis_matrix", "bias_forces", "passive_forces", "energy", "momentum", "integrate", "assemble_velocity",
     )),

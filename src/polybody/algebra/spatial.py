@@ -100,16 +100,18 @@ def symmetric_product(R: Array, A: Array) -> Array:
     return result
 
 
-def joined_inertia(parts: list[tuple[float, Array, Array]]) -> tuple[float, Array, Array]:
+def joined_inertia(
+    parts: list[tuple[Any, Array, Array]], *, domain: Domain = FLOAT
+) -> tuple[Any, Array, Array]:
     """(mass, com, inertia about it) of rigidly joined parts, each given so in one common frame."""
-    mass = float(sum(m for m, _, _ in parts))
+    mass = sum(m for m, _, _ in parts)
     if mass == 0.0:
-        return 0.0, np.zeros(3), sum((np.asarray(i, dtype=float) for _, _, i in parts), np.zeros((3, 3)))
-    com = sum((m * np.asarray(c, dtype=float) for m, c, _ in parts), np.zeros(3)) / mass
+        return 0.0, np.zeros(3), sum((np.asarray(i) for _, _, i in parts), np.zeros((3, 3)))
+    com = sum((np.asarray(c) * m for m, c, _ in parts), np.zeros(3)) / mass
     inertia = np.zeros((3, 3))
     for m, c, i in parts:
-        d = skew(np.asarray(c, dtype=float) - com)
-        inertia += np.asarray(i, dtype=float) - m * (d @ d)
+        d = skew(np.asarray(c) - com, domain=domain)
+        inertia = inertia + np.asarray(i) - (d @ d) * m
     return mass, com, (inertia + inertia.T) / 2
 
 

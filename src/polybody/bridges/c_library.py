@@ -173,7 +173,8 @@ def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
     a = model.assemble_acceleration(q, v, a)
     sizes, other = model.engine.sizes(), model.integrate(q, 0.1 * d)
     loads = {name: rng.normal(size=sizes[word]) for name, word in (("multipliers", "rows"), ("loads", "loads"))}
-    return {"q": q, "v": v, "a": a, "tau": tau, "d": d, "q0": q, "q1": other, **loads}
+    numbers = {"parameters": model.parameters.nominal}
+    return {"q": q, "v": v, "a": a, "tau": tau, "d": d, "q0": q, "q1": other, **loads, **numbers}
 
 
 def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -139,7 +139,7 @@ class NamedClosure(ClosureConstraint):
         else:
             N[count, 3:], N[count + 1, 3:] = e1, e2
         if self.linear == "thread":
-            N[count + 2, :3], N[count + 2, 3:] = z * domain.const(-float(self.pitch or 0)), z
+            N[count + 2, :3], N[count + 2, 3:] = z * -domain.const(0 if self.pitch is None else self.pitch), z
         return N
 
     def mirrored(self, place: Place) -> bool:

@@ -22,6 +22,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
+from polybody.algebra.scalars import numbers
 from polybody.constraints.closure import ClosureConstraint, NamedClosure
 from polybody.constraints.constraint import Constraint
 from polybody.constraints.place import Place
@@ -204,7 +205,7 @@ def closure_constraint(closure: Closure, record: Any) -> Constraint | None:
     if kind == "screw" and not record.pitch:  # a screw without pitch is a hinge
         kind = "revolute"
     axis = np.array([0.0, 0.0, 1.0]) if kind in ("universal", "spherical", "fixed") else record.axis
-    return NamedClosure(closure, kind, np.asarray(axis, dtype=float), record.pitch)
+    return NamedClosure(closure, kind, numbers(axis), record.pitch)
 
 
 __all__ = ["MapClosure", "closure_constraint", "complement"]

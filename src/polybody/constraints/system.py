@@ -14,6 +14,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
+from polybody.algebra.scalars import domain_of, numbers
 from polybody.constraints.constraint import Constraint, PairConstraint
 from polybody.constraints.map_closure import closure_constraint
 from polybody.constraints.place import Place
@@ -182,8 +183,8 @@ def constraints_of(mechanism: Mechanism) -> Constraints:
         elements.append(RodConstraint(rod.name, *ends, rod.length))
     for guide in mechanism.guides:
         ends = mechanism.point(guide.body_a, guide.point_a), mechanism.point(guide.body_b, guide.point_b)
-        axis = np.asarray(guide.axis, dtype=float)
-        elements.append(GuideConstraint(guide.name, guide.kind, *ends, axis / np.linalg.norm(axis)))
+        axis = numbers(guide.axis)
+        elements.append(GuideConstraint(guide.name, guide.kind, *ends, axis / domain_of(axis).sqrt(axis @ axis)))
     for relation in mechanism.relations:
         elements.append(RelationConstraint(relation.name, parse(relation.expression), mechanism))
     return Constraints(mechanism, tuple(elements))

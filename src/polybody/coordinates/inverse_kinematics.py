@@ -81,7 +81,7 @@ def rotation_error(wanted: Array, found: Array, domain: Domain) -> Array:
 
 def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool) -> Any:
     """(q, targets, wish) -> next q, squared errors [rotation, position] of each target at q."""
-    m = model.mechanism
+    m = model.engine.traced_mechanism
     frames = [find_frame(m, t.frame) for t in targets]
     inputs = [("q", m.nq), ("targets", sum(t.size for t in targets)), *([("wish", m.nv)] if wish else [])]
 
@@ -101,7 +101,7 @@ def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool) -> Any:
     closed = 1 if m.constrained else 0
     label = "inverse kinematics " + " ".join(f"{t.frame}:{t.size}" for t in targets) + (" wish" if wish else "")
     outputs = [("q", (m.nq,)), ("errors", (len(targets) + closed, 2))]
-    return model.engine.compile(label, inputs, outputs, lambda: trace(label, inputs, text))
+    return model.engine.compile(label, inputs, outputs, lambda: trace(label, inputs, text, m.symbols))
 
 
 def _errors(
@@ -206,6 +206,7 @@ def inverse_kinematics(
     prefer: Any = None,
     gain: float = 0.2,
     rng: Any = 0,
+    parameters: Any = None,
 ) -> InverseKinematics:
     """Find q with each frame of `targets` at its pose (..., 4, 4) or point (..., 3), world axes.
 
@@ -214,15 +215,20 @@ def inverse_kinematics(
     radians. `limits` keeps q within the joints' limits. `prefer` chooses among the answers of a redundant mechanism: a
     configuration to stay near, or a function of q (batch, nq) that gives the joint motion wished for (batch, nv), such
     as minus a criterion's gradient. The self-motion takes the part `gain` of it in each step. What did not converge
-    holds the nearest configuration found, and its errors. With loops, answers are closed.
+    holds the nearest configuration found, and its errors. With loops, answers are closed. `parameters`, (k,) or
+    (..., k), are values of the numbers that `model.with_parameters` made inputs; they broadcast with the targets.
     """
     require_model("inverse_kinematics", model)
     kinds, goals = _read_targets(model, targets)
     start = model.neutral() if q0 is None else finite("q0", model._q(q0, "q0"))
-    lead = np.broadcast_shapes(goals.shape[:-1], start.shape[:-1])
+    values = None if parameters is None else model.parameters.checked(parameters)
+    lead = np.broadcast_shapes(goals.shape[:-1], start.shape[:-1], () if values is None else values.shape[:-1])
     goals = np.broadcast_to(goals, (*lead, goals.shape[-1])).reshape(-1, goals.shape[-1])
     starts = np.broadcast_to(start, (*lead, model.nq)).reshape(len(goals), model.nq)
-    search = _Search(model, kinds, goals, starts, limits, prefer, gain, tolerance, np.random.default_rng(rng))
+    if values is not None:
+        values = np.broadcast_to(values, (*lead, values.shape[-1])).reshape(len(goals), -1)
+    generator = np.random.default_rng(rng)
+    search = _Search(model, kinds, goals, starts, limits, prefer, gain, tolerance, generator, values)
     search.run(restarts, steps)
     return search.result(lead)
 
@@ -232,8 +238,9 @@ class _Search:
 
     def __init__(
         self, model: Model, kinds: tuple[_Target, ...], goals: Array, starts: Array, limits: bool, prefer: Any,
-        gain: float, tolerance: float, rng: np.random.Generator,
+        gain: float, tolerance: float, rng: np.random.Generator, parameters: Array | None = None,
     ) -> None:
+        self.parameters = parameters
         self.model, self.goals, self.rng = model, np.ascontiguousarray(goals), rng
         self.box, self.limits = _Box(model), limits
         self.square = tolerance**2
@@ -258,7 +265,7 @@ class _Search:
         age = np.zeros(len(self.q), dtype=int)
         while len(active):
             q = self.q[active]
-            following, errors = self._step(q, self.goals[active])
+            following, errors = self._step(q, self.goals[active], active)
             worst = errors.reshape(len(active), -1).max(axis=1)
             nearer = worst < self.errors[active].reshape(len(active), -1).max(axis=1)
             if self.prefer is not None:
@@ -286,11 +293,13 @@ class _Search:
         """New starts; with loops they are closed, or most would lead nowhere."""
         return self.model.random_configuration(self.rng, count) if self.hard else self.box.draw(self.rng, count)
 
-    def _step(self, q: Array, goals: Array) -> tuple[Array, Array]:
+    def _step(self, q: Array, goals: Array, active: Array) -> tuple[Array, Array]:
+        values = None if self.parameters is None else self.parameters[active]
         if self.prefer is None:
-            return self.kernel(q, goals)
+            return self.kernel(q, goals, parameters=values)
         wish = self.prefer(q) if callable(self.prefer) else self.model.difference(q, self.prefer)
-        return self.kernel(q, goals, self.gain * state_array("what prefer returned", wish, self.model.nv))
+        wish = self.gain * state_array("what prefer returned", wish, self.model.nv)
+        return self.kernel(q, goals, wish, parameters=values)
 
     def result(self, lead: tuple[int, ...]) -> InverseKinematics:
         errors = np.sqrt(self.errors[:, : self.targets]).reshape(*lead, self.targets, 2)

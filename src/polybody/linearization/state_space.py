@@ -23,7 +23,7 @@ With loops δ and δv are those of independent coordinates u, m of them; joints 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,8 @@ from numpy.typing import ArrayLike
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.influence.incidence import structure_constants
 from polybody.mechanism.columns import actuated, velocity_names
-from polybody.model.arguments import require_model, state_array
+from polybody.model.arguments import float_array, require_model, state_array
+from polybody.model.batches import batch_shape
 from polybody.model.model import Model
 from polybody.model.wrenches import Wrenches
 
@@ -105,7 +106,7 @@ class Tangent:
 def linearize(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None, wrenches: Wrenches | None = None,
-    disturbances: Sequence[str] = (),
+    disturbances: Sequence[str] = (), parameters: ArrayLike | None = None,
 ) -> StateSpace:  # fmt: skip
     """Continuous A, B, C, D about (q, v) under tau, in tangent space; leading dimensions give a model each.
 
@@ -116,11 +117,23 @@ def linearize(
     stay constant in world axes. `disturbances` names frames on which further wrenches may act: six inputs each, `E`,
     with loops and motors too. With loops the states are those of `independent` coordinates (default
     `model.constraints.independent`), the others follow, and tau=None takes forces at active joints that give the
-    independent coordinates no acceleration.
+    independent coordinates no acceleration. `parameters`, (k,) or (..., k), are values of the numbers that
+    `model.with_parameters` made inputs; their leading dimensions broadcast with those of q.
     """
     _check_inputs(inputs)
     require_model("linearize", model)
     q, v = state_array("q", q, model.nq), state_array("v", v, model.nv)
+    if parameters is not None:
+        values, forces = model.parameters.checked(parameters), None if tau is None else float_array("tau", tau)
+
+        def one(q: Array, v: Array, values: Array, *tau: Array) -> StateSpace:
+            own = model.parameters.at(values)
+            return linearize(
+                own, q, v, *tau, inputs=inputs, outputs=outputs, independent=independent, wrenches=wrenches,
+                disturbances=disturbances,
+            )  # fmt: skip
+
+        return _stacked(one, (q, v, values) if forces is None else (q, v, values, forces))
     columns = model.constraints.indices(independent or model.constraints.independent)
     if tau is None:
         model.engine.require_closed(q, v)
@@ -185,6 +198,20 @@ def _disturbed(
         back = np.swapaxes(model.jacobian(q, frame), -1, -2)
         E[..., n : 2 * n, 6 * k : 6 * k + 6] = x.da_dtau[..., list(x.columns), :] @ back
     return E, tuple(f"{frame}_{part}" for frame in frames for part in WRENCH)
+
+
+def _stacked(one: Callable[..., StateSpace], arrays: Sequence[Array]) -> StateSpace:
+    """One state-space model for each state of a batch, put together."""
+    lead = batch_shape(arrays)
+    if not lead:
+        return one(*arrays)
+    wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
+    if not np.prod(lead, dtype=int):
+        raise InputError(f"no states to linearise about: their leading dimensions are {lead}")
+    found = [one(*(x[index] for x in wide)) for index in np.ndindex(lead)]
+    arrays_of = [key for key, value in vars(found[0]).items() if isinstance(value, np.ndarray)]
+    whole = {k: np.array([getattr(x, k) for x in found]) for k in arrays_of}
+    return replace(found[0], **{k: value.reshape(*lead, *value.shape[1:]) for k, value in whole.items()})
 
 
 def _check_inputs(inputs: str) -> None:

@@ -13,7 +13,6 @@ for turn and thread, a force z f for slide, at b's origin; the opposite acts on 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
+from polybody.algebra.scalars import numbers
 from polybody.description.records import SPRUNG_LOOPS, Friction, Loop
 from polybody.mechanism.friction import friction_forces
 from polybody.mechanism.kinds import plane_axes
@@ -52,13 +52,12 @@ def closure_spring(loop: Loop, a: BodyFrame, b: BodyFrame) -> ClosureSpring | No
     """The element of a loop's record; None where it has none, or is of a kind whose springs do not act."""
     parts = SPRUNG_LOOPS.get(loop.kind, ())
     n = len(parts)
-    K, B = (np.zeros((n, n)) if x is None else np.asarray(x, dtype=float) for x in (loop.stiffness, loop.damping))
+    K, B = (np.zeros((n, n)) if x is None else numbers(x) for x in (loop.stiffness, loop.damping))
     if not parts or not (K.any() or B.any() or loop.friction is not None):
         return None
-    rest = np.zeros(n) if loop.rest is None else np.asarray(loop.rest, dtype=float)
-    axis = np.asarray(loop.axis, dtype=float)
-    return ClosureSpring(loop.name, parts, a, b, axis, float(loop.pitch or 0.0), K, B, rest,
-                         loop.friction)
+    rest = np.zeros(n) if loop.rest is None else numbers(loop.rest)
+    pitch = 0.0 if loop.pitch is None else loop.pitch
+    return ClosureSpring(loop.name, parts, a, b, numbers(loop.axis), pitch, K, B, rest, loop.friction)
 
 
 def deflection(spring: ClosureSpring, poses: list[Pose], *, domain: Domain) -> Array:
@@ -67,18 +66,18 @@ def deflection(spring: ClosureSpring, poses: list[Pose], *, domain: Domain) -> A
     found = domain.zeros(len(spring.parts))
     for k, (part, rest) in enumerate(zip(spring.parts, spring.rest, strict=True)):
         if part == "turn":
-            found[k] = _turned(spring, Ra.T @ Rb, float(rest), domain)
+            found[k] = _turned(spring, Ra.T @ Rb, domain.const(rest), domain)
         else:
             slid = (Ra @ domain.array(spring.axis)) @ (pb - pa)
-            found[k] = (slid if part == "slide" else slid / domain.const(spring.pitch)) - domain.const(float(rest))
+            found[k] = (slid if part == "slide" else slid / domain.const(spring.pitch)) - domain.const(rest)
     return found
 
 
-def _turned(spring: ClosureSpring, R: Array, rest: float, domain: Domain) -> Any:
+def _turned(spring: ClosureSpring, R: Array, rest: Any, domain: Domain) -> Any:
     e1, e2 = (domain.array(e) for e in plane_axes(spring.axis))
     sine, cosine = e2 @ (R @ e1) - e1 @ (R @ e2), e1 @ (R @ e1) + e2 @ (R @ e2)
-    if rest:
-        s, c = domain.const(math.sin(rest)), domain.const(math.cos(rest))
+    if not domain.is_zero(rest):
+        s, c = domain.sin(rest), domain.cos(rest)
         sine, cosine = sine * c - cosine * s, cosine * c + sine * s
     return domain.atan2(sine, cosine)
 

@@ -29,8 +29,9 @@ class Entries:
         """The sum of parts (rows, columns, values), what is zero left out."""
         joined = [np.concatenate([[], *column]) for column in zip(*parts, strict=True)] or [np.zeros(0)] * 3
         places, where = np.unique(joined[0].astype(int) * shape[1] + joined[1].astype(int), return_inverse=True)
-        values = np.bincount(where, joined[2], len(places)) if len(places) else np.zeros(0)
-        places, values = places[values != 0], values[values != 0]
+        values = _sums(where, joined[2], len(places))
+        filled = values != 0
+        places, values = places[filled], values[filled]
         return cls(shape, places // max(shape[1], 1), places % max(shape[1], 1), values)
 
     @classmethod
@@ -78,6 +79,16 @@ class Entries:
         values = self.values * factors[self.columns] * (factors[self.rows] if both else 1.0)
         shape = (size if both else self.shape[0], size)
         return Entries.summed(shape, [(rows, slots[self.columns], values)])
+
+
+def _sums(where: Array, values: Array, count: int) -> Array:
+    """The sums of the values that belong to each place, whatever kind of number they are."""
+    if values.dtype != object:
+        return np.bincount(where, values, count) if count else np.zeros(0)
+    sums = np.full(count, 0.0, dtype=object)
+    for place, value in zip(where.tolist(), values, strict=True):
+        sums[place] = sums[place] + value
+    return sums
 
 
 __all__ = ["Entries"]

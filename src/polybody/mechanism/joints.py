@@ -92,6 +92,8 @@ class MapJoint(JointModel):
 
     def _commutes(self) -> bool:
         H = self.map.H
+        if H.dtype == object:  # a symbolic axis: of the named kinds only a cylinder's columns commute
+            return self.kind == "cylindrical"
         brackets = [np.cross(H[:3, i], H[:3, j]) for i in range(self.nv) for j in range(i)]
         shifts = [np.cross(H[:3, i], H[3:, j]) + np.cross(H[3:, i], H[:3, j]) for i in range(self.nv) for j in range(i)]
         return self.map.is_simple and not np.any(brackets) and not np.any(shifts)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT, Domain
 from polybody.algebra.rotations import axis_angle_matrix
+from polybody.algebra.scalars import domain_of, numbers
 from polybody.description.records import SIZES, Joint, Loop, joint_size
 from polybody.errors import InputError
 from polybody.mechanism.joints import FloatingJoint, JointModel, MapJoint, PlanarJoint, SphericalJoint
@@ -22,6 +24,9 @@ Array = np.ndarray
 
 def plane_axes(axis: Array) -> tuple[Array, Array]:
     """e_1, e_2 with (e_1, e_2, axis) right-handed: x, y turned by the shortest rotation from z to the axis."""
+    domain = domain_of(axis)
+    if domain is not FLOAT:
+        return _plane_axes_over(axis, domain)
     z = np.array([0.0, 0.0, 1.0])
     turn = np.cross(z, axis)
     sine, cosine = float(np.linalg.norm(turn)), float(axis[2])
@@ -32,6 +37,17 @@ def plane_axes(axis: Array) -> tuple[Array, Array]:
     return R[:, 0], R[:, 1]
 
 
+def _plane_axes_over(axis: Array, domain: Domain) -> tuple[Array, Array]:
+    """The same in closed form: R = 1 + [t] + [t]²/(1 + z), t = z × axis; where the axis is −z, half a turn about x."""
+    x, y, z = axis
+    c = domain.const
+    back = domain.less(z, c(-1 + 1e-15))
+    s = c(1) / domain.where(back, c(1), z + c(1))
+    e1 = [c(1) - x * x * s, -(x * y * s), -x]
+    e2 = [-(x * y * s), domain.where(back, c(-1), c(1) - y * y * s), -y]
+    return np.array(e1, dtype=domain.dtype), np.array(e2, dtype=domain.dtype)
+
+
 def _column(angular: Array, linear: Array) -> Array:
     return np.concatenate([angular, linear])
 
@@ -39,7 +55,7 @@ def _column(angular: Array, linear: Array) -> Array:
 def joint_model(record: Joint | Loop) -> JointModel:
     """The model of a joint or loop record that is not fixed."""
     kind, zero = record.kind, np.zeros(3)
-    axis = np.asarray(record.axis, dtype=float)
+    axis = numbers(record.axis)
     if kind == "spherical":
         return SphericalJoint()
     if kind == "floating":
@@ -51,7 +67,7 @@ def joint_model(record: Joint | Loop) -> JointModel:
     elif kind == "screw":
         if record.pitch is None:
             raise InputError(f"joint {record.name!r}: a screw needs its pitch, in metres per radian")
-        columns, stages = [_column(axis, record.pitch * axis)], (1,)
+        columns, stages = [_column(axis, axis * record.pitch)], (1,)
     elif kind == "cylindrical":
         columns, stages = [_column(axis, zero), _column(zero, axis)], (2,)
     elif kind == "universal":

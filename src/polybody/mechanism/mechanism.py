@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.algebra.scalars import domain_of, is_symbolic, numbers
 from polybody.algebra.spatial import inverse_pose, joined_inertia
 from polybody.description.records import WORLD, Description, Friction, Guide, Joint, Limits, Relation, Rod
 from polybody.errors import InputError
@@ -87,7 +88,7 @@ class TreeBody:
 
     index: int
     name: str
-    mass: float
+    mass: Any  # a float, or a scalar of an expression graph (see `variation`)
     com: Array
     inertia: Array  # about the com, body axes
     links: tuple[str, ...]
@@ -97,7 +98,7 @@ class TreeBody:
 class Inertial:
     """Mass, first moment m c and inertia about the origin: the parameters in which dynamics is linear."""
 
-    mass: float
+    mass: Any
     moment: Array
     inertia: Array
 
@@ -174,6 +175,8 @@ class Mechanism:
     closure_springs: tuple[ClosureSpring, ...] = ()
     #: {follower: (leader, factor, offset)}, in the order of the joints; leaders are independent
     followers: dict[str, tuple[str, float, float]] = field(default_factory=dict)
+    #: the CasADi columns of symbols among the numbers: further inputs of functions traced from it (see `variation`)
+    symbols: tuple[Any, ...] = ()
 
     @property
     def armature(self) -> Array:
@@ -258,7 +261,7 @@ class Mechanism:
     def point(self, link: str, point: Any) -> BodyFrame:
         """A point of a link as a frame of its tree body."""
         frame = self.frames[self.frame_index[link]]
-        position = frame.position + frame.rotation @ np.asarray(point, dtype=float)
+        position = frame.position + frame.rotation @ numbers(point)
         return BodyFrame(link, frame.body, frame.rotation, position)
 
     @cached_property
@@ -324,14 +327,14 @@ class _TreeBuilder:
         body, pose_near = self.place[step.near]
         record = step.joint
         if record.kind == "fixed":
-            origin = inverse_pose(record.origin) if step.reversed else np.asarray(record.origin)
+            origin = _inverse(record.origin) if step.reversed else numbers(record.origin)
             self.place[step.far] = (body, pose_near @ origin)
             self.fixed.append((step, body))
             return
         model = joint_model(record)
         index = len(self.joints)
         if step.reversed:
-            placement, model, far_pose = pose_near, ReversedJoint(model), inverse_pose(record.origin)
+            placement, model, far_pose = pose_near, ReversedJoint(model), _inverse(record.origin)
         else:
             placement, far_pose = pose_near @ record.origin, np.eye(4)
         self.joints.append(self._tree_joint(index, record, model, body, placement, step.reversed))
@@ -346,9 +349,9 @@ class _TreeBuilder:
         self.nq, self.nv = self.nq + nq, self.nv + nv
 
         def or_zero(values: Array | None, *shape: int) -> Array:
-            return np.zeros(shape) if values is None else np.asarray(values, dtype=float).reshape(shape)
+            return np.zeros(shape) if values is None else numbers(values).reshape(shape)
 
-        rest = model.neutral() if record.rest is None else np.asarray(record.rest, dtype=float)
+        rest = model.neutral() if record.rest is None else numbers(record.rest)
         default_active = (record.kind != "floating",) * nv
         return TreeJoint(
             index=index,
@@ -374,14 +377,14 @@ class _TreeBuilder:
         frames = self._frames()
         motors = motors_of(d, {j.name: j.v for j in self.joints}, {j.name: j.active for j in self.joints}, self.nv)
         rotors = motors.reflected_inertia
-        own = [(j, np.asarray(j.record.armature, dtype=float)) for j in self.joints if j.record.armature is not None]
+        own = [(j, numbers(j.record.armature)) for j in self.joints if j.record.armature is not None]
         slots = np.concatenate([np.zeros(0, dtype=int), *(np.arange(j.v.start, j.v.stop) for j, _ in own)])
         values = np.concatenate([np.zeros(0), *(np.ravel(armature) for _, armature in own)])
         parts = [(slots, slots, values), (rotors.rows, rotors.columns, rotors.values)]
         fixed = [FixedJoint(s.joint.name, body, s.near, s.far, s.joint) for s, body in self.fixed]
         free = Mechanism(
             name=d.name,
-            gravity=np.asarray(d.gravity, dtype=float),
+            gravity=numbers(d.gravity),
             joints=tuple(self.joints),
             bodies=tuple(self._bodies()),
             frames=tuple(frames),
@@ -409,17 +412,17 @@ class _TreeBuilder:
             if body == GROUND:
                 continue
             R = T[:3, :3]
-            parts[body].append((link.mass, R @ link.com + T[:3, 3], R @ link.inertia @ R.T))
+            parts[body].append((_mass(link.mass), R @ link.com + T[:3, 3], R @ link.inertia @ R.T))
             links[body].append(link.name)
         result = []
         for i, name in enumerate(self.names):
-            mass, com, inertia = parts[i][0] if len(parts[i]) == 1 else joined_inertia(parts[i])
-            result.append(TreeBody(i, name, float(mass), com, inertia, tuple(links[i])))
+            mass, com, inertia = parts[i][0] if len(parts[i]) == 1 else _joined(parts[i])
+            result.append(TreeBody(i, name, mass, com, inertia, tuple(links[i])))
         return result
 
     def _frame(self, name: str, link: str, origin: Array) -> BodyFrame:
         body, T = self.place[link]
-        T = T @ np.asarray(origin, dtype=float)
+        T = T @ numbers(origin)
         return BodyFrame(name, body, tidy_rotation(T[:3, :3]), T[:3, 3].copy())
 
     def _frames(self) -> list[BodyFrame]:
@@ -456,10 +459,33 @@ class _TreeBuilder:
         return result
 
 
+def _inverse(origin: Any) -> Array:
+    return inverse_pose(numbers(origin), domain=domain_of(origin))
+
+
+def _joined(parts: list[tuple[Any, Array, Array]]) -> tuple[Any, Array, Array]:
+    return joined_inertia(parts, domain=domain_of(*(x for part in parts for x in part)))
+
+
+def _mass(mass: Any) -> Any:
+    return mass if is_symbolic(mass) else float(mass)
+
+
 def tidy_rotation(rotation: Array) -> Array:
     """The rotation with entries that are 0 or ±1 up to rounding made exact, so that expression graphs can fold them."""
+    if rotation.dtype == object:
+        return _tidy_graph(rotation)
     whole = np.rint(rotation) + 0.0  # never −0
     return np.where(np.abs(rotation - whole) < 4e-16, whole, rotation)
+
+
+def _tidy_graph(rotation: Array) -> Array:
+    """The same where some entries are scalars of an expression graph."""
+    result = rotation.copy()
+    for index, entry in np.ndenumerate(rotation):
+        if not is_symbolic(entry):
+            result[index] = float(tidy_rotation(np.array(float(entry))))
+    return result
 
 
 __all__ = [

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT
+from polybody.algebra.scalars import domain_of, is_symbolic, numbers
 from polybody.description.records import Description, Motor
 from polybody.errors import InputError
 from polybody.mechanism.entries import Entries
@@ -77,13 +79,13 @@ def motors_of(description: Description, slices: dict[str, slice], active: dict[s
     _check_distinct(records, driven)
     rows = [([column], [motor.gear]) for motor, column in zip(records, driven, strict=True)]
     for transmission in description.transmissions:
-        _couple(rows, transmission.name, transmission.joints, np.asarray(transmission.matrix, float), records, driven)
+        _couple(rows, transmission.name, transmission.joints, numbers(transmission.matrix), records, driven)
     parts = [(np.full(len(row), k), np.array(row), np.array(values)) for k, (row, values) in enumerate(rows)]
     return Motors(
         names=tuple(m.name for m in records),
         speed_entries=Entries.summed((len(records), nv), parts),
         driven=np.array(driven, dtype=int),
-        **{name: np.array([getattr(m, name) for m in records], dtype=float) for name in _NUMBERS},
+        **{name: numbers([getattr(m, name) for m in records]) for name in _NUMBERS},
     )
 
 
@@ -105,6 +107,8 @@ def _check_place(motor: Motor, slices: dict[str, slice], active: dict[str, Array
             f"{where}motor {motor.name!r} is on joint {motor.joint!r}, which is not actuated; "
             "make the joint active or take the motor off it"
         )
+    if is_symbolic(*(getattr(motor, name) for name in (*_NUMBERS, "gear"))):
+        return  # inputs of equations: their values are checked when they are given
     for name, least in (("resistance", 0), ("inductance", 0), ("rotor_inertia", 0), ("damping", 0)):
         value = getattr(motor, name)
         if not np.isfinite(value) or value < least:
@@ -158,10 +162,11 @@ def _couple(
         rows.append(found[0])
     if matrix.shape != (len(rows), len(rows)):
         raise InputError(f"transmission {name!r}: its matrix has shape {matrix.shape}, wanted {(len(rows), len(rows))}")
-    if not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(rows):
+    domain = domain_of(matrix)
+    if domain is FLOAT and (not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(rows)):
         raise InputError(f"transmission {name!r}: its matrix maps motor to joint speeds and must be invertible")
     columns = [driven[row] for row in rows]
-    for row, values in zip(rows, np.linalg.inv(matrix), strict=True):
+    for row, values in zip(rows, domain.solve(matrix, domain.eye(len(rows))), strict=True):
         speeds[row] = (columns, values)
 
 

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from polybody.algebra.rotations import skew
+from polybody.algebra.scalars import domain_of, is_symbolic
 from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.joints import MapJoint
 from polybody.mechanism.kinds import plane_axes
@@ -40,7 +42,10 @@ def reduced(mechanism: Mechanism) -> Mechanism:
         for body, B, offset in zip(mechanism.bodies, turns, offsets, strict=True)
     ]
     for joint in reversed(shifted):
-        kept, moved = _split(joint, sets[joint.index])
+        own = sets[joint.index]
+        if is_symbolic(own.mass, own.moment, own.inertia, joint.rotation, joint.position):
+            continue  # an input of the equations: moving it inwards would be work at every state
+        kept, moved = _split(joint, own)
         sets[joint.index] = kept
         if joint.parent != GROUND and moved is not None:
             sets[joint.parent] = _sum(sets[joint.parent], _carried(moved, joint.rotation, joint.position))
@@ -61,9 +66,9 @@ def reduced_frames(mechanism: Mechanism, frames: Iterable[BodyFrame]) -> tuple[B
     return tuple(moved(frame) for frame in frames)
 
 
-def _about(mass: float, com: Array, inertia: Array) -> Inertial:
-    c = skew(com)
-    return Inertial(mass, mass * com, inertia - mass * (c @ c))
+def _about(mass: Any, com: Array, inertia: Array) -> Inertial:
+    c = skew(com, domain=domain_of(com))
+    return Inertial(mass, com * mass, inertia - (c @ c) * mass)
 
 
 def _sum(a: Inertial, b: Inertial) -> Inertial:
@@ -87,7 +92,7 @@ class _Axis:
 def _axis(joint: TreeJoint) -> _Axis | None:
     """The axis of a joint that only turns or only slides, in body axes."""
     H = own_model(joint.model).constant_map
-    if joint.nv != 1 or H is None:
+    if joint.nv != 1 or H is None or is_symbolic(H):
         return None
     column = np.asarray(H, dtype=float)[:, 0]
     turn, slide = np.flatnonzero(column[:3]), np.flatnonzero(column[3:])
@@ -127,7 +132,8 @@ def _slid_origins(before_sliding: list[TreeJoint]) -> tuple[list[TreeJoint], lis
         before = np.zeros(3) if joint.parent == GROUND else offsets[joint.parent]
         position, offset = joint.position - before, np.zeros(3)
         axis = _axis(joint)
-        if axis is not None and axis.turning and axis.index is not None:
+        fixed = not is_symbolic(joint.rotation, position)
+        if axis is not None and axis.turning and axis.index is not None and fixed:
             direction = joint.rotation[:, axis.index]
             along = np.flatnonzero(direction)
             if len(along) == 1:

@@ -85,13 +85,19 @@ class Coefficients:
         name = f"{place.name} {place.position.tolist()}"
         compiled = self._compiled_order(order, name, q)
         whole = compiled == order
-        quantity = (frames.influence if whole else _column_influence)(self._mechanism, frame, compiled, place)
+        quantity = _influence_quantity(self._mechanism, frame, compiled, place, whole, point is None)
         found = _influence(self._tree.answer(Request(quantity, (q,))))
         self._known.add(f"{compiled} {name}")
-        if point is None and whole and order > 1 and self._mechanism.nq == self._mechanism.nv:
+        plain = self._mechanism.nq == self._mechanism.nv and self._tree.source.variation is None
+        if point is None and whole and order > 1 and plain:
             self._ready[frame, order] = self._tree.kernel(quantity).call
         found = found if whole else higher_orders(self._mechanism, found, order)
         return self._over(q, order, found, independent)
+
+    def centroidal_momentum_matrix(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
+        """A(q), (..., 6, nv): momentum = A v, rows [angular; linear], about the centre of mass, world axes."""
+        self._model._require_mass("momentum about a centre of mass")
+        return self._model._ask("centroidal_momentum_matrix", (q,), parameters=parameters)
 
     def center_of_mass(
         self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None
@@ -208,6 +214,14 @@ class Coefficients:
         assert joints.H is not None
         G, back = joints.G, np.swapaxes(joints.G, -1, -2)
         return back @ I @ G, combine(back, sandwich(G, P)) + combine(back @ I, joints.H)
+
+
+def _influence_quantity(
+    m: Mechanism, frame: str, order: int, place: BodyFrame, whole: bool, origin: bool
+) -> Quantity:
+    if not whole:
+        return _column_influence(m, frame, order, place)
+    return frames.influence(m, frame, order, None if origin else place)
 
 
 def _column_influence(m: Mechanism, frame: str, order: int, place: BodyFrame) -> Quantity:

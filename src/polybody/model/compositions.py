@@ -48,8 +48,12 @@ def composition(engine: TreeEngine, asked: Quantity) -> Composition | None:
     return found if found is not None and found.applies(engine) else None
 
 
-def _ask(engine: TreeEngine, asked: str | Quantity, *arrays: Array, wrenches: Array | None = None) -> Any:
-    return engine.answer(Request(QUANTITIES[asked] if isinstance(asked, str) else asked, arrays, wrenches))
+def _ask(
+    engine: TreeEngine, request: Request, asked: str | Quantity, *arrays: Array, wrenches: Array | None = None
+) -> Any:
+    """Another quantity at the states of a request, with its parameters."""
+    wanted = QUANTITIES[asked] if isinstance(asked, str) else asked
+    return engine.answer(Request(wanted, arrays, wrenches, parameters=request.parameters))
 
 
 def _frame_and_axes(request: Request) -> tuple[str, str]:
@@ -64,46 +68,46 @@ def _turned(matrix: Array) -> Array:
 # Dynamics.
 
 
-def solve_mass(engine: TreeEngine, q: Array, rows: Array) -> Array:
+def solve_mass(engine: TreeEngine, request: Request, q: Array, rows: Array) -> Array:
     """M(q)⁻¹ times every row of rows (..., k, nv)."""
     kernel = engine.rolled("mass_solve")
     if kernel is None:
-        return _turned(np.linalg.solve(_ask(engine, "mass_matrix", q), _turned(rows)))
+        return _turned(np.linalg.solve(_ask(engine, request, "mass_matrix", q), _turned(rows)))
     return kernel(q[..., None, :], rows)
 
 
 def _inverse_mass_matrix(engine: TreeEngine, request: Request) -> Array:
-    return solve_mass(engine, request.arrays[0], np.eye(engine.mechanism.nv))
+    return solve_mass(engine, request, request.arrays[0], np.eye(engine.mechanism.nv))
 
 
 def _task_space_inertia(engine: TreeEngine, request: Request) -> Array:
     (q,), frame = request.arrays, request.quantity.name.partition(":")[2]
-    J = _ask(engine, frames.jacobian(engine.mechanism, frame), q)
-    return np.linalg.inv(J @ _turned(solve_mass(engine, q, J)))
+    J = _ask(engine, request, frames.jacobian(engine.mechanism, frame), q)
+    return np.linalg.inv(J @ _turned(solve_mass(engine, request, q, J)))
 
 
 def _forward_dynamics(engine: TreeEngine, request: Request) -> Array:
     """Where many joints are one pivot: M⁻¹ (tau − ID(q, v, 0))."""
     q, v, tau = request.arrays
-    force = tau - _ask(engine, "inverse_dynamics", q, v, np.zeros_like(v), wrenches=request.wrenches)
-    return solve_mass(engine, q, force[..., None, :])[..., 0, :]
+    force = tau - _ask(engine, request, "inverse_dynamics", q, v, np.zeros_like(v), wrenches=request.wrenches)
+    return solve_mass(engine, request, q, force[..., None, :])[..., 0, :]
 
 
 def _constraint_loads(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
-    a = _ask(engine, "forward_dynamics", *request.arrays, wrenches=request.wrenches)
+    a = _ask(engine, request, "forward_dynamics", *request.arrays, wrenches=request.wrenches)
     return a, np.zeros((*a.shape[:-1], 0))
 
 
 def _implicit_residual(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
     q, v, a, tau, _ = request.arrays
-    balance = _ask(engine, "inverse_dynamics", q, v, a) - tau
+    balance = _ask(engine, request, "inverse_dynamics", q, v, a) - tau
     return balance, np.zeros((*balance.shape[:-1], 0))
 
 
 def _augmented_system(engine: TreeEngine, request: Request) -> tuple[Array, Array]:
     q, v, tau = request.arrays
-    right = tau - _ask(engine, "inverse_dynamics", q, v, np.zeros_like(v))
-    M = _ask(engine, "mass_matrix", q)
+    right = tau - _ask(engine, request, "inverse_dynamics", q, v, np.zeros_like(v))
+    M = _ask(engine, request, "mass_matrix", q)
     return np.broadcast_to(M, (*right.shape[:-1], *M.shape[-2:])), right
 
 
@@ -117,22 +121,22 @@ def _inverse_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple
     unit, none = np.eye(engine.mechanism.nv), np.zeros(engine.mechanism.nv)
     q, v, a = (x[..., None, :] for x in request.arrays)
     dq, dv = (_turned(kernel(q, x, v, y, a, none, *loads)) for x, y in ((unit, none), (none, unit)))
-    return dq, dv, np.broadcast_to(_ask(engine, "mass_matrix", request.arrays[0]), dq.shape)
+    return dq, dv, np.broadcast_to(_ask(engine, request, "mass_matrix", request.arrays[0]), dq.shape)
 
 
 def _forward_dynamics_derivatives(engine: TreeEngine, request: Request) -> tuple[Array, Array, Array]:
     q, v, tau = request.arrays
-    a = _ask(engine, "forward_dynamics", q, v, tau, wrenches=request.wrenches)
-    dq, dv, M = _ask(engine, "inverse_dynamics_derivatives", q, v, a, wrenches=request.wrenches)
+    a = _ask(engine, request, "forward_dynamics", q, v, tau, wrenches=request.wrenches)
+    dq, dv, M = _ask(engine, request, "inverse_dynamics_derivatives", q, v, a, wrenches=request.wrenches)
     if engine.is_long and engine.mechanism.separable:
-        da_dq, da_dv = (_turned(-solve_mass(engine, q, _turned(x))) for x in (dq, dv))
+        da_dq, da_dv = (_turned(-solve_mass(engine, request, q, _turned(x))) for x in (dq, dv))
         return da_dq, da_dv, np.broadcast_to(_inverse_mass_matrix(engine, request), dq.shape)
     inverse = np.linalg.inv(M)
     return -(inverse @ dq), -(inverse @ dv), np.broadcast_to(inverse, dq.shape)
 
 
 def _motion_derivatives(engine: TreeEngine, request: Request) -> tuple[Array, ...]:
-    dq, dv, dtau = _ask(engine, "forward_dynamics_derivatives", *request.arrays, wrenches=request.wrenches)
+    dq, dv, dtau = _ask(engine, request, "forward_dynamics_derivatives", *request.arrays, wrenches=request.wrenches)
     return dq, dv, dtau, np.broadcast_to(np.eye(engine.mechanism.nv), dq.shape), np.zeros_like(dq)
 
 
@@ -144,7 +148,7 @@ def _relative_pose(engine: TreeEngine, request: Request) -> Array:
     words, known = request.quantity.name.split(":")[1:], engine.mechanism.frame_index
     pairs = [(":".join(words[:k]), ":".join(words[k:])) for k in range(1, len(words))]
     names = next(pair for pair in pairs if all(name in known for name in pair))
-    T, S = (_ask(engine, frames.pose(engine.mechanism, name), *request.arrays) for name in names)
+    T, S = (_ask(engine, request, frames.pose(engine.mechanism, name), *request.arrays) for name in names)
     R, result = _turned(S[..., :3, :3]), np.zeros_like(T)
     result[..., :3, :3] = R @ T[..., :3, :3]
     result[..., :3, 3:] = R @ (T[..., :3, 3:] - S[..., :3, 3:])
@@ -155,15 +159,16 @@ def _relative_pose(engine: TreeEngine, request: Request) -> Array:
 def _frame_velocity(engine: TreeEngine, request: Request) -> Array:
     frame, axes = _frame_and_axes(request)
     q, v = request.arrays
-    return (_ask(engine, frames.jacobian(engine.mechanism, frame, axes), q) @ v[..., None])[..., 0]
+    return (_ask(engine, request, frames.jacobian(engine.mechanism, frame, axes), q) @ v[..., None])[..., 0]
 
 
 def _frame_acceleration(engine: TreeEngine, request: Request) -> Array:
     m, (frame, axes), (q, v, a) = engine.mechanism, _frame_and_axes(request), request.arrays
-    J, rate = _ask(engine, frames.jacobian(m, frame), q), _ask(engine, frames.jacobian_rate(m, frame), q, v)
+    J = _ask(engine, request, frames.jacobian(m, frame), q)
+    rate = _ask(engine, request, frames.jacobian_rate(m, frame), q, v)
     found = J @ a[..., None] + rate @ v[..., None]
     if axes == "frame":
-        R = _turned(_ask(engine, frames.pose(m, frame), q)[..., :3, :3])
+        R = _turned(_ask(engine, request, frames.pose(m, frame), q)[..., :3, :3])
         found = np.concatenate([R @ found[..., :3, :], R @ found[..., 3:, :]], axis=-2)
     return found[..., 0]
 

@@ -18,7 +18,7 @@ from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
 from polybody.constraints.ranks import null_space, ranked_svd
 from polybody.errors import InputError, PolybodyError, warn
-from polybody.mechanism.columns import actuated
+from polybody.mechanism.columns import actuated, state_text
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import finite, into
 from polybody.model.assembly import STATE_TOLERANCE, Assembly
@@ -27,6 +27,7 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
+from polybody.model.source import Source, Supplied
 from polybody.model.tracing import plain_name, trace
 from polybody.model.tree_engine import TreeEngine
 from polybody.quantities.constrained import DIAGNOSTICS, Closed, along_plan
@@ -53,18 +54,26 @@ PLAIN = ("implicit_residual", "augmented_system")
 class ConstrainedEngine:
     """Answers that honour the constraints."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
-        self.tree = TreeEngine(mechanism.cut())
-        self.constraints = ConstraintKernels(mechanism)
+    def __init__(self, source: Source, kin: ConstrainedEngine | None = None) -> None:
+        """`kin` is an engine of the same mechanism at other values of its parameters: code and plans are shared."""
+        self.source, self.mechanism, self._kin = source, source.mechanism, kin
+        self.tree = TreeEngine(source.cut(), None if kin is None else kin.tree._kernels)
+        self.constraints = ConstraintKernels(source) if kin is None else kin.constraints.at(source)
         self.assembly = Assembly(self.tree, self.constraints)
         self.ranked = Ranked(self.tree, self.assembly)
-        self.plans = Plans(self.constraints.jacobian, self.assembly.general_place)
-        self.driven = tuple(int(k) for k in actuated(mechanism))
-        self._kernels: dict[str, Kernel] = {}
-        self._shares: dict[str, Plan | None] = {}
-        self._chosen: tuple[int, ...] | None = None
+        self.plans = Plans(self.constraints.jacobian, self.assembly.general_place, None if kin is None else kin.plans)
+        self.driven = tuple(int(k) for k in actuated(self.mechanism))
+        self._kernels: dict[str, Kernel] = {} if kin is None else kin._kernels
+        self._shares: dict[str, Plan | None] = {} if kin is None else kin._shares
+        self._chosen: tuple[int, ...] | None = None if kin is None else kin._chosen
         self._has_mass = False
+
+    def at(self, values: Array) -> ConstrainedEngine:
+        return ConstrainedEngine(self.source.at(values), self)
+
+    @property
+    def traced_mechanism(self) -> Mechanism:
+        return self.source.traced
 
     @property
     def reduced_mechanism(self) -> Mechanism:
@@ -116,6 +125,8 @@ class ConstrainedEngine:
     def _choose(self, place: Array) -> None:
         Z = null_space(self.constraints.jacobian(place))
         self._chosen = choose_independent(Z, actuated(self.mechanism), Z.shape[1])
+        if self._kin is not None and self._kin._chosen is None:  # results at other values refer to the same
+            self._kin._chosen = self._chosen
 
     @property
     def rank(self) -> int:
@@ -139,6 +150,8 @@ class ConstrainedEngine:
         if request.quantity.constrained is None:
             _refuse_choice(request)
             return self.tree.answer(request)
+        if request.parameters is not None:
+            return into(request.out, self._varied(request, request.parameters))
         if request.check:
             for name, array in zip(request.whole.arguments, request.all_arrays, strict=True):
                 finite(name, array)
@@ -164,9 +177,9 @@ class ConstrainedEngine:
     def _by_plan(self, request: Request, plan: Plan, columns: tuple[int, ...]) -> Any:
         quantity, q = request.whole, request.arrays[0]
         if quantity.name in PLAIN:
-            return self._kernel(quantity, plan)(*request.all_arrays)
+            return self._kernel(quantity, plan)(*request.all_arrays, *self.source.given())
         self._require_mass(request.quantity, q)
-        *values, told = self._kernel(quantity, plan)(*request.all_arrays)
+        *values, told = self._kernel(quantity, plan)(*request.all_arrays, *self.source.given())
         if quantity.name != "projection_step":
             self._require_on_constraints(request, told)
         again = doubtful(told)
@@ -177,6 +190,53 @@ class ConstrainedEngine:
                 return found
             values = self._mended(request, values, again, columns)
         return _alone(tuple(values))
+
+    def _varied(self, request: Request, parameters: Array) -> Any:
+        """States each with its own parameters: by one plan together, those for which it does badly one by one."""
+        arrays = (*request.all_arrays, parameters)
+        lead = batch_shape(arrays)
+        wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
+        if not np.prod(lead, dtype=int):
+            return self.answer(replace(request, parameters=None, out=None))
+        one_by_one = np.ones(lead, dtype=bool)
+        values: list[Array] | None = None
+        first = tuple(0 for _ in lead)
+        kin = self.at(wide[-1][first])
+        plan = kin._plan_like(request, wide[0][first])
+        if plan is not None:
+            whole = request.whole
+            found = self._kernel(whole, plan)(*arrays)
+            if whole.name in PLAIN:
+                return found
+            *values, told = found
+            closed = (told[..., :2] < STATE_TOLERANCE**2).all(axis=-1) & (told[..., 5] <= 1e-12)
+            closed |= whole.name == "projection_step"
+            one_by_one = np.broadcast_to(doubtful(told) | ~closed, lead)
+            values = [np.array(x) for x in values]
+        for index in map(tuple, np.argwhere(one_by_one)):
+            some = replace(request, arrays=tuple(x[index] for x in wide[: len(request.arrays)]), parameters=None,
+                           wrenches=None if request.wrenches is None else wide[-2][index], out=None)
+            try:
+                answer = self.at(wide[-1][index]).answer(some)
+            except PolybodyError as error:
+                raise type(error)(f"{error} (with the parameters{state_text(index)})") from None
+            parts = answer if isinstance(answer, tuple) else (answer,)
+            if values is None:
+                values = [np.empty((*lead, *np.shape(part))) for part in parts]
+            for value, part in zip(values, parts, strict=True):
+                value[index] = part
+        assert values is not None
+        return _alone(tuple(values))
+
+    def _plan_like(self, request: Request, q: Array) -> Plan | None:
+        """The plan by which a request would be answered at q; None where each state is solved for itself."""
+        if request.formulation is not None or request.weights is not None:
+            return None
+        columns = request.independent or ()
+        if request.independent is None and refers_to_coordinates(request.quantity):
+            columns = self.coordinates(q)
+        plan = self._plan(request.quantity, columns, q)
+        return plan if plan is not None and self._can_drive(request.quantity, plan, q) else None
 
     def _mended(self, request: Request, values: list[Array], again: Array, columns: tuple[int, ...]) -> list[Array]:
         """The values with those of doubtful states found anew by singular values."""
@@ -222,19 +282,19 @@ class ConstrainedEngine:
             raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so it has no function")
         made = self._traced(quantity, plan)
         names = [name for name, _ in self.results(quantity)]
-        columns = made.sx_in()
-        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), list(quantity.arguments), names)
+        columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
+        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
 
     def compile(
         self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],
         make: Callable[[], Any],
-    ) -> Kernel:
-        return self.tree.compile(f"{name} {self.mechanism.digest}", inputs, outputs, make)
+    ) -> Supplied:
+        return self.tree.compile(f"{name} {self.source.digest}", inputs, outputs, make)
 
     def iterate(
         self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
     ) -> Kernel:
-        return self.tree.iterate(f"{name} {self.mechanism.digest}", sizes, steps, make, every)
+        return self.tree.iterate(f"{name} {self.source.digest}", sizes, steps, make, every)
 
     def kernel(self, quantity: Quantity) -> Kernel:
         """The tree's kernel of what constraints do not change."""
@@ -252,7 +312,7 @@ class ConstrainedEngine:
 
     def eliminated(self, quantity: Quantity, *arrays: Array) -> tuple[Array, ...]:
         """A quantity by the free plan alone, with its diagnostics: for who decides himself what to believe."""
-        return self._kernel(quantity, self.plans.free(arrays[0]))(*arrays)
+        return self._kernel(quantity, self.plans.free(arrays[0]))(*arrays, *self.source.given())
 
     # Inside.
 
@@ -290,19 +350,19 @@ class ConstrainedEngine:
             told = [] if quantity.name in PLAIN else [DIAGNOSTICS]
             sizes = self._sizes(plan.independent)
             self._kernels[name] = self.tree.compile(
-                f"{name} {self.mechanism.digest}", quantity.inputs(sizes), [*quantity.shapes(sizes), *told],
+                f"{name} {self.source.digest}", quantity.inputs(sizes), [*quantity.shapes(sizes), *told],
                 lambda: self._traced(quantity, plan),
-            )  # fmt: skip
+            ).kernel  # fmt: skip
         return self._kernels[name]
 
     def _traced(self, quantity: Quantity, plan: Plan) -> Any:
-        mechanism = self.tree.reduced_mechanism if quantity.reduced else self.tree.mechanism
+        mechanism = self.tree.reduced_mechanism if quantity.reduced else self.tree.traced_mechanism
         text, names = quantity.constrained, quantity.arguments
         assert text is not None
 
         def body(*arrays: Array, domain: Any) -> tuple[Array, ...]:
             closed = Closed(
-                mechanism, self.constraints.constraints, along_plan(plan), self.driven, self._shares.get(plan.label)
+                mechanism, self.constraints.traced, along_plan(plan), self.driven, self._shares.get(plan.label)
             )
             values = text(closed, *arrays, domain=domain)
             values = values if isinstance(values, tuple) else (values,)
@@ -311,7 +371,7 @@ class ConstrainedEngine:
             given = dict(zip(names, arrays, strict=True))
             return (*values, closed.diagnostics(given["q"], given.get("v"), domain))
 
-        return trace(quantity.name, quantity.inputs(self._sizes(plan.independent)), body)
+        return trace(quantity.name, quantity.inputs(self._sizes(plan.independent)), body, mechanism.symbols)
 
     def _by_formulation(self, request: Request, columns: tuple[int, ...]) -> Array:
         if request.formulation == "network" and request.quantity.name == "forward_dynamics":

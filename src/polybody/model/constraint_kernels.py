@@ -7,14 +7,15 @@ NaN, or by a residual that is not small. Such states are then answered by the te
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Domain
 from polybody.constraints.system import Constraints, constraints_of
-from polybody.mechanism.mechanism import Mechanism
 from polybody.model.batches import batch_shape
+from polybody.model.source import Source
 from polybody.model.tracing import compiled, trace
 from polybody.quantities.derivatives import graph_domain, tangent_map
 
@@ -30,67 +31,73 @@ SETTLED = 1e-6
 class ConstraintKernels:
     """φ, J, γ and their like of one mechanism, (..., n) arrays in, (..., rows) arrays out."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
-        self.constraints: Constraints = constraints_of(mechanism)
-        self._kernels: dict[str, Kernel] = {}
+    def __init__(self, source: Source, kernels: dict[str, Kernel] | None = None) -> None:
+        self.source, self.mechanism = source, source.mechanism
+        self.constraints: Constraints = constraints_of(self.mechanism)
+        self._kernels: dict[str, Kernel] = {} if kernels is None else kernels
+
+    def at(self, source: Source) -> ConstraintKernels:
+        """The same of other values of the parameters, by the same compiled code."""
+        return ConstraintKernels(source, self._kernels)
+
+    @cached_property
+    def traced(self) -> Constraints:
+        """The constraints that kernels are traced from."""
+        return self.constraints if self.source.variation is None else constraints_of(self.source.traced)
 
     def residual(self, q: Array) -> Array:
         """φ(q), (..., rows)."""
-        return self._answer("residual", (q,), ((self.rows,),), self.constraints.residual)[0]
+        return self._answer("residual", (q,), ((self.rows,),), Constraints.residual)[0]
 
     def jacobian(self, q: Array) -> Array:
         """J(q), (..., rows, nv)."""
         return self.constraints.spread(
-            self._answer("entries", (q,), ((self.entries,),), self.constraints.entries)[0]
+            self._answer("entries", (q,), ((self.entries,),), Constraints.entries)[0]
         )
 
     def velocity(self, q: Array, v: Array) -> Array:
         """J v, (..., rows)."""
-        return self._answer("velocity", (q, v), ((self.rows,),), self.constraints.velocity)[0]
+        return self._answer("velocity", (q, v), ((self.rows,),), Constraints.velocity)[0]
 
     def bias(self, q: Array, v: Array) -> Array:
         """γ = J̇ v, (..., rows)."""
-        return self._answer("bias", (q, v), ((self.rows,),), self.constraints.bias)[0]
+        return self._answer("bias", (q, v), ((self.rows,),), Constraints.bias)[0]
 
     def jacobian_rate(self, q: Array, v: Array) -> Array:
         """J̇ along v, (..., rows, nv)."""
         shape = ((self.entries,),)
         return self.constraints.spread(
-            self._answer("entry rates", (q, v), shape, self.constraints.entry_rates)[0]
+            self._answer("entry rates", (q, v), shape, Constraints.entry_rates)[0]
         )
 
     def wrenches(self, q: Array, multipliers: Array) -> tuple[Array, Array]:
         """What `constraints.pairs` bear, (..., pairs, 6), and all do to `loaded_links`, (..., links, 6)."""
         shapes = ((len(self.constraints.pairs), 6), (len(self.constraints.loaded_links), 6))
-        borne, totals = self._answer("wrenches", (q, multipliers), shapes, self.constraints.wrenches)
+        borne, totals = self._answer("wrenches", (q, multipliers), shapes, Constraints.wrenches)
         return borne, totals
 
     def next_rate(self, q: Array, v: Array, a: Array) -> Array:
         """d/dt (J a + γ) with a held, (..., rows)."""
-        return self._answer("next rate", (q, v, a), ((self.rows,),), self.constraints.next_rate)[0]
+        return self._answer("next rate", (q, v, a), ((self.rows,),), Constraints.next_rate)[0]
 
     def far(self, q: Array) -> tuple[Array, Array]:
         """The far residual and its derivative, for assembly."""
         if self.constraints.iterates:  # the derivative of all steps would be long; where the gap closes it is J
-            def text(q: Array, domain: Domain = FLOAT) -> Array:
-                return self.constraints.residual(q, domain=domain, far=True)
-
-            return self._answer("far residual", (q,), ((self.rows,),), text)[0], self.jacobian(q)
+            return self._answer("far residual", (q,), ((self.rows,),), _far_residual)[0], self.jacobian(q)
         shapes = ((self.rows,), (self.entries,))
         if not self.rows:
             return np.zeros((*q.shape[:-1], 0)), np.zeros((*q.shape[:-1], 0, self.mechanism.nv))
-        phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q)
+        phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q, *self.source.given())
         return phi, self.constraints.spread(entries)
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
         """The change of γ, (..., rows), with q moving along d and v along w."""
-        return self._answer("bias change", (q, v, d, w), ((self.rows,),), self.constraints.bias_change)[0]
+        return self._answer("bias change", (q, v, d, w), ((self.rows,),), Constraints.bias_change)[0]
 
     def jacobian_seconds(self, q: Array, X: Array, Y: Array) -> Array:
         """d²J along each pair of columns of X and Y (..., nv, k): (..., k, rows, nv)."""
         arguments = (q[..., None, :], np.swapaxes(X, -1, -2), np.swapaxes(Y, -1, -2))
-        text, shape = self.constraints.entry_seconds, ((self.entries,),)
+        text, shape = Constraints.entry_seconds, ((self.entries,),)
         return self.constraints.spread(self._answer("entry seconds", arguments, shape, text)[0])
 
     def jacobian_changes(self, q: Array, G: Array) -> Array:
@@ -117,7 +124,7 @@ class ConstraintKernels:
             lead = batch_shape(arrays)
             return tuple(np.zeros((*lead, *shape)) for shape in shapes)
         others = (("multipliers", self.rows),) if name == "wrenches" else ("v", "d", "w")
-        found = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)(*arrays)
+        found = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)(*arrays, *self.source.given())
         found = found if isinstance(found, tuple) else (found,)
         return self._mended(name, arrays, found, text) if self.constraints.iterates else found
 
@@ -137,7 +144,7 @@ class ConstraintKernels:
             return found
         found = tuple(np.array(x) for x in found)
         for index in map(tuple, np.argwhere(bad)):
-            values = text(*(a[index] for a in wide))
+            values = text(self.constraints, *(a[index] for a in wide))
             for result, value in zip(found, values if isinstance(values, tuple) else (values,), strict=True):
                 result[index] = value
         return found
@@ -147,8 +154,10 @@ class ConstraintKernels:
             m = self.mechanism
             inputs = [x if isinstance(x, tuple) else (x, m.nq if x == "q" else m.nv) for x in arguments]
             outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
-            make = function or (lambda: trace(name, inputs, text))
-            self._kernels[name] = compiled(f"constraint {name}", inputs, outputs, make, m.digest)
+            read = lambda *x, domain: text(self.traced, *x, domain=domain)  # noqa: E731
+            make = function or (lambda: trace(name, inputs, read, self.source.traced.symbols))
+            ports = [*inputs, *self.source.inputs]
+            self._kernels[name] = compiled(f"constraint {name}", ports, outputs, make, self.source.digest)
         return self._kernels[name]
 
     def _far_function(self) -> Any:
@@ -156,11 +165,15 @@ class ConstraintKernels:
 
         graph = graph_domain()
         column, q = graph.variables("q", self.mechanism.nq)
-        phi = graph.column(self.constraints.residual(q, domain=graph, far=True))
-        J = casadi.jacobian(phi, column) @ tangent_map(self.mechanism, q)
+        phi = graph.column(self.traced.residual(q, domain=graph, far=True))
+        J = casadi.jacobian(phi, column) @ tangent_map(self.source.traced, q)
         places = zip(*(index.tolist() for index in self.constraints.filled), strict=True)
         entries = casadi.densify(casadi.vertcat(*(J[i, j] for i, j in places)))
-        return casadi.Function("far", [column], [phi, entries])
+        return casadi.Function("far", [column, *self.source.traced.symbols], [phi, entries])
+
+
+def _far_residual(constraints: Constraints, q: Array, domain: Domain = FLOAT) -> Array:
+    return constraints.residual(q, domain=domain, far=True)
 
 
 __all__ = ["ConstraintKernels"]

@@ -21,6 +21,7 @@ from polybody.constraints.ranks import ranked_svd
 from polybody.errors import InputError
 from polybody.formulations.influence.coefficients import Influence, check_order
 from polybody.formulations.network.reactions import reaction_names
+from polybody.mechanism import couplings
 from polybody.mechanism.columns import velocity_names
 from polybody.model import wrenches as loads
 from polybody.model.arguments import into, state_array
@@ -78,6 +79,10 @@ class ModelConstraints:
     def rank(self, q: ArrayLike) -> Array:
         """The rank of J, (...), state by state: nv less it are the motions that pass. Where it drops, q is singular."""
         return ranked_svd(self.jacobian(q))[3].sum(axis=-1)
+
+    def joint_positions(self, q: ArrayLike) -> dict[str, Array]:
+        """{joint: (..., nq of the joint)} of all joints, followers too."""
+        return couplings.joint_positions(self._model.mechanism, self._model._q(q))
 
     def assembly_modes(
         self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 60
@@ -221,14 +226,15 @@ class ModelConstraints:
         return found
 
     def _reactions(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None, axes: str
-    ) -> dict[str, Array]:
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None, axes: str,
+        parameters: Array | None = None,
+    ) -> dict[str, Array]:  # fmt: skip
         m = self._model.mechanism
         given = loads.checked(m, wrenches)
         quantity = frames.reactions(m, axes, "loads" if given else "")
         arrays = self._model._arrays(QUANTITIES["inverse_dynamics"], (q, v, a))
         table = (loads.on_frames(m, arrays, given),) if given else ()
-        rows, borne = self._engine.answer(Request(quantity, (*arrays, *table)))
+        rows, borne = self._engine.answer(Request(quantity, (*arrays, *table), parameters=parameters))
         found = {name: rows[..., i, :] for i, name in enumerate(reaction_names(m))}
         closures = {closure.name for closure in m.closures}
         for k, pair in enumerate(self._kernels.constraints.pairs):
@@ -240,7 +246,7 @@ class ModelConstraints:
         """Derivatives under wrenches whose levers turn with their bodies."""
         out, request = request.out, replace(request, out=None)
         found = list(self._engine.answer(request))
-        shifts = loads.lever_shifts(self._engine.tree, request.arrays[0], given)
+        shifts = loads.lever_shifts(self._engine.tree, request.arrays[0], given, request.parameters)
         if shifts is not None:
             q = request.arrays[0]
             if len(self):

@@ -19,6 +19,7 @@ from polybody.quantities.quantity import Quantity
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
     from polybody.model.constraint_kernels import ConstraintKernels
+    from polybody.model.source import Source, Supplied
     from polybody.model.tree_engine import TreeEngine
 
 Array = np.ndarray
@@ -36,6 +37,7 @@ class Request:
     weights: Array | None = None  # of the drives' loads
     out: Any = None
     check: bool = False
+    parameters: Array | None = None  # (..., k): values of the model's parameters; None: the engine's own
 
     @property
     def whole(self) -> Quantity:
@@ -73,6 +75,20 @@ class Engine(Protocol):
         ...
 
     @property
+    def source(self) -> Source:
+        """The mechanism's numbers, and which of them are inputs of kernels."""
+        ...
+
+    def at(self, values: Array) -> Engine:
+        """The engine at other values of the parameters, by the same compiled code."""
+        ...
+
+    @property
+    def traced_mechanism(self) -> Mechanism:
+        """The mechanism that kernels are traced from; where it has parameters, with symbols for them."""
+        ...
+
+    @property
     def reduced_mechanism(self) -> Mechanism:
         """The mechanism that joint-space kernels are traced from: the same motion from fewer numbers."""
         ...
@@ -91,8 +107,8 @@ class Engine(Protocol):
     def compile(
         self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],
         make: Callable[[], Any],
-    ) -> Kernel:
-        """The kernel of a casadi.Function made of this mechanism, kept under `name`."""
+    ) -> Supplied:
+        """The kernel of a casadi.Function made of `traced_mechanism`, kept under `name`."""
         ...
 
     def iterate(

@@ -3,7 +3,7 @@
 It holds an engine and delegates; the methods do not know whether it is that of a tree or of a mechanism with loops.
 Every array argument may have leading batch dimensions, `(n,)` or `(..., n)`, and results have them alike. What is asked
 less often is in namespaces that exist on every model: `constraints`, `actuation`, `coefficients`, `motors`,
-`regressor`, `base`.
+`regressor`, `base`, `parameters`.
 
 nv is the number of velocities, m that of independent coordinates: m = nv where nothing is constrained.
 """
@@ -22,9 +22,9 @@ from numpy.typing import ArrayLike
 from polybody.constraints.mobility import Mobility
 from polybody.description.records import Description
 from polybody.errors import InputError, PolybodyError
-from polybody.mechanism import couplings
 from polybody.mechanism.columns import state_text
 from polybody.mechanism.mechanism import Mechanism
+from polybody.mechanism.variation import Variation
 from polybody.model import configurations
 from polybody.model import wrenches as loads
 from polybody.model.actuation import Actuation
@@ -37,7 +37,9 @@ from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.constraints import ModelConstraints
 from polybody.model.engine import Engine, Request
 from polybody.model.motors import ModelMotors
+from polybody.model.parameters import Parameters
 from polybody.model.regressors import Regressor
+from polybody.model.source import Source
 from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
 from polybody.quantities import frames
@@ -48,12 +50,14 @@ if TYPE_CHECKING:
     from polybody.symbolic import SymbolicModel
 
 Array = np.ndarray
+#: `parameters=` of a call: (k,) or (..., k), see `with_parameters`
+Values = ArrayLike | None
 
 
 #: Methods whose positional arguments are exactly their kernel's: a lone state goes to machine code without Python.
 FAST = (
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "coriolis_matrix", "bias_forces",
-    "gravity_forces", "passive_forces", "energy", "momentum", "center_of_mass", "centroidal_momentum_matrix", "poses",
+    "gravity_forces", "passive_forces", "energy", "momentum", "center_of_mass", "poses",
     "difference",
 )  # fmt: skip
 
@@ -63,16 +67,19 @@ class Model:
 
     __slots__ = ("__dict__", "__weakref__", *(f"_lone_{name}" for name in FAST))
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, engine: Engine | None = None) -> None:
         self.mechanism = mechanism
         self._prepared: set[str] = set()
-        self.engine: Engine = ConstrainedEngine(mechanism) if mechanism.constrained else TreeEngine(mechanism)
+        self.engine: Engine = engine or engine_of(Source(mechanism))
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}>"
 
     def __reduce__(self) -> Any:
-        return type(self), (self.mechanism,)
+        source = self.engine.source
+        if source.variation is None:
+            return type(self), (self.mechanism,)
+        return varied_model, (self.mechanism, source.variation, source.values)
 
     # Shape.
 
@@ -144,7 +151,7 @@ class Model:
     @cached_property
     def tree(self) -> Model:
         """The model of the tree alone, as if every loop were cut."""
-        return Model(self.mechanism.cut())
+        return Model(self.mechanism.cut(), None if self.engine.source.variation is None else self.engine.tree)
 
     # Configurations.
 
@@ -173,29 +180,39 @@ class Model:
         """q with its quaternions made unit, (..., nq); a zero quaternion is an error."""
         return configurations.normalized(self.mechanism, state_array("q", q, self.nq))
 
-    def joint_positions(self, q: ArrayLike) -> dict[str, Array]:
-        """{joint: (..., nq of the joint)} of all joints, followers too."""
-        return couplings.joint_positions(self.mechanism, self._q(q))
-
     def assemble(
-        self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30
-    ) -> Array:
+        self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30,
+        parameters: Values = None,
+    ) -> Array:  # fmt: skip
         """A configuration, (..., nq), that meets all loops, near the guess q (default: neutral), made unit first.
 
         Joints in `hold` keep their q. Limits are kept unless `limits` is False. Where the guess leads nowhere, up to
         `restarts` others are tried; if none closes, `AssemblyError` says which loop fails, and by how much.
         """
         guess = self.neutral() if q is None else self.normalize(q)
-        return self._assembly.assembled(guess, hold, limits, restarts)
+        if parameters is None:
+            return self._assembly.assembled(guess, hold, limits, restarts)
+        return self._each(
+            parameters, (guess,), lambda model, x: model.assemble(x, hold, limits=limits, restarts=restarts)
+        )
 
-    def assemble_velocity(self, q: ArrayLike, v: ArrayLike, hold: Iterable[str] = ()) -> Array:
+    def assemble_velocity(
+        self, q: ArrayLike, v: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
+    ) -> Array:
         """The velocity nearest to v, (..., nv), that keeps the loops closed at q; joints in `hold` keep theirs."""
-        return self._assembly.velocity(self._q(q), state_array("v", v, self.nv), hold)
+        q, v = self._q(q), state_array("v", v, self.nv)
+        if parameters is None:
+            return self._assembly.velocity(q, v, hold)
+        return self._each(parameters, (q, v), lambda model, *x: model.assemble_velocity(*x, hold))
 
-    def assemble_acceleration(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, hold: Iterable[str] = ()) -> Array:
+    def assemble_acceleration(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
+    ) -> Array:
         """The acceleration nearest to a, (..., nv), that keeps the loops closed at (q, v)."""
-        given = state_array("v", v, self.nv), state_array("a", a, self.nv)
-        return self._assembly.acceleration(self._q(q), *given, hold)
+        given = self._q(q), state_array("v", v, self.nv), state_array("a", a, self.nv)
+        if parameters is None:
+            return self._assembly.acceleration(*given, hold)
+        return self._each(parameters, given, lambda model, *x: model.assemble_acceleration(*x, hold))
 
     def mobility(self, q: ArrayLike | None = None, independent: Sequence[str] | None = None) -> Mobility:
         """What the mechanism is at the assembled configuration q (default: assembled from neutral). Printable.
@@ -210,51 +227,78 @@ class Model:
 
     # Kinematics.
 
-    def pose(self, q: ArrayLike, frame: str, reference: str = "world", *, out: Array | None = None) -> Array:
+    def pose(
+        self, q: ArrayLike, frame: str, reference: str = "world", *, parameters: Values = None, out: Array | None = None
+    ) -> Array:
         """Pose of a frame in the world, or in another frame, (..., 4, 4)."""
         if reference == "world":
-            return self._ask(frames.pose(self.mechanism, frame), (q,), out=out)
-        return self._ask(frames.relative_pose(self.mechanism, frame, reference), (q,), out=out)
+            return self._ask(frames.pose(self.mechanism, frame), (q,), out=out, parameters=parameters)
+        return self._ask(frames.relative_pose(self.mechanism, frame, reference), (q,), out=out, parameters=parameters)
 
-    def poses(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+    def poses(self, q: ArrayLike, *, parameters: Values = None, out: Array | None = None) -> Array:
         """Pose of every frame in the world, (..., frames, 4, 4), in the order of `frame_names`."""
-        return self._ask("poses", (q,), out=out)
+        return self._ask("poses", (q,), out=out, parameters=parameters)
 
-    def jacobian(self, q: ArrayLike, frame: str, axes: str = "world", *, out: Array | None = None) -> Array:
+    def jacobian(
+        self, q: ArrayLike, frame: str, axes: str = "world", *, parameters: Values = None, out: Array | None = None
+    ) -> Array:
         """Jacobian of the frame's origin, (..., 6, nv): rows [angular; linear], in world axes or the frame's own."""
-        return self._ask(frames.jacobian(self.mechanism, frame, axes), (q,), out=out)
+        return self._ask(frames.jacobian(self.mechanism, frame, axes), (q,), out=out, parameters=parameters)
 
     def jacobian_rate(
-        self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "world", *, out: Array | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        frame: str,
+        axes: str = "world",
+        *,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """Time derivative of `jacobian` along v, (..., 6, nv)."""
-        return self._ask(frames.jacobian_rate(self.mechanism, frame, axes), (q, v), out=out)
+        return self._ask(frames.jacobian_rate(self.mechanism, frame, axes), (q, v), out=out, parameters=parameters)
 
     def frame_velocity(
-        self, q: ArrayLike, v: ArrayLike, frame: str, axes: str = "world", *, out: Array | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        frame: str,
+        axes: str = "world",
+        *,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """Velocity [angular; linear] of the frame's origin, (..., 6), in world axes or the frame's own."""
-        return self._ask(frames.velocity(self.mechanism, frame, axes), (q, v), out=out)
+        return self._ask(frames.velocity(self.mechanism, frame, axes), (q, v), out=out, parameters=parameters)
 
     def frame_acceleration(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, frame: str, axes: str = "world", *, out: Array | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        frame: str,
+        axes: str = "world",
+        *,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """Acceleration [angular; linear] of the frame's origin, (..., 6): the rate of its velocity in world axes.
 
         axes="frame" gives its components in the frame's axes. Gravity is not part of it.
         """
-        return self._ask(frames.acceleration(self.mechanism, frame, axes), (q, v, a), out=out)
+        return self._ask(frames.acceleration(self.mechanism, frame, axes), (q, v, a), out=out, parameters=parameters)
 
-    def center_of_mass(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+    def center_of_mass(self, q: ArrayLike, *, parameters: Values = None, out: Array | None = None) -> Array:
         """Centre of mass of everything that moves, in the world, (..., 3)."""
         self._require_mass("centre of mass")
-        return self._ask("center_of_mass", (q,), out=out)
+        return self._ask("center_of_mass", (q,), out=out, parameters=parameters)
 
     # Dynamics: M a + C v + gravity_forces = tau + passive_forces + Σ Jᵀ w.
 
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None,
-        formulation: str | None = None, weights: ArrayLike | None = None, out: Array | None = None,
+        formulation: str | None = None, weights: ArrayLike | None = None, parameters: Values = None,
+        out: Array | None = None,
         check: bool = False,
     ) -> Array:  # fmt: skip
         """tau, (..., nv): the joint forces for the accelerations a.
@@ -267,74 +311,100 @@ class Model:
         """
         return self._ask(
             "inverse_dynamics", (q, v, a), wrenches=wrenches, formulation=formulation, weights=weights, out=out,
-            check=check,
+            check=check, parameters=parameters,
         )  # fmt: skip
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
-        formulation: str | None = None, out: Array | None = None, check: bool = False,
+        formulation: str | None = None, parameters: Values = None, out: Array | None = None, check: bool = False,
     ) -> Array:  # fmt: skip
         """a, (..., nv): the accelerations under the joint forces tau. Options as in `inverse_dynamics`."""
         return self._ask(
-            "forward_dynamics", (q, v, tau), wrenches=wrenches, formulation=formulation, out=out, check=check
-        )
+            "forward_dynamics", (q, v, tau), wrenches=wrenches, formulation=formulation, out=out, check=check,
+            parameters=parameters,
+        )  # fmt: skip
 
     def mass_matrix(
         self, q: ArrayLike, *, formulation: str | None = None, independent: Sequence[str] | None = None,
-        out: Array | None = None,
+        parameters: Values = None, out: Array | None = None,
     ) -> Array:  # fmt: skip
         """M(q), (..., m, m), with armature and reflected rotors; with loops M* of the independent coordinates."""
-        return self._ask("mass_matrix", (q,), formulation=formulation, independent=independent, out=out)
+        return self._ask(
+            "mass_matrix", (q,), formulation=formulation, independent=independent, out=out, parameters=parameters
+        )
 
     def inverse_mass_matrix(
-        self, q: ArrayLike, *, independent: Sequence[str] | None = None, out: Array | None = None
+        self,
+        q: ArrayLike,
+        *,
+        independent: Sequence[str] | None = None,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """M(q)⁻¹, (..., m, m); with loops that of M*."""
-        return self._ask("inverse_mass_matrix", (q,), independent=independent, out=out)
+        return self._ask("inverse_mass_matrix", (q,), independent=independent, out=out, parameters=parameters)
 
     def coriolis_matrix(
-        self, q: ArrayLike, v: ArrayLike, *, independent: Sequence[str] | None = None, out: Array | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        independent: Sequence[str] | None = None,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """Saha's C(q, v), (..., m, m), such that Ṁ − 2C is skew; with loops C* = Gᵀ(C G + M Ġ)."""
-        return self._ask("coriolis_matrix", (q, v), independent=independent, out=out)
+        return self._ask("coriolis_matrix", (q, v), independent=independent, out=out, parameters=parameters)
 
     def bias_forces(
         self, q: ArrayLike, v: ArrayLike, *, formulation: str | None = None, independent: Sequence[str] | None = None,
-        out: Array | None = None,
+        parameters: Values = None, out: Array | None = None,
     ) -> Array:  # fmt: skip
         """C v + gravity_forces, (..., m); with loops C* u̇ + g* of the independent coordinates."""
-        return self._ask("bias_forces", (q, v), formulation=formulation, independent=independent, out=out)
+        return self._ask(
+            "bias_forces", (q, v), formulation=formulation, independent=independent, out=out, parameters=parameters
+        )
 
     def gravity_forces(
-        self, q: ArrayLike, *, independent: Sequence[str] | None = None, out: Array | None = None
+        self,
+        q: ArrayLike,
+        *,
+        independent: Sequence[str] | None = None,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """What holds the mechanism still against gravity, (..., m); springs not counted.
 
         With loops: what the independent coordinates must exert.
         """
-        return self._ask("gravity_forces", (q,), independent=independent, out=out)
+        return self._ask("gravity_forces", (q,), independent=independent, out=out, parameters=parameters)
 
     def passive_forces(
-        self, q: ArrayLike, v: ArrayLike, *, independent: Sequence[str] | None = None, out: Array | None = None
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        independent: Sequence[str] | None = None,
+        parameters: Values = None,
+        out: Array | None = None,
     ) -> Array:
         """What springs and dampers exert, (..., m); with loops on the independent coordinates."""
-        return self._ask("passive_forces", (q, v), independent=independent, out=out)
+        return self._ask("passive_forces", (q, v), independent=independent, out=out, parameters=parameters)
 
-    def energy(self, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    def energy(
+        self, q: ArrayLike, v: ArrayLike, *, parameters: Values = None, out: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
         """(kinetic, potential), each (...): springs, armature and rotors included."""
-        return self._ask("energy", (q, v), out=out)
+        return self._ask("energy", (q, v), out=out, parameters=parameters)
 
-    def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+    def momentum(self, q: ArrayLike, v: ArrayLike, *, parameters: Values = None, out: Array | None = None) -> Array:
         """[angular; linear] momentum about the centre of mass, world axes, (..., 6)."""
         self._require_mass("momentum about a centre of mass")
-        return self._ask("momentum", (q, v), out=out)
+        return self._ask("momentum", (q, v), out=out, parameters=parameters)
 
-    def centroidal_momentum_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
-        """A(q), (..., 6, nv): momentum = A v, rows [angular; linear], about the centre of mass, world axes."""
-        self._require_mass("momentum about a centre of mass")
-        return self._ask("centroidal_momentum_matrix", (q,), out=out)
-
-    def task_space_inertia(self, q: ArrayLike, frame: str, *, out: Array | None = None) -> Array:
+    def task_space_inertia(
+        self, q: ArrayLike, frame: str, *, parameters: Values = None, out: Array | None = None
+    ) -> Array:
         """(J M⁻¹ Jᵀ)⁻¹, (..., 6, 6): the inertia that the frame shows to wrenches on it, world axes.
 
         The frame must be able to move in all six directions.
@@ -342,7 +412,7 @@ class Model:
         if self.nv < 6:
             raise InputError(f"{self.name!r} has {self.nv} velocities: no frame of it moves in all six directions")
         try:
-            found = self._ask(frames.task_space_inertia(self.mechanism, frame), (q,))
+            found = self._ask(frames.task_space_inertia(self.mechanism, frame), (q,), parameters=parameters)
         except ZeroDivisionError:  # known while the text is read: no state can do it
             raise InputError(f"frame {frame!r} cannot move in all six directions, so it has no 6×6 inertia") from None
         bad = ~np.isfinite(found).all(axis=(-1, -2)) & np.isfinite(self._q(q)).all(axis=-1)
@@ -354,8 +424,9 @@ class Model:
         return into(out, found)
 
     def reactions(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None = None, axes: str = "world"
-    ) -> dict[str, Array]:
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None = None, axes: str = "world", *,
+        parameters: Values = None,
+    ) -> dict[str, Array]:  # fmt: skip
         """{joint: (..., 6)}: the wrench [moment; force] of each joint, fixed ones too, on its child.
 
         It is the whole wrench (motor, springs and bearing together) at the origin of the child's frame, in world axes
@@ -365,14 +436,14 @@ class Model:
         With loops, a must be an acceleration that they allow. Active joints drive, as `inverse_dynamics` says, and
         loops have reactions too: on body b at b's frame. Where constraints are redundant, their least loads are taken.
         """
-        return self.constraints._reactions(q, v, a, wrenches, axes)
+        return self.constraints._reactions(q, v, a, wrenches, axes, self._parameters(parameters))
 
     # Derivatives.
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None,
         independent: Sequence[str] | None = None, weights: ArrayLike | None = None,
-        out: tuple[Array, Array, Array] | None = None,
+        parameters: Values = None, out: tuple[Array, Array, Array] | None = None,
     ) -> tuple[Array, Array, Array]:  # fmt: skip
         """(dtau_dq, dtau_dv, dtau_da), each (..., nv, m), q in tangent space; wrenches constant in world axes.
 
@@ -382,12 +453,13 @@ class Model:
         """
         return self._ask(
             "inverse_dynamics_derivatives", (q, v, a), wrenches=wrenches, independent=independent, weights=weights,
-            out=out,
+            out=out, parameters=parameters,
         )  # fmt: skip
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
-        independent: Sequence[str] | None = None, out: tuple[Array, Array, Array] | None = None,
+        independent: Sequence[str] | None = None, parameters: Values = None,
+        out: tuple[Array, Array, Array] | None = None,
     ) -> tuple[Array, Array, Array]:  # fmt: skip
         """(da_dq, da_dv, da_dtau), (..., nv, m) twice and (..., nv, nv), q in tangent space.
 
@@ -395,8 +467,9 @@ class Model:
         while the other joints follow and v stays consistent. Wrenches stay constant in world axes.
         """
         return self._ask(
-            "forward_dynamics_derivatives", (q, v, tau), wrenches=wrenches, independent=independent, out=out
-        )
+            "forward_dynamics_derivatives", (q, v, tau), wrenches=wrenches, independent=independent, out=out,
+            parameters=parameters,
+        )  # fmt: skip
 
     # Namespaces.
 
@@ -430,7 +503,23 @@ class Model:
         """Free-floating systems: momentum, the base that follows, other bases."""
         return Base(self)
 
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The numbers that are inputs, made so by `with_parameters`: names, units, nominal values, bounds."""
+        return Parameters(self.engine, lambda engine: Model(engine.mechanism, engine))
+
     # Other models.
+
+    def with_parameters(self, *patterns: str) -> Model:
+        """The same model with some of its numbers as inputs: `parameters=` of every call, (k,) or (..., k).
+
+        A pattern is a name ("forearm.mass", "elbow.origin", "spring1.stiffness") or has wildcards ("*.com"); see
+        `polybody.mechanism.parameters` for what there is, and `parameters` of the result for what was picked. Nothing
+        is compiled when values change. Calls without `parameters=` take the present numbers.
+        """
+        from polybody.model import variants
+
+        return variants.with_parameters(self, patterns)
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
         """The same model under another gravity, world axes, m/s²."""
@@ -526,20 +615,41 @@ class Model:
     def _ask(
         self, wanted: str | Quantity, values: Sequence[Any], *, wrenches: Wrenches | None = None,
         formulation: str | None = None, independent: Sequence[str] | None = None, weights: ArrayLike | None = None,
-        out: Any = None, check: bool = False,
+        out: Any = None, check: bool = False, parameters: Values = None,
     ) -> Any:  # fmt: skip
         asked = QUANTITIES[wanted] if isinstance(wanted, str) else wanted
         arrays = self._arrays(asked, values)
         given = loads.checked(self.mechanism, wrenches, check)
-        on_bodies = loads.on_bodies(self.engine.tree, arrays[0], given) if given else None
+        chosen = self._parameters(parameters)
+        on_bodies = loads.on_bodies(self.engine.tree, arrays[0], given, chosen) if given else None
         shares = None if weights is None else self.actuation._weights(weights)
-        request = Request(asked, arrays, on_bodies, formulation, self._columns(independent), shares, out, check)
+        request = Request(asked, arrays, on_bodies, formulation, self._columns(independent), shares, out, check, chosen)
         if given and asked.group == "derivatives":
             return self.constraints._with_levers(request, given)
         found = self.engine.answer(request)
         if asked.name in _PLAIN and asked.name not in self._prepared:
             self._shorten(asked)
         return found
+
+    def _parameters(self, values: Values) -> Array | None:
+        return None if values is None else self.parameters.checked(values)
+
+    def _each(self, parameters: ArrayLike, arrays: Sequence[Array], answer: Callable[..., Array]) -> Array:
+        """answer(model at the parameters, *state) for every state, one by one."""
+        values = self.parameters.checked(parameters)
+        lead = batch_shape([*arrays, values])
+        *wide, values = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (*arrays, values))
+        if not np.prod(lead, dtype=int):
+            return np.empty((*lead, arrays[-1].shape[-1]))
+        found: list[Array] = []
+        for index in np.ndindex(lead):
+            try:
+                found.append(answer(self.parameters.at(values[index]), *(x[index] for x in wide)))
+            except PolybodyError as error:
+                if lead:
+                    error.args = (f"{error}{state_text(index)}", *error.args[1:])
+                raise
+        return np.array(found).reshape(*lead, -1)
 
     def _shorten(self, asked: Quantity) -> None:
         """Let the next lone states go straight to machine code; quaternions are looked at first, so not with them."""
@@ -557,7 +667,17 @@ class Model:
             raise InputError(f"nothing that moves in {self.name!r} has mass, so it has no {what}{where}")
 
 
+def engine_of(source: Source) -> Engine:
+    """The engine of a tree, or of a mechanism with constraints."""
+    return ConstrainedEngine(source) if source.mechanism.constrained else TreeEngine(source)
+
+
+def varied_model(mechanism: Mechanism, variation: Variation, values: Array) -> Model:
+    """The model of a mechanism some of whose numbers are inputs, at these values."""
+    return Model(mechanism, engine_of(Source(mechanism, variation, values)))
+
+
 #: the methods as written here: what fast ones fall back to
 _PLAIN: dict[str, Any] = {name: Model.__dict__[name] for name in FAST}
 
-__all__ = ["Model"]
+__all__ = ["Model", "varied_model"]

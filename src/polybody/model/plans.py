@@ -29,12 +29,16 @@ SAMPLES = 4
 class Plans:
     """The plans of one mechanism; `jacobian(q)` gives J, `general(q)` a place in general position near q."""
 
-    def __init__(self, jacobian: Callable[[Array], Array], general: Callable[[Array], Array]) -> None:
+    def __init__(
+        self, jacobian: Callable[[Array], Array], general: Callable[[Array], Array], kin: Plans | None = None
+    ) -> None:
+        """`kin` are the plans of the same mechanism at other values of its parameters: they serve here too."""
         self._jacobian, self._general = jacobian, general
-        self._free: Plan | None = None
-        self._known: list[Plan] = []
+        self._kin = kin
+        self._free: Plan | None = None if kin is None else kin._free
+        self._known: list[Plan] = [] if kin is None else kin._known
         self._rests = 0
-        self._of_columns: dict[tuple[int, ...], Plan] = {}
+        self._of_columns: dict[tuple[int, ...], Plan] = {} if kin is None else kin._of_columns
 
     @property
     def is_made(self) -> bool:
@@ -45,6 +49,9 @@ class Plans:
         if self._free is None:
             self._free = plan_elimination(self._samples(q))
             self._known.append(self._free)
+            kin = self._kin
+            while kin is not None and kin._free is None:  # whoever comes later at other values takes the same code
+                kin._free, kin = self._free, kin._kin
         return self._free
 
     def has_columns(self, columns: tuple[int, ...]) -> bool:

@@ -38,15 +38,19 @@ def plain_name(name: str) -> str:
     return text if text[:1].isalpha() else f"f_{text}"
 
 
-def trace(name: str, inputs: Inputs, body: Callable[..., Any]) -> Any:
-    """The casadi.Function of body(*arrays, domain=...), which returns an array or a tuple of arrays."""
+def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence[Any] = ()) -> Any:
+    """The casadi.Function of body(*arrays, domain=...), which returns an array or a tuple of arrays.
+
+    `symbols` are columns that the body reads beside its arguments (`Mechanism.symbols`): its last inputs.
+    """
     import casadi
 
     graph = graph_domain()
     pairs = [graph.variables(key, size) for key, size in inputs]
     outputs = body(*(array for _, array in pairs), domain=graph)
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return casadi.Function(plain_name(name), [column for column, _ in pairs], [graph.column(x) for x in outputs])
+    columns = [*(column for column, _ in pairs), *symbols]
+    return casadi.Function(plain_name(name), columns, [graph.column(x) for x in outputs])
 
 
 def compiled(name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str) -> Kernel:

@@ -23,6 +23,7 @@ from polybody.model.batches import each_state
 from polybody.model.compositions import composition
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
+from polybody.model.source import Source, Supplied
 from polybody.model.tracing import compiled, plain_name, source_digest, trace
 from polybody.quantities.quantity import Quantity, Traced, sizes_of
 
@@ -42,12 +43,16 @@ OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matri
 class TreeEngine:
     """Answers for a mechanism without constraints."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
-        self.constraints = ConstraintKernels(mechanism)  # no rows
+    def __init__(self, source: Source, kernels: dict[str, Kernel] | None = None) -> None:
+        self.source, self.mechanism = source, source.mechanism
+        self.constraints = ConstraintKernels(source)  # no rows
         self._reduced: Mechanism | None = None
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[str, Kernel] = {} if kernels is None else kernels
         self._regular = False
+
+    def at(self, values: Array) -> TreeEngine:
+        """The engine at other values of the parameters, by the same compiled code."""
+        return TreeEngine(self.source.at(values), self._kernels)
 
     @property
     def tree(self) -> TreeEngine:
@@ -67,18 +72,23 @@ class TreeEngine:
     def reduced_mechanism(self) -> Mechanism:
         """The same joint-space dynamics from fewer numbers; springs between bodies need their own frames."""
         if self._reduced is None:
-            self._reduced = self.mechanism if self.mechanism.sprung else reduced(self.mechanism)
+            traced = self.source.traced
+            self._reduced = traced if traced.sprung else reduced(traced)
         return self._reduced
+
+    @property
+    def traced_mechanism(self) -> Mechanism:
+        return self.source.traced
 
     @cached_property
     def is_rolled(self) -> bool:
         """True when inverse and forward dynamics run as recursions over the tree rather than as straight lines."""
-        return long_chains.worth_rolling(self.reduced_mechanism)
+        return self.source.variation is None and long_chains.worth_rolling(self.reduced_mechanism)
 
     @cached_property
     def is_long(self) -> bool:
         """True when every recursion runs over the tree rather than as a straight line."""
-        return long_chains.is_long(self.mechanism)
+        return self.source.variation is None and long_chains.is_long(self.mechanism)
 
     @cached_property
     def has_large_group(self) -> bool:
@@ -100,24 +110,26 @@ class TreeEngine:
             return into(request.out, composed.answer(self, request))
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
-        return self.kernel(request.whole)(*request.all_arrays, out=request.out, check=request.check)
+        given = self.source.given(request.parameters)
+        return self.kernel(request.whole)(*request.all_arrays, *given, out=request.out, check=request.check)
 
     def lone(self, quantity: Quantity) -> Any:
-        without = composition(self, quantity) is not None or self._by_text(quantity)
+        varied = self.source.variation is not None
+        without = varied or composition(self, quantity) is not None or self._by_text(quantity)
         return None if without else self.kernel(quantity).lone
 
     def kernel(self, quantity: Quantity) -> Kernel:
         """The compiled kernel of a quantity, built when first asked for."""
         name = quantity.name
         if name not in self._kernels and not (self._is_rolled(quantity) and self.rolled(name)):
-            inputs, results = quantity.inputs(self.sizes()), self.results(quantity)
-            self._kernels[name] = compiled(
-                name, inputs, results, lambda: self._traced(quantity), self.mechanism.digest
-            )  # fmt: skip
+            inputs, results = [*quantity.inputs(self.sizes()), *self.source.inputs], self.results(quantity)
+            self._kernels[name] = compiled(name, inputs, results, lambda: self._traced(quantity), self.source.digest)
         return self._kernels[name]
 
     def rolled(self, name: str) -> Kernel | None:
         """The rolled kernel of that name (`long_chains.names`); None where this mechanism has none."""
+        if self.source.variation is not None:
+            return None
         if name not in self._kernels:
             made = long_chains.kernel(self.mechanism, name)
             if made is None:
@@ -134,8 +146,8 @@ class TreeEngine:
 
         made = self._traced(quantity)
         names = [name for name, _ in self.results(quantity)]
-        columns = made.sx_in()
-        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), list(quantity.arguments), names)
+        columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
+        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
 
     def compile(
         self,
@@ -143,11 +155,12 @@ class TreeEngine:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         make: Callable[[], Any],
-    ) -> Kernel:
-        """The kernel of a casadi.Function that `make()` makes of this mechanism, kept under `name`."""
+    ) -> Supplied:
+        """The kernel of a casadi.Function that `make()` makes of `traced_mechanism`, kept under `name`."""
         if name not in self._kernels:
-            self._kernels[name] = compiled(name, inputs, outputs, make, self.mechanism.digest)
-        return self._kernels[name]
+            ports = [*inputs, *self.source.inputs]
+            self._kernels[name] = compiled(name, ports, outputs, lambda: _widened(make(), ports), self.source.digest)
+        return Supplied(self._kernels[name], self.source)
 
     def iterate(
         self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
@@ -155,7 +168,7 @@ class TreeEngine:
         """The kernel that iterates the step function `make()` makes of this mechanism (kernels.iterate)."""
         from polybody.kernels import iterate
 
-        key = f"{name}:{self.mechanism.digest}:{source_digest()}"
+        key = f"{name}:{self.source.digest}:{source_digest()}"
         return iterate.build(name.replace(" ", "_"), sizes, steps, make, key, every=every)
 
     def require_closed(self, q: Array, v: Array | None = None) -> None:
@@ -167,11 +180,12 @@ class TreeEngine:
     # Inside.
 
     def _traced(self, quantity: Quantity) -> Any:
-        mechanism = self.reduced_mechanism if quantity.reduced else self.mechanism
+        mechanism = self.reduced_mechanism if quantity.reduced else self.source.traced
         if isinstance(quantity.tree, Traced):
             return quantity.tree.make(mechanism, quantity.tree.wrenches)
         text, inputs = quantity.tree, quantity.inputs(self.sizes())
-        return trace(quantity.name, inputs, lambda *x, domain: text(mechanism, *x, domain=domain))
+        read = lambda *x, domain: text(mechanism, *x, domain=domain)  # noqa: E731
+        return trace(quantity.name, inputs, read, mechanism.symbols)
 
     def _is_rolled(self, quantity: Quantity) -> bool:
         """Inverse and forward dynamics are rolled early, all that can be on long chains."""
@@ -212,11 +226,14 @@ class TreeEngine:
         (_, shape), *_ = self.results(quantity)
         count = len(request.arrays)
 
-        def one(*state: Array) -> Array:
-            loads = [x.reshape(-1, 6) for x in state[count:]]
-            return function(self.mechanism, *state[:count], *loads)
+        more = () if request.parameters is None else (request.parameters,)
 
-        return into(request.out, each_state(one, request.all_arrays, shape))
+        def one(*state: Array) -> Array:
+            mechanism = self.source.at(state[-1]).mechanism if more else self.mechanism
+            loads = [x.reshape(-1, 6) for x in state[count : len(state) - len(more)]]
+            return function(mechanism, *state[:count], *loads)
+
+        return into(request.out, each_state(one, (*request.all_arrays, *more), shape))
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""
@@ -227,6 +244,18 @@ class TreeEngine:
             if joint is not None:
                 raise PolybodyError(singular_message(joint))
             self._regular = True
+
+
+def _widened(function: Any, inputs: Sequence[tuple[str, int]]) -> Any:
+    """The function with inputs that it does not read, after its own."""
+    import casadi
+
+    missing = inputs[function.n_in() :]
+    if not missing:
+        return function
+    columns = function.sx_in()
+    more = [casadi.SX.sym(name, size) for name, size in missing]
+    return casadi.Function(function.name(), [*columns, *more], function.call(columns))
 
 
 def _refuse_choices(request: Request) -> None:

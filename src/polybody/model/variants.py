@@ -19,6 +19,8 @@ from polybody.description import shapes
 from polybody.description.reading import write_description
 from polybody.description.records import Body, Description, Frame, Joint
 from polybody.errors import InputError
+from polybody.mechanism.parameters import chosen, parameters_of
+from polybody.mechanism.variation import Variation
 from polybody.model.arguments import choose
 
 if TYPE_CHECKING:
@@ -30,9 +32,30 @@ Array = np.ndarray
 def _model(model: Model, description: Description) -> Model:
     from polybody.model.validation import model_from
 
+    made = model_from(description, warn=False, couplings=_coupled(model))
+    names = model.parameters.names
+    if not names:
+        return made
+    lost = sorted(set(names) - {p.name for p in parameters_of(made.description)})
+    if lost:
+        raise InputError(f"the model would have no parameter {', '.join(map(repr, lost))} any more; change the model "
+                         "first, then choose its parameters")
+    return with_parameters(made, names)
+
+
+def _coupled(model: Model) -> bool:
     m, d = model.mechanism, model.description
-    coupled = bool(m.followers) or len(m.relations) > len(d.relations) or not d.couplings
-    return model_from(description, warn=False, couplings=coupled)
+    return bool(m.followers) or len(m.relations) > len(d.relations) or not d.couplings
+
+
+def with_parameters(model: Model, patterns: Sequence[str]) -> Model:
+    """The same numbers, some of them inputs of the compiled code."""
+    from polybody.model.model import varied_model
+
+    if not patterns:
+        raise InputError("with_parameters wants names or patterns, such as 'forearm.mass' or '*.com'")
+    variation = Variation(model.description, tuple(chosen(model.description, patterns)), _coupled(model))
+    return varied_model(model.mechanism, variation, variation.nominal)
 
 
 def with_gravity(model: Model, gravity: ArrayLike) -> Model:
@@ -116,4 +139,4 @@ def _free_name(model: Model, name: str) -> str:
     return name
 
 
-__all__ = ["lock", "save", "with_frame", "with_gravity", "with_payload"]
+__all__ = ["lock", "save", "with_frame", "with_gravity", "with_parameters", "with_payload"]

@@ -22,6 +22,7 @@ from polybody.model.engine import Request
 from polybody.model.tree_engine import TreeEngine
 from polybody.names import listed
 from polybody.quantities.frames import find_frame, jacobian
+from polybody.quantities.frames import lever as lever_quantity
 from polybody.quantities.table import QUANTITIES
 
 Array = np.ndarray
@@ -45,11 +46,11 @@ def checked(mechanism: Mechanism, wrenches: Wrenches | None, check: bool = False
     return found
 
 
-def on_bodies(tree: TreeEngine, q: Array, given: Given) -> Array:
+def on_bodies(tree: TreeEngine, q: Array, given: Given, parameters: Array | None = None) -> Array:
     """(..., 6·bodies): at the bodies' origins, world axes."""
-    lead = batch_shape([q, *(w for _, w in given)])
+    lead = batch_shape([q, *(w for _, w in given), *([] if parameters is None else [parameters])])
     loads = np.zeros((*lead, len(tree.mechanism.bodies), 6))
-    levers = _levers(tree, q, given)
+    levers = _levers(tree, q, given, parameters)
     for (frame, wrench), lever in zip(given, levers, strict=True):
         if frame.body != GROUND:
             loads[..., frame.body, :] += wrench
@@ -66,13 +67,13 @@ def on_frames(mechanism: Mechanism, arrays: Sequence[Array], given: Given) -> Ar
     return loads.reshape(*loads.shape[:-2], 6 * len(mechanism.frames))
 
 
-def lever_shifts(tree: TreeEngine, q: Array, given: Given) -> Array | None:
+def lever_shifts(tree: TreeEngine, q: Array, given: Given, parameters: Array | None = None) -> Array | None:
     """What dtau/dq misses where wrenches are not at their bodies' origins, (..., nv, nv); None for nothing."""
     shifts: Any = None
-    for (frame, wrench), lever in zip(given, _levers(tree, q, given), strict=True):
+    for (frame, wrench), lever in zip(given, _levers(tree, q, given, parameters), strict=True):
         if frame.body == GROUND or lever is None:
             continue
-        J = tree.answer(Request(jacobian(tree.mechanism, frame.name), (q,)))[..., :3, :]
+        J = tree.answer(Request(jacobian(tree.mechanism, frame.name), (q,), parameters=parameters))[..., :3, :]
         turned = np.cross(np.swapaxes(J, -1, -2), lever[..., None, :])
         moment = np.cross(turned, wrench[..., None, 3:])
         own = -np.swapaxes(moment @ J, -1, -2)
@@ -80,8 +81,14 @@ def lever_shifts(tree: TreeEngine, q: Array, given: Given) -> Array | None:
     return shifts
 
 
-def _levers(tree: TreeEngine, q: Array, given: Given) -> list[Array | None]:
+def _levers(tree: TreeEngine, q: Array, given: Given, parameters: Array | None) -> list[Array | None]:
     """R r of each frame that is not at its body's origin."""
+    if parameters is not None:  # they may move frames in their bodies
+        return [
+            None if frame.body == GROUND
+            else tree.answer(Request(lever_quantity(tree.mechanism, frame.name), (q,), parameters=parameters))
+            for frame, _ in given
+        ]  # fmt: skip
     if not any(frame.body != GROUND and frame.position.any() for frame, _ in given):
         return [None] * len(given)
     R = tree.answer(Request(QUANTITIES["body_rotations"], (q,)))

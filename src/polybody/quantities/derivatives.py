@@ -48,7 +48,7 @@ def inverse_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:
     dq = casadi.jacobian(tau, columns[0]) @ tangent_map(mechanism, q)
     dv = casadi.jacobian(tau, columns[1])
     M = graph.column(denoc.mass_matrix(mechanism, q, domain=graph))
-    return casadi.Function("inverse_derivatives", columns, [_rows(dq), _rows(dv), M])
+    return casadi.Function("inverse_derivatives", [*columns, *mechanism.symbols], [_rows(dq), _rows(dv), M])
 
 
 def forward_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:
@@ -58,12 +58,13 @@ def forward_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:
     graph, (columns, (q, v, tau, *loads)) = graph_domain(), _variables(mechanism, "tau", wrenches)
     on_bodies = loads[0].reshape(-1, 6) if loads else None
     a = graph.column(denoc.forward_dynamics(mechanism, q, v, tau, on_bodies, domain=graph))
-    dq, dv, _ = inverse_derivatives(mechanism, wrenches)(columns[0], columns[1], a, *columns[3:])
+    dq, dv, _ = inverse_derivatives(mechanism, wrenches)(columns[0], columns[1], a, *columns[3:], *mechanism.symbols)
     n = mechanism.nv
     M_inverse = casadi.reshape(graph.column(denoc.inverse_mass_matrix(mechanism, q, domain=graph)), n, n).T
     da_dq = -(M_inverse @ casadi.reshape(dq, n, n).T)
     da_dv = -(M_inverse @ casadi.reshape(dv, n, n).T)
-    return casadi.Function("forward_derivatives", columns, [_rows(da_dq), _rows(da_dv), _rows(M_inverse)])
+    found = [_rows(da_dq), _rows(da_dv), _rows(M_inverse)]
+    return casadi.Function("forward_derivatives", [*columns, *mechanism.symbols], found)
 
 
 def motion_derivatives(mechanism: Mechanism, wrenches: bool = False) -> Any:

@@ -54,23 +54,35 @@ def _turned(m: Mechanism, place: BodyFrame, q: Array, rows: Array, domain: Domai
 
 def pose(m: Mechanism, frame: str) -> Quantity:
     """Pose of a frame in the world."""
-    place = find_frame(m, frame)
+    find_frame(m, frame)
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
         bodies = kinematics.body_poses(m, q, domain=domain)
-        return as_matrix(*kinematics.frame_pose(place, bodies, domain=domain), domain=domain)
+        return as_matrix(*kinematics.frame_pose(find_frame(m, frame), bodies, domain=domain), domain=domain)
 
     doc = "Pose of a frame in the world."
     return Quantity(f"pose:{frame}", ("q",), (("T", (4, 4)),), text, doc=doc, group="kinematics")
 
 
+def lever(m: Mechanism, frame: str) -> Quantity:
+    """From the origin of the body that carries a frame to the frame's, world axes."""
+    find_frame(m, frame)
+
+    def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
+        place = find_frame(m, frame)
+        R, _ = kinematics.body_poses(m, q, domain=domain)[place.body]
+        return R @ domain.array(place.position)
+
+    return Quantity(f"lever:{frame}", ("q",), (("r", (3,)),), text, group="kinematics")
+
+
 def relative_pose(m: Mechanism, frame: str, reference: str) -> Quantity:
     """Pose of a frame in another."""
-    place, other = find_frame(m, frame), find_frame(m, reference)
+    names = find_frame(m, frame).name, find_frame(m, reference).name
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
         bodies = kinematics.body_poses(m, q, domain=domain)
-        (R, p), (S, o) = (kinematics.frame_pose(x, bodies, domain=domain) for x in (place, other))
+        (R, p), (S, o) = (kinematics.frame_pose(find_frame(m, x), bodies, domain=domain) for x in names)
         return as_matrix(S.T @ R, S.T @ (p - o), domain=domain)
 
     doc = "Pose of a frame in another."
@@ -79,10 +91,10 @@ def relative_pose(m: Mechanism, frame: str, reference: str) -> Quantity:
 
 def jacobian(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
     """Jacobian of a frame's origin."""
-    place, axes = find_frame(m, frame), _axes(axes)
+    frame, axes = find_frame(m, frame).name, _axes(axes)
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
-        return _jacobian(m, place, axes, q, domain)
+        return _jacobian(m, find_frame(m, frame), axes, q, domain)
 
     doc = "Jacobian of a frame's origin, rows [angular; linear], in world axes or the frame's own."
     return Quantity(f"jacobian:{frame}:{axes}", ("q",), (("J", (6, "nv")),), text, doc=doc, group="kinematics")
@@ -90,12 +102,12 @@ def jacobian(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
 
 def jacobian_rate(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
     """Time derivative of a frame's Jacobian along v."""
-    place, axes = find_frame(m, frame), _axes(axes)
+    frame, axes = find_frame(m, frame).name, _axes(axes)
 
     def text(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> Array:
         jets = JetDomain(domain)
         moving = jets.lift(q, kinematics.rate(m, q, v, domain=domain))
-        return jets.rates(_jacobian(m, place, axes, moving, jets))
+        return jets.rates(_jacobian(m, find_frame(m, frame), axes, moving, jets))
 
     doc = "Time derivative of a frame's Jacobian along v."
     name = f"jacobian_rate:{frame}:{axes}"
@@ -104,10 +116,10 @@ def jacobian_rate(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
 
 def velocity(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
     """Velocity of a frame's origin."""
-    place, axes = find_frame(m, frame), _axes(axes)
+    frame, axes = find_frame(m, frame).name, _axes(axes)
 
     def text(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> Array:
-        return _jacobian(m, place, axes, q, domain) @ v
+        return _jacobian(m, find_frame(m, frame), axes, q, domain) @ v
 
     doc = "Velocity [angular; linear] of a frame's origin."
     return Quantity(f"frame_velocity:{frame}:{axes}", ("q", "v"), (("V", (6,)),), text, doc=doc, group="kinematics")
@@ -115,10 +127,10 @@ def velocity(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
 
 def acceleration(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
     """Acceleration of a frame's origin: the rate of its velocity in world axes, then in the axes asked for."""
-    place, axes = find_frame(m, frame), _axes(axes)
+    frame, axes = find_frame(m, frame).name, _axes(axes)
 
     def text(m: Mechanism, q: Array, v: Array, a: Array, *, domain: Domain) -> Array:
-        jets = JetDomain(domain)
+        jets, place = JetDomain(domain), find_frame(m, frame)
         moving = jets.lift(q, kinematics.rate(m, q, v, domain=domain))
         drift = jets.rates(_jacobian(m, place, "world", moving, jets) @ jets.lift(v))
         found = _jacobian(m, place, "world", q, domain) @ a + drift
@@ -131,15 +143,15 @@ def acceleration(m: Mechanism, frame: str, axes: str = "world") -> Quantity:
 
 def task_space_inertia(m: Mechanism, frame: str) -> Quantity:
     """(J M⁻¹ Jᵀ)⁻¹ of a frame."""
-    place = find_frame(m, frame)
+    find_frame(m, frame)
 
     def tree(m: Mechanism, q: Array, *, domain: Domain) -> Array:
-        J = kinematics.frame_jacobian(m, q, place, domain=domain)
+        J = kinematics.frame_jacobian(m, q, find_frame(m, frame), domain=domain)
         inner = J @ denoc.inverse_mass_matrix(m, q, domain=domain) @ J.T
         return domain.solve(inner, domain.eye(6))
 
     def closed(c: constrained.Closed, q: Array, *, domain: Domain) -> Array:
-        return constrained.task_space_inertia(c, place, q, domain=domain)
+        return constrained.task_space_inertia(c, find_frame(c.tree, frame), q, domain=domain)
 
     doc = "Inertia that a frame shows to wrenches on it, (J M⁻¹ Jᵀ)⁻¹, world axes."
     results = (("Lambda", (6, 6)),)
@@ -168,12 +180,13 @@ def reactions(m: Mechanism, axes: str = "world", loaded: str = "") -> Quantity:
 
 def influence(m: Mechanism, frame: str, order: str | int = 2, place: BodyFrame | None = None) -> Quantity:
     """Freeman's G, H, D of a frame, or of another point of its body."""
-    order, place = int(order), place or find_frame(m, frame)
+    order = int(order)
+    find_frame(m, frame)
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> tuple[Array, ...]:
-        return _orders(freeman.influence(m, q, place, order, domain=domain))
+        return _orders(freeman.influence(m, q, place or find_frame(m, frame), order, domain=domain))
 
-    name = f"influence:{frame}:{order}:{place.position.tolist()}"
+    name = f"influence:{frame}:{order}{'' if place is None else f':{place.position.tolist()}'}"
     doc = "Influence coefficients of a point, rows [angular; linear], world axes."
     return Quantity(name, ("q",), _order_shapes(order), text, doc=doc, group="kinematics")
 
@@ -199,6 +212,6 @@ def _order_shapes(order: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
 
 
 __all__ = [
-    "acceleration", "center_of_mass_influence", "find_frame", "influence", "jacobian", "jacobian_rate", "pose",
-    "reactions", "relative_pose", "task_space_inertia", "velocity",
+    "acceleration", "center_of_mass_influence", "find_frame", "influence", "jacobian", "jacobian_rate", "lever",
+    "pose", "reactions", "relative_pose", "task_space_inertia", "velocity",
 ]

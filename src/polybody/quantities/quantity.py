@@ -25,7 +25,7 @@ Shape = tuple[Size, ...]
 #: arguments by name: how many numbers each has
 ARGUMENTS: dict[str, Size] = {
     "q": "nq", "q0": "nq", "q1": "nq", "v": "nv", "a": "nv", "tau": "nv", "d": "nv",
-    "wrenches": "wrenches", "loads": "loads", "multipliers": "rows",
+    "wrenches": "wrenches", "loads": "loads", "multipliers": "rows", "parameters": "parameters",
 }  # fmt: skip
 #: what the arguments are, for documentation
 MEANING = {
@@ -34,6 +34,7 @@ MEANING = {
     "wrenches": "a wrench [moment; force] on every body at its origin, world axes",
     "loads": "a wrench [moment; force] on every frame at its origin, world axes",
     "multipliers": "loads of the constraints' rows",
+    "parameters": "numbers of the model that are inputs (model.with_parameters)",
 }  # fmt: skip
 
 

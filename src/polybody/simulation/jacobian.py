@@ -129,7 +129,7 @@ def rate_derivatives(problem: Problem, q: Array, v: Array) -> tuple[Array, Array
     """(Γ (nq, nv), ∂(Γ v)/∂q (nq, nq))."""
     if problem.trivial_rate:
         return np.eye(problem.nv), np.zeros((problem.nv, problem.nv))
-    m = problem.model.mechanism
+    m = problem.model.engine.traced_mechanism
     outputs = [("gamma", (m.nq, m.nv)), ("turn", (m.nq, m.nq))]
     inputs = [("q", m.nq), ("v", m.nv)]
     kernel = problem.model.engine.compile("rate derivatives", inputs, outputs, lambda: _rate_function(m))
@@ -143,7 +143,7 @@ def _rate_function(mechanism: Any) -> Any:
     (q_in, q), (v_in, v) = graph.variables("q", mechanism.nq), graph.variables("v", mechanism.nv)
     rate = graph.column(kinematics.rate(mechanism, q, v, domain=graph))
     rows = [casadi.densify(casadi.vec(casadi.jacobian(rate, x).T)) for x in (v_in, q_in)]
-    return casadi.Function("rate_derivatives", [q_in, v_in], rows)
+    return casadi.Function("rate_derivatives", [q_in, v_in, *mechanism.symbols], rows)
 
 
 __all__ = ["drive_derivatives", "jacobian", "outside_derivatives"]

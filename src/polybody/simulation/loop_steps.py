@@ -33,7 +33,7 @@ class LoopSteps:
         self.model = model
         engine = constrained_engine(model)
         self.plan = engine.plans.free(q) if engine.is_compiled else None
-        self.system = model.engine.constraints.constraints
+        self.system = model.engine.constraints.traced
 
     @property
     def label(self) -> str:
@@ -52,7 +52,7 @@ class LoopSteps:
 
     def returned(self, q: Array, v: Array, domain: Any) -> tuple[Array, Array, Any]:
         """(q, v, growth): the state put back on the loops."""
-        m, growth = self.model.mechanism, domain.const(0)
+        m, growth = self.model.engine.traced_mechanism, domain.const(0)
         for _ in range(NEWTON):
             found = self._eliminated(q, domain)
             q = kinematics.integrate(m, q, found.follow(self.system.residual(q, domain=domain)), domain=domain)

@@ -54,6 +54,7 @@ def rollout(
     *,
     method: str = "rk4",
     keep: str = "all",
+    parameters: Any = None,
 ) -> Rollout:
     """Advance states (..., nq), (..., nv) by `steps` steps of `dt` seconds, all at once.
 
@@ -61,7 +62,8 @@ def rollout(
     states'; a `pb.PD`; or any policy(t, q, v) -> (..., nv), which is called once a step. Joint limits do not act.
     `keep` is "all" states or the "last" one. The number of steps is the table's where it is not given. Loops are kept,
     positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
-    one by one, with a warning.
+    one by one, with a warning. `parameters`, (k,) or (..., k), are values of the numbers that `model.with_parameters`
+    made inputs; their leading dimensions broadcast with the states'.
     """
     model = as_model("rollout", model)
     require_motion(model)
@@ -75,10 +77,14 @@ def rollout(
         raise InputError("midpoint rollouts do not keep loops; use method='rk4' or 'semi-implicit'")
     h = positive("dt", dt)
     x = _states(model, q0, v0)
+    values = None if parameters is None else model.parameters.checked(parameters)
+    if values is not None:
+        lead = np.broadcast_shapes(x.shape[:-1], values.shape[:-1])
+        x = np.broadcast_to(x, (*lead, x.shape[-1]))
     law, constants, table, steps = _law(model, tau, steps, h)
     if law is None:
-        return _by_policy(model, x, tau, steps, h, method, keep)
-    states = _Advance(model, law, method, x, keep == "all")(x, constants, table, steps, h)
+        return _by_policy(model, x, tau, steps, h, method, keep, values)
+    states = _Advance(model, law, method, x, keep == "all", values)(x, constants, table, steps, h)
     times = h * np.arange(1, steps + 1)
     return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
 
@@ -154,20 +160,35 @@ def _states(model: Model, q0: Any, v0: Any) -> Array:
 class _Advance:
     """Steps of one model under one law, compiled; with loops, doubtful states are stepped again by numbers."""
 
-    def __init__(self, model: Model, law: Law, method: str, x: Array, every: bool) -> None:
+    def __init__(
+        self, model: Model, law: Law, method: str, x: Array, every: bool, parameters: Array | None = None
+    ) -> None:
         self.model, self.law, self.method, self.every = model, law, method, every
         self.loops: LoopSteps | None = None
+        self.parameters = parameters
+        #: values of the model's parameters, after the law's constants: (..., k) or none
+        self.given = model.engine.source.given(parameters)
         if not model.mechanism.constrained:
             model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))  # what cannot move says so
             return
         q, v = x[..., : model.nq], x[..., model.nq :]
-        model.engine.require_closed(q, v)
-        model.forward_dynamics(q, v, np.zeros(model.nv))
-        self.loops = LoopSteps(model, q)
+        if parameters is None:
+            model.engine.require_closed(q, v)
+        model.forward_dynamics(q, v, np.zeros(model.nv), parameters=parameters)
+        self.loops = LoopSteps(self._model_of(()), q)
+
+    def _model_of(self, index: tuple[int, ...]) -> Model:
+        """The model of one state of the batch, or of the first."""
+        if self.parameters is None:
+            return self.model
+        values = self.parameters
+        return self.model.parameters.at(values[index] if index else values.reshape(-1, values.shape[-1])[0])
 
     def __call__(self, x: Array, constants: Array, table: Array | None, steps: int, h: float) -> Array:
         """States after the steps, (..., steps, nq + nv) or the last; table (..., steps, n)."""
-        arguments = [x, np.concatenate([np.broadcast_to([h], (*constants.shape[:-1], 1)), constants], axis=-1)]
+        parts = [np.array([h]), constants, *self.given]
+        wide = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+        arguments = [x, np.concatenate([np.broadcast_to(p, (*wide, p.shape[-1])) for p in parts], axis=-1)]
         if table is not None:
             arguments.append(table.reshape(*table.shape[:-2], -1))
         if self.loops is None:
@@ -200,15 +221,18 @@ class _Advance:
                 f"{len(marked)} of {max(doubtful.size, 1)} states come near singular configurations{where}; they are "
                 "stepped one by one"
             )
+        if self.parameters is not None:
+            self.parameters = np.broadcast_to(self.parameters, (*lead, self.parameters.shape[-1]))
         for index in marked:
+            own = self._model_of(index)
             q, v = wide_x[index][: model.nq], wide_x[index][model.nq :]
             for k in range(steps):
                 u = None if wide_u is None else wide_u[index][k]
 
-                def tau(q: Array, v: Array, index: Any = index, u: Any = u) -> Array:
-                    return self.law.text(model.mechanism, q, v, wide_c[index], u, FLOAT)
+                def tau(q: Array, v: Array, index: Any = index, u: Any = u, own: Model = own) -> Array:
+                    return self.law.text(own.mechanism, q, v, wide_c[index], u, FLOAT)
 
-                q, v = numeric_step(model, self.method, q, v, h, tau)
+                q, v = numeric_step(own, self.method, q, v, h, tau)
                 if self.every:
                     states[(*index, k)] = np.concatenate([q, v])
             if not self.every:
@@ -216,23 +240,28 @@ class _Advance:
 
     def _kernel(self, steps: int) -> Any:
         model, law, loops = self.model, self.law, self.loops
-        sizes = (model.nq + model.nv + (loops is not None), 1 + law.constants, law.table)
+        count = sum(size for _, size in model.engine.source.inputs)
+        sizes = (model.nq + model.nv + (loops is not None), 1 + law.constants + count, law.table)
         name = f"rollout {self.method} {law.name}{f' loops {loops.label}' if loops else ''}"
         make = lambda: step_function(model, law, self.method, loops)  # noqa: E731
         return model.engine.iterate(name, sizes, steps, make, self.every)
 
 
 def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
-    """casadi.Function (x, p[, u]) -> x after one step; p = [h, constants]; with loops x ends with the growth."""
+    """casadi.Function (x, p[, u]) -> x after one step; with loops x ends with the growth.
+
+    p = [h, constants of the law, parameters of the model].
+    """
     import casadi
 
     m = model.engine.reduced_mechanism
     graph: Any = domain("casadi")
-    sizes = {"x": m.nq + m.nv + (loops is not None), "p": 1 + law.constants, "u": law.table}
+    count = sum(column.shape[0] for column in m.symbols)
+    sizes = {"x": m.nq + m.nv + (loops is not None), "p": 1 + law.constants + count, "u": law.table}
     made = {name: graph.variables(name, size) for name, size in sizes.items() if size}
     x, p = made["x"][1], made["p"][1]
     u = made["u"][1] if "u" in made else None
-    q, v, h, constants = x[: m.nq], x[m.nq : m.nq + m.nv], p[0], p[1:]
+    q, v, h, constants = x[: m.nq], x[m.nq : m.nq + m.nv], p[0], p[1 : 1 + law.constants]
 
     def tau(q: Array, v: Array) -> Array:
         return law.text(m, q, v, constants, u, graph)
@@ -252,7 +281,11 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
             worst = graph.where(graph.less(x[-1], growth), growth, x[-1])
             parts = (q, v, np.array([worst], dtype=object))
         new = graph.column(np.concatenate(parts))
-    return casadi.Function("step", [column for column, _ in made.values()], [new])
+    columns = [column for column, _ in made.values()]
+    whole = casadi.Function("step", [*columns, *m.symbols], [new])
+    if not count:
+        return whole
+    return casadi.Function("step", columns, whole.call([*columns, made["p"][0][1 + law.constants :]]))
 
 
 def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
@@ -291,16 +324,17 @@ def _midpoint(m: Any, made: dict[str, Any], tau: Any, graph: Any) -> Any:
 
     x, p = made["x"][0], made["p"][0]
     q, v, h = x[: m.nq], x[m.nq :], p[0]
-    residual = residual_function(m)
+    residual_of = residual_function(m)
+    residual = lambda *given: residual_of(*given, *m.symbols)  # noqa: E731
     (q_in, q_nodes), (v_in, v_nodes) = graph.variables("q", m.nq), graph.variables("v", m.nv)
     (h_in, h_nodes) = graph.variables("h", 1)
     M = graph.column(denoc.mass_matrix(m, q_nodes, domain=graph))
-    mass = casadi.Function("mass", [q_in], [casadi.reshape(M, m.nv, m.nv)])
+    mass_of = casadi.Function("mass", [q_in, *m.symbols], [casadi.reshape(M, m.nv, m.nv)])
+    mass = lambda q: mass_of(q, *m.symbols)  # noqa: E731
     moved = graph.column(kinematics.integrate(m, q_nodes, v_nodes * h_nodes[0], domain=graph))
     integrate = casadi.Function("integrate", [q_in, v_in, h_in], [moved])
-    torque = casadi.Function("torque", [x, *(c for n, (c, _) in made.items() if n != "x")],
-                             [graph.column(tau(made["x"][1][: m.nq], made["x"][1][m.nq :]))])  # fmt: skip
-    rest = [c for n, (c, _) in made.items() if n != "x"]
+    rest = [*(c for n, (c, _) in made.items() if n != "x"), *m.symbols]
+    torque = casadi.Function("torque", [x, *rest], [graph.column(tau(made["x"][1][: m.nq], made["x"][1][m.nq :]))])
     momentum = mass(q) @ v
     u = v
     for _ in range(NEWTON_ITERATIONS):
@@ -314,11 +348,12 @@ def _midpoint(m: Any, made: dict[str, Any], tau: Any, graph: Any) -> Any:
 
 
 def _by_policy(
-    model: Model, x: Array, policy: Callable[[float, Array, Array], Any], steps: int, h: float, method: str, keep: str
-) -> Rollout:
+    model: Model, x: Array, policy: Callable[[float, Array, Array], Any], steps: int, h: float, method: str, keep: str,
+    parameters: Array | None,
+) -> Rollout:  # fmt: skip
     """The policy's torques are held over each step."""
     law = Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u)
-    advance, none = _Advance(model, law, method, x, False), np.zeros(0)
+    advance, none = _Advance(model, law, method, x, False, parameters), np.zeros(0)
     lead = x.shape[:-1]
     kept = np.empty((*lead, steps, x.shape[-1])) if keep == "all" else None
     for k in range(steps):

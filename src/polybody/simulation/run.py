@@ -83,6 +83,7 @@ def simulate(
     max_steps: int | None = None,
     progress: Callable[[float], None] | None = None,
     compiled: bool | None = None,
+    parameters: Any = None,
 ) -> Trajectory:
     """The motion of a model from (q0, v0), neutral and at rest where not given, for `duration` seconds.
 
@@ -104,9 +105,12 @@ def simulate(
     if that would be necessary. Both give the same motion, to the method's own error.
 
     A run that needs more than `max_steps` steps (200 000, or 5000 a second; fixed steps: as many as there are) is an
-    error that shows its last state; errors carry what was computed before them in `trajectory`.
+    error that shows its last state; errors carry what was computed before them in `trajectory`. `parameters`, (k,), are
+    values of the numbers that `model.with_parameters` made inputs.
     """
     model = as_model("simulate", model)
+    if parameters is not None:
+        model = model.parameters.at(parameters)
     chosen = method_named(method)
     duration, start = positive("duration", duration), number("start", start)
     q, v = lone_state(model, q0, v0)

@@ -249,6 +249,8 @@ def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Ar
 
 def require_compilable(model: Model, method: str) -> None:
     """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
+    if model.engine.source.variation is not None:
+        raise NotCompiled("its parameters are inputs of the model's kernels; nothing is compiled for their values")
     if model.nv > MOST_VELOCITIES:
         raise NotCompiled(f"{model.nv} velocities are too many for straight-line code")
     closed = all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints)

@@ -106,7 +106,7 @@ def newton(
 
 def residual_kernel(model: Model) -> Any:
     """Kernel (q, p, u, force, h) -> residual, its Jacobian in u, p_m."""
-    m = model.mechanism
+    m = model.engine.traced_mechanism
     n = m.nv
     inputs = [("q", m.nq), ("p", n), ("u", n), ("force", n), ("h", 1)]
     outputs = [("residual", (n,)), ("jacobian", (n, n)), ("momentum", (n,))]
@@ -127,7 +127,8 @@ def residual_function(mechanism: Any) -> Any:
     rate = rate + denoc.passive_forces(mechanism, middle, u, domain=graph)
     residual = graph.column((p_middle - p) * graph.const(2) - rate * h)
     jacobian = casadi.densify(casadi.vec(casadi.jacobian(residual, columns[2]).T))
-    return casadi.Function("residual", list(columns), [residual, jacobian, graph.column(p_middle)])
+    found = [residual, jacobian, graph.column(p_middle)]
+    return casadi.Function("residual", [*columns, *mechanism.symbols], found)
 
 
 __all__ = ["ImplicitMidpoint", "newton", "residual_function", "residual_kernel"]

@@ -1,0 +1,319 @@
+"""Numbers of a description by name, and descriptions with other numbers in their place.
+
+A parameter is one number of a record, named by its owner and field: `forearm.mass`, `forearm.com.x`,
+`forearm.inertia.xy`, `elbow.origin.z`, `elbow.axis.x`, `elbow.stiffness`, `spring1.length`, `motor2.gear`, `gravity.z`.
+A pattern picks several: `*.com` all mass centres, `forearm.*` all of the forearm.
+
+    origin.x, .y, .z         the shift of a placement, in its parent's axes
+    origin.rx, .ry, .rz      a rotation vector r, zero nominally: the placement's rotation is R exp[r]
+    axis.x, .y, .z           a direction; it is divided by its length
+
+`substituted` puts numbers of any domain in their place: floats give another description, scalars of an expression graph
+one that `mechanism_from` turns into a mechanism whose equations have those numbers as inputs.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.rotations import rotation_exp
+from polybody.algebra.scalars import domain_of, is_symbolic, numbers, plain
+from polybody.description.records import (
+    FRICTION_DEFAULTS,
+    Array,
+    Body,
+    Description,
+    Friction,
+    Joint,
+    Loop,
+    joint_size,
+)
+from polybody.errors import InputError
+from polybody.names import listed, nearest
+
+XYZ = ("x", "y", "z")
+TURNS = ("rx", "ry", "rz")
+INERTIA = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
+WITH_AXIS = ("revolute", "continuous", "prismatic", "screw", "cylindrical", "planar")
+MOTOR = {
+    "resistance": "Ω", "inductance": "H", "torque_constant": "N m/A", "speed_constant": "V s/rad",
+    "rotor_inertia": "kg m²", "damping": "N m s/rad", "gear": "",
+}  # fmt: skip
+#: (of a turning coordinate, of a sliding one)
+JOINT_UNITS = {
+    "stiffness": ("N m/rad", "N/m"), "damping": ("N m s/rad", "N s/m"), "armature": ("kg m²", "kg"),
+    "rest": ("rad", "m"),
+}  # fmt: skip
+FRICTION_UNITS = {
+    "coulomb": ("N m", "N"), "viscous": ("N m s/rad", "N s/m"), "static": ("N m", "N"), "stribeck": ("rad/s", "m/s"),
+    "exponent": ("", ""), "regularisation": ("rad/s", "m/s"),
+}  # fmt: skip
+#: Whether the coordinates of a kind turn (otherwise they slide); a custom joint's by its map.
+TURNING = {
+    "revolute": (True,), "continuous": (True,), "prismatic": (False,), "screw": (True,), "cylindrical": (True, False),
+    "universal": (True, True), "spherical": (True,) * 3, "planar": (True, False, False),
+    "floating": (True,) * 3 + (False,) * 3,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number of a description: name, unit, nominal value, what values are possible, and its place there."""
+
+    name: str
+    unit: str
+    nominal: float
+    lower: float
+    upper: float
+    place: tuple[Any, ...]  # (section, index of the record, field, where in the field)
+    positive: bool = False  # the lower bound itself is not possible
+
+
+def parameters_of(description: Description) -> list[Parameter]:
+    """Every number that may become an input, in the order of the records."""
+    found = [*_gravity(description)]
+    for section, read in _SECTIONS.items():
+        for index, record in enumerate(getattr(description, section)):
+            found += read(section, index, record)
+    coupled = {joint for transmission in description.transmissions for joint in transmission.joints}
+    geared = [k for k, motor in enumerate(description.motors) if motor.joint in coupled]  # by the matrix alone
+    return _distinct([p for p in found if p.place[0] != "motors" or p.place[2] != "gear" or p.place[1] not in geared])
+
+
+def chosen(description: Description, patterns: Sequence[str]) -> list[Parameter]:
+    """The parameters that patterns pick, each once, in the order of the patterns."""
+    every = {p.name: p for p in parameters_of(description)}
+    kept: dict[str, Parameter] = {}
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise InputError(f"a parameter is picked by a name or a pattern, got {pattern!r}")
+        found = [n for n in every if n == pattern or n.startswith(f"{pattern}.")]
+        if not found and any(c in pattern for c in "*?["):
+            found = [n for n in every if any(fnmatch.fnmatchcase(x, pattern) for x in _shortened(n))]
+        if not found:
+            short = dict.fromkeys(x for n in every for x in _shortened(n))
+            raise InputError(f"no parameter {pattern!r}{nearest(pattern, short)}; there are {listed(every)}")
+        kept.update({name: every[name] for name in found})
+    return list(kept.values())
+
+
+def _shortened(name: str) -> Iterator[str]:
+    """forearm.com.x, forearm.com: what a pattern may be compared with."""
+    yield name
+    owner = name.rpartition(".")[0]
+    while "." in owner:
+        yield owner
+        owner = owner.rpartition(".")[0]
+
+
+def _distinct(found: list[Parameter]) -> list[Parameter]:
+    """Names that two records share (a motor and a joint of one name) are told apart by their section."""
+    count: dict[str, int] = {}
+    for p in found:
+        count[p.name] = count.get(p.name, 0) + 1
+    return [replace(p, name=f"{p.place[0]}/{p.name}") if count[p.name] > 1 else p for p in found]
+
+
+# ---- what each record has --------------------------------------------------------------------------------------------
+
+
+def _gravity(d: Description) -> Iterator[Parameter]:
+    for k, axis in enumerate(XYZ):
+        yield Parameter(f"gravity.{axis}", "m/s²", float(d.gravity[k]), -np.inf, np.inf, ("gravity", 0, "gravity", k))
+
+
+def _body(section: str, index: int, body: Body) -> Iterator[Parameter]:
+    at = (section, index)
+    yield Parameter(f"{body.name}.mass", "kg", float(body.mass), 0.0, np.inf, (*at, "mass", ()))
+    yield from _vector(body.name, "com", body.com, "m", at)
+    for word, place in INERTIA.items():
+        least = 0.0 if place[0] == place[1] else -np.inf
+        yield Parameter(
+            f"{body.name}.inertia.{word}", "kg m²", float(body.inertia[place]), least, np.inf, (*at, "inertia", place)
+        )
+
+
+def _joint(section: str, index: int, joint: Joint | Loop) -> Iterator[Parameter]:
+    at = (section, index)
+    for field in ("origin",) if isinstance(joint, Joint) else ("origin_a", "origin_b"):
+        yield from _pose(joint.name, field, getattr(joint, field), at)
+    if joint.kind in WITH_AXIS:
+        yield from _vector(joint.name, "axis", joint.axis, "", at)
+    if joint.kind == "screw" and joint.pitch:
+        yield Parameter(f"{joint.name}.pitch", "m/rad", float(joint.pitch), -np.inf, np.inf, (*at, "pitch", ()))
+    if joint.kind == "fixed":
+        return
+    nq, nv = joint_size(joint)
+    turns = TURNING.get(joint.kind) or tuple(bool(np.any(joint.map[:3, k])) for k in range(nv))  # type: ignore[index]
+    loop = isinstance(joint, Loop)
+    for field, units in JOINT_UNITS.items():
+        if (field == "rest" and nq != nv) or (loop and field == "armature"):
+            continue
+        matrix, given = field in ("stiffness", "damping"), getattr(joint, field)
+        if loop and given is None:
+            continue  # whether a cut joint has a spring is its structure
+        values = np.zeros((nv, nv) if matrix else nv) if given is None else np.asarray(given, dtype=float)
+        least = 0.0 if field == "armature" else -np.inf
+        for k in range(nv):
+            name = f"{joint.name}.{field}" + (f".{k}" if nv > 1 else "")
+            place = (k, k) if matrix else (k,)
+            unit = units[0 if turns[k] else 1]
+            yield Parameter(name, unit, float(values[place]), least, np.inf, (*at, field, place))
+
+
+    if joint.friction is not None or not loop:
+        yield from _friction(joint, at, turns)
+
+
+def _friction(joint: Joint | Loop, at: tuple[Any, ...], turns: tuple[bool, ...]) -> Iterator[Parameter]:
+    given = joint.friction or frictionless(len(turns))
+    for word, units in FRICTION_UNITS.items():
+        positive = word in ("stribeck", "exponent", "regularisation")
+        for k, turn in enumerate(turns):
+            name = f"{joint.name}.friction.{word}" + (f".{k}" if len(turns) > 1 else "")
+            value = float(getattr(given, word)[k])
+            yield Parameter(name, units[0 if turn else 1], value, 0.0, np.inf, (*at, "friction", (word, k)), positive)
+
+
+def frictionless(nv: int) -> Friction:
+    """No friction, with the speeds and the exponent that it has where nothing else is said."""
+    numbers = {word: np.full(nv, 0.0 if value is None else value) for word, value in FRICTION_DEFAULTS.items()}
+    return Friction(**numbers)
+
+
+def _vector(owner: str, field: str, values: Array, unit: str, at: tuple[Any, ...]) -> Iterator[Parameter]:
+    for k, axis in enumerate(XYZ):
+        yield Parameter(f"{owner}.{field}.{axis}", unit, float(values[k]), -np.inf, np.inf, (*at, field, (k,)))
+
+
+def _pose(owner: str, field: str, origin: Array, at: tuple[Any, ...]) -> Iterator[Parameter]:
+    for k, axis in enumerate(XYZ):
+        value = float(origin[k, 3])
+        yield Parameter(f"{owner}.{field}.{axis}", "m", value, -np.inf, np.inf, (*at, field, axis))
+    for turn in TURNS:
+        yield Parameter(f"{owner}.{field}.{turn}", "rad", 0.0, -np.inf, np.inf, (*at, field, turn))
+
+
+def _frame(section: str, index: int, frame: Any) -> Iterator[Parameter]:
+    yield from _pose(frame.name, "origin", frame.origin, (section, index))
+
+
+def _spring(section: str, index: int, spring: Any) -> Iterator[Parameter]:
+    at = (section, index)
+    for field, unit in (("stiffness", "N/m"), ("length", "m"), ("damping", "N s/m")):
+        yield Parameter(f"{spring.name}.{field}", unit, float(getattr(spring, field)), 0.0, np.inf, (*at, field, ()))
+    yield from _ends(spring, at)
+
+
+def _rod(section: str, index: int, rod: Any) -> Iterator[Parameter]:
+    at = (section, index)
+    yield Parameter(f"{rod.name}.length", "m", float(rod.length), 0.0, np.inf, (*at, "length", ()), True)
+    yield from _ends(rod, at)
+
+
+def _guide(section: str, index: int, guide: Any) -> Iterator[Parameter]:
+    yield from _ends(guide, (section, index))
+    yield from _vector(guide.name, "axis", guide.axis, "", (section, index))
+
+
+def _ends(record: Any, at: tuple[Any, ...]) -> Iterator[Parameter]:
+    for field in ("point_a", "point_b"):
+        yield from _vector(record.name, field, getattr(record, field), "m", at)
+
+
+def _motor(section: str, index: int, motor: Any) -> Iterator[Parameter]:
+    for field, unit in MOTOR.items():
+        least = 0.0 if field in ("resistance", "inductance", "rotor_inertia", "damping") else -np.inf
+        value = float(getattr(motor, field))
+        yield Parameter(f"{motor.name}.{field}", unit, value, least, np.inf, (section, index, field, ()))
+
+
+def _transmission(section: str, index: int, transmission: Any) -> Iterator[Parameter]:
+    for (i, j), value in np.ndenumerate(transmission.matrix):
+        name = f"{transmission.name}.matrix.{i}.{j}"
+        yield Parameter(name, "", float(value), -np.inf, np.inf, (section, index, "matrix", (i, j)))
+
+
+_SECTIONS: dict[str, Any] = {
+    "bodies": _body, "joints": _joint, "frames": _frame, "loops": _joint, "springs": _spring, "rods": _rod,
+    "guides": _guide, "motors": _motor,
+    "transmissions": _transmission,
+}  # fmt: skip
+
+
+# ---- other numbers in their place ------------------------------------------------------------------------------------
+
+
+def substituted(description: Description, chosen: Iterable[Parameter], values: Any) -> Description:
+    """The description with other numbers, floats or scalars of an expression graph."""
+    by_record: dict[tuple[str, int], dict[str, list[tuple[Any, Any]]]] = {}
+    for parameter, value in zip(chosen, values, strict=True):
+        section, index, field, where = parameter.place
+        by_record.setdefault((section, index), {}).setdefault(field, []).append((where, value))
+    sections: dict[str, list[Any]] = {}
+    changed: dict[str, Any] = {}
+    for (section, index), fields in by_record.items():
+        if section == "gravity":
+            changed["gravity"] = _entries(description.gravity, fields["gravity"])
+            continue
+        records = sections.setdefault(section, list(getattr(description, section)))
+        record = records[index]
+        records[index] = replace(record, **{field: _field(record, field, new) for field, new in fields.items()})
+    return replace(description, **changed, **{section: tuple(records) for section, records in sections.items()})
+
+
+def _field(record: Any, field: str, new: list[tuple[Any, Any]]) -> Any:
+    if field.startswith("origin"):
+        return _placed(getattr(record, field), dict(new))
+    if field == "axis":
+        axis = _entries(record.axis, new)
+        return axis / domain_of(axis).sqrt(axis @ axis)
+    if field == "friction":
+        return _resisted(record.friction or frictionless(joint_size(record)[1]), dict(new))
+    (where, value), *_ = new
+    if where == ():
+        return value if is_symbolic(value) else float(value)
+    given = getattr(record, field)
+    if given is None:
+        nv = joint_size(record)[1]
+        given = np.zeros((nv, nv) if field in ("stiffness", "damping") else nv)
+    if field == "inertia":
+        new = [*new, *((where[::-1], value) for where, value in new)]
+    return _entries(given, new)
+
+
+def _resisted(friction: Friction, new: dict[tuple[str, int], Any]) -> Friction:
+    """Friction with other numbers; a static level that is the sliding one stays so unless it is given."""
+    for (word, k), value in list(new.items()):
+        if word == "coulomb" and friction.static[k] == friction.coulomb[k]:
+            new.setdefault(("static", k), value)
+    words = {word for word, _ in new}
+    changed = {w: [((k,), value) for (word, k), value in new.items() if word == w] for w in words}
+    return replace(friction, **{word: _entries(getattr(friction, word), entries) for word, entries in changed.items()})
+
+
+def _entries(given: Any, new: list[tuple[Any, Any]]) -> Array:
+    result = np.array(given, dtype=object)
+    for where, value in new:
+        result[where] = value
+    return plain(result)
+
+
+def _placed(origin: Any, new: dict[str, Any]) -> Array:
+    """A placement with another shift, and turned by a rotation vector in its own axes."""
+    result = np.array(origin, dtype=object)
+    for k, axis in enumerate(XYZ):
+        if axis in new:
+            result[k, 3] = new[axis]
+    if any(turn in new for turn in TURNS):
+        vector = numbers([new.get(turn, 0.0) for turn in TURNS])
+        result[:3, :3] = numbers(origin)[:3, :3] @ rotation_exp(vector, domain=domain_of(vector))
+    return plain(result)
+
+
+__all__ = ["Parameter", "chosen", "parameters_of", "substituted"]

@@ -1,0 +1,247 @@
+"""`model.parameters`: the numbers of a model that are inputs, and which of their values are possible.
+
+A model made by `with_parameters` takes `parameters=` of shape (k,) or (..., k) in its calls. What no body, joint or
+drive can have is refused with the parameter's name and the index of the state: numbers out of their bounds, inertias
+about the mass centre that break the triangle inequality (½ tr(I) 1 − I must be positive semidefinite; all its principal
+minors are looked at), axes that are not of unit length. One compiled function finds the worst of these margins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from polybody.algebra.domains import Domain
+from polybody.algebra.inertia_checks import SLACK, inertia_problem
+from polybody.description.shapes import AXIS_SLACK
+from polybody.errors import InputError
+from polybody.mechanism.columns import state_text
+from polybody.mechanism.parameters import Parameter, substituted
+from polybody.model.arguments import choose, float_array, state_array
+from polybody.model.source import Source
+from polybody.model.tracing import trace
+
+if TYPE_CHECKING:
+    from polybody.model.engine import Engine
+    from polybody.model.model import Model
+
+Array = np.ndarray
+NEVER_ZERO = ("torque_constant", "gear", "pitch")
+
+
+class Parameters:
+    """Names, units, nominal values and bounds of the numbers that are inputs; empty for most models."""
+
+    def __init__(self, engine: Engine, make: Any) -> None:
+        self._engine, self._make = engine, make
+        variation = engine.source.variation
+        self._list: tuple[Parameter, ...] = () if variation is None else variation.parameters
+        self._last: tuple[bytes, Model] | None = None
+
+    def __len__(self) -> int:
+        return len(self._list)
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._list)
+
+    def __repr__(self) -> str:
+        if not self._list:
+            return "no parameters: all numbers are constants; see model.with_parameters"
+        width = max(len(p.name) for p in self._list)
+        rows = [
+            f"{p.name:<{width}}  {value:>12.6g} {p.unit:<10} [{p.lower:g}, {p.upper:g}]"
+            for p, value in zip(self._list, self.nominal, strict=True)
+        ]
+        return "\n".join(rows)
+
+    @property
+    def names(self) -> list[str]:
+        """The numbers' names, in the order of `parameters=`: `forearm.mass`, `forearm.com.x`, …"""
+        return [p.name for p in self._list]
+
+    @property
+    def units(self) -> list[str]:
+        """Their units, SI and radians."""
+        return [p.unit for p in self._list]
+
+    @property
+    def nominal(self) -> Array:
+        """(k,): the values that calls without `parameters=` take."""
+        values = self._engine.source.values
+        return np.zeros(0) if values is None else values.copy()
+
+    @property
+    def lower(self) -> Array:
+        """(k,): the least values that are possible, −inf where any is."""
+        return np.array([p.lower for p in self._list])
+
+    @property
+    def upper(self) -> Array:
+        """(k,): the largest values that are possible."""
+        return np.array([p.upper for p in self._list])
+
+    def values(self, given: Mapping[str, ArrayLike]) -> Array:
+        """(..., k): the nominal values with some by name, {"forearm.mass": (...), "forearm.com": (..., 3)}."""
+        places = {name: k for k, name in enumerate(self.names)}
+        parts: list[tuple[list[int], Array]] = []
+        for name, value in given.items():
+            columns = [k for full, k in places.items() if full.startswith(f"{name}.")]
+            if name in places:
+                parts.append(([places[name]], float_array(name, value)[..., None]))
+            elif columns:
+                parts.append((columns, state_array(name, value, len(columns))))
+            else:
+                choose("parameter", name, places)
+        lead = np.broadcast_shapes(*(array.shape[:-1] for _, array in parts)) if parts else ()
+        result = np.broadcast_to(self.nominal, (*lead, len(self))).copy()
+        for columns, array in parts:
+            result[..., columns] = array
+        return result
+
+    def at(self, values: ArrayLike) -> Model:
+        """The model with these numbers, (k,), by the same compiled code: for everything that takes a model."""
+        checked = self.checked(values)
+        if checked.ndim != 1:
+            raise InputError(f"one set of parameters makes a model; got shape {checked.shape}, wanted ({len(self)},)")
+        key = checked.tobytes()
+        if self._last is None or self._last[0] != key:  # callers come back with the same numbers
+            self._last = key, self._make(self._engine.at(checked))
+        return self._last[1]
+
+    # Checking.
+
+    def checked(self, values: Any) -> Array:
+        """`parameters=` as an array (..., k) of possible numbers, or an error that names the first that is not."""
+        if not self._list:
+            raise InputError(
+                "this model has no parameters: model.with_parameters('forearm.mass', …) makes one whose numbers may "
+                "be given"
+            )
+        array = state_array("parameters", values, len(self))
+        possible = self._margins(parameters=array) >= 0
+        if not (possible.all() and np.isfinite(array).all()):
+            bad = ~possible | ~np.isfinite(array).all(axis=-1)
+            for index in np.argwhere(bad):
+                self._refuse(array[tuple(index)], tuple(int(i) for i in index))
+        return array
+
+    @cached_property
+    def _margins(self) -> Any:
+        """parameters -> the least margin; negative or NaN where a number is not possible."""
+        engine: Any = self._engine.tree
+        source: Source = engine.source
+
+        def make() -> Any:
+            read = lambda *, domain: _worst(source, domain)  # noqa: E731
+            return trace("margins", [], read, source.traced.symbols)
+
+        return engine.compile("parameter margins", [], [("worst", ())], make)
+
+    def _refuse(self, values: Array, index: tuple[int, ...]) -> None:
+        where = state_text(index)
+        for p, value in zip(self._list, values, strict=True):
+            field = p.place[2]
+            if not np.isfinite(value):
+                raise InputError(f"parameter {p.name!r} is {value}{where}; wanted a finite number")
+            if value < p.lower or value > p.upper or (p.positive and value <= p.lower):
+                wanted = "more than" if p.positive else "at least"
+                unit = f" {p.unit}" if p.unit else ""
+                raise InputError(f"parameter {p.name!r} is {value:g}{unit}{where}; wanted {wanted} {p.lower:g}")
+            if field in NEVER_ZERO and value == 0:
+                raise InputError(f"parameter {p.name!r} is 0{where}; wanted another number")
+        variation = self._engine.source.variation
+        assert variation is not None
+        d = substituted(variation.description, variation.parameters, values)
+        for k in _checked_bodies(self._engine.source):
+            problem = inertia_problem(np.asarray(d.bodies[k].inertia, dtype=float))
+            if problem is not None:
+                raise InputError(f"the parameters of body {d.bodies[k].name!r}{where}: {problem}")
+        for name, given in _axes(self._engine.source, values):
+            length = float(np.linalg.norm(np.asarray(given, dtype=float)))
+            if abs(length - 1) > AXIS_SLACK:
+                raise InputError(f"parameters '{name}.axis'{where} have length {length:.6g}; wanted a unit vector")
+
+
+def _worst(source: Source, domain: Domain) -> Array:
+    """The least of all margins, traced over the parameters' symbols."""
+    variation = source.variation
+    assert variation is not None
+    graph: Any = domain
+    p = graph.scalars(source.traced.symbols[0])
+    margins: list[Any] = []
+    for parameter, value in zip(variation.parameters, p, strict=True):
+        if np.isfinite(parameter.lower):
+            tiny = np.finfo(float).tiny if parameter.positive else 0.0
+            margins.append(value - domain.const(parameter.lower + tiny))
+        if parameter.place[2] in NEVER_ZERO:
+            margins.append(value * value - domain.const(np.finfo(float).tiny))
+    d = substituted(variation.description, variation.parameters, p)
+    for k in _checked_bodies(source):
+        margins += _inertia_margins(domain.array(d.bodies[k].inertia), domain)
+    for _, axis in _axes(source, p):
+        square = axis @ axis
+        margins.append(domain.const((1 + AXIS_SLACK) ** 2) - square)
+        margins.append(square - domain.const((1 - AXIS_SLACK) ** 2))
+    worst = domain.const(0.0)
+    for margin in margins:
+        worst = domain.where(domain.less(margin, worst), margin, worst)
+    return domain.array([worst])
+
+
+def _inertia_margins(inertia: Array, domain: Domain) -> list[Any]:
+    """Principal minors of Σ = ½ tr(I) 1 − I, with the slack that files need."""
+    trace_ = inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
+    S = domain.eye(3) * (trace_ * domain.const(0.5)) - inertia
+    found = []
+    for size in (1, 2, 3):
+        scale = trace_
+        for _ in range(size - 1):
+            scale = scale * trace_
+        for rows in combinations(range(3), size):
+            found.append(_determinant(S[np.ix_(rows, rows)]) + scale * domain.const(SLACK))
+    return found
+
+
+def _determinant(A: Array) -> Any:
+    if len(A) == 1:
+        return A[0, 0]
+    if len(A) == 2:
+        return A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+    rest = [[k for k in range(3) if k != j] for j in range(3)]
+    minors = [_determinant(A[np.ix_((1, 2), rest[j])]) for j in range(3)]
+    return A[0, 0] * minors[0] - A[0, 1] * minors[1] + A[0, 2] * minors[2]
+
+
+def _checked_bodies(source: Source) -> list[int]:
+    """Bodies some of whose inertia is an input, where the nominal one is sound: real files have others."""
+    variation = source.variation
+    assert variation is not None
+    chosen = [p.place for p in variation.parameters if p.place[0] == "bodies" and p.place[2] == "inertia"]
+    varied = dict.fromkeys(index for _, index, *_ in chosen)
+    bodies = variation.description.bodies
+    return [k for k in varied if inertia_problem(np.asarray(bodies[k].inertia, dtype=float)) is None]
+
+
+def _axes(source: Source, values: Any) -> Iterator[tuple[str, Array]]:
+    """(owner, axis) of axes that are inputs, as they are given: before they are made unit."""
+    variation = source.variation
+    assert variation is not None
+    given: dict[tuple[str, int], dict[int, Any]] = {}
+    for parameter, value in zip(variation.parameters, values, strict=True):
+        section, index, field, where = parameter.place
+        if field == "axis":
+            given.setdefault((section, index), {})[where[0]] = value
+    for (section, index), entries in given.items():
+        record = getattr(variation.description, section)[index]
+        axis = np.array(record.axis, dtype=object)
+        for k, value in entries.items():
+            axis[k] = value
+        yield record.name, axis
+
+
+__all__ = ["Parameters"]
