@@ -177,7 +177,7 @@ def _regressor(engine: TreeEngine, request: Request) -> Array:
     terms = request.quantity.name.partition(":")[2]
     asked = regressors.regressor_nonzeros(engine.mechanism, terms)
     rows, columns = regressors.structure(engine.mechanism, regressors.ordered_terms(terms))
-    found = _ask(engine, asked, *request.arrays)
+    found = _ask(engine, request, asked, *request.arrays)
     (_, shape), *_ = engine.results(request.quantity)
     result = np.zeros((*found.shape[:-1], shape[0] * shape[1]))
     result[..., rows * shape[1] + columns] = found
