@@ -15,16 +15,16 @@ def register(app: typer.Typer) -> None:
     @app.command("convert")
     def convert(
         source: ModelArgument,
-        target: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml or .urdf file to write.")],
+        target: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml, .urdf or .xml (MJCF) file to write.")],
         base: BaseOption = None,
         arg: ArgOption = None,
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
         lossy: Annotated[
-            bool, typer.Option("--lossy", help="Leave out what URDF cannot say, and list it; default: refuse.")
+            bool, typer.Option("--lossy", help="Leave out what the format cannot express, and list it; default: refuse.")
         ] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Write a model as a mechanism file (.yaml) or, where URDF can say it, as URDF."""
+        """Write a model as a mechanism file (.yaml), or as URDF or MJCF where they can express it."""
         from polybody.description.problems import raise_errors
         from polybody.description.reading import write_description
         from polybody.model.load import based_description

@@ -131,16 +131,18 @@ def _shown(path: Path) -> str:
 def write_description(
     description: Description, path: str | os.PathLike[str], *, force: bool = True, lossy: bool = False
 ) -> list[str]:
-    """Write a .yaml or .urdf file, whole or not at all; an existing file is kept unless `force`.
+    """Write a .yaml, .urdf or .xml (MJCF) file, whole or not at all; an existing file is kept unless `force`.
 
-    A mechanism file says everything. URDF does not: what it has no words for is refused, or, where `lossy`, left out.
+    A mechanism file says everything. URDF and MJCF do not: what they cannot express is refused, or, where `lossy`, left
+    out.
     Returns what was left out.
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in (*YAML_SUFFIXES, ".urdf"):
+    if suffix not in (*YAML_SUFFIXES, ".urdf", ".xml"):
         raise InputError(
-            f"{path}: polybody writes .yaml, .yml and .urdf files, not {path.suffix or 'files without suffix'}"
+            f"{path}: polybody writes .yaml, .yml, .urdf and .xml (MJCF) files, not "
+            f"{path.suffix or 'files without suffix'}"
         )
     if path.exists() and not force:
         raise InputError(f"{path} exists already; use --force (force=True) to replace it")
@@ -148,6 +150,10 @@ def write_description(
         from polybody.description.urdf.writer import write_urdf
 
         return write_urdf(description, path, lossy=lossy)
+    if suffix == ".xml":
+        from polybody.description.mjcf.writer import write_mjcf
+
+        return write_mjcf(description, path, lossy=lossy)
     from polybody.description.mechanism_file.writer import mechanism_text
 
     write_text(path, mechanism_text(description))

@@ -550,11 +550,14 @@ class Model:
 
         return variants.lock(self, joints, q)
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-        """Write the description to a .yaml (mechanism file) or .urdf file; what a format cannot say is refused."""
+    def save(self, path: str | os.PathLike[str], *, force: bool = False, lossy: bool = False) -> Path:
+        """Write the description to a .yaml (mechanism file), .urdf or .xml (MJCF) file.
+
+        What URDF or MJCF cannot express is refused by name, or with `lossy` left out, which a warning lists.
+        """
         from polybody.model import variants
 
-        return variants.save(self, path, force=force)
+        return variants.save(self, path, force=force, lossy=lossy)
 
     # Other readings of the same equations.
 

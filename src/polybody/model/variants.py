@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from polybody.description import shapes
 from polybody.description.reading import write_description
 from polybody.description.records import Body, Description, Frame, Joint
-from polybody.errors import InputError
+from polybody.errors import InputError, warn
 from polybody.mechanism.parameters import chosen, parameters_of
 from polybody.mechanism.variation import Variation
 from polybody.model.arguments import choose
@@ -120,8 +120,10 @@ def _fixed(model: Model, name: str, q: Array) -> Joint:
     return Joint(name, "fixed", record.parent, record.child, np.asarray(record.origin) @ moved, source=record.source)
 
 
-def save(model: Model, path: str | os.PathLike[str], *, force: bool) -> Path:
-    write_description(model.description, path, force=force)
+def save(model: Model, path: str | os.PathLike[str], *, force: bool, lossy: bool) -> Path:
+    lost = write_description(model.description, path, force=force, lossy=lossy)
+    if lost:
+        warn(f"{path}: left out: {'; '.join(lost)}")
     return Path(path)
 
 

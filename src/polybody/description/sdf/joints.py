@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description import shapes
 from polybody.description.records import Array, Coupling, Limits, frozen_array
 from polybody.description.sdf.frames import Frames
 from polybody.description.sdf.values import number, numbers, text
@@ -142,7 +143,7 @@ def _drive(axes: list[Any], said: str, owner: str, fields: Fields) -> dict[str, 
     if columns["damping"].any():
         found["damping"] = frozen_array(np.diag(columns["damping"]))
     if columns["friction"].any():
-        found["friction"] = frozen_array(columns["friction"])
+        found["friction"] = shapes.friction(owner, columns["friction"], len(axes))
     bounds = [columns[key] for key in ("lower", "upper", "velocity", "effort")]
     if any(np.isfinite(x).any() for x in bounds):
         found["limits"] = Limits(*(frozen_array(x) for x in bounds))

@@ -1,0 +1,195 @@
+"""What of a description MJCF can express: joints as hinges and slides, and the list of what is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from polybody.description.records import WORLD, Description, Joint, Loop, frozen_array, joint_size
+from polybody.errors import InputError
+
+Array = np.ndarray
+
+#: Added to inertias that are singular: MuJoCo refuses eigenvalues below 1e-15.
+SLENDER = 1e-12
+LOOPS = ("spherical", "fixed", "revolute", "continuous")
+WHOLE = ("fixed", "floating", "spherical")
+#: Kinds whose columns are known here; `custom` brings its own.
+_Y, _Z = np.eye(3)[1], np.eye(3)[2]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A hinge or slide of one coordinate, in the child's axes."""
+
+    name: str
+    type: str
+    axis: Array
+    position: Array
+    stiffness: float
+    rest: float
+    damping: float
+    armature: float
+    friction: float
+    lower: float
+    upper: float
+    effort: float
+
+
+def pieces(joint: Joint) -> list[Piece]:
+    """The hinges and slides of a joint, from the parent outwards (our columns run the other way)."""
+    columns = _columns(joint)
+    count = len(columns)
+    names = joint.name.split("+") if joint.name.count("+") == count - 1 else None
+    names = names or [f"{joint.name}_{k}" for k in range(count)]
+
+    def of(values: Any, k: int, default: float = 0.0) -> float:
+        return default if values is None else float(np.ravel(values)[k])
+
+    def diagonal(values: Any, k: int) -> float:
+        return 0.0 if values is None else float(np.reshape(values, (count, count))[k, k])
+
+    made = []
+    for k, column in enumerate(columns):
+        kind, axis, position = _hinge_or_slide(column)
+        limits, friction = joint.limits, joint.friction
+        made.append(
+            Piece(
+                name=names[k] if count > 1 else joint.name, type=kind, axis=axis, position=position,
+                stiffness=diagonal(joint.stiffness, k), rest=of(joint.rest, k),
+                damping=diagonal(joint.damping, k) + of(None if friction is None else friction.viscous, k),
+                armature=of(joint.armature, k), friction=of(None if friction is None else friction.coulomb, k),
+                lower=of(None if limits is None else limits.lower, k, -np.inf),
+                upper=of(None if limits is None else limits.upper, k, np.inf),
+                effort=of(None if limits is None else limits.effort, k, np.inf),
+            )
+        )  # fmt: skip
+    return made[::-1]
+
+
+def _columns(joint: Joint) -> list[Array]:
+    zero, axis = np.zeros(3), np.asarray(joint.axis, dtype=float)
+    known = {
+        "fixed": [],
+        "revolute": [(axis, zero)],
+        "continuous": [(axis, zero)],
+        "prismatic": [(zero, axis)],
+        "cylindrical": [(axis, zero), (zero, axis)],
+        "universal": [(_Y, zero), (_Z, zero)],
+    }
+    if joint.kind in known:
+        return [np.concatenate(pair) for pair in known[joint.kind]]
+    simple = joint.kind == "custom" and joint.map is not None and _stages(joint) == (1,) * np.shape(joint.map)[1]
+    if not simple:
+        raise InputError(f"its kind {joint.kind!r}" + (" of several columns in one stage" * (joint.kind == "custom")))
+    return list(np.asarray(joint.map, dtype=float).T)
+
+
+def _stages(joint: Joint) -> tuple[int, ...]:
+    return joint.stages or (int(np.shape(joint.map)[1]),)
+
+
+def _hinge_or_slide(column: Array) -> tuple[str, Array, Array]:
+    """("hinge", axis, point on it) or ("slide", axis, 0) of a twist without pitch."""
+    w, v = column[:3], column[3:]
+    size = float(np.linalg.norm(w))
+    if size < 1e-12 * np.linalg.norm(v):
+        if abs(np.linalg.norm(v) - 1) > 1e-9:
+            raise InputError("a sliding column of its map that is not a unit vector")
+        return "slide", v, np.zeros(3)
+    if abs(size - 1) > 1e-9 or abs(w @ v) > 1e-9 * max(1.0, float(np.linalg.norm(v))):
+        raise InputError("a column of its map with pitch, or not of unit length")
+    return "hinge", w, np.cross(w, v)
+
+
+def without_losses(description: Description) -> tuple[Description, list[str]]:
+    """The description without what MJCF cannot express, and the list of that; what cannot be left out is an error."""
+    lost = []
+    for what in ("rods", "guides", "relations", "springs", "motors", "transmissions"):
+        lost += [f"{what[:-1]} {record.name!r}" for record in getattr(description, what)]
+        description = replace(description, **{what: ()})
+    loops = []
+    for loop in description.loops:
+        if loop.kind not in LOOPS:
+            lost.append(f"loop {loop.name!r}: its kind {loop.kind!r}; MJCF has {', '.join(LOOPS)} by equalities")
+            continue
+        reasons = _loop_losses(loop)
+        lost += [f"loop {loop.name!r}: its {word}" for word in reasons]
+        loops.append(replace(loop, **dict.fromkeys(reasons)))
+    joints = []
+    for joint in description.joints:
+        reasons = _joint_losses(joint)
+        lost += [f"joint {joint.name!r}: {reason}" for reason in reasons.values()]
+        left: dict[str, Any] = {key: None for key in reasons if key != "velocity"}
+        if "velocity" in reasons and joint.limits is not None:
+            left["limits"] = replace(joint.limits, velocity=np.full_like(joint.limits.velocity, np.inf))
+        joints.append(replace(joint, **left))
+    _refuse_unsayable(description)
+    bodies = []
+    for body in description.bodies:
+        lost += [f"body {body.name!r}: the mesh {v.mesh!r}, which is drawn only" for v in body.visuals if v.mesh]
+        slender = (body.mass or np.any(body.inertia)) and np.linalg.eigvalsh(body.inertia)[0] < SLENDER
+        if slender:
+            lost.append(f"body {body.name!r}: its inertia is singular; MuJoCo wants it positive, {SLENDER:g} kg m² is added")
+        inertia = frozen_array(body.inertia + SLENDER * np.eye(3)) if slender else body.inertia
+        bodies.append(replace(body, inertia=inertia, visuals=tuple(v for v in body.visuals if not v.mesh)))
+    return replace(description, loops=tuple(loops), joints=tuple(joints), bodies=tuple(bodies)), lost
+
+
+def _loop_losses(loop: Loop) -> list[str]:
+    words = ("stiffness", "damping", "friction", "rest", "armature", "limits")
+    return [word for word in words if getattr(loop, word) is not None]
+
+
+def _joint_losses(joint: Joint) -> dict[str, str]:
+    """{field: why MJCF cannot say it}."""
+    reasons: dict[str, str] = {}
+    nv = joint_size(joint)[1]
+    for word in ("stiffness", "damping"):
+        values = getattr(joint, word)
+        if values is None:
+            continue
+        matrix = np.reshape(values, (nv, nv))
+        alike = joint.kind in ("spherical", "floating")
+        even = np.diag(np.full(nv, matrix.flat[0]) if alike else np.diag(matrix))
+        if not np.array_equal(matrix, even) or (joint.kind == "floating" and np.any(matrix)):
+            reasons[word] = f"its {word} between coordinates, or of a free body"
+    if joint.kind in ("spherical", "floating"):
+        for word in ("rest", "limits"):
+            if getattr(joint, word) is not None:
+                reasons[word] = f"its {word}"
+    if joint.friction is not None and not np.array_equal(joint.friction.static, joint.friction.coulomb):
+        reasons["friction"] = "its friction beyond a Coulomb level"
+    if joint.friction is not None and np.any(joint.friction.load):
+        reasons["friction"] = "its friction under load"
+    if joint.limits is not None and np.isfinite(joint.limits.velocity).any() and "limits" not in reasons:
+        reasons["velocity"] = "its velocity limit"
+    return reasons
+
+
+def _refuse_unsayable(description: Description) -> None:
+    """Kinds of joints, trees and inertias that MuJoCo does not have."""
+    problems, parent_of = [], dict[str, str]()
+    for body in description.bodies:
+        a, b, c = np.linalg.eigvalsh(body.inertia)
+        if a < -SLENDER or c > (a + b) * (1 + 1e-9) + SLENDER:
+            problems.append(f"body {body.name!r}: an inertia that no body can have; MuJoCo refuses it")
+    for joint in description.joints:
+        if joint.child in parent_of or joint.child == WORLD:
+            problems.append(f"joint {joint.name!r} points towards the ground; turn it round, child outwards")
+        parent_of.setdefault(joint.child, joint.parent)
+        if joint.kind == "floating" and joint.parent != WORLD:
+            problems.append(f"joint {joint.name!r}: a free joint that is not on the ground")
+        if joint.kind not in WHOLE:
+            try:
+                pieces(joint)
+            except InputError as error:
+                problems.append(f"joint {joint.name!r}: {error}")
+    if problems:
+        listed = "\n".join(f"- {problem}" for problem in problems)
+        raise InputError(f"{description.name!r} cannot be written as MJCF:\n{listed}")
+
+
+__all__ = ["Piece", "pieces", "without_losses"]

@@ -1,0 +1,135 @@
+"""MJCF written from descriptions: MuJoCo reads it and has our mass matrix and bias."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mechanisms import random_tree
+from mujoco_bridge import MujocoModel, mujoco
+from numpy.testing import assert_allclose
+
+import polybody as pb
+from polybody.algebra.rotations import matrix_quaternion, quaternion_matrix
+from polybody.description.mjcf.writer import mjcf_text, write_mjcf
+from polybody.description.records import Description
+from polybody.mechanism import mechanism_from
+from polybody.model import Model
+
+KINDS = ("revolute", "continuous", "prismatic", "spherical", "cylindrical", "universal")
+pytestmark = pytest.mark.filterwarnings("ignore::polybody.PolybodyWarning")
+
+
+def tree(seed: int, **options: object) -> Description:
+    plain = {"reversed_joints": 0.0, "springs": 0, "stiffness": 0.0, "damping": 0.0, "armature": 0.6}
+    return random_tree(seed, 7, KINDS, **{**plain, **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("floating", [False, True])
+def test_mujoco_has_the_mass_matrix_and_bias_of_random_trees(seed: int, floating: bool, tmp_path: Path) -> None:
+    description = tree(seed, floating_base=floating, armature=0.0)
+    path = tmp_path / "tree.xml"
+    assert write_mjcf(description, path, lossy=True) == []
+    both, ours = MujocoModel(path), Model(mechanism_from(description))
+    # the file's joints of several numbers come back as compound ones, whose coordinates are the same numbers
+    assert both.ours.nv == ours.nv
+    for k in range(3):
+        rng = np.random.default_rng(k)
+        q, v = ours.random_configuration(rng), rng.normal(size=ours.nv)
+        there = q.copy()
+        if floating:  # MuJoCo's free joint is placed in the world, ours in the joint's origin
+            there[:7] = placed(description.joints[0].origin, q)
+        both.move(there, v)
+        M = ours.mass_matrix(q)
+        assert_allclose(both.mass_matrix(there), M, rtol=0, atol=1e-10 * np.abs(M).max())
+        bias = ours.inverse_dynamics(q, v, np.zeros(ours.nv))
+        tau = both.v_map(there).T @ _inverse(both, both.a(there, v, np.zeros(ours.nv)))
+        assert_allclose(tau, bias, rtol=0, atol=1e-10 * max(1.0, np.abs(bias).max()))
+
+
+def placed(origin: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The place in the world of a free joint's child, at q in the joint's origin."""
+    R = origin[:3, :3]
+    turned = matrix_quaternion(R @ quaternion_matrix(q[3:7]))
+    return np.concatenate([R @ q[:3] + origin[:3, 3], turned])
+
+
+def _inverse(both: MujocoModel, a: np.ndarray) -> np.ndarray:
+    both.data.qacc[:] = a
+    result = np.zeros(both.model.nv)
+    mujoco.mj_rne(both.model, both.data, 1, result)
+    return result
+
+
+@pytest.mark.parametrize("name", ["stanford-arm", "humanoid", "double-pendulum", "two-link"])
+def test_reading_back_gives_the_same_dynamics(name: str, tmp_path: Path) -> None:
+    model = pb.load(name)
+    again = pb.load(model.save(tmp_path / "again.xml", lossy=True))
+    assert again.nv == model.nv
+    rng = np.random.default_rng(0)
+    q = model.random_configuration(rng, size=20)
+    v, a = rng.normal(size=(2, 20, model.nv))
+    M = model.mass_matrix(q)
+    assert_allclose(again.mass_matrix(q), M, rtol=0, atol=1e-10 * np.abs(M).max())
+    tau = model.inverse_dynamics(q, v, a)
+    assert_allclose(again.inverse_dynamics(q, v, a), tau, rtol=0, atol=1e-9 * np.abs(tau).max())
+    assert_allclose(again.passive_forces(q, v), model.passive_forces(q, v), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["four-bar", "stewart", "delta", "slider-crank"])
+def test_loops_become_equalities_that_close_where_ours_do(name: str, tmp_path: Path) -> None:
+    model = pb.load(name)
+    path = model.save(tmp_path / "loops.xml", lossy=True)
+    reference, q = mujoco.MjModel.from_xml_path(str(path)), model.assemble()
+    again = pb.load(path)
+    there = q.copy()  # free joints of ours are placed in their origins, MuJoCo's in the world
+    for joint in model.mechanism.joints:
+        if joint.kind == "floating":
+            there[joint.q] = placed(joint.record.origin, q[joint.q])
+    assert again.mobility(there).true == model.mobility(q).true
+    data = mujoco.MjData(reference)
+    both = MujocoModel(path)
+    data.qpos[:] = both.q(there)
+    mujoco.mj_forward(reference, data)
+    rows = data.efc_pos[: data.ne]
+    assert len(rows) > 0
+    assert_allclose(rows, 0, atol=1e-9)
+    M = model.mass_matrix(q, independent=model.constraints.independent)
+    assert_allclose(again.mass_matrix(there, independent=model.constraints.independent), M, rtol=0, atol=1e-8 * np.abs(M).max())
+
+
+def test_springs_friction_limits_and_motors_are_written(tmp_path: Path) -> None:
+    build = pb.Builder("arm")
+    build.body("a", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
+    build.joint("j", "revolute", "world", "a", stiffness=3.0, rest=0.2, damping=0.5, armature=0.1, friction=0.4,
+                limits={"lower": -1, "upper": 2, "effort": 7})
+    build.frame("tool", "a", np.eye(4))
+    model = build.model()
+    again = pb.load(model.save(tmp_path / "arm.xml"))
+    assert "tool" in again.frame_names
+    assert {key: float(x[0]) for key, x in again.joint_limits().items() if key in ("lower", "upper", "effort")} == {
+        "lower": -1.0, "upper": 2.0, "effort": 7.0}  # fmt: skip
+    for q, v in ((0.5, 0.3), (-0.4, -2.0)):
+        assert_allclose(again.passive_forces([q], [v]), model.passive_forces([q], [v]), rtol=1e-12)
+    assert '<motor name="j_motor" joint="j" ctrlrange="-7.0 7.0"/>' in (tmp_path / "arm.xml").read_text()
+
+
+def test_what_mjcf_cannot_express_is_refused_or_listed(tmp_path: Path) -> None:
+    build = pb.Builder("arm")
+    for name in "ab":
+        build.body(name, 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
+    build.joint("j", "revolute", "world", "a", limits={"velocity": 3})
+    build.joint("k", "revolute", "a", "b")
+    build.spring("s", "a", (0, 0, 0), "world", (0, 0, 1), 5.0)
+    description = build.model().description
+    with pytest.raises(pb.InputError, match=r"spring 's'(?s:.*)joint 'j': its velocity limit(?s:.*)lossy"):
+        mjcf_text(description)
+    assert not (tmp_path / "x.xml").exists()
+    assert write_mjcf(description, tmp_path / "x.xml", lossy=True) == ["spring 's'", "joint 'j': its velocity limit"]
+    screw = pb.Builder("screw")
+    screw.body("a", 1.0, (0.1, 0, 0), (0.1, 0.1, 0.1))
+    screw.joint("j", "screw", "world", "a", pitch=0.01)
+    with pytest.raises(pb.InputError, match="joint 'j': its kind 'screw'"):
+        write_mjcf(screw.model().description, tmp_path / "y.xml", lossy=True)
