@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mechanisms import random_tree
-from mujoco_bridge import MujocoModel, mujoco
 from numpy.testing import assert_allclose
 
 import polybody as pb
+from mechanisms import random_tree
+from mujoco_bridge import MujocoModel, mujoco
 from polybody.algebra.rotations import matrix_quaternion, quaternion_matrix
 from polybody.description.mjcf.writer import mjcf_text, write_mjcf
 from polybody.description.records import Description

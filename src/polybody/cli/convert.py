@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
         arg: ArgOption = None,
         force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
         lossy: Annotated[
-            bool, typer.Option("--lossy", help="Leave out what the format cannot express, and list it; default: refuse.")
+            bool, typer.Option("--lossy", help="Leave out what the format cannot express, and list it.")
         ] = False,
         as_json: JsonOption = False,
     ) -> None:
