@@ -132,7 +132,7 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
         lost += [f"body {body.name!r}: the mesh {v.mesh!r}, which is drawn only" for v in body.visuals if v.mesh]
         slender = (body.mass or np.any(body.inertia)) and np.linalg.eigvalsh(body.inertia)[0] < SLENDER
         if slender:
-            lost.append(f"body {body.name!r}: its inertia is singular, which MuJoCo refuses; {SLENDER:g} kg m² is added")
+            lost.append(f"body {body.name!r}: its inertia is singular, MuJoCo refuses it; {SLENDER:g} kg m² is added")
         inertia = frozen_array(body.inertia + SLENDER * np.eye(3)) if slender else body.inertia
         bodies.append(replace(body, inertia=inertia, visuals=tuple(v for v in body.visuals if not v.mesh)))
     return replace(description, loops=tuple(loops), joints=tuple(joints), bodies=tuple(bodies)), lost
