@@ -29,6 +29,7 @@ from polybody.model.builder import Builder as Builder
 from polybody.model.load import from_dh as from_dh
 from polybody.model.load import load as load
 from polybody.model.model import Model as Model
+from polybody.model.named_configurations import configurations as configurations
 from polybody.model.networks import network as network
 from polybody.simulation import Event as Event
 from polybody.simulation import SimulationError as SimulationError

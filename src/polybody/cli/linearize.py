@@ -96,7 +96,7 @@ def named(text: str) -> list[str]:
 
 
 def numbers(option: str, text: str, model: Model, which: str) -> Any:
-    """All numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros).
+    """A configuration's name, all numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros).
 
     `which` is "q", "v" or "tau". A number may carry the unit of its coordinate: an angle where the joint turns, a
     length where it slides; forces carry none.
@@ -108,6 +108,12 @@ def numbers(option: str, text: str, model: Model, which: str) -> Any:
     from polybody.errors import InputError
     from polybody.names import nearest
 
+    if which == "q" and "=" not in text:
+        from polybody.model.named_configurations import configurations
+
+        known = configurations(model)
+        if text.strip() in known:
+            return known[text.strip()]
     slices = {name: pair[0 if which == "q" else 1] for name, pair in model.joint_slices().items()}
     records = {joint.name: joint for joint in model.description.joints}
     units = {

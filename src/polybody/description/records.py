@@ -321,6 +321,15 @@ class Transmission:
 
 
 @dataclass(frozen=True, eq=False)
+class Configuration:
+    """A configuration with a name: (joint, its numbers of q) pairs; joints that are not named are neutral."""
+
+    name: str
+    joints: tuple[tuple[str, tuple[float, ...]], ...]
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Description:
     """A whole mechanism as it was described."""
 
@@ -338,10 +347,11 @@ class Description:
     rods: tuple[Rod, ...] = ()
     guides: tuple[Guide, ...] = ()
     relations: tuple[Relation, ...] = ()
+    configurations: tuple[Configuration, ...] = ()
 
     def digest(self) -> str:
         """A hash of everything that matters to motion (not sources, not shapes to draw)."""
-        text = json.dumps(as_data(self, skip=("source", "visuals")), sort_keys=True)
+        text = json.dumps(as_data(self, skip=("source", "visuals", "configurations")), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -383,6 +393,7 @@ __all__ = [
     "UNLIMITED",
     "WORLD",
     "Body",
+    "Configuration",
     "Coupling",
     "Description",
     "Frame",

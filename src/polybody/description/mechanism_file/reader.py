@@ -50,6 +50,7 @@ from polybody.description.records import (
     UNLIMITED,
     WORLD,
     Body,
+    Configuration,
     Coupling,
     Description,
     Frame,
@@ -89,6 +90,7 @@ SECTIONS = (
     "rods",
     "guides",
     "relations",
+    "configurations",
 )
 JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
@@ -136,6 +138,7 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         rods=_section(notes, top, "rods", _rod),
         guides=_section(notes, top, "guides", _guide),
         relations=_section(notes, top, "relations", _relation),
+        configurations=_section(notes, top, "configurations", _configuration),
         source=where,
     )
     return description, notes.problems
@@ -302,6 +305,14 @@ def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
         f.get("damping", as_number(), 0.0),
         notes.at(line),
     )
+
+
+def _configuration(notes: Notes, name: str, line: int, node: Node) -> Configuration:
+    joints = node.pairs if isinstance(node, Mapping) else {}
+    f = Fields(notes, f"configuration {name!r}", node, tuple(joints))
+    said = ((joint, f.get(joint, as_numbers(ANGLE, LENGTH), 0.0)) for joint in joints)
+    numbers = tuple((joint, tuple(float(x) for x in np.ravel(np.asarray(q, dtype=float)))) for joint, q in said)
+    return Configuration(name, numbers, notes.at(line))
 
 
 def _coupling(notes: Notes, name: str, line: int, node: Node) -> Coupling:

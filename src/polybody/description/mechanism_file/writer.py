@@ -88,6 +88,7 @@ def _lines(d: Description) -> Iterator[str]:
     yield from _section("rods", rods)
     guides = {guide.name: {"kind": guide.kind, **_ends(guide), "axis": numbers(guide.axis)} for guide in d.guides}
     yield from _section("guides", guides)
+    yield from _section("configurations", {c.name: {j: numbers(q) for j, q in c.joints} for c in d.configurations})
     yield from _section("relations", {r.name: {"expression": quoted(r.expression)} for r in d.relations})
 
 

@@ -2,7 +2,8 @@
 
 Bodies and inertias, hinge, slide, ball and free joints (`mjcf_joints`), armature, damping, friction loss, springs with
 their `springref`, `connect` and `weld` equalities as loops, linear `joint` equalities as couplings, sites as frames,
-gravity, and boxes, spheres, cylinders and capsules to draw. Our q of a hinge or slide is MuJoCo's minus its `ref`.
+gravity, keyframes as configurations, and boxes, spheres, cylinders and capsules to draw. Our q of a hinge or slide is
+MuJoCo's minus its `ref`.
 
     base=None        as the file says; its only root body, if free, moves by `root_joint`
     base="fixed"     that body is fixed where the file puts it
@@ -20,12 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from polybody.description.mjcf.joints import FREE, connect, place, read_joint, shift
+from polybody.description.mjcf.joints import BALL, FREE, connect, place, read_joint, shift, xyzw
 from polybody.description.mjcf.sources import Sources, checked_sources
 from polybody.description.records import (
     WORLD,
     Array,
     Body,
+    Configuration,
     Coupling,
     Description,
     Frame,
@@ -99,6 +101,8 @@ class _Reader:
         self.joints: list[Joint] = []
         #: the joint record that holds each MuJoCo joint alone
         self.alone: dict[int, str] = {}
+        #: our joints and the MuJoCo joints they hold, from the child outwards
+        self.held: list[tuple[str, list[int]]] = []
         self.body_name = [WORLD, *(self._name("BODY", i, f"body{i}") for i in range(1, model.nbody))]
         self._refuse_second_world()
         #: the body whose joint to the ground `base` decides, or None
@@ -146,6 +150,7 @@ class _Reader:
             frames=tuple(self._read_sites()),
             loops=tuple(loops),
             couplings=tuple(couplings),
+            configurations=tuple(self._read_keyframes()),
             source=str(self.path),
         )
 
@@ -187,6 +192,11 @@ class _Reader:
         extra, joints = connect(read, parent, body, T0)
         if self.root is not None and body == self.body_name[self.root]:
             joints = [replace(joint, name=ROOT_JOINT) for joint in joints]
+        compound = len(joints) == 1
+        named = {joint.name: j for joint, j in zip(read, indices, strict=True)}
+        self.held += [(joints[0].name, list(indices)[::-1])] if compound else [
+            (joint.name, [named[joint.name]]) for joint in joints if joint.name in named
+        ]  # fmt: skip
         if len(joints) == len(read):
             self.alone.update(zip(indices, (joint.name for joint in joints), strict=True))
         self.bodies += extra
@@ -230,6 +240,26 @@ class _Reader:
             origin = frozen_array(place(m.site_pos[s], m.site_quat[s]))
             frames.append(Frame(free, body, origin, self._source("site", name)))
         return frames
+
+    def _read_keyframes(self) -> list[Configuration]:
+        """Keyframes' positions; their velocities and controls have no place in a description."""
+        m, found = self.model, []
+        for k in range(m.nkey):
+            q = np.array(m.key_qpos[k])
+            joints = tuple((name, self._numbers(indices, q)) for name, indices in self.held)
+            found.append(Configuration(self._name("KEY", k, f"key{k}"), joints, self.path.name))
+        return found
+
+    def _numbers(self, indices: list[int], q: Array) -> tuple[float, ...]:
+        """Our q of a joint from MuJoCo's positions."""
+        m = self.model
+        at = int(m.jnt_qposadr[indices[0]])
+        kind = int(m.jnt_type[indices[0]])
+        if kind == FREE:
+            return (*q[at : at + 3].tolist(), *xyzw(q[at + 3 : at + 7]).tolist())
+        if kind == BALL:
+            return tuple(xyzw(q[at : at + 4]).tolist())
+        return tuple(float(q[m.jnt_qposadr[j]] - m.qpos0[m.jnt_qposadr[j]]) for j in indices)
 
     def _read_equalities(self) -> tuple[list[Loop], list[Coupling], list[str]]:
         m, kinds = self.model, self.mj.mjtEq

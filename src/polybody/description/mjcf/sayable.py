@@ -81,14 +81,12 @@ def _columns(joint: Joint) -> list[Array]:
     }
     if joint.kind in known:
         return [np.concatenate(pair) for pair in known[joint.kind]]
-    simple = joint.kind == "custom" and joint.map is not None and _stages(joint) == (1,) * np.shape(joint.map)[1]
-    if not simple:
-        raise InputError(f"its kind {joint.kind!r}" + (" of several columns in one stage" * (joint.kind == "custom")))
-    return list(np.asarray(joint.map, dtype=float).T)
-
-
-def _stages(joint: Joint) -> tuple[int, ...]:
-    return joint.stages or (int(np.shape(joint.map)[1]),)
+    if joint.kind != "custom" or joint.map is None:
+        raise InputError(f"its kind {joint.kind!r}")
+    columns = list(np.asarray(joint.map, dtype=float).T)
+    if (joint.stages or (len(columns),)) != (1,) * len(columns):
+        raise InputError("its kind 'custom' of several columns in one stage")
+    return columns
 
 
 def _hinge_or_slide(column: Array) -> tuple[str, Array, Array]:

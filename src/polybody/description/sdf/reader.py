@@ -20,11 +20,22 @@ from typing import Any
 
 import numpy as np
 
+from polybody.algebra.rotations import matrix_quaternion
 from polybody.algebra.spatial import inverse_pose
 from polybody.description.cutting import Edge, components, spanning_tree
 from polybody.description.limits import RECORDS
 from polybody.description.problems import Problem, raise_errors
-from polybody.description.records import WORLD, Body, Coupling, Description, Frame, Joint, Loop, frozen_array
+from polybody.description.records import (
+    WORLD,
+    Body,
+    Configuration,
+    Coupling,
+    Description,
+    Frame,
+    Joint,
+    Loop,
+    frozen_array,
+)
 from polybody.description.sdf.frames import MODEL, SEPARATOR, Frames, Node
 from polybody.description.sdf.includes import Includes
 from polybody.description.sdf.joints import SdfJoint, read_joint
@@ -188,6 +199,7 @@ class _Reader:
         return Description(
             name=name, gravity=gravity, bodies=tuple(bodies), joints=tuple(records), frames=tuple(named),
             loops=tuple(loops), couplings=self._couplings(joints, loops), source=str(self.path),
+            configurations=self._initial(records),
         )  # fmt: skip
 
     def _body(self, name: str, link: Any) -> Body:
@@ -236,6 +248,16 @@ class _Reader:
             origin = self.frames.world_pose(link) if kind == "fixed" else np.eye(4)
             joints.append(Joint(name, kind, WORLD, link, origin=frozen_array(origin)))
         return joints
+
+    def _initial(self, joints: list[Joint]) -> tuple[Configuration, ...]:
+        """Where the file puts what floats."""
+        places = []
+        for joint in joints:
+            T = self.frames.world_pose(joint.child) if joint.kind == "floating" else np.eye(4)
+            if not np.array_equal(T, np.eye(4)):
+                turn = matrix_quaternion(T[:3, :3])
+                places.append((joint.name, (*T[:3, 3].tolist(), *turn.tolist())))
+        return (Configuration("initial", tuple(places)),) if places else ()
 
     def _couplings(self, joints: list[SdfJoint], loops: list[Loop]) -> tuple[Coupling, ...]:
         cut = {loop.name for loop in loops}
