@@ -115,10 +115,10 @@ def system_graph(net: NetworkBuilder, driven: Iterable[str] = ()) -> SystemGraph
     electrical_tree, electrical_roots = _electrical_tree([e for e in edges if e.size == 1])
     in_tree |= electrical_tree
     references = (REFERENCE, *electrical_roots)
-    return _finish(tuple(edges), in_tree, references, entries)
+    return graph_with_tree(tuple(edges), in_tree, references, entries)
 
 
-def _finish(edges: tuple[Edge, ...], in_tree: set[str], references: tuple[str, ...],
+def graph_with_tree(edges: tuple[Edge, ...], in_tree: set[str], references: tuple[str, ...],
             entries: dict[str, str]) -> SystemGraph:
     tree = tuple(i for i, e in enumerate(edges) if e.name in in_tree)
     cotree = tuple(i for i, e in enumerate(edges) if e.name not in in_tree)
@@ -284,4 +284,4 @@ def _electrical_tree(edges: list[Edge]) -> tuple[set[str], tuple[str, ...]]:
     return chosen, tuple(roots.values())
 
 
-__all__ = ["REFERENCE", "Edge", "Groups", "SystemGraph", "node_of", "system_graph"]
+__all__ = ["REFERENCE", "Edge", "Groups", "SystemGraph", "graph_with_tree", "node_of", "system_graph"]

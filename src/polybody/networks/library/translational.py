@@ -1,0 +1,38 @@
+"""One-dimensional translation: v is the speed of the first terminal over the second, f the force on the part there."""
+
+from polybody.networks.part import Part
+
+PARTS = (
+    Part("mass", "translational", {"mass": "kg", "gravity": ("m/s^2", 0)}, ["f = mass*(der(v) - gravity)"],
+         energy="mass*v^2/2", loss="-mass*gravity*v", doc="Between its terminal and the ground; `gravity` along v."),
+    Part("spring", "translational", {"stiffness": "N/m", "damping": ("N s/m", 0), "rest": ("m", 0)},
+         ["der(length) = v", "f = stiffness*(length - rest) + damping*v"], {"length": "m"},
+         energy="stiffness*(length - rest)^2/2", loss="damping*v^2", doc="A spring and damper."),
+    Part("damper", "translational", {"damping": "N s/m"}, ["f = damping*v"], loss="f*v"),
+    Part("lever", {"input": "translational", "output": "translational"}, {"ratio": ""},
+         ["input.v = ratio*output.v", "output.f = -ratio*input.f"], doc="Ideal; ratio is input speed over output speed."),
+    Part("friction", "translational", {"capacity": "N"},
+         modes={"stuck": {"equations": ["der(v) = 0"], "to": {"forward": "f > capacity", "backward": "f < -capacity"}},
+                "forward": {"equations": ["f = capacity"], "to": {"stuck": "v < 0"}},
+                "backward": {"equations": ["f = -capacity"], "to": {"stuck": "v > 0"}}},
+         loss="f*v", doc="Dry friction; both sides need mass."),
+    Part("stop", "translational", {"lower": "m", "upper": "m", "stiffness": "N/m!", "damping": ("N s/m", 0),
+                                   "start": ("m", 0)},
+         ["der(position) = v"], {"position": "m"},
+         modes={"free": {"equations": ["f = 0"],
+                         "to": {"high": "position + start > upper", "low": "position + start < lower"}},
+                "high": {"equations": ["f = stiffness*(position + start - upper) + damping*v"], "to": {"free": "f < 0"}},
+                "low": {"equations": ["f = stiffness*(position + start - lower) + damping*v"], "to": {"free": "f > 0"}}},
+         doc="Free between its ends, a stiff spring and damper beyond them."),
+    Part("force_source", "translational", {"force": "N"}, ["f = -force"], inputs=["force"],
+         doc="It pushes its first terminal forward against its second."),
+    Part("velocity_source", "translational", {"velocity": "m/s"}, ["v = velocity"], inputs=["velocity"]),
+    Part("controlled_force", {"control": "signal", "rod": "translational"}, {"gain": ("N", 1)},
+         ["control.s = 0", "rod.f = -gain*control.x"]),
+    Part("velocity_sensor", {"probe": "translational", "out": "signal"}, {"gain": ("s/m", 1)},
+         ["probe.f = 0", "out.x = gain*probe.v"]),
+    Part("position_sensor", {"probe": "translational", "out": "signal"}, {"gain": ("1/m", 1)},
+         ["probe.f = 0", "der(position) = probe.v", "out.x = gain*position"], {"position": "m"}),
+    Part("force_sensor", {"probe": "translational", "out": "signal"}, {"gain": ("1/N", 1)},
+         ["probe.v = 0", "out.x = gain*probe.f"], doc="Put it into the rod: it moves as one."),
+)  # fmt: skip

@@ -1,0 +1,145 @@
+"""`pb.Network`: parts of any energy domain, connected at nodes, beside Tokad's rigid bodies connected at ports.
+
+    net = pb.Network("drive")
+    net.part("supply", "voltage_source", "plus", voltage=24)
+    net.part("motor", "dc_motor", winding="plus", shaft="axle", torque_constant=0.05, resistance=1.2)
+    net.part("flywheel", "inertia", "axle", inertia=1e-3)
+    run = pb.simulate(net, 0.5)
+    run["flywheel.w"]
+
+A node is a name; "ground" is the reference of every domain. A port that is given one node has its other end there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from polybody.errors import InputError
+from polybody.formulations.network import Network as BodyNetwork
+from polybody.names import nearest
+from polybody.networks.component import Component, PartComponent
+from polybody.networks.energy import GROUND, EnergyDomain
+from polybody.networks.library import part_named
+from polybody.networks.part import Part
+
+_GROUNDS = (GROUND, "world")
+
+
+class Network(BodyNetwork):
+    """A system of parts: rigid bodies and joints as in `formulations.network`, and one-dimensional parts of any domain."""
+
+    def __init__(self, name: str = "network", gravity: Any = (0.0, 0.0, -9.81)) -> None:
+        super().__init__(name, gravity)
+        #: one-dimensional parts and models, by name
+        self.components: dict[str, Component] = {}
+        #: the domain of each node, and the part that said so
+        self.nodes: dict[str, tuple[EnergyDomain, str]] = {}
+        #: names under which nodes are seen from outside, where this is a sub-network
+        self.terminals: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        bodies = super().__repr__()
+        return bodies if not self.components else f"{bodies[:-1]}, {len(self.components)} parts>"
+
+    def part(self, name: str, kind: str | Part, *nodes: Any, source: str = "", **given: Any) -> None:
+        """A part of the library (`kind` a name; `pb.parts()` lists them) or of your own (a `pb.Part`), connected.
+
+        A part of one port takes its two nodes (the second is the ground where not given); one of several takes, by
+        position or by the port's name, a node or a pair of nodes for each port. Parameters by name: numbers in SI
+        units, or texts with a unit ("2.2 kohm"); inputs may be functions of time, or expressions in `time`.
+        """
+        owner = f"{source}: part {name!r}" if source else f"part {name!r}"
+        try:
+            chosen = part_named(kind) if isinstance(kind, str) else kind
+        except InputError as error:
+            raise InputError(f"{owner}: {error}") from None
+        self._fresh(name, owner)
+        ports = {key: given.pop(key) for key in list(given) if key in chosen.domains}
+        placed = _placed(owner, chosen, nodes, ports)
+        values = chosen.values(owner, given)
+        for own, ends in placed.items():
+            for node in ends:
+                self._node(node, chosen.domains[own], name, owner)
+        self.components[name] = PartComponent(name, chosen, placed, values, source)
+
+    def terminal(self, name: str, node: str) -> None:
+        """Name a node that is connected from outside where this network is used in another."""
+        if node not in self.nodes:
+            raise InputError(f"terminal {name!r}: no node {node!r}{nearest(node, self.nodes)}; connect a part to it first")
+        if name in self.terminals:
+            raise InputError(f"the terminal {name!r} exists already")
+        self.terminals[name] = node
+
+    def use(self, name: str, other: Network, **nodes: str) -> None:
+        """A copy of another network's one-dimensional parts as a sub-network: its terminals are put at `nodes`.
+
+        Its parts and inner nodes get the name before theirs: `name.R1`.
+        """
+        if other.parts.names() or any(not isinstance(part, PartComponent) for part in other.components.values()):
+            raise InputError(f"{name!r}: a sub-network of bodies or models is used through `multiport`, not by copies")
+        for terminal in nodes:
+            if terminal not in other.terminals:
+                has = ", ".join(other.terminals) or "none"
+                raise InputError(f"{name!r}: {other.name!r} has no terminal {terminal!r}{nearest(terminal, other.terminals)}"
+                                 f"; it has {has}")
+        missing = [terminal for terminal in other.terminals if terminal not in nodes]
+        if missing:
+            raise InputError(f"{name!r}: the terminal {missing[0]!r} of {other.name!r} is open; give it a node")
+        inner = {node: nodes[terminal] for terminal, node in other.terminals.items()}
+
+        def outside(node: str) -> str:
+            return inner.get(node, node if node == GROUND else f"{name}.{node}")
+
+        for part in other.components.values():
+            assert isinstance(part, PartComponent)
+            placed = {own: (outside(head), outside(tail)) for own, (head, tail) in part.nodes.items()}
+            full = f"{name}.{part.name}"
+            self._fresh(full, f"part {full!r}")
+            for own, ends in placed.items():
+                for node in ends:
+                    self._node(node, part.part.domains[own], full, f"part {full!r}")
+            self.components[full] = PartComponent(full, part.part, placed, part.values, part.source)
+
+    def _fresh(self, name: str, owner: str) -> None:
+        if not name or name in self.components or name in self.parts.names() or name in _GROUNDS:
+            raise InputError(f"{owner}: the name {name!r} is taken; parts need names of their own")
+
+    def _node(self, node: str, domain: EnergyDomain, part: str, owner: str) -> None:
+        if node == GROUND:
+            return
+        known, first = self.nodes.setdefault(node, (domain, part))
+        if known is not domain:
+            raise InputError(f"{owner} is {domain.name}, but node {node!r} is {known.name}, by {first!r}; a transducer "
+                             "(a motor, a rack, a pump) connects two domains")
+
+
+def _placed(owner: str, part: Part, nodes: tuple[Any, ...], ports: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """{port: (head, tail)}."""
+    names = list(part.domains)
+    if len(names) == 1:
+        if names[0] in ports:
+            nodes = (ports[names[0]],) if isinstance(ports[names[0]], str) else tuple(ports[names[0]])
+        if not 1 <= len(nodes) <= 2:
+            raise InputError(f"{owner}: a {part.name} has one port; wanted its node, or its two nodes, got {len(nodes)}")
+        return {names[0]: _ends(owner, names[0], nodes if len(nodes) == 2 else nodes[0])}
+    free = [name for name in names if name not in ports]
+    if len(nodes) > len(free):
+        raise InputError(f"{owner}: a {part.name} has {len(names)} ports, {', '.join(repr(n) for n in names)}; got "
+                         f"{len(nodes) + len(ports)}")
+    placed = {**ports, **dict(zip(free, nodes, strict=False))}
+    for name in names:
+        if name not in placed:
+            raise InputError(f"{owner}: its port {name!r} is open; give it a node ({name}=NODE)")
+    return {name: _ends(owner, name, placed[name]) for name in names}
+
+
+def _ends(owner: str, port: str, said: Any) -> tuple[str, str]:
+    ends = (said, GROUND) if isinstance(said, str) else tuple(said)
+    if len(ends) != 2 or not all(isinstance(node, str) and node for node in ends):
+        raise InputError(f"{owner}: port {port!r} is at {said!r}, wanted a node's name or two")
+    head, tail = (GROUND if node in _GROUNDS else node for node in ends)
+    return head, tail
+
+
+__all__ = ["Network"]

@@ -1,0 +1,121 @@
+"""From index-one equations to ẏ = f(y, a, u, t), 0 = g(y, a, u, t): block by block, in the order of `structure.blocks`.
+
+A block that is linear in its unknowns is solved: with numbers as coefficients once and for all, else by elimination on
+sure pivots (`formulations.network.elimination`). A nonlinear block keeps its unknowns: they are `a`, and its equations
+`g`. Networks of linear parts, and models driven through torques, have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import domain
+from polybody.errors import InputError
+from polybody.formulations.network.elimination import eliminate
+from polybody.networks.assembly import Assembly
+from polybody.networks.structure import Key, Reduced, SingularStructure, blocks, incidence
+
+
+@dataclass(eq=False)
+class Semiexplicit:
+    """y, a and their equations as SX; `solved` are all other unknowns in terms of y, a, u and t, in order."""
+
+    assembly: Assembly
+    reduced: Reduced
+    owners: list[str]
+    states: list[Key]
+    algebraic: list[Key]
+    solved: list[tuple[Key, Any]]
+    g: list[Any]
+
+    def substituted(self, expressions: Sequence[Any]) -> list[Any]:
+        """Expressions in any unknown as expressions in y, a, u and t."""
+        import casadi as ca
+
+        symbols = [self.reduced.symbols[key] for key, _ in self.solved]
+        _, result = ca.substitute_inplace(symbols, [x for _, x in self.solved], [ca.SX(e) for e in expressions], False)
+        return list(result)
+
+    def rates(self) -> list[Any]:
+        """ẏ."""
+        return self.substituted([self.reduced.symbols[(j, k + 1)] for j, k in self.states])
+
+
+def semiexplicit(assembly: Assembly) -> Semiexplicit:
+    """Solve what is linear, keep what is not."""
+    reduced, owners = assembly.reduced()
+    unknowns = [reduced.symbols[key] for key in reduced.unknowns]
+    rows = incidence(reduced.equations, unknowns)
+    try:
+        order = blocks(rows, len(unknowns))
+    except SingularStructure as fault:
+        parts = list(dict.fromkeys(owners[i] for i in fault.extra)) or ["?"]
+        raise InputError(f"the network is singular: the equations of {', '.join(map(repr, parts))} contradict each other "
+                         "or repeat themselves") from None
+    solved: list[tuple[Key, Any]] = []
+    algebraic: list[Key] = []
+    g: list[Any] = []
+    for block, columns in order:
+        keys = [reduced.unknowns[c] for c in columns]
+        residuals = [reduced.equations[e] for e in block]
+        found = _linear(assembly, residuals, [reduced.symbols[k] for k in keys], [owners[e] for e in block], keys)
+        if found is None:
+            algebraic += keys
+            g += residuals
+        else:
+            solved += list(zip(keys, found, strict=True))
+    made = Semiexplicit(assembly, reduced, owners, reduced.states, algebraic, solved, g)
+    made.g = made.substituted(g)
+    return made
+
+
+def _linear(
+    assembly: Assembly, residuals: list[Any], symbols: list[Any], owners: list[str], keys: list[Key]
+) -> list[Any] | None:
+    """The unknowns of a block, or None where it is not linear in them."""
+    import casadi as ca
+
+    F, w = ca.vertcat(*residuals), ca.vertcat(*symbols)
+    A = ca.jacobian(F, w)
+    if ca.depends_on(A, w):
+        return None
+    r = ca.substitute(F, w, ca.DM.zeros(len(symbols)))
+    if not ca.symvar(A):
+        return _by_numbers(assembly, np.array(ca.evalf(ca.densify(A)), dtype=float), r, owners, keys)
+    if len(symbols) == 1:
+        return [-r / A]
+    graph: Any = domain("casadi")
+    n = len(symbols)
+    dense = ca.densify(A)
+    matrix = np.empty((n, n), dtype=object)
+    for i in range(n):
+        for j in range(n):
+            entry = dense[i, j]
+            matrix[i, j] = float(entry) if entry.is_constant() else graph.scalars(entry)[0]
+    right = np.array([[x] for x in graph.scalars(ca.densify(-r))], dtype=object)
+    return [graph.column(row) for row in eliminate(matrix, right, domain=graph)]
+
+
+def _by_numbers(assembly: Assembly, A: np.ndarray, r: Any, owners: list[str], keys: list[Key]) -> list[Any]:
+    import casadi as ca
+
+    scale = 1 / np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300)
+    U, s, Vt = np.linalg.svd(A * scale)
+    if s[-1] <= 1e-14 * max(s[0], 1e-300):
+        open_ = [assembly.key_name(k) for k, x in zip(keys, Vt[-1], strict=True) if abs(x) > 1e-6]
+        parts = dict.fromkeys(o for o, x in zip(owners, U[:, -1], strict=True) if abs(x) > 1e-6)
+        where = f" (in the modes {assembly.mode_text()})" if assembly.modes else ""
+        raise InputError(f"the network is singular{where}: the equations of {', '.join(map(repr, parts))} leave "
+                         f"{', '.join(open_)} open or contradict each other")
+    inverse = np.linalg.inv(A)
+    inverse = inverse + inverse @ (np.eye(len(A)) - A @ inverse)  # one refinement
+    rounding = 1e-15 * (np.abs(inverse) @ np.abs(A) @ np.abs(inverse))
+    inverse[np.abs(inverse) < rounding] = 0.0
+    return ca.vertsplit(-(ca.sparsify(ca.DM(inverse)) @ r))
+
+
+__all__ = ["Semiexplicit", "semiexplicit"]

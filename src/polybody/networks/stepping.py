@@ -1,0 +1,215 @@
+"""Steps of a network in one combination of modes, by method: each yields accepted steps with an interpolant.
+
+dop853 (explicit, order 8), radau (implicit, order 5, exact Jacobian) by SciPy; rk4 with fixed steps, compiled as a loop
+where no input is a Python function; idas by SUNDIALS on the index-one equations as they stand, differential and
+algebraic, without solving blocks: a route of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.networks.system import System
+from polybody.simulation.failures import BlowUp
+from polybody.simulation.integrators.base import Options, fixed_times
+
+Array = np.ndarray
+CHUNK = 256  # fixed steps in one call
+
+
+@dataclass
+class Advance:
+    """One accepted step; `dense()` gives the interpolant, asked before the next step is."""
+
+    t0: float
+    t1: float
+    y0: Array
+    y1: Array
+    dense: Callable[[], Callable[[float], Array]]
+
+
+def steps(method: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    """The steps of a method from (t, y)."""
+    if method not in METHODS:
+        raise InputError(f"no integration method {method!r} for networks; there are {', '.join(METHODS)}")
+    return METHODS[method](system, t, y, end, options)
+
+
+def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    from scipy import integrate
+
+    atol = np.full(len(y), options.atol)
+    atol[-1] = np.inf  # the energy that left is there to be audited
+
+    def rate(t: float, y: Array) -> Array:
+        found = system.rate(t, y)
+        if not np.isfinite(found).all():
+            raise BlowUp("numbers are not finite any more")
+        return found
+
+    more: dict[str, Any] = {"jac": system.jacobian} if kind == "Radau" else {}
+    first = None if options.first_step is None else min(options.first_step, end - t)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=RuntimeWarning)
+        solver: Any = getattr(integrate, kind)(rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
+                                               first_step=first, **more)
+        while solver.status == "running":
+            t0, y0 = solver.t, solver.y
+            message = solver.step()
+            if solver.status == "failed":
+                raise BlowUp(message or "the step became too small")
+            if kind == "Radau":  # Newton's iterations end without regard to W
+                solver.y[-1] = y0[-1] + _quadrature(system, solver.dense_output(), t0, solver.t)
+            moved = system.project(solver.y)
+            if moved is not solver.y:
+                solver.y = moved
+                solver.f = rate(solver.t, moved)
+            yield Advance(t0, solver.t, y0, solver.y, solver.dense_output)
+
+
+def _quadrature(system: System, dense: Callable[[float], Array], t0: float, t1: float) -> float:
+    """∫ Ẇ dt along an interpolant, by Gauss' rule."""
+    x, weights = np.polynomial.legendre.leggauss(4)
+    h = t1 - t0
+    return h / 2 * sum(w * system.rate(t0 + h * (s + 1) / 2, dense(t0 + h * (s + 1) / 2))[-1]
+                       for s, w in zip(x, weights, strict=True))  # fmt: skip
+
+
+def _hermite(system: System, t0: float, t1: float, y0: Array, y1: Array) -> Callable[[float], Array]:
+    h = t1 - t0
+    f0, f1 = system.rate(t0, y0), system.rate(t1, y1)
+
+    def value(t: float) -> Array:
+        s = (t - t0) / h
+        return (1 + 2 * s) * (1 - s) ** 2 * y0 + s * s * (3 - 2 * s) * y1 + h * s * (1 - s) * ((1 - s) * f0 - s * f1)
+
+    return value
+
+
+def _rk4(system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    compiled = not system.called and not system.m
+    marks = list(fixed_times(t, end, options.dt))
+    done = 0
+    while done < len(marks):
+        few = marks[done : done + CHUNK]
+        h = few[0][1] - few[0][0]
+        same = compiled and len(few) > 1 and not system.projected
+        if same:
+            count = len(few) - (1 if done + len(few) == len(marks) else 0)  # the last one may be shorter
+            states = _chunk(system, count)(np.append(y, few[0][0]), np.array([h]))[:, :-1]
+        else:
+            count, (t0, t1) = 1, few[0]
+            k1 = system.rate(t0, y)
+            k2 = system.rate(t0 + h / 2, y + h / 2 * k1)
+            k3 = system.rate(t0 + h / 2, y + h / 2 * k2)
+            k4 = system.rate(t1, y + h * k3)
+            states = system.project(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))[None]
+        for (t0, t1), new in zip(few[:count], states, strict=True):
+            if not np.isfinite(new).all():
+                raise BlowUp("numbers are not finite any more")
+            yield Advance(t0, t1, y, new, partial(_hermite, system, t0, t1, y, new))
+            y = new
+        done += count
+
+
+def _chunk(system: System, count: int) -> Any:
+    """`count` steps of rk4 in one call: (x = [y; W; t], [h]) -> states after each."""
+    import casadi as ca
+
+    from polybody.kernels import iterate
+    from polybody.model.tracing import source_digest
+
+    n = system.n + 1
+    x, h = ca.SX.sym("x", n + 1), ca.SX.sym("h")
+    field = system.function("field", system.rate_expressions)
+
+    def rate(x: Any) -> Any:
+        return ca.vertcat(field(ca.vertcat(x[: n - 1], x[n])), 1.0)
+
+    k1 = rate(x)
+    k2 = rate(x + h / 2 * k1)
+    k3 = rate(x + h / 2 * k2)
+    k4 = rate(x + h * k3)
+    step = ca.Function("network_rk4", [x, h], [ca.densify(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))])
+    key = f"{hashlib.sha256(step.serialize().encode()).hexdigest()}:{source_digest()}"
+    if (key, count) not in _CHUNKS:
+        _CHUNKS[(key, count)] = iterate.build("network_rk4", (n + 1, 1, 0), count, lambda: step, key)
+    return _CHUNKS[(key, count)]
+
+
+_CHUNKS: dict[tuple[str, int], Any] = {}
+
+
+def _idas(system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    solve = _idas_solver(system, options)
+    times = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
+    longest = min(options.max_step, (end - t) / 20)
+    marks = [t]
+    for s in [*times, end]:
+        count = max(1, int(np.ceil((s - marks[-1]) / longest * (1 - 1e-9))))
+        marks += [marks[-1] + (s - marks[-1]) * (k + 1) / count for k in range(count)]
+    for t0, t1 in zip(marks[:-1], marks[1:], strict=True):
+        new = system.project(solve(t0, y, t1))
+        if not np.isfinite(new).all():
+            raise BlowUp("numbers are not finite any more")
+
+        def dense(t0: float = t0, y: Array = y) -> Callable[[float], Array]:
+            return lambda s: y if s <= t0 else system.project(solve(t0, y, s))
+
+        yield Advance(t0, t1, y, new, dense)
+        y = new
+
+
+def _idas_solver(system: System, options: Options) -> Callable[[float, Array, float], Array]:
+    """(t0, y, t1) -> y, by IDAS: x = y, z = all other unknowns, equations as the structure left them."""
+    import casadi as ca
+
+    if system.called:
+        raise InputError(f"idas takes inputs as numbers or expressions in time; {next(iter(system.called))!r} is a Python "
+                         "function: take radau")
+    reduced = system.equations.reduced
+    symbols = reduced.symbols
+    z = ca.vertcat(*(symbols[key] for key in reduced.unknowns), ca.SX(0, 1))
+    rates = [symbols[(j, k + 1)] for j, k in system.equations.states]
+    _, leaving = system.assembly.power()
+    expressions = system.with_inputs([ca.vertcat(*rates, ca.SX(0, 1)), ca.vertcat(*reduced.equations), ca.SX(leaving)])
+    equations = {"x": system.y, "z": z, "t": system.t, "ode": expressions[0], "alg": expressions[1],
+                 "quad": expressions[2]}
+    chosen = {"reltol": options.rtol, "abstol": options.atol, "max_num_steps": 100_000, "print_stats": False,
+              "show_eval_warnings": False, "calc_ic": False, "suppress_algebraic": True}
+    every = system.function("start", system.closed([symbols[key] for key in reduced.unknowns]))
+
+    def solve(t: float, y: Array, until: float) -> Array:
+        start = np.asarray(every(system.argument(t, y))).ravel()
+        # its own search for consistent rates fails where tolerances are near rounding
+        solver = ca.integrator("idas", "idas", equations, t, until, {**chosen, "init_xdot": system.rate(t, y)[:-1].tolist()})
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(said):
+                answer = solver(x0=y[:-1], z0=start)
+        except RuntimeError as error:
+            raise BlowUp(f"IDAS gave up: {said.getvalue()}{str(error).strip().splitlines()[-1]}") from None
+        return np.append(np.asarray(answer["xf"]).ravel(), y[-1] + float(answer["qf"]))
+
+    return solve
+
+
+METHODS: dict[str, Callable[..., Iterator[Advance]]] = {
+    "dop853": partial(_scipy, "DOP853"),
+    "radau": partial(_scipy, "Radau"),
+    "rk4": _rk4,
+    "idas": _idas,
+}
+ADAPTIVE = {"dop853", "radau", "idas"}
+
+__all__ = ["ADAPTIVE", "METHODS", "Advance", "steps"]

@@ -1,0 +1,246 @@
+"""Structural analysis of F(z, ż, …, t) = 0: Pantelides' algorithm, dummy derivatives, and the order of solution.
+
+Which equations contain which variables is all that is looked at (and, for the choice of dummy derivatives, the values
+of the derivatives at one point). Variables are (j, k): the k-th derivative of unknown j.
+
+1. A perfect matching of equations to unknowns must exist (derivatives not told apart): else some unknowns have too few
+   equations, and others too many; both sets are reported.
+2. Pantelides: an equation that finds no highest derivative of its own is differentiated, with all that compete with it.
+3. Dummy derivatives (Mattsson and Söderlind): for each differentiated equation one derivative becomes an unknown of its
+   own right, so that the equation and its derivatives all hold. What is left as derivative of something are the states.
+4. Block lower triangular order: strongly connected sets of equations, each solvable once those before it are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import PolybodyError
+
+Key = tuple[int, int]
+
+
+class SingularStructure(PolybodyError):
+    """No perfect matching: equations `extra` are too many for their unknowns, unknowns `open` have too few."""
+
+    def __init__(self, extra: Sequence[int], open_: Sequence[int]) -> None:
+        super().__init__("the equations are structurally singular")
+        self.extra, self.open = list(extra), list(open_)
+
+
+@dataclass
+class Reduced:
+    """Equations with their derivatives, the states, the unknowns, and blocks (equations, unknowns) in order."""
+
+    symbols: dict[Key, Any]
+    equations: list[Any]
+    origin: list[int]  # of each equation: the original one
+    states: list[Key]
+    unknowns: list[Key]
+    index: int  # how often the most differentiated equation was, plus one
+
+
+def incidence(expressions: Sequence[Any], symbols: Sequence[Any]) -> list[set[int]]:
+    """For each expression the positions of the symbols it contains."""
+    import casadi as ca
+
+    if not expressions or not symbols:
+        return [set() for _ in expressions]
+    pattern = ca.jacobian(ca.vertcat(*expressions), ca.vertcat(*symbols)).sparsity()
+    found: list[set[int]] = [set() for _ in expressions]
+    for row, column in zip(*pattern.get_triplet(), strict=True):
+        found[row].add(column)
+    return found
+
+
+def matching(rows: Sequence[set[int]], columns: int) -> list[int]:
+    """For each row a column of its own, or −1."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import maximum_bipartite_matching
+
+    pairs = [(i, j) for i, row in enumerate(rows) for j in sorted(row)]
+    if not pairs:
+        return [-1] * len(rows)
+    i, j = zip(*pairs, strict=True)
+    graph = csr_matrix((np.ones(len(i)), (i, j)), shape=(len(rows), columns))
+    return [int(x) for x in maximum_bipartite_matching(graph, perm_type="column")]
+
+
+def require_matching(rows: Sequence[set[int]], columns: int) -> None:
+    """Raise `SingularStructure` where not every row has a column, with the sets at fault (Dulmage and Mendelsohn)."""
+    assigned = matching(rows, columns)
+    free_rows = [i for i, j in enumerate(assigned) if j < 0]
+    free_columns = set(range(columns)) - {j for j in assigned if j >= 0}
+    if not free_rows and not free_columns:
+        return
+    owner = {j: i for i, j in enumerate(assigned) if j >= 0}
+    extra, stack = set(free_rows), list(free_rows)
+    while stack:
+        for j in rows[stack.pop()]:
+            if owner.get(j) is not None and owner[j] not in extra:
+                extra.add(owner[j])
+                stack.append(owner[j])
+    open_, waiting = set(free_columns), list(free_columns)
+    while waiting:
+        j = waiting.pop()
+        for i, row in enumerate(rows):
+            if j in row and assigned[i] >= 0 and assigned[i] not in open_:
+                open_.add(assigned[i])
+                waiting.append(assigned[i])
+    raise SingularStructure(sorted(extra), sorted(open_))
+
+
+class Pantelides:
+    """Differentiates equations until each has a highest derivative of its own."""
+
+    MOST = 8  # derivatives of one equation; more is a mistake
+
+    def __init__(self, equations: Sequence[Any], symbols: dict[Key, Any], differentiate: Callable[..., Any],
+                 fresh: Callable[[Key], Any]) -> None:
+        self.equations, self.symbols = list(equations), dict(symbols)
+        self.differentiate, self.fresh = differentiate, fresh
+        self.origin = list(range(len(self.equations)))
+        self.chains = [[i] for i in range(len(self.equations))]
+        found = self._used(range(len(self.equations)))
+        self.highest: dict[int, int] = {}
+        for j, k in {key for keys in found for key in keys}:
+            self.highest[j] = max(k, self.highest.get(j, 0))
+        self.keys = dict(enumerate(found))
+        self.assigned: dict[Key, int] = {}
+
+    def _used(self, which: Any) -> list[set[Key]]:
+        keys = list(self.symbols)
+        rows = incidence([self.equations[e] for e in which], [self.symbols[key] for key in keys])
+        return [{keys[c] for c in row} for row in rows]
+
+    def run(self) -> None:
+        for i in range(len(self.chains)):
+            e = i
+            while True:
+                rows: set[int] = set()
+                columns: set[Key] = set()
+                if self._augment(e, rows, columns):
+                    break
+                self._raise_order(rows, columns)
+                e = self.chains[self.origin[e]][-1]
+
+    def _augment(self, e: int, rows: set[int], columns: set[Key]) -> bool:
+        rows.add(e)
+        ready = sorted(key for key in self.keys[e] if key[1] == self.highest[key[0]])
+        for key in ready:
+            if key not in self.assigned:
+                self.assigned[key] = e
+                return True
+        for key in ready:
+            if key not in columns:
+                columns.add(key)
+                if self._augment(self.assigned[key], rows, columns):
+                    self.assigned[key] = e
+                    return True
+        return False
+
+    def _raise_order(self, rows: set[int], columns: set[Key]) -> None:
+        for j, k in columns:
+            self.highest[j] = k + 1
+            if (j, k + 1) not in self.symbols:
+                self.symbols[(j, k + 1)] = self.fresh((j, k + 1))
+        following = {}
+        for e in sorted(rows):
+            chain = self.chains[self.origin[e]]
+            if len(chain) > self.MOST:
+                raise PolybodyError("an equation would have to be differentiated without end; the network is singular")
+            self.equations.append(self.differentiate(self.equations[e], self.symbols))
+            self.origin.append(self.origin[e])
+            new = len(self.equations) - 1
+            chain.append(new)
+            following[e] = new
+        for new, keys in zip(following.values(), self._used(list(following.values())), strict=True):
+            self.keys[new] = keys
+        for j, k in columns:
+            self.assigned[(j, k + 1)] = following[self.assigned[(j, k)]]
+
+
+def reduce_index(
+    equations: Sequence[Any], symbols: dict[Key, Any], keep: Sequence[int], differentiate: Callable[..., Any],
+    fresh: Callable[[Key], Any], values: Callable[[Any], Any],
+) -> Reduced:  # fmt: skip
+    """The equations with what must be differentiated of them, and states chosen; `keep` says which unknowns should stay
+    states (higher: rather), `values` evaluates a matrix of expressions at a point in general position."""
+    count = 1 + max((j for j, _ in symbols), default=-1)
+    keys = list(symbols)
+    rows = [{keys[c][0] for c in row} for row in incidence(equations, [symbols[k] for k in keys])]
+    require_matching(rows, count)
+    work = Pantelides(equations, symbols, differentiate, fresh)
+    work.run()
+    dummies = _dummy_derivatives(work, keep, values)
+    states = [(j, k) for j, top in work.highest.items() for k in range(top) if (j, k + 1) not in dummies]
+    known = set(states)
+    every = [(j, k) for j in range(count) for k in range(work.highest.get(j, 0) + 1)]
+    unknowns = [key for key in every if key not in known]
+    index = max(len(chain) for chain in work.chains) if work.chains else 1
+    symbols = {key: work.symbols[key] if key in work.symbols else fresh(key) for key in every}
+    return Reduced(symbols, work.equations, work.origin, sorted(states), unknowns, index)
+
+
+def _dummy_derivatives(work: Pantelides, keep: Sequence[int], values: Callable[[Any], Any]) -> set[Key]:
+    """The derivatives that become unknowns of their own."""
+    import casadi as ca
+
+    level = {i: len(chain) - 1 for i, chain in enumerate(work.chains) if len(chain) > 1}
+    candidates = [(j, k) for j, k in work.highest.items() if k > 0]
+    dummies: set[Key] = set()
+    while level:
+        rows = [work.equations[work.chains[i][k]] for i, k in level.items()]
+        order = sorted(candidates, key=lambda key: (keep[key[0]], -key[1], key[0]))
+        J = values(ca.jacobian(ca.vertcat(*rows), ca.vertcat(*(work.symbols[key] for key in order))))
+        chosen = [order[c] for c in independent_columns(J)]
+        if len(chosen) < len(rows):
+            raise PolybodyError("the constraints of the network are redundant: one follows from the others")
+        dummies |= set(chosen)
+        candidates = [(j, k - 1) for j, k in chosen if k > 1]
+        level = {i: k - 1 for i, k in level.items() if k > 1}
+    return dummies
+
+
+def independent_columns(J: np.ndarray) -> list[int]:
+    """The first columns of J (scaled by rows) that are independent, as many as its rank."""
+    A = J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300)
+    basis, chosen = np.zeros((A.shape[0], 0)), []
+    for c in range(A.shape[1]):
+        column = A[:, c]
+        rest = column - basis @ (basis.T @ column)
+        rest -= basis @ (basis.T @ rest)
+        if np.linalg.norm(rest) > 1e-7 * max(np.linalg.norm(column), 1e-300) and np.linalg.norm(column) > 1e-12:
+            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
+            chosen.append(c)
+            if len(chosen) == A.shape[0]:
+                break
+    return chosen
+
+
+def blocks(rows: Sequence[set[int]], columns: int) -> list[tuple[list[int], list[int]]]:
+    """[(rows, columns)] in an order in which each set of rows determines its columns from those before."""
+    import networkx as nx
+
+    require_matching(rows, columns)
+    assigned = matching(rows, columns)
+    owner = {j: i for i, j in enumerate(assigned)}
+    graph: Any = nx.DiGraph()
+    graph.add_nodes_from(range(len(rows)))
+    for i, row in enumerate(rows):
+        graph.add_edges_from((owner[j], i) for j in row if owner[j] != i)
+    condensed = nx.condensation(graph)
+    order = nx.lexicographical_topological_sort(condensed, key=lambda c: min(condensed.nodes[c]["members"]))
+    result = []
+    for c in order:
+        members = sorted(condensed.nodes[c]["members"])
+        result.append((members, [assigned[i] for i in members]))
+    return result
+
+
+__all__ = ["Key", "Reduced", "SingularStructure", "blocks", "incidence", "independent_columns", "reduce_index",
+           "require_matching"]  # fmt: skip

@@ -1,0 +1,244 @@
+"""A network in one combination of modes, compiled: rates, algebraic equations, what can be observed, when to switch.
+
+The state of a run is y = [states; W], W the energy that left what the parts store: stored + W is constant. Functions of
+(y, a, c, t) have one argument s = [y without W; a; c; t], c the values of inputs that are Python functions. Inputs
+that are numbers or expressions in time are part of the code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.model.tracing import compiled
+from polybody.networks.expressions import Text, casadi_functions
+from polybody.networks.reduction import Semiexplicit
+from polybody.simulation.failures import BlowUp
+
+Array = np.ndarray
+MOST_ITERATIONS = 30
+
+
+class System:
+    """Functions of a network in one combination of modes, for given inputs."""
+
+    def __init__(self, equations: Semiexplicit, inputs: Mapping[str, Any]) -> None:
+        import casadi as ca
+
+        self.equations = equations
+        assembly = equations.assembly
+        self.assembly, self.modes = assembly, assembly.modes
+        symbols = equations.reduced.symbols
+        self.states = [assembly.key_name(key) for key in equations.states]
+        self.algebraic = [assembly.key_name(key) for key in equations.algebraic]
+        self.y = ca.vertcat(*(symbols[key] for key in equations.states), ca.SX(0, 1))
+        self.a = ca.vertcat(*(symbols[key] for key in equations.algebraic), ca.SX(0, 1))
+        self.called = {name: said for name, said in inputs.items() if callable(said)}
+        self.c = ca.vertcat(*(assembly.inputs[name] for name in self.called), ca.SX(0, 1))
+        self.t = assembly.time
+        self._given = self._inputs(inputs)
+        self.n, self.m = len(self.states), len(self.algebraic)
+        self.observed = list(assembly.observables())
+        self.evaluations = 0
+        # variables whose derivatives occur: they have a memory, whether they are states or follow from some
+        self.remembered = [assembly.names[j] for j, k in equations.reduced.symbols if k == 0
+                           and (j, 1) in equations.reduced.symbols]
+
+    def _inputs(self, inputs: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+        """[(symbol, SX)] of inputs that are numbers or expressions in time, and of their derivatives."""
+        import casadi as ca
+
+        given = []
+        for (name, order), symbol in self.assembly.input_rates.items():
+            said = inputs[name]
+            if callable(said):
+                if order:
+                    raise InputError(
+                        f"the network needs the time derivative of input {name!r} (what it drives follows it without "
+                        "delay); give it as an expression in `time`, as 'sin(10*time)', or as a number"
+                    )
+                continue
+            expression = ca.SX(self._expression(said))
+            for _ in range(order):
+                expression = ca.jacobian(expression, self.t)
+            given.append((symbol, expression))
+        return given
+
+    def _expression(self, said: Any) -> Any:
+        return said.value({"time": self.t}.__getitem__, casadi_functions()) if isinstance(said, Text) else float(said)
+
+    def closed(self, expressions: list[Any]) -> list[Any]:
+        """Expressions in any unknown as expressions in y, a, c and t."""
+        import casadi as ca
+
+        return self.with_inputs([ca.SX(x) for x in self.equations.substituted(expressions)])
+
+    def with_inputs(self, expressions: list[Any]) -> list[Any]:
+        """Expressions with inputs that are numbers or expressions in time put in."""
+        import casadi as ca
+
+        if not self._given:
+            return expressions
+        symbols, values = (ca.vertcat(*column) for column in zip(*self._given, strict=True))
+        return ca.substitute(expressions, [symbols], [values])
+
+    def function(self, name: str, expressions: list[Any]) -> Any:
+        """The casadi.Function s -> column of expressions in y, a, c and t."""
+        import casadi as ca
+
+        s = ca.vertcat(self.y, self.a, self.c, self.t)
+        return ca.Function(name, [s], [ca.densify(ca.vertcat(*expressions, ca.SX(0, 1)))])
+
+    def _kernel(self, name: str, expressions: list[Any], shape: tuple[int, ...]) -> Callable[[Array], Array]:
+        function = self.function(name, expressions)
+        key = hashlib.sha256(function.serialize().encode()).hexdigest()
+        kernel = compiled(name, [("s", function.size1_in(0))], [("r", shape)], lambda: function, key)
+        return kernel.call
+
+    @cached_property
+    def rate_expressions(self) -> list[Any]:
+        """[ẏ; Ẇ] in y, a, c and t."""
+        symbols = self.equations.reduced.symbols
+        _, leaving = self.assembly.power()
+        rates = [symbols[(j, k + 1)] for j, k in self.equations.states]
+        return self.closed([*rates, leaving])
+
+    @cached_property
+    def _rate(self) -> Callable[[Array], Array]:
+        return self._kernel("network_rate", self.rate_expressions, (self.n + 1,))
+
+    @cached_property
+    def algebraic_expressions(self) -> list[Any]:
+        return self.closed(list(self.equations.g))
+
+    @cached_property
+    def _algebra(self) -> Callable[[Array], Array]:
+        """[g; ∂g/∂a] flattened."""
+        import casadi as ca
+
+        g = ca.vertcat(*self.algebraic_expressions)
+        slopes = ca.jacobian(g, self.a)
+        return self._kernel("network_algebra", [g, ca.vec(ca.densify(slopes).T)], (self.m * (self.m + 1),))
+
+    @cached_property
+    def conditions(self) -> list[tuple[str, str]]:
+        return [(part, mode) for part, mode, _ in self.assembly.conditions()]
+
+    @cached_property
+    def _watch(self) -> Callable[[Array], Array]:
+        found = [expression for *_, expression in self.assembly.conditions()]
+        return self._kernel("network_watch", self.closed(found), (len(found),))
+
+    @cached_property
+    def observe(self) -> Any:
+        """casadi.Function s -> everything in `observed`, then the stored energy."""
+        stored, _ = self.assembly.power()
+        return self.function("observe", self.closed([*self.assembly.observables().values(), stored]))
+
+    @cached_property
+    def _everything(self) -> Any:
+        keys = list(self.equations.reduced.symbols.items())
+        return [self.assembly.key_name(key) for key, _ in keys], self.function("all", self.closed([x for _, x in keys]))
+
+    # -- numbers ----------------------------------------------------------------------------------------------------
+
+    def inputs_at(self, t: float) -> Array:
+        values = np.array([float(function(t)) for function in self.called.values()])
+        if not np.isfinite(values).all():
+            name = list(self.called)[int(np.argmin(np.isfinite(values)))]
+            raise InputError(f"input {name!r} is not a finite number at t = {t:.9g} s")
+        return values
+
+    def argument(self, t: float, y: Array, guess: Array | None = None) -> Array:
+        """s at a state: with the algebraic unknowns found by Newton's method from the last ones."""
+        if not self.m:
+            return np.concatenate([y[: self.n], self.inputs_at(t), [t]]) if self.called else np.append(y[: self.n], t)
+        a = self._last if guess is None else guess
+        s = np.concatenate([y[: self.n], a, self.inputs_at(t), [t]])
+        self._last = self._newton(s)[self.n : self.n + self.m].copy()
+        return s
+
+    @cached_property
+    def _last(self) -> Array:  # pyright: ignore[reportRedeclaration]  replaced by each solution
+        starts = [self.assembly.starts[j] if k == 0 else 0.0 for j, k in self.equations.algebraic]
+        return np.array(starts)
+
+    def _newton(self, s: Array) -> Array:
+        where = slice(self.n, self.n + self.m)
+        before = np.inf
+        for count in range(MOST_ITERATIONS):
+            told = self._algebra(s)
+            g, slopes = told[: self.m], told[self.m :].reshape(self.m, self.m)
+            if not np.isfinite(told).all():
+                raise BlowUp("the algebraic equations left all bounds")
+            try:
+                step = np.linalg.solve(slopes, -g)
+            except np.linalg.LinAlgError:
+                step = np.linalg.lstsq(slopes, -g, rcond=None)[0]
+            size = np.abs(step).max() / (1 + np.abs(s[where]).max())
+            s[where] += step if size < 1e3 or count > 5 else step / size
+            if size < 1e-13 or (size < 1e-10 and size >= before):
+                return s
+            before = size
+        raise BlowUp(f"the algebraic equations for {', '.join(self.algebraic[:6])} found no solution")
+
+    def rate(self, t: float, y: Array) -> Array:
+        """[ẏ; Ẇ]."""
+        self.evaluations += 1
+        return np.atleast_1d(self._rate(self.argument(t, y)))
+
+    def watch(self, t: float, y: Array) -> Array:
+        """What is positive where a mode must be left, in the order of `conditions`."""
+        return np.atleast_1d(self._watch(self.argument(t, y))) if self.conditions else np.zeros(0)
+
+    def values(self, t: float, y: Array) -> dict[str, float]:
+        """Every unknown and derivative, and all that can be observed, by name."""
+        names, function = self._everything
+        s = self.argument(t, y)
+        found = dict(zip(names, np.asarray(function(s)).ravel().tolist(), strict=True))
+        return found | dict(zip(self.observed, np.asarray(self.observe(s)).ravel().tolist(), strict=False))
+
+    @cached_property
+    def projected(self) -> list[tuple[list[int], Any]]:
+        """[(part of y, function)]: states that live on manifolds (quaternions, loops), and what puts them back."""
+        found, index = [], {name: k for k, name in enumerate(self.states)}
+        for part in self.assembly.components:
+            for names, function in getattr(part, "projections", ()):
+                found.append(([index[name] for name in names], function))
+        return found
+
+    def project(self, y: Array) -> Array:
+        """y with its parts on their manifolds; y itself where nothing was moved."""
+        for which, function in self.projected:
+            y = y.copy()
+            y[which] = function(y[which])
+        return y
+
+    def observation(self, t: float, y: Array) -> Array:
+        """All that can be observed, and the stored energy."""
+        return np.asarray(self.observe(self.argument(t, y))).ravel()
+
+    @cached_property
+    def _slopes(self) -> Any:
+        import casadi as ca
+
+        f = ca.vertcat(*self.rate_expressions[:-1], ca.SX(0, 1))
+        g = ca.vertcat(*self.algebraic_expressions, ca.SX(0, 1))
+        parts = [ca.jacobian(f, self.y), ca.jacobian(f, self.a), ca.jacobian(g, self.y), ca.jacobian(g, self.a)]
+        s = ca.vertcat(self.y, self.a, self.c, self.t)
+        return ca.Function("slopes", [s], [ca.densify(p) for p in parts])
+
+    def jacobian(self, t: float, y: Array) -> Array:
+        """∂[ẏ; Ẇ]/∂[y; W], with the algebraic unknowns eliminated; W's row is left zero (it acts on nothing)."""
+        fy, fa, gy, ga = (np.asarray(x) for x in self._slopes(self.argument(t, y)))
+        if self.m:
+            fy = fy - fa @ np.linalg.solve(ga, gy)
+        return np.pad(fy, ((0, 1), (0, 1)))
+
+
+__all__ = ["System"]
