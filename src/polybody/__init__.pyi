@@ -17,7 +17,6 @@ from polybody.design.performance import performance as performance
 from polybody.errors import InputError as InputError
 from polybody.errors import PolybodyError as PolybodyError
 from polybody.errors import PolybodyWarning as PolybodyWarning
-from polybody.formulations.network import Network as Network
 from polybody.formulations.protocol import formulations as formulations
 from polybody.grasping.grasp import Grasp as Grasp
 from polybody.grasping.making import grasp as grasp
@@ -30,7 +29,14 @@ from polybody.model.load import from_dh as from_dh
 from polybody.model.load import load as load
 from polybody.model.model import Model as Model
 from polybody.model.named_configurations import configurations as configurations
-from polybody.model.networks import network as network
+from polybody.networks.library import parts as parts
+from polybody.networks.linear import admittance as admittance
+from polybody.networks.linear import frequency_response as frequency_response
+from polybody.networks.linear import impedance as impedance
+from polybody.networks.making import network as network
+from polybody.networks.network import Network as Network
+from polybody.networks.part import Part as Part
+from polybody.networks.trajectory import NetworkTrajectory as NetworkTrajectory
 from polybody.simulation import Event as Event
 from polybody.simulation import SimulationError as SimulationError
 from polybody.simulation import Trajectory as Trajectory

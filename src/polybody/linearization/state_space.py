@@ -35,6 +35,7 @@ from polybody.formulations.influence.incidence import structure_constants
 from polybody.mechanism.columns import actuated, velocity_names
 from polybody.model.arguments import float_array, require_model, state_array
 from polybody.model.batches import batch_shape
+from polybody.model.dispatch import answered_by
 from polybody.model.model import Model
 from polybody.model.wrenches import Wrenches
 
@@ -103,6 +104,7 @@ class Tangent:
     da_dtau: Array
 
 
+@answered_by("linearized")
 def linearize(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None, wrenches: Wrenches | None = None,

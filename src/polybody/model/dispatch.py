@@ -18,11 +18,9 @@ def answered_by(method: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         @wraps(function)
-        def call(subject: Any, *arguments: Any, **options: Any) -> Any:
-            own = getattr(type(subject), method, None)
-            if own is not None:
-                return own(subject, *arguments, **options)
-            return function(subject, *arguments, **options)
+        def call(*arguments: Any, **options: Any) -> Any:
+            own = getattr(type(arguments[0]), method, None) if arguments else None
+            return (function if own is None else own)(*arguments, **options)
 
         return cast(F, call)
 

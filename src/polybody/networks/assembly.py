@@ -17,7 +17,7 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.networks.component import Component, Lookup, PartComponent
 from polybody.networks.graph import PartGraph, part_graph
-from polybody.networks.structure import Key, Reduced, SingularStructure, reduce_index
+from polybody.networks.structure import Key, Reduced, RedundantConstraints, SingularStructure, reduce_index
 
 #: a component: its mode
 Modes = dict[str, str]
@@ -46,7 +46,7 @@ class Assembly:
         for i, edge in enumerate(system.edges):
             domain = self.graph.ports[edge.name].domain
             letter = domain.across if i in tree else domain.through
-            position[i] = self._unknown(f"{edge.name}.{letter}", 0, 0.0)
+            position[i] = self._unknown(f"{edge.name}.{letter}", self.graph.ports[edge.name].keep, 0.0)
         Q = system.cutset_chords
         for row, i in enumerate(system.tree):
             self._terms[("across", system.edges[i].name)] = [(position[i], 1)]
@@ -151,14 +151,20 @@ class Assembly:
             reduced = reduce_index(residuals, used, self.keep, self.differentiate, self.fresh, self._probe)
         except SingularStructure as fault:
             raise self._ill_posed(fault, owners) from None
+        except RedundantConstraints as fault:
+            parts = list(dict.fromkeys(owners[i] for i in fault.equations))
+            raise InputError(
+                f"the network is not well posed: {', '.join(map(repr, parts))} hold the same motion twice"
+                f"{self._circuit(parts)}, so that what each of them bears is open; give one of them compliance"
+            ) from None
         return reduced, [owners[i] for i in reduced.origin]
 
     def _probe(self, matrix: Any) -> np.ndarray:
         import casadi as ca
 
-        symbols = ca.symvar(matrix)
-        at = np.random.default_rng(0).uniform(0.4, 1.6, size=len(symbols))
-        return np.array(ca.Function("probe", symbols, [matrix])(*at), dtype=float).reshape(matrix.shape)
+        symbols = ca.vertcat(*ca.symvar(matrix), ca.SX(0, 1))
+        at = np.random.default_rng(0).uniform(0.4, 1.6, size=symbols.shape[0])
+        return np.array(ca.Function("probe", [symbols], [ca.densify(matrix)])(at), dtype=float)
 
     def _ill_posed(self, fault: SingularStructure, owners: Sequence[str]) -> InputError:
         parts = list(dict.fromkeys(owners[i] for i in fault.extra))
@@ -167,8 +173,8 @@ class Assembly:
         lines = [f"the network is not well posed{where}:"]
         if parts:
             over = [self.names[j] for j in self._variables_of(fault.extra)]
-            lines.append(f"the equations of {', '.join(map(repr, parts))} are too many for {', '.join(over) or 'nothing'}"
-                         f"{self._circuit(parts)};")
+            lines.append(f"the equations of {', '.join(map(repr, parts))} are too many for "
+                         f"{', '.join(over) or 'nothing'}{self._circuit(parts)};")
         if open_:
             lines.append(f"nothing determines {', '.join(open_)}{self._cutset(open_)}")
         return InputError(" ".join(lines))

@@ -26,6 +26,7 @@ class Port:
     head: str
     tail: str
     domain: EnergyDomain
+    keep: int = 0  # how much its unknown should stay a state where one of several may
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,19 @@ class Variable:
 class Component(Protocol):
     """A part, a model: anything with edges and equations."""
 
-    name: str
-    ports: tuple[Port, ...]
-    variables: tuple[Variable, ...]
-    #: {name: function of time, expression in time, or number} that may change in time
-    inputs: Mapping[str, Any]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ports(self) -> tuple[Port, ...]: ...
+
+    @property
+    def variables(self) -> tuple[Variable, ...]: ...
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """{name: number, expression in time, or function of time} that may change in time."""
+        ...
 
     def equations(self, mode: str | None, lookup: Lookup, der: Callable[[Any], Any]) -> list[Any]:
         """Residuals that are zero."""

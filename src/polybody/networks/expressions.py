@@ -1,8 +1,8 @@
 """Equations of parts as text: "winding.v = resistance*winding.i + inductance*der(winding.i)".
 
 Names are a part's parameters and variables, the across and through variables of its ports (`port.v`, or `v` alone in a
-part of one port), `time` and `pi`; `der(…)` is the time derivative. Functions are those of `FUNCTIONS`. An expression is
-data: nothing of it is ever executed. It is read over numbers, SymPy or CasADi by the tables of functions given.
+part of one port), `time` and `pi`; `der(…)` is the time derivative. Functions are those of `FUNCTIONS`. An expression
+is data: nothing of it is ever executed. It is read over numbers, SymPy or CasADi by the tables of functions given.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def parse_equation(text: str) -> tuple[Text, Text]:
 
 
 def parse_condition(text: str) -> Text:
-    """The condition "a > b" or "a < b" as the expression that is positive where it holds."""
+    """The condition "a > b", "a < b", or several of them joined by "or", as an expression, positive where it holds."""
+    first, _, rest = text.partition(" or ")
+    if rest:
+        return parse(f"max({parse_condition(first).text}, {parse_condition(rest).text})")
     for sign, flip in ((">", False), ("<", True)):
         if sign in text:
             left, _, right = text.partition(sign)

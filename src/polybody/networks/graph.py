@@ -9,6 +9,7 @@ refused with that circuit or cut-set.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,8 +79,8 @@ def _references(ports: dict[str, Port], groups: Groups) -> tuple[str, ...]:
             continue
         if port.domain.absolute:
             members = [p.name for p in ports.values() if groups.find(p.head) == group]
-            raise InputError(f"floating: {', '.join(map(repr, members))} ({port.domain.name}) are connected to each other, "
-                             f"but not to {GROUND!r}; connect one of their nodes to it")
+            raise InputError(f"floating: {', '.join(map(repr, members))} ({port.domain.name}) are connected to each "
+                             f"other, but not to {GROUND!r}; connect one of their nodes to it")
         anchored.add(group)
         references.append(port.tail)
     return tuple(references)
@@ -93,7 +94,7 @@ def _path(edge: Edge, edges: Sequence[Edge], chosen: set[str]) -> list[str]:
         if other.name in chosen:
             graph.add_edge(other.tail, other.head, name=other.name)
     nodes = nx.shortest_path(graph, edge.head, edge.tail)
-    return [graph.edges[a, b]["name"] for a, b in zip(nodes[:-1], nodes[1:], strict=True)]
+    return [graph.edges[a, b]["name"] for a, b in itertools.pairwise(nodes)]
 
 
 def _source_loop(edge: Edge, edges: Sequence[Edge], chosen: set[str], ports: dict[str, Port]) -> str:
@@ -101,8 +102,8 @@ def _source_loop(edge: Edge, edges: Sequence[Edge], chosen: set[str], ports: dic
     domain = ports[edge.name].domain
     what = {"electrical": "a resistor", "signal": "only one source at a node"}.get(domain.name, "a spring or damper")
     return (f"no formulation tree: across drivers alone close the circuit {' - '.join(map(repr, circuit))}, and each "
-            f"fixes its own {domain.across} ({domain.across_unit or 'value'}); put {what} into the circuit, or take one "
-            "of them away")
+            f"fixes its own {domain.across} ({domain.across_unit or 'value'}); put {what} into the circuit, or take "
+            "one of them away")
 
 
 def _source_cutset(edge: Edge, edges: Sequence[Edge], groups: Groups) -> str:

@@ -1,18 +1,194 @@
-"""A `Model` as a part of a network."""
+"""A `Model` as a part: each velocity coordinate is a port to the ground, each motor's winding an electrical one.
+
+    v of a coordinate   the across variable of its port (w where it turns, v where it slides)
+    tau                 the through variable: what the rest of the network exerts on the joint
+    q̇ = Γ(q) v,         a = FD(q, v, tau + Eᵀ K_t i)            forward form
+                        ID(q, v, a) = tau + Eᵀ K_t i            inverse form: where rotors ride rigidly on the joints
+    u = R i + L di/dt + K_e E v                                 each winding
+
+A coordinate that nothing is connected to has tau = 0, a winding no current. The forward form is explicit where torques
+come from springs and currents (elastic drives); where inertias are geared to the joints without elasticity the inverse
+form makes the coupled equations M a + … that are solved together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from polybody.networks.component import Component
+import numpy as np
+
+from polybody.description.coordinate_units import coordinate_units
+from polybody.description.units import LENGTH
+from polybody.mechanism.columns import velocity_names
+from polybody.model.model import Model
+from polybody.networks.component import Component, Lookup, PartComponent, Port, Variable
+from polybody.networks.energy import DOMAINS, GROUND, EnergyDomain
+from polybody.networks.library import part_named
+from polybody.networks.mechanism import model_of
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
 
+Array = np.ndarray
 
+
+@dataclass(frozen=True, eq=False)
 class ModelComponent:
+    """A model with its ports. `prefix` leads the names of its variables and nodes ("arm." or nothing)."""
+
     name: str
+    model: Model
+    prefix: str
+    windings: dict[str, tuple[str, str]] = field(default_factory=dict)
+    form: str = "forward"
+    ports: tuple[Port, ...] = field(init=False)
+    variables: tuple[Variable, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        lead, put = self.prefix, object.__setattr__
+        domains = coordinate_domains(self.model)
+        names = velocity_names(self.model.mechanism)
+        ports = [Port(f"{lead}{name}", f"v{k}", f"{lead}{name}", GROUND, domain, keep=5)
+                 for k, (name, domain) in enumerate(zip(names, domains, strict=True))]
+        motors = self.model.mechanism.motors
+        for k, motor in enumerate(motors.names):
+            label = motor if motor not in names else f"{motor} winding"
+            head, tail = self.windings.get(motor, (f"{lead}{label}", GROUND))
+            ports.append(Port(f"{lead}{label}", f"m{k}", head, tail, DOMAINS["electrical"], keep=5))
+        put(self, "ports", tuple(ports))
+        starts = self.model.neutral()
+        put(self, "variables", tuple(
+            Variable(full, f"q{k}", "", float(start), keep=6)
+            for k, (full, start) in enumerate(zip(self.configuration_names, starts, strict=True))))
+
+    inputs: Mapping[str, Any] = field(init=False, default_factory=dict)
+
+    @property
+    def configuration_names(self) -> list[str]:
+        names = []
+        for joint in self.model.mechanism.independent_joints:
+            names += [f"{self.prefix}{joint.name}.q"] if joint.nq == 1 else [
+                f"{self.prefix}{joint.name}.q{k}" for k in range(joint.nq)]
+        return names
+
+    @property
+    def velocity_names(self) -> list[str]:
+        return [f"{port.name}.{port.domain.across}" for port in self.ports[: self.model.nv]]
+
+    def _columns(self, lookup: Lookup) -> tuple[Any, Any, Any, Any]:
+        import casadi as ca
+
+        nv = self.model.nv
+        q = ca.vertcat(*(lookup(f"q{k}") for k in range(self.model.nq)))
+        v = ca.vertcat(*(lookup(f"{p.own}.{p.domain.across}") for p in self.ports[:nv]))
+        tau = ca.vertcat(*(lookup(f"{p.own}.{p.domain.through}") for p in self.ports[:nv]))
+        i = ca.vertcat(*(lookup(f"{p.own}.i") for p in self.ports[nv:]), ca.SX(0, 1))
+        return q, v, tau, i
+
+    def equations(self, mode: str | None, lookup: Lookup, der: Callable[[Any], Any]) -> list[Any]:
+        import casadi as ca
+
+        model = self.model
+        q, v, tau, i = self._columns(lookup)
+        motors = model.mechanism.motors
+        residuals = ca.vertsplit(der(q) - _call(model, "rate", q, v))
+        if len(motors):
+            tau = tau + ca.sparsify(ca.DM(motors.torques)) @ i
+        if self.form == "forward":
+            residuals += ca.vertsplit(der(v) - _call(model, "forward_dynamics", q, v, tau))
+        else:
+            residuals += ca.vertsplit(_call(model, "inverse_dynamics", q, v, der(v)) - tau)
+        for k, port in enumerate(self.ports[model.nv :]):
+            emf = ca.sparsify(ca.DM(motors.voltages[k : k + 1])) @ v
+            drop = float(motors.resistance[k]) * i[k] + emf
+            if motors.inductance[k]:
+                drop = drop + float(motors.inductance[k]) * der(i[k])
+            residuals.append(lookup(f"{port.own}.v") - drop)
+        return residuals
+
+    @property
+    def may_invert(self) -> bool:
+        """Whether there is an inverse form: with loops tau = ID(q, v, a) holds at active joints only."""
+        return not self.model.mechanism.constrained and self.form == "forward"
+
+    def inverted(self) -> ModelComponent:
+        return replace(self, form="inverse")
+
+    def power(self, lookup: Lookup) -> tuple[Any, Any]:
+        """Kinetic and potential energy, springs and windings; what dampers and resistances turn into heat."""
+        import casadi as ca
+
+        tree = self.model.tree if self.model.mechanism.constrained else self.model
+        q, v, _, i = self._columns(lookup)
+        kinetic, potential = tree.casadi("energy")(q, v)
+        passive = tree.casadi("passive_forces")
+        damping = ca.dot(v, passive(q, v) - passive(q, ca.SX.zeros(self.model.nv)))
+        motors = self.model.mechanism.motors
+        stored, heat = kinetic + potential, -damping
+        if len(motors):
+            stored = stored + ca.dot(ca.DM(motors.inductance), i**2) / 2
+            heat = heat + ca.dot(ca.DM(motors.resistance), i**2)
+            constants = ca.DM(motors.voltages - motors.torques.T)  # zero where K_e = K_t
+            heat = heat + ca.dot(i, ca.sparsify(constants) @ v)
+        return stored, heat
+
+    def character(self, port: Port) -> str:
+        if port.domain.name != "electrical":
+            return "across state"
+        k = int(port.own[1:])
+        return "through state" if self.model.mechanism.motors.inductance[k] else "plain"
+
+    @property
+    def projections(self) -> list[tuple[list[str], Callable[[Array], Array]]]:
+        """Quaternions of unit length, loops closed."""
+        model, nq = self.model, self.model.nq
+        if model.mechanism.constrained:
+            def closed(x: Array) -> Array:
+                q = model.assemble(x[:nq])
+                return np.concatenate([q, model.assemble_velocity(q, x[nq:])])
+
+            return [([*self.configuration_names, *self.velocity_names], closed)]
+        if any(joint.nq != joint.nv for joint in model.mechanism.independent_joints):
+            return [(self.configuration_names, lambda q: model.normalize(q))]
+        return []
+
+
+def _call(model: Model, name: str, *arguments: Any) -> Any:
+    """A quantity's first result as an expression of its arguments."""
+    found = model.casadi(name).call(list(arguments))
+    return found[0]
+
+
+def coordinate_domains(model: Model) -> list[EnergyDomain]:
+    """Rotational or translational, for each number of v."""
+    domains = []
+    records = {joint.name: joint for joint in model.mechanism.description.joints}
+    for joint in model.mechanism.independent_joints:
+        if joint.name in records:
+            units = coordinate_units(records[joint.name], "v")
+        else:  # a base that was put under the model
+            units = (("angle",),) * 3 + ((LENGTH,),) * 3 if joint.nv == 6 else (("angle",),) * joint.nv
+        domains += [DOMAINS["translational" if LENGTH in unit else "rotational"] for unit in units]
+    return domains
 
 
 def flat_components(net: Network) -> list[Component]:
-    return list(net.components.values())
+    """All components: parts and models, and the network's own bodies, motors and electrical parts as such."""
+    components: list[Component] = []
+    if net.parts.bodies or net.parts.joints:
+        windings = {name: (motor.plus, motor.minus) for name, motor in net.parts.motors.items()
+                    if motor.plus is not None and motor.minus is not None}
+        components.append(ModelComponent(net.name, model_of(net), "", windings))
+    kinds = {"voltage": ("voltage_source", "voltage"), "current": ("current_source", "current"),
+             "resistor": ("resistor", "resistance")}
+    for part in net.parts.electric.values():
+        kind, parameter = kinds[part.kind]
+        chosen = part_named(kind)
+        values = chosen.values(f"part {part.name!r}", {parameter: float(part.value)})
+        components.append(PartComponent(part.name, chosen, {"": (part.plus, part.minus)}, values))
+    return components + list(net.components.values())
+
+
+__all__ = ["ModelComponent", "coordinate_domains", "flat_components"]

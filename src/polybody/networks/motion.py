@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from polybody.errors import InputError, warn
 from polybody.names import nearest
 from polybody.networks.assembly import Assembly, Modes
 from polybody.networks.component import Component, PartComponent
-from polybody.networks.models import flat_components
+from polybody.networks.models import ModelComponent, flat_components
 from polybody.networks.reduction import semiexplicit
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
 from polybody.networks.system import System
@@ -56,14 +57,21 @@ class Motion:
     def system(self, modes: Modes) -> System:
         key = tuple(modes.items())
         if key not in self.systems:
-            self.systems[key] = System(semiexplicit(Assembly(self.components, dict(modes), self.started)), self.inputs)
+            made = semiexplicit(Assembly(self.components, dict(modes), self.started))
+            if made.coupled_models:  # inertias ride rigidly on their joints
+                self.components = [
+                    part.inverted() if isinstance(part, ModelComponent) and part.name in made.coupled_models else part
+                    for part in self.components
+                ]
+                made = semiexplicit(Assembly(self.components, dict(modes), self.started))
+            self.systems[key] = System(made, self.inputs)
         return self.systems[key]
 
     def start(self, t: float, initial: Mapping[str, Any]) -> tuple[System, Array]:
         """The first system and state, in modes that agree with it."""
         given = {name: number(f"the start of {name!r}", x) for name, x in initial.items()}
         system = self.system(self.first_modes())
-        known = {*system.observed, *system.states, *(system.assembly.key_name(k) for k in system.equations.reduced.symbols)}
+        known = {*system.observed, *(system.assembly.key_name(key) for key in system.equations.reduced.symbols)}
         for name in given:
             if name not in known:
                 raise InputError(f"initial: there is no variable {name!r}{nearest(name, known)}")
@@ -118,7 +126,8 @@ def input_values(components: Sequence[Component], inputs: Mapping[str, Any]) -> 
     own = {name: said for part in components for name, said in part.inputs.items()}
     for name, said in inputs.items():
         if name not in own:
-            raise InputError(f"inputs: there is no input {name!r}{nearest(name, own)}; there are {', '.join(own) or 'none'}")
+            raise InputError(f"inputs: there is no input {name!r}{nearest(name, own)}; there are "
+                             f"{', '.join(own) or 'none'}")
         part = next(p for p in components if name in p.inputs)
         if isinstance(part, PartComponent):
             key = name.removeprefix(f"{part.name}.")
@@ -219,8 +228,7 @@ class _Run:
                     self._accept(system, step, step.t1)
                     t, y = step.t1, step.y1
                     continue
-                t, which = found
-                at = step.y1 if t >= step.t1 else system.project(step.dense()(t))
+                t, which, at = self._sharpened(system, step, *found)
                 self._accept(system, step, t)
                 self.switches += 1
                 if self.switches > MOST_SWITCHES:
@@ -275,10 +283,37 @@ class _Run:
             return float(self._watch(system, t, y)[which])
 
         a, b = value(low), value(high)
+        if which < len(system.conditions) and a >= 0:
+            return low
         if a == 0.0 or (a > 0) == (b > 0):
-            return low if which < len(system.conditions) and a > 0 else high
+            return high
         root: Any = brentq(value, low, high, xtol=1e-14 + 4e-16 * abs(high))
         return float(root)
+
+    def _sharpened(self, system: System, step: Advance, t: float, which: int) -> tuple[float, int, Array]:
+        """(time, which, state) of a crossing found on the interpolant, integrated there and corrected by secants."""
+        if t <= step.t0:
+            return t, which, step.y0
+        if t >= step.t1:
+            return t, which, step.y1
+        slope = step.dense()
+
+        def exact(s: float) -> Array:
+            last = step.y0
+            for part in steps(self.method, system, step.t0, step.y0, s, replace(self.options, times=())):
+                last = part.y1
+            return last
+
+        h = 1e-3 * (step.t1 - step.t0)
+        a, b = (float(self._watch(system, s, slope(s))[which]) for s in (t - h / 2, t + h / 2))
+        y = exact(t)
+        for _ in range(4):
+            told = float(self._watch(system, t, y)[which])
+            if a == b or abs(told * h / (b - a)) < 1e-14 * (1 + abs(t)):
+                break
+            t = min(max(t - told * h / (b - a), step.t0 + 1e-3 * h), step.t1)
+            y = exact(t)
+        return t, which, y
 
     def _act(self, system: System, t: float, y: Array, which: int) -> tuple[System, Array, str | None]:
         values = system.values(t, y)
@@ -347,13 +382,13 @@ class _Run:
         energy = values[:, -1]
         total = energy + work
         error = float(np.abs(total - total[0]).max(initial=0.0)) if n else 0.0
-        moved = float(max(np.ptp(energy), np.ptp(work), 1e-300)) if n else 1.0
+        moved = float(max(np.abs(energy).max(), np.ptp(work), 1e-300)) if n else 1.0
         relative = error / moved if error > 1e-300 else 0.0
         doubts = ()
         if stopped and not self.on_purpose:
             doubts += (f"the run stopped early: {stopped}",)
         if relative > max(1e-6, 1e4 * self.options.rtol) and self.method in ADAPTIVE:
-            doubts += (f"energy over all domains is off by {relative:.1e} of what was moved",)
+            doubts += (f"energy over all domains is off by {relative:.1e} of what is stored or was moved",)
         evaluations = sum(system.evaluations for system in self.motion.systems.values())
         index = max(system.equations.reduced.index for system in self.motion.systems.values())
         audit = NetworkAudit(self.method, self.count, evaluations, self.switches, index, error, relative,

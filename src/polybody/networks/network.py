@@ -13,21 +13,29 @@ A node is a name; "ground" is the reference of every domain. A port that is give
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polybody.errors import InputError
 from polybody.formulations.network import Network as BodyNetwork
+from polybody.model.arguments import require_model
+from polybody.model.model import Model
 from polybody.names import nearest
 from polybody.networks.component import Component, PartComponent
 from polybody.networks.energy import GROUND, EnergyDomain
 from polybody.networks.library import part_named
+from polybody.networks.mechanism import model_of
+from polybody.networks.models import ModelComponent
 from polybody.networks.part import Part
+
+if TYPE_CHECKING:
+    from polybody.linearization import StateSpace
+    from polybody.networks.trajectory import NetworkTrajectory
 
 _GROUNDS = (GROUND, "world")
 
 
 class Network(BodyNetwork):
-    """A system of parts: rigid bodies and joints as in `formulations.network`, and one-dimensional parts of any domain."""
+    """A system of parts: rigid bodies and joints of `formulations.network`, and one-dimensional parts of any domain."""
 
     def __init__(self, name: str = "network", gravity: Any = (0.0, 0.0, -9.81)) -> None:
         super().__init__(name, gravity)
@@ -63,10 +71,23 @@ class Network(BodyNetwork):
                 self._node(node, chosen.domains[own], name, owner)
         self.components[name] = PartComponent(name, chosen, placed, values, source)
 
+    def mechanism(self, name: str, model: Model) -> None:
+        """A `Model` as a part: its velocity coordinates are nodes `name.JOINT`, its motors' windings `name.MOTOR`."""
+        self._fresh(name, f"model {name!r}")
+        require_model("Network.mechanism", model)
+        component = ModelComponent(name, model, f"{name}.")
+        for port in component.ports:
+            self._node(port.head, port.domain, name, f"model {name!r}")
+        self.components[name] = component
+
+    def model(self) -> Model:
+        """The network's bodies, joints and constraints as a `Model`; what a model has no record for is refused."""
+        return model_of(self)
+
     def terminal(self, name: str, node: str) -> None:
         """Name a node that is connected from outside where this network is used in another."""
         if node not in self.nodes:
-            raise InputError(f"terminal {name!r}: no node {node!r}{nearest(node, self.nodes)}; connect a part to it first")
+            raise InputError(f"terminal {name!r}: no node {node!r}{nearest(node, self.nodes)}; connect a part to it")
         if name in self.terminals:
             raise InputError(f"the terminal {name!r} exists already")
         self.terminals[name] = node
@@ -81,8 +102,8 @@ class Network(BodyNetwork):
         for terminal in nodes:
             if terminal not in other.terminals:
                 has = ", ".join(other.terminals) or "none"
-                raise InputError(f"{name!r}: {other.name!r} has no terminal {terminal!r}{nearest(terminal, other.terminals)}"
-                                 f"; it has {has}")
+                near = nearest(terminal, other.terminals)
+                raise InputError(f"{name!r}: {other.name!r} has no terminal {terminal!r}{near}; it has {has}")
         missing = [terminal for terminal in other.terminals if terminal not in nodes]
         if missing:
             raise InputError(f"{name!r}: the terminal {missing[0]!r} of {other.name!r} is open; give it a node")
@@ -100,6 +121,25 @@ class Network(BodyNetwork):
                 for node in ends:
                     self._node(node, part.part.domains[own], full, f"part {full!r}")
             self.components[full] = PartComponent(full, part.part, placed, part.values, part.source)
+
+    def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
+        """What `pb.simulate` gives for a network: see `networks.motion.simulate_network`."""
+        from polybody.networks.motion import simulate_network
+
+        return simulate_network(self, *arguments, **options)
+
+    def linearized(self, *arguments: Any, **options: Any) -> StateSpace:
+        """What `pb.linearize` gives for a network: see `networks.linear.linearize_network`."""
+        from polybody.networks.linear import linearize_network
+
+        return linearize_network(self, *arguments, **options)
+
+    def with_component(self, component: Component) -> Network:
+        """A copy with one more component."""
+        copy = Network(self.name, self.gravity)
+        copy.parts, copy.ports, copy.connections = self.parts, self.ports, self.connections
+        copy.components, copy.nodes = {**self.components, component.name: component}, dict(self.nodes)
+        return copy
 
     def _fresh(self, name: str, owner: str) -> None:
         if not name or name in self.components or name in self.parts.names() or name in _GROUNDS:
@@ -121,7 +161,7 @@ def _placed(owner: str, part: Part, nodes: tuple[Any, ...], ports: Mapping[str, 
         if names[0] in ports:
             nodes = (ports[names[0]],) if isinstance(ports[names[0]], str) else tuple(ports[names[0]])
         if not 1 <= len(nodes) <= 2:
-            raise InputError(f"{owner}: a {part.name} has one port; wanted its node, or its two nodes, got {len(nodes)}")
+            raise InputError(f"{owner}: a {part.name} has one port; wanted its node or its two nodes, got {len(nodes)}")
         return {names[0]: _ends(owner, names[0], nodes if len(nodes) == 2 else nodes[0])}
     free = [name for name in names if name not in ports]
     if len(nodes) > len(free):

@@ -32,7 +32,7 @@ Equation = tuple[Text, Text]
 
 @dataclass(frozen=True)
 class Parameter:
-    """Its unit, its default (None: it must be given), whether it may change in time, and whether it must be positive."""
+    """Its unit, its default (None: it must be given), whether it may change in time, whether it must be positive."""
 
     unit: str
     default: float | str | None = None

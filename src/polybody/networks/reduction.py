@@ -31,6 +31,8 @@ class Semiexplicit:
     algebraic: list[Key]
     solved: list[tuple[Key, Any]]
     g: list[Any]
+    #: models whose accelerations are solved for together with other unknowns, and that have an inverse form
+    coupled_models: frozenset[str] = frozenset()
 
     def substituted(self, expressions: Sequence[Any]) -> list[Any]:
         """Expressions in any unknown as expressions in y, a, u and t."""
@@ -54,8 +56,12 @@ def semiexplicit(assembly: Assembly) -> Semiexplicit:
         order = blocks(rows, len(unknowns))
     except SingularStructure as fault:
         parts = list(dict.fromkeys(owners[i] for i in fault.extra)) or ["?"]
-        raise InputError(f"the network is singular: the equations of {', '.join(map(repr, parts))} contradict each other "
-                         "or repeat themselves") from None
+        raise InputError(f"the network is singular: the equations of {', '.join(map(repr, parts))} contradict each "
+                         "other or repeat themselves") from None
+    models = {part.name for part in assembly.components if getattr(part, "may_invert", False)}
+    coupled = frozenset(owners[e] for block, _ in order if len(block) > 1 for e in block) & models
+    if coupled:
+        return Semiexplicit(assembly, reduced, owners, reduced.states, [], [], [], coupled)
     solved: list[tuple[Key, Any]] = []
     algebraic: list[Key] = []
     g: list[Any] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -63,7 +64,13 @@ def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: O
         warnings.filterwarnings("ignore", category=RuntimeWarning)
         solver: Any = getattr(integrate, kind)(rate, t, y, end, rtol=options.rtol, atol=atol, max_step=options.max_step,
                                                first_step=first, **more)
-        while solver.status == "running":
+        marks = [s for s in options.times if t + 1e-13 * (1 + abs(t)) < s < end] + [end]
+        while marks:
+            # Steps end at the wanted times: interpolants of large steps have errors that nothing controls.
+            if solver.t >= marks[0]:
+                marks.pop(0)
+                continue
+            solver.t_bound, solver.status = marks[0], "running"
             t0, y0 = solver.t, solver.y
             message = solver.step()
             if solver.status == "failed":
@@ -158,7 +165,7 @@ def _idas(system: System, t: float, y: Array, end: float, options: Options) -> I
     for s in [*times, end]:
         count = max(1, int(np.ceil((s - marks[-1]) / longest * (1 - 1e-9))))
         marks += [marks[-1] + (s - marks[-1]) * (k + 1) / count for k in range(count)]
-    for t0, t1 in zip(marks[:-1], marks[1:], strict=True):
+    for t0, t1 in itertools.pairwise(marks):
         new = system.project(solve(t0, y, t1))
         if not np.isfinite(new).all():
             raise BlowUp("numbers are not finite any more")
@@ -175,8 +182,8 @@ def _idas_solver(system: System, options: Options) -> Callable[[float, Array, fl
     import casadi as ca
 
     if system.called:
-        raise InputError(f"idas takes inputs as numbers or expressions in time; {next(iter(system.called))!r} is a Python "
-                         "function: take radau")
+        raise InputError(f"idas takes inputs as numbers or expressions in time; {next(iter(system.called))!r} is a "
+                         "Python function: take radau")
     reduced = system.equations.reduced
     symbols = reduced.symbols
     z = ca.vertcat(*(symbols[key] for key in reduced.unknowns), ca.SX(0, 1))
@@ -192,7 +199,8 @@ def _idas_solver(system: System, options: Options) -> Callable[[float, Array, fl
     def solve(t: float, y: Array, until: float) -> Array:
         start = np.asarray(every(system.argument(t, y))).ravel()
         # its own search for consistent rates fails where tolerances are near rounding
-        solver = ca.integrator("idas", "idas", equations, t, until, {**chosen, "init_xdot": system.rate(t, y)[:-1].tolist()})
+        options = {**chosen, "init_xdot": system.rate(t, y)[:-1].tolist()}
+        solver = ca.integrator("idas", "idas", equations, t, until, options)
         said = io.StringIO()
         try:
             with contextlib.redirect_stderr(said):

@@ -32,6 +32,14 @@ class SingularStructure(PolybodyError):
         self.extra, self.open = list(extra), list(open_)
 
 
+class RedundantConstraints(PolybodyError):
+    """Constraints among states of which one follows from the others: the equations that take part."""
+
+    def __init__(self, equations: Sequence[int]) -> None:
+        super().__init__("constraints among states are redundant")
+        self.equations = list(equations)
+
+
 @dataclass
 class Reduced:
     """Equations with their derivatives, the states, the unknowns, and blocks (equations, unknowns) in order."""
@@ -199,7 +207,9 @@ def _dummy_derivatives(work: Pantelides, keep: Sequence[int], values: Callable[[
         J = values(ca.jacobian(ca.vertcat(*rows), ca.vertcat(*(work.symbols[key] for key in order))))
         chosen = [order[c] for c in independent_columns(J)]
         if len(chosen) < len(rows):
-            raise PolybodyError("the constraints of the network are redundant: one follows from the others")
+            U, s, _ = np.linalg.svd(J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300))
+            weights = np.abs(U[:, len(chosen) :]).max(axis=1)
+            raise RedundantConstraints([i for i, w in zip(level, weights, strict=True) if w > 1e-6])
         dummies |= set(chosen)
         candidates = [(j, k - 1) for j, k in chosen if k > 1]
         level = {i: k - 1 for i, k in level.items() if k > 1}
@@ -242,5 +252,5 @@ def blocks(rows: Sequence[set[int]], columns: int) -> list[tuple[list[int], list
     return result
 
 
-__all__ = ["Key", "Reduced", "SingularStructure", "blocks", "incidence", "independent_columns", "reduce_index",
+__all__ = ["Key", "Reduced", "RedundantConstraints", "SingularStructure", "blocks", "incidence", "independent_columns", "reduce_index",
            "require_matching"]  # fmt: skip

@@ -38,10 +38,10 @@ class System:
         self.algebraic = [assembly.key_name(key) for key in equations.algebraic]
         self.y = ca.vertcat(*(symbols[key] for key in equations.states), ca.SX(0, 1))
         self.a = ca.vertcat(*(symbols[key] for key in equations.algebraic), ca.SX(0, 1))
-        self.called = {name: said for name, said in inputs.items() if callable(said)}
+        self.called: dict[str, Callable[[float], Any]] = {name: said for name, said in inputs.items() if callable(said)}
         self.c = ca.vertcat(*(assembly.inputs[name] for name in self.called), ca.SX(0, 1))
         self.t = assembly.time
-        self._given = self._inputs(inputs)
+        self.given = self._inputs(inputs)
         self.n, self.m = len(self.states), len(self.algebraic)
         self.observed = list(assembly.observables())
         self.evaluations = 0
@@ -82,10 +82,11 @@ class System:
         """Expressions with inputs that are numbers or expressions in time put in."""
         import casadi as ca
 
-        if not self._given:
+        if not self.given:
             return expressions
-        symbols, values = (ca.vertcat(*column) for column in zip(*self._given, strict=True))
-        return ca.substitute(expressions, [symbols], [values])
+        symbols, values = (ca.densify(ca.vertcat(*column)) for column in zip(*self.given, strict=True))
+        found: Any = ca.substitute(expressions, [symbols], [values])
+        return list(found)
 
     def function(self, name: str, expressions: list[Any]) -> Any:
         """The casadi.Function s -> column of expressions in y, a, c and t."""
@@ -141,7 +142,7 @@ class System:
         return self.function("observe", self.closed([*self.assembly.observables().values(), stored]))
 
     @cached_property
-    def _everything(self) -> Any:
+    def _everything(self) -> tuple[list[str], Any]:
         keys = list(self.equations.reduced.symbols.items())
         return [self.assembly.key_name(key) for key, _ in keys], self.function("all", self.closed([x for _, x in keys]))
 

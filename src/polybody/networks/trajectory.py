@@ -22,7 +22,8 @@ Array = np.ndarray
 class NetworkAudit:
     """How far a run can be trusted.
 
-    energy_error_relative   largest change of (stored + left) energy over all domains, relative to what was moved
+    energy_error_relative   largest change of (stored + left) energy over all domains, relative to what is stored or
+                            was moved
     index                   differential index of the equations before reduction, the largest of all modes
     """
 
@@ -61,7 +62,8 @@ class NetworkTrajectory:
 
     def __repr__(self) -> str:
         end = f"stopped: {self.stopped}" if self.stopped else "complete"
-        return f"<NetworkTrajectory of {self.network.name!r}: {len(self)} times, {self.t[0]:g} to {self.t[-1]:g} s, {end}>"
+        span = f"{self.t[0]:g} to {self.t[-1]:g} s"
+        return f"<NetworkTrajectory of {self.network.name!r}: {len(self)} times, {span}, {end}>"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -78,7 +78,7 @@ def value_of(given: Any, unit: str, what: str) -> float:
                 wanted = f"in {unit}" if unit else "without a unit"
                 raise InputError(f"{what} is {given!r}; wanted a number {wanted}, not in {match[2].strip()}")
             value *= factor
-    elif isinstance(given, bool) or not isinstance(given, (int, float)) and not hasattr(given, "__float__"):
+    elif isinstance(given, bool) or (not isinstance(given, (int, float)) and not hasattr(given, "__float__")):
         raise InputError(f"{what} is {given!r}, wanted a number{f' in {unit}' if unit else ''}")
     else:
         value = float(given)

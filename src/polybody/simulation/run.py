@@ -15,6 +15,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.model.arguments import as_model
+from polybody.model.dispatch import answered_by
 from polybody.model.model import Model
 from polybody.simulation.arguments import (
     lone_state,
@@ -57,6 +58,7 @@ PROGRESS = 200
 WITHOUT_LOOPS = ("midpoint",)
 
 
+@answered_by("simulated")
 def simulate(
     model: Model,
     duration: float,

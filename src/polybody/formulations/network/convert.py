@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from polybody.algebra.spatial import pose
@@ -13,9 +15,10 @@ from polybody.mechanism.joints import ReversedJoint
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 Array = np.ndarray
+N = TypeVar("N", bound=Network)
 
 
-def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
+def network_of(mechanism: Mechanism, powered: bool = False, make: type[N] = Network) -> N:
     """The network of a mechanism: its tree joints first, in their order, then its loops.
 
     So arrays q and v of the mechanism serve as the network's. Joints go from the parent of their record to its child.
@@ -23,7 +26,7 @@ def network_of(mechanism: Mechanism, powered: bool = False) -> Network:
     Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays.
     """
     followers, mechanism = mechanism.followers, mechanism.uncoupled
-    net = Network(mechanism.name, mechanism.gravity)
+    net = make(mechanism.name, mechanism.gravity)
     places = _places(mechanism)
     net.ground({key: where for (body, key), where in places.items() if body == GROUND})
     for body in mechanism.bodies:

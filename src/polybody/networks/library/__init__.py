@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from polybody.errors import InputError
 from polybody.names import nearest
+from polybody.networks.energy import domain_named
 from polybody.networks.library import electrical, hydraulic, machines, rotational, signals, translational
 from polybody.networks.part import Part
 
@@ -21,4 +22,11 @@ def part_named(name: str) -> Part:
     return PARTS[name]
 
 
-__all__ = ["PARTS", "part_named"]
+def parts(domain: str | None = None) -> list[str]:
+    """Names of the library's parts, all or those with a port of an energy domain; `pb.Network.part` puts them in."""
+    if domain is not None:
+        domain_named(domain)
+    return [name for name, part in PARTS.items() if domain in (None, *(d.name for d in part.domains.values()))]
+
+
+__all__ = ["PARTS", "part_named", "parts"]

@@ -1,4 +1,7 @@
-"""Hydraulic parts: p is the pressure of the first terminal over the second, q the flow into the first; tank is ground."""
+"""Hydraulic parts: p is the pressure of the first terminal over the second, q the flow into the first.
+
+The tank is the ground.
+"""
 
 from polybody.networks.part import Part
 

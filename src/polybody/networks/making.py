@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from polybody.formulations.network import Network, network_of
+from polybody.formulations.network import network_of
 from polybody.model.arguments import require_model
 from polybody.model.model import Model
+from polybody.networks.network import Network
 
 
 def network(model: Model) -> Network:
@@ -13,7 +14,7 @@ def network(model: Model) -> Network:
     Joints that follow others do so by gears; rods, guides and relations are components that hold directions.
     """
     require_model("network", model)
-    return network_of(model.mechanism)
+    return network_of(model.mechanism, make=Network)
 
 
 __all__ = ["network"]

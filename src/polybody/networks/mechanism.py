@@ -1,0 +1,122 @@
+"""`network.model()`: the bodies, joints and constraints of a network as a `Model`.
+
+A joint of a network goes from a port frame to a port frame; a model's joint ends at its child's frame. Where port b is
+elsewhere on its body, a massless link at the port is the child, with the body welded to it: links that are welded are
+merged, and nothing of the motion changes. Joints that close loops become loops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.spatial import inverse_pose, pose
+from polybody.errors import PolybodyError
+from polybody.formulations.network.graph import Groups, node_of
+from polybody.formulations.network.parts import WORLD, JointPart
+from polybody.mechanism.joints import MapJoint, PlanarJoint
+from polybody.model.builder import Builder
+from polybody.model.model import Model
+
+if TYPE_CHECKING:
+    from polybody.formulations.network import Network
+
+Array = np.ndarray
+
+
+def model_of(net: Network) -> Model:
+    """The model of a network's mechanism; what a model has no record for is refused by name."""
+    _refuse_others(net)
+    build, parts = Builder(net.name, net.gravity), net.parts
+    for body in parts.bodies.values():
+        build.body(body.name, float(body.mass), body.com, body.inertia)
+    followers, groups = parts.followers(), Groups()
+    for joint in parts.joints.values():
+        closing = not groups.join(node_of(net, joint.a), node_of(net, joint.b))
+        (body_a, pose_a), (body_b, pose_b) = (_port(net, port) for port in (joint.a, joint.b))
+        drive: dict[str, Any] = {
+            key: getattr(joint, key) for key in ("stiffness", "damping") if getattr(joint, key).any()
+        }
+        if joint.stiffness.any():
+            drive["rest"] = joint.rest
+        if joint.armature.any():
+            drive["armature"] = np.diag(joint.armature)
+        if closing:
+            if joint.name in followers or joint.armature.any():
+                what = "follows another" if joint.name in followers else "has an armature"
+                raise PolybodyError(f"joint {joint.name!r} {what} and closes a loop; a model has no record for it")
+            build.loop(joint.name, joint.kind, body_a, body_b, pose_a, pose_b, **_motion(joint), **drive)
+            continue
+        child = body_b
+        if not np.allclose(pose_b, np.eye(4), atol=1e-15):
+            child = f"{joint.b} (port)"
+            build.body(child, 0.0)
+            build.joint(f"{child} weld", "fixed", child, body_b, inverse_pose(pose_b))
+        build.joint(joint.name, joint.kind, body_a, child, pose_a, **_motion(joint), **drive)
+    for gear in parts.gears.values():
+        build.couple(gear.follower, gear.leader, float(gear.factor), float(gear.offset))
+    _add_others(net, build)
+    return build.model()
+
+
+def _refuse_others(net: Network) -> None:
+    parts = net.parts
+    driven = [f"velocity driver {name!r}" for name, joint in parts.joints.items() if joint.driven]
+    others = [*driven, *(f"force {name!r}" for name in parts.forces)]
+    others += [f"multiport {name!r}" for name in parts.multiports]
+    others += [f"motor {name!r} of several joints" for name, motor in parts.motors.items() if len(motor.speeds) > 1]
+    others += [f"armature of {name!r} that couples its coordinates" for name, joint in parts.joints.items()
+               if np.any(joint.armature - np.diag(np.diag(joint.armature)))]
+    if others:
+        raise PolybodyError(f"a model has no record for {', '.join(others)}; network.solve knows them, at one state")
+    if not parts.bodies:
+        raise PolybodyError(f"network {net.name!r} has no bodies, so it is no mechanism")
+    net.check()
+
+
+def _port(net: Network, full: str) -> tuple[str, Array]:
+    port = net.ports[full]
+    return (WORLD if port.component == WORLD else port.component), pose(port.axes, port.place)
+
+
+def _motion(joint: JointPart) -> dict[str, Any]:
+    """What the record of a joint says besides its kind."""
+    model = joint.model
+    if not isinstance(model, MapJoint | PlanarJoint):
+        return {}
+    H, stages = model.map.H, model.map.stages
+    if joint.kind == "custom":
+        return {"map": H, "stages": stages}
+    if joint.kind == "universal":
+        return {}
+    axis = H[3:, 0] if joint.kind == "prismatic" else H[:3, 0]
+    pitch = {"pitch": float(H[3:, 0] @ axis)} if joint.kind == "screw" else {}
+    return {"axis": axis, **pitch}
+
+
+def _add_others(net: Network, build: Builder) -> None:
+    parts = net.parts
+    for spring in parts.springs.values():
+        (a, T_a), (b, T_b) = _port(net, spring.a), _port(net, spring.b)
+        build.spring(spring.name, a, T_a[:3, 3], b, T_b[:3, 3], float(spring.stiffness), float(spring.length),
+                     float(spring.damping))
+    for hold in parts.holds.values():
+        (a, T_a), (b, T_b) = _port(net, hold.a), _port(net, hold.b)
+        ends = (a, T_a[:3, 3]), (b, T_b[:3, 3])
+        if hold.kind == "rod":
+            build.rod(hold.name, *ends[0], *ends[1], float(hold.length))
+        else:
+            put = build.point_on_line if hold.kind == "line" else build.point_in_plane
+            put(hold.name, *ends[0], T_a[:3, :3] @ hold.axis, *ends[1])
+    for relation in parts.relations.values():
+        build.relation(relation.name, relation.expression.text)
+    for motor in parts.motors.values():
+        (joint, speeds), = motor.speeds.items()
+        coordinate = int(np.flatnonzero(speeds)[0])
+        build.motor(joint, float(motor.resistance), float(motor.inductance), float(motor.torque_constant),
+                    float(motor.speed_constant), float(motor.inertia), float(motor.damping), float(speeds[coordinate]),
+                    name=motor.name, coordinate=coordinate)
+
+
+__all__ = ["model_of"]
