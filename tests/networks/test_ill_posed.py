@@ -17,13 +17,15 @@ def circuit(*parts):
 
 def test_loop_of_voltage_sources_names_its_circuit():
     net = circuit(("V1", "voltage_source", ("a",), {"voltage": 1}), ("R", "resistor", ("a",), {"resistance": 1}),
-                  ("V2", "voltage_source", ("a", "b"), {"voltage": 1}), ("V3", "voltage_source", ("b",), {"voltage": 2}))
+                  ("V2", "voltage_source", ("a", "b"), {"voltage": 1}),
+                  ("V3", "voltage_source", ("b",), {"voltage": 2}))
     with pytest.raises(pb.InputError, match=r"circuit 'V3' - .*'V[12]' - 'V[12]'.*put a resistor"):
         pb.simulate(net, 1)
 
 
 def test_cut_set_of_current_sources_names_its_members():
-    net = circuit(("I1", "current_source", ("a",), {"current": 1}), ("I2", "current_source", ("a", "b"), {"current": 1}),
+    net = circuit(("I1", "current_source", ("a",), {"current": 1}),
+                  ("I2", "current_source", ("a", "b"), {"current": 1}),
                   ("C", "capacitor", ("b",), {"capacitance": 1}))
     with pytest.raises(pb.InputError, match=r"cut-set 'I1', 'I2' around node 'a'"):
         pb.simulate(net, 1)

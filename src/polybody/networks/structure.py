@@ -207,7 +207,7 @@ def _dummy_derivatives(work: Pantelides, keep: Sequence[int], values: Callable[[
         J = values(ca.jacobian(ca.vertcat(*rows), ca.vertcat(*(work.symbols[key] for key in order))))
         chosen = [order[c] for c in independent_columns(J)]
         if len(chosen) < len(rows):
-            U, s, _ = np.linalg.svd(J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300))
+            U, *_ = np.linalg.svd(J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300))
             weights = np.abs(U[:, len(chosen) :]).max(axis=1)
             raise RedundantConstraints([i for i, w in zip(level, weights, strict=True) if w > 1e-6])
         dummies |= set(chosen)
@@ -252,5 +252,14 @@ def blocks(rows: Sequence[set[int]], columns: int) -> list[tuple[list[int], list
     return result
 
 
-__all__ = ["Key", "Reduced", "RedundantConstraints", "SingularStructure", "blocks", "incidence", "independent_columns", "reduce_index",
-           "require_matching"]  # fmt: skip
+__all__ = [
+    "Key",
+    "Reduced",
+    "RedundantConstraints",
+    "SingularStructure",
+    "blocks",
+    "incidence",
+    "independent_columns",
+    "reduce_index",
+    "require_matching",
+]
