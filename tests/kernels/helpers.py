@@ -17,13 +17,14 @@ def elementwise(expression, arity: int = 1, **options) -> Kernel:
 
 
 def of_function(
-    function: ca.Function, outputs=None, lanes: int | None = None, target: Target | None = None, dtype=np.float64
-) -> Kernel:
+    function: ca.Function, outputs=None, lanes: int | None = None, target: Target | None = None, dtype=np.float64,
+    key: str = "",
+) -> Kernel:  # fmt: skip
     """A kernel of any SX function, its outputs flat unless told."""
     inputs = [(f"x{k}", function.numel_in(k)) for k in range(function.n_in())]
     if outputs is None:
         outputs = [(f"y{k}", (function.numel_out(k),)) for k in range(function.n_out())]
-    key = function.serialize()
+    key += function.serialize()
     return build(function.name(), inputs, outputs, lambda: function, key, lanes=lanes, target=target, dtype=dtype)
 
 

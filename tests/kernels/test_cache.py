@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from polybody.errors import PolybodyWarning
-from polybody.kernels import build, cache, machine
-from polybody.kernels import kernel as kernel_module
+from polybody.kernels import build, cache, machine, programs
 
 
 @pytest.fixture
@@ -28,8 +27,8 @@ def empty(tmp_path, monkeypatch):
 
 
 def forget():
-    kernel_module._programs.clear()
-    kernel_module._runtimes.clear()
+    programs._programs.clear()
+    programs._runtimes.clear()
 
 
 class Traced:

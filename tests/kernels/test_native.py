@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from polybody.kernels import machine, native, runtime
+from polybody.kernels.programs import joined
 from polybody.kernels.target import host
 
 SOURCE = """
@@ -81,7 +82,7 @@ class Memory:
 def code():
     target = host()
     text = f'target triple = "{target.triple}"\n' + native.translate(SOURCE, {"TWO": 2}) + native.MODULE_TAIL
-    return machine.Loaded(machine.assemble(text, target), ["collatz", "logic", "sums", "scatter"])
+    return machine.Loaded(joined([machine.assemble(text, target)]), ["collatz", "logic", "sums", "scatter"])
 
 
 def function(code, name, arity):

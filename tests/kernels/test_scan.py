@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from polybody.errors import InputError
-from polybody.kernels import cache, scan
-from polybody.kernels import kernel as kernel_module
+from polybody.kernels import cache, programs, scan
 from polybody.kernels.scan import INWARD, OUTWARD, Pass, Scan
 
 
@@ -168,7 +167,7 @@ def test_lone_states_batches_and_threads_agree():
 
 def test_one_compilation_serves_every_length(tmp_path, monkeypatch):
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
-    kernel_module._programs.clear()
+    programs._programs.clear()
     for n in (20, 50, 1000):
         springs = Springs(n, seed=2)
         q = np.random.default_rng(n).normal(size=(2, springs.size)) * 0.1
@@ -363,4 +362,4 @@ def test_fields_of_passes_that_do_not_meet_share_memory():
     described = Scan([-1], ["k"], {}, dict.fromkeys(names, 10), {"q": [0], "y": [0]}, passes)
     kernel = scan.build("copies", [("q", 10)], [("y", (10,))], described, "copies")
     np.testing.assert_allclose(kernel(np.arange(10.0)), np.arange(10.0) + 4)
-    assert kernel._scratch_bytes < 8 * kernel.lanes * (30 + 20)
+    assert kernel._form.scratch_bytes < 8 * kernel.lanes * (30 + 20)

@@ -68,7 +68,7 @@ def test_every_operation_equals_that_in_double_precision_to_rounding():
 @pytest.mark.parametrize("shape", [(), (1,), (7,), (33,), (2, 3), (5, 1, 4), (40_001,)])
 def test_batches_lone_states_and_threads(shape):
     kernel = product_kernel(dtype=SINGLE)
-    kernel.nanoseconds = 1e5
+    kernel._form.nanoseconds = 1e5
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(*shape, 5)).astype(SINGLE), rng.normal(size=(*shape, 3)).astype(SINGLE)
     for count in (1, 3):

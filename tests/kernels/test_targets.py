@@ -30,7 +30,7 @@ def test_code_assembles_for_other_processors(name):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target, register, instruction = TARGETS[name]
-    text = rows.body_text(tape.from_function(function()), target)
+    (text,) = rows.body_texts(tape.from_function(function()), target)
     assert len(machine.assemble(text, target)) > 1000
     assert len(machine.assemble(runtime.text(target), target)) > 1000
     assembly = machine._machine(target, 1).emit_assembly(llvm.parse_assembly(text))
@@ -56,17 +56,21 @@ def test_senseless_lanes_are_refused():
         of_function(function(), lanes=3)
 
 
-def test_long_code_is_cut_into_blocks_and_answers_the_same():
+@pytest.mark.parametrize("tier", ["optimised", "fast"])
+def test_long_code_is_cut_into_blocks_and_modules_and_answers_the_same(monkeypatch, tier):
+    monkeypatch.setenv("POLYBODY_TIER", tier)
     x = ca.SX.sym("x", 6)
     parts = [x]
     for k in range(700):  # each needs the one before: nothing can be left out
         y = parts[-1]
         parts.append(ca.vertcat(0.5 * y[1:] - 0.3 * y[:-1], 0.8 * ca.sin(y[0])) + x * (k % 7))
     function = ca.Function("long", [x], [parts[-1], sum(parts)])
-    text = rows.body_text(tape.from_function(function), host())
-    assert text.count("label %done") > 3
+    *parts, driver = rows.body_texts(tape.from_function(function), host())
+    assert len(parts) > 1
+    assert all(part.count("label %done") > 3 for part in parts)
+    assert driver.count("call void @part") == len(parts)
     values = np.random.default_rng(2).normal(size=(11, 6))
-    found = of_function(function)(values)
+    found = of_function(function, key=tier)(values)
     wanted = [function(value) for value in values]
     for k in range(2):
         expected = np.array([np.asarray(w[k]).ravel() for w in wanted])

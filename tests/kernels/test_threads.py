@@ -22,7 +22,7 @@ def test_any_number_of_threads_gives_the_same_answer(count, states):
     rng = np.random.default_rng(states)
     a, b = rng.normal(size=(states, 5)), rng.normal(size=(states, 3))
     kernel = product_kernel()
-    kernel.nanoseconds = 1e5  # as if each state were dear, so that threads are worth it
+    kernel._form.nanoseconds = 1e5  # as if each state were dear, so that threads are worth it
     with threads(count):
         found = kernel(a, b)
     for f, w in zip(found, product_oracle(a, b), strict=True):
@@ -64,7 +64,7 @@ def test_helpers_are_started_and_those_that_cannot_start_are_done_without(monkey
     started = Started(granted)
     monkeypatch.setattr(pool, "starter", started)
     kernel = product_kernel()
-    kernel.nanoseconds = 1e5
+    kernel._form.nanoseconds = 1e5
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(801, 5)), rng.normal(size=(801, 3))
     with threads(wanted):
@@ -76,7 +76,7 @@ def test_helpers_are_started_and_those_that_cannot_start_are_done_without(monkey
 
 def test_batches_leave_no_thread_behind_and_the_stack_size_alone():
     kernel = product_kernel()
-    kernel.nanoseconds = 1e5
+    kernel._form.nanoseconds = 1e5
     before = threading.stack_size(), len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
     with threads(6):
         kernel.batch(np.zeros((999, 5)), np.zeros(3))
@@ -106,7 +106,7 @@ def test_steps_made_in_rounds_equal_steps_made_at_once(monkeypatch, every):
     whole = iterate.build("rounds", (3, 0, 2), 50, lambda: step, "rounds", every=every)
     monkeypatch.setattr(iterate, "TURN", 30.0)
     cut = iterate.build("rounds", (3, 0, 2), 50, lambda: step, "rounds", every=every)
-    assert len(whole._contexts) == 1 < len(cut._contexts)
+    assert len(whole._form.contexts) == 1 < len(cut._form.contexts)
     for workers in (1, 3):
         with threads(workers):
             np.testing.assert_array_equal(cut(start, table), whole(start, table))

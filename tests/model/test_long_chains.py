@@ -170,7 +170,7 @@ def test_code_does_not_depend_on_the_length():
         short, long = (long_chains.kernel(chain(n), name) for n in (50, 100))
         assert short is not None
         assert long is not None
-        assert short._program is long._program
+        assert short._form.program is long._form.program
 
 
 def test_what_has_no_recursion_has_no_rolled_kernel():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from polybody.kernels.tape import FROM, MINUS
 from polybody.kernels.target import Target
 
 
@@ -61,6 +62,14 @@ class Code:
         if self.target.fma:
             return self.add(f"call {self.v} @llvm.fma.{self.suffix}({self.v} {a}, {self.v} {b}, {self.v} {c})")
         return self.op("fadd", self.op("fmul", a, b), c)
+
+    def fused(self, kind: str, a: str, b: str, c: str) -> str:
+        """a b + c, a b − c or c − a b in one rounding (`tape.fused`), on a processor that can."""
+        if kind == FROM:
+            a = self.add(f"fneg {self.v} {a}")
+        elif kind == MINUS:
+            c = self.add(f"fneg {self.v} {c}")
+        return self.mul_add(a, b, c)
 
     def step(self, base: str, offset: int | str, unit: str = "i8") -> str:
         """An address so many units further on."""

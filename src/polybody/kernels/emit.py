@@ -8,14 +8,16 @@ in LLVM's words stands in `operations`.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Protocol
 
 import casadi as ca
 
 from polybody.kernels import sincos
 from polybody.kernels.code import Code
+from polybody.kernels.frame import Frame
 from polybody.kernels.operations import OPERATIONS, SINCOS, SLOT
-from polybody.kernels.tape import CONST, INPUT, Tape, Wave, schedule
+from polybody.kernels.tape import CONST, INPUT, Tape, Wave, fused, schedule
 from polybody.kernels.target import Target
 
 Calls = dict[tuple[int, ...], list[int]]
@@ -29,11 +31,11 @@ class Ports(Protocol):
     def write(self, code: Code, output: int, element: int, value: str) -> None: ...
 
 
-class _Nodes:
+class Nodes:
     """Emits the nodes of one tape in their scheduled order."""
 
-    def __init__(self, code: Code, tape: Tape, ports: Ports) -> None:
-        self.code, self.tape, self.ports = code, tape, ports
+    def __init__(self, code: Code, tape: Tape, ports: Ports, frame: Frame | None = None) -> None:
+        self.code, self.tape, self.ports, self.frame = code, tape, ports, frame
         self.values: dict[int, str] = {}
         self.truths: dict[int, str] = {}
         self.places: dict[int, tuple[str, int]] = {}  # results of mapped functions, in memory
@@ -41,35 +43,53 @@ class _Nodes:
         for j, nodes in enumerate(tape.outputs):
             for i, node in enumerate(nodes):
                 self.sinks.setdefault(node, []).append((j, i))
-        same = {"{v}": code.v, "{m}": code.mask, "{s}": code.suffix, "{zero}": "zeroinitializer",
-                "{one}": code.const(1.0), "{nan}": code.const(math.nan)}  # fmt: skip
-        self.texts = {op: [_filled(line, same) for line in OPERATIONS[op].llvm] for op in OPERATIONS}
+        same = same_texts(code)
+        self.texts = {op: [filled(line, same) for line in OPERATIONS[op].llvm] for op in OPERATIONS}
 
-    def run(self) -> None:
-        for step in schedule(self.tape):
+    def run(self, steps: Iterable[int | Wave]) -> None:
+        for step in steps:
             if isinstance(step, dict):
                 self.wave(step)
                 continue
             self.compute(step)
+            self.keep(step)
             self.deliver(step)
-        for node in self.sinks:  # outputs that are inputs, constants or mapped results themselves
+
+    def finish(self) -> None:
+        """Write the outputs that are inputs, constants or mapped results themselves."""
+        for node in self.sinks:
             if self.tape.nodes[node][0] < 0 or self.tape.mapped(node):
                 self.deliver(node)
+
+    def restart(self, code: Code) -> None:
+        """Go on in another function: nothing but what the frame holds is at hand there."""
+        self.code = code
+        self.values, self.truths = {}, {}
 
     def deliver(self, node: int) -> None:
         """Write a node to every output element that it is."""
         for output, element in self.sinks.get(node, ()):
             self.ports.write(self.code, output, element, self.value(node))
 
+    def keep(self, node: int) -> None:
+        """Put a value where later functions find it, if they need it."""
+        if self.frame is not None and node in self.frame.outlives and node not in self.frame.slots:
+            self.code.store(self.value(node), "%frame", self.frame.slot(node))
+
     def value(self, node: int) -> str:
         op, a, b = self.tape.nodes[node]
         if op == CONST:
             return self.code.const(a)
-        if op == INPUT:
-            return self.ports.read(self.code, int(a), int(b))
-        if node in self.places:
+        if node in self.values:
+            return self.values[node]
+        if self.frame is not None and node in self.frame.slots:
+            self.values[node] = self.code.load("%frame", self.frame.slots[node])
+        elif op == INPUT:
+            self.values[node] = self.ports.read(self.code, int(a), int(b))
+            self.keep(node)
+        elif node in self.places:
             return self.code.load(*self.places[node])
-        if node not in self.values:  # a comparison, so far only a truth
+        else:  # a comparison, so far only a truth
             one, zero, v = self.code.const(1.0), self.code.const(0.0), self.code.v
             self.values[node] = self.code.add(f"select {self.code.mask} {self.truths[node]}, {v} {one}, {v} {zero}")
         return self.values[node]
@@ -84,6 +104,11 @@ class _Nodes:
         return self.truths[node]
 
     def compute(self, node: int) -> None:
+        if node in self.tape.products:
+            kind, *factors = self.tape.products[node]
+            x, y, z = (self.value(n) for n in factors)
+            self.values[node] = self.code.fused(kind, x, y, z)
+            return
         op, left, right = self.tape.nodes[node]
         a, b = int(left), int(right)
         exponent = self.tape.small_power(b) if op in (ca.OP_POW, ca.OP_CONSTPOW) else None
@@ -123,25 +148,38 @@ class _Nodes:
             else:
                 self.call_libm(name, columns, calls)
 
+    def room(self, count: int) -> tuple[str, int]:
+        """Memory for so many vectors of results: of this function, or of the frame that all functions share."""
+        return (self.code.buffer(count), 0) if self.frame is None else ("%frame", self.frame.row(count))
+
     def call_sincos(self, arguments: str, calls: Calls) -> None:
-        sines, cosines = self.code.buffer(len(calls)), self.code.buffer(len(calls))
-        self.code.do(f"call void @sincos_map(ptr {arguments}, ptr {sines}, ptr {cosines}, i64 {len(calls)}, ptr %libm)")
+        sines, cosines = self.room(len(calls)), self.room(len(calls))
+        where = ", ".join(f"ptr {self.code.step(base, first * self.code.bytes)}" for base, first in (sines, cosines))
+        self.code.do(f"call void @sincos_map(ptr {arguments}, {where}, i64 {len(calls)}, ptr %libm)")
         for k, results in enumerate(calls.values()):
             for node in results:
-                self.places[node] = (sines if self.tape.nodes[node][0] == ca.OP_SIN else cosines, k)
+                base, first = sines if self.tape.nodes[node][0] == ca.OP_SIN else cosines
+                self.places[node] = (base, first + k)
 
     def call_libm(self, name: str, columns: list[str], calls: Calls) -> None:
         code = self.code
-        results = code.buffer(len(calls))
+        base, first = self.room(len(calls))
         function = code.fetch("ptr", "%libm", SLOT[name])
-        memory = ", ".join(f"ptr {c}" for c in (*columns, results))
+        memory = ", ".join(f"ptr {c}" for c in (*columns, code.step(base, first * code.bytes)))
         code.do(f"call void @map{len(columns)}(ptr {function}, {memory}, i64 {len(calls) * code.target.lanes})")
         for k, nodes in enumerate(calls.values()):
             for node in nodes:
-                self.places[node] = (results, k)
+                self.places[node] = (base, first + k)
 
 
-def _filled(line: str, same: dict[str, str]) -> str:
+def same_texts(code: Code) -> dict[str, str]:
+    """What the words of `operations` stand for that do not depend on the arguments."""
+    return {"{v}": code.v, "{m}": code.mask, "{s}": code.suffix, "{zero}": "zeroinitializer",
+            "{one}": code.const(1.0), "{nan}": code.const(math.nan)}  # fmt: skip
+
+
+def filled(line: str, same: dict[str, str]) -> str:
+    """A line of `operations` with those words replaced."""
     for key, text in same.items():
         line = line.replace(key, text)
     return line
@@ -149,16 +187,21 @@ def _filled(line: str, same: dict[str, str]) -> str:
 
 def emit_nodes(code: Code, tape: Tape, ports: Ports) -> None:
     """Write the straight-line code of a tape."""
-    _Nodes(code, tape, ports).run()
+    tape = fused(tape) if code.target.fma else tape
+    nodes = Nodes(code, tape, ports)
+    nodes.run(schedule(tape))
+    nodes.finish()
 
 
-def support_text(target: Target) -> str:
-    """What every module needs beside its functions: the mapped loops and the intrinsics."""
+def support_text(target: Target, mapped: bool = True) -> str:
+    """What every module needs beside its functions: the intrinsics and, where it uses them, the mapped loops."""
     code = Code(target)
     arities = {"sqrt": 1, "fabs": 1, "floor": 1, "ceil": 1, "copysign": 2, "fma": 3}
     declared = [
         f"declare {code.v} @llvm.{name}.{code.suffix}({', '.join([code.v] * arity)})" for name, arity in arities.items()
     ]
+    if not mapped:
+        return "\n".join(declared)
     maps = _map_text(target, 1) + _map_text(target, 2)
     return "\n".join(declared) + maps + sincos.loop_text(target, SLOT["sin"], SLOT["cos"]) + sincos.MODULE_TAIL
 

@@ -24,8 +24,9 @@ from polybody.errors import InputError
 from polybody.kernels import machine, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes
-from polybody.kernels.kernel import FIRST_TOUCH, NANOSECONDS, TURN, Kernel, Made, digest, program
+from polybody.kernels.kernel import FIRST_TOUCH, NANOSECONDS, TURN, Kernel
 from polybody.kernels.operations import LIBM
+from polybody.kernels.programs import Made, digest, program
 from polybody.kernels.rows import RowPorts, module_text
 from polybody.kernels.target import Target, host
 

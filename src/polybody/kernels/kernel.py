@@ -1,7 +1,8 @@
 """A compiled function of arrays: `kernel(*arrays)` on any batch of states.
 
-`build` compiles a straight-line kernel from a CasADi function; `scan.build` compiles a rolled one. Both give a
-`Kernel`, whose call is, in this order of cost:
+`build` compiles a straight-line kernel from a CasADi function; `scan.build` compiles a rolled one. A long straight-line
+kernel is interpreted at first (`interpret`) and compiled in the background, unless $POLYBODY_TIER is "optimised". All
+give a `Kernel`, whose call is, in this order of cost:
 
 1. `Kernel.call`, a builtin: a lone state of plain float64 arrays never enters Python code;
 2. anything else comes to `Kernel.batch`: arguments checked, broadcast by strides, shared among threads, GIL released.
@@ -10,23 +11,19 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels import arrays, cache, machine, memory, pool, rows, runtime, tape
+from polybody.kernels import arrays, background, interpret, machine, memory, pool, rows, runtime, tape
 from polybody.kernels.locks import Lock
+from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
 from polybody.kernels.target import Target, host
 
 NANOSECONDS = 0.06  # of one addition of a state, one thread: measured; for decisions about threads and turns only
@@ -39,17 +36,34 @@ TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; m
 
 STREAMED_FROM = 24 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
 
+AT_ONCE, RESULT_COST = 1200, 4  # operations, with so many for each result: compiled sooner than anybody minds
+
+_building = Lock()
+_adopting = Lock()
+
 Ports = Sequence[tuple[str, int]]
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
 
 
-class Program:
-    """Loaded machine code of one body, shared by every kernel of the same key."""
+class Form:
+    """How a kernel runs in one tier: a body, and what it is called with. Whoever calls takes one and keeps to it."""
 
-    def __init__(self, code: bytes, facts: dict[str, Any]) -> None:
-        self.loaded = machine.Loaded(code, ["body"])
-        self.body = self.loaded.addresses["body"]
-        self.facts = facts
+    def __init__(
+        self, sizes: Sequence[int], shapes: Sequence[Sequence[int]], program: Program, target: Target, *, nodes: int,
+        work: int, scratch: int = 0, dense: bool = False, contexts: Sequence[np.ndarray] = (), alive: object = None,
+    ) -> None:  # fmt: skip
+        self.program, self.lanes, self.nodes, self.dense = program, target.lanes, nodes, dense
+        self.nanoseconds = work * NANOSECONDS  # of a state
+        self.addressed = len(sizes) + (0 if dense else len(shapes))
+        self.row_bytes = [target.size * n for n in (*sizes, *(math.prod(shape) for shape in shapes))]
+        self.result_bytes = sum(self.row_bytes[len(sizes) :])
+        self.scratch_bytes = scratch + (target.lanes * self.result_bytes if dense else 0)
+        self.scratch_bytes += -self.scratch_bytes % 64
+        self.contexts = list(contexts) or [machine.libm_table()]
+        self.first_context = self.contexts[0].ctypes.data
+        self.runtime = runtime_of(target)
+        self.run = runtime.TOGETHER_TYPE(self.runtime.addresses["together"])
+        self.alive = (program, self.contexts, alive)
 
 
 class Kernel:
@@ -79,26 +93,40 @@ class Kernel:
         self.name = name
         self.inputs = tuple((str(n), int(s)) for n, s in inputs)
         self.outputs = tuple((str(n), tuple(int(k) for k in shape)) for n, shape in outputs)
+        self.dtype = target.dtype
         self._sizes = [size for _, size in self.inputs]
-        self.dtype, size = target.dtype, target.size
-        self._result_steps = [[size * math.prod(shape)] for _, shape in self.outputs]
-        self.lanes = target.lanes
-        self.nodes = nodes
-        self.nanoseconds = work * NANOSECONDS  # of a state
-        self._program = program
-        self._dense = dense
-        self._addressed = len(self.inputs) + (0 if dense else len(self.outputs))
-        self._row_bytes = [*(size * n for n in self._sizes), *(steps[0] for steps in self._result_steps)]
-        self._scratch_bytes = scratch + (target.lanes * sum(s[0] for s in self._result_steps) if dense else 0)
-        self._scratch_bytes += -self._scratch_bytes % 64
-        self._contexts = list(contexts) or [machine.libm_table()]
-        self._first_context = self._contexts[0].ctypes.data
-        self._alive = (program, self._contexts, alive)
-        self._runtime = _runtime(target)
-        self._run = runtime.TOGETHER_TYPE(self._runtime.addresses["together"])
-        self._address = runtime.make_address(self._runtime)
+        self._shapes = [shape for _, shape in self.outputs]
+        self._result_steps = [[target.size * math.prod(shape)] for shape in self._shapes]
+        self._form = Form(
+            self._sizes, self._shapes, program, target, nodes=nodes, work=work, scratch=scratch, dense=dense,
+            contexts=contexts, alive=alive,
+        )  # fmt: skip
+        self._row_bytes = self._form.row_bytes
+        self._address = runtime.make_address(self._form.runtime)
         self._memory = threading.local()
+        self._earlier: list[object] = []
         self.call: Callable[..., Any] = self.fast(self.batch, name)
+
+    @property
+    def nodes(self) -> int:
+        """Operations of a state."""
+        return self._form.nodes
+
+    @property
+    def lanes(self) -> int:
+        """States that are computed side by side."""
+        return self._form.lanes
+
+    def adopt(self, form: Form) -> None:
+        """Run in another tier from the next call on; calls under way end in theirs, whose memory stays."""
+        with _adopting:
+            self._earlier.append((self._form, self.__dict__.get("lone")))
+            lone = self.__dict__.get("lone")
+            if lone is not None:
+                made = self._lone(form)
+                self._earlier.append(made)
+                lone.plan[:] = made.plan  # in one go, and never while machine code reads it: both have the GIL
+            self._form = form
 
     def __call__(self, *values: Any, out: Any = None, check: bool = False) -> Any:
         """Evaluate; see `batch`."""
@@ -110,24 +138,27 @@ class Kernel:
         """A builtin that computes a lone plain state itself and passes any other call to `fallback`, unchanged."""
         if self.lone is None:
             return fallback
-        return runtime.make_builtin(self._runtime, self.lone, fallback, name or self.name, doc)
+        return runtime.make_builtin(self._form.runtime, self.lone, fallback, name or self.name, doc)
 
     @functools.cached_property
     def lone(self) -> runtime.Lone | None:
-        """What lone calls go by without Python code (see `methods`); None where that cannot be done."""
-        if "lone" not in self._runtime.addresses or len(self._contexts) > 1:
+        """What single calls go by without Python code (see `methods`); None where that cannot be done."""
+        if "lone" not in self._form.runtime.addresses or len(self._form.contexts) > 1:
             return None
+        return self._lone(self._form)
+
+    def _lone(self, form: Form) -> runtime.Lone:
         return runtime.make_lone(
-            alone=self._runtime.addresses["alone"],
-            body=self._program.body,
-            scratch=np.empty(self._scratch_bytes // 8 + 8),
+            alone=form.runtime.addresses["alone"],
+            body=form.program.body,
+            scratch=np.empty(form.scratch_bytes // 8 + 8),
             input_sizes=self._sizes,
-            output_shapes=[shape for _, shape in self.outputs],
-            context=self._contexts[0],
-            alive=(self._alive, self._runtime),
-            dense=self._dense,
+            output_shapes=self._shapes,
+            context=form.contexts[0],
+            alive=(form.alive, form.runtime),
+            dense=form.dense,
             dtype=self.dtype,
-            limit=max(1, int(2 * WORTH_A_THREAD / max(NANOSECONDS, self.nanoseconds))),
+            limit=max(1, int(2 * WORTH_A_THREAD / max(NANOSECONDS, form.nanoseconds))),
         )
 
     def batch(self, *values: Any, out: Any = None, check: bool = False) -> Any:
@@ -135,8 +166,9 @@ class Kernel:
 
         `out` takes the results in place; `check` refuses arguments that are not finite.
         """
+        form = self._form
         if not check:
-            answer = self._plain_batch(values, out)
+            answer = self._plain_batch(form, values, out)
             if answer is not None:
                 return answer
         if len(values) != len(self.inputs):
@@ -149,14 +181,14 @@ class Kernel:
             arrays.refuse_non_finite(given, labels)
         results = self._results(batch, out)
         if math.prod(batch):
-            self._evaluate(batch, given, results)
+            self._evaluate(form, batch, given, results)
         if out is not None:
             return out
         # As NumPy does: a lone number comes back as a scalar, not as an array without dimensions.
         returned = tuple(r[()] if r.ndim == 0 else r for r in results)
         return returned[0] if len(returned) == 1 else returned
 
-    def _plain_batch(self, values: tuple[Any, ...], out: Any) -> Any:
+    def _plain_batch(self, form: Form, values: tuple[Any, ...], out: Any) -> Any:
         """The usual batch (contiguous float64, one leading shape) with no detours; None if anything is unusual."""
         if len(values) != len(self.inputs):
             return None
@@ -171,7 +203,7 @@ class Kernel:
             if not arrays.plain_results(results, shapes, self.dtype) or any(arrays.overlap(results, values)):
                 return None
         steps = [[row if value.ndim > 1 else 0] for value, row in zip(values, self._row_bytes, strict=False)]
-        self._launch([states], steps + self._result_steps, [*values, *results])
+        self._launch(form, [states], steps + self._result_steps, [*values, *results])
         if out is not None:
             return out
         return results[0] if len(results) == 1 else tuple(results)
@@ -188,12 +220,14 @@ class Kernel:
             for value, label, (_, shape) in zip(given, labels, self.outputs, strict=True)
         ]
 
-    def _evaluate(self, batch: tuple[int, ...], given: list[np.ndarray], results: list[np.ndarray]) -> None:
+    def _evaluate(
+        self, form: Form, batch: tuple[int, ...], given: list[np.ndarray], results: list[np.ndarray]
+    ) -> None:
         """Convert what the body cannot use as it is, in pieces if that is much, and run."""
         leading = len(batch)
         convert = [not arrays.plain(a, a.ndim - 1, self.dtype) for a in given]
         shared = arrays.overlap(results, given)
-        inner = 0 if self._dense else leading  # dense results leave no gaps between states either
+        inner = 0 if form.dense else leading  # dense results leave no gaps between states either
         stage = [s or not arrays.plain(r, inner, self.dtype) for r, s in zip(results, shared, strict=True)]
         if any(shared) and any(convert + stage):
             # Pieces written early could be read late: take the arguments aside first.
@@ -209,49 +243,52 @@ class Kernel:
                     arrays.cut(r, leading, len(shape), axis, part)
                     for r, (_, shape) in zip(results, self.outputs, strict=True)
                 ]
-                self._evaluate(less, some, into)
+                self._evaluate(form, less, some, into)
             return
         sources = [np.ascontiguousarray(a, dtype=self.dtype) if c else a for a, c in zip(given, convert, strict=True)]
         targets = [np.empty(r.shape, self.dtype) if s else r for r, s in zip(results, stage, strict=True)]
-        self._execute(batch, sources, targets)
+        self._execute(form, batch, sources, targets)
         for r, t, staged in zip(results, targets, stage, strict=True):
             if staged:
                 np.copyto(r, t, casting="same_kind")
 
-    def _execute(self, batch: tuple[int, ...], sources: list[np.ndarray], targets: list[np.ndarray]) -> None:
+    def _execute(
+        self, form: Form, batch: tuple[int, ...], sources: list[np.ndarray], targets: list[np.ndarray]
+    ) -> None:
         """Hand strides and addresses to the machine code."""
         steps = [arrays.batch_strides(a, batch, 1) for a in sources]
         steps += [arrays.batch_strides(t, batch, len(s)) for t, (_, s) in zip(targets, self.outputs, strict=True)]
-        self._launch(*arrays.collapse(batch, steps), [*sources, *targets])
+        self._launch(form, *arrays.collapse(batch, steps), [*sources, *targets])
 
-    def _launch(self, extents: list[int], kept: list[list[int]], ports: list[np.ndarray]) -> None:
+    def _launch(self, form: Form, extents: list[int], kept: list[list[int]], ports: list[np.ndarray]) -> None:
         """Run over these extents, with strides `kept[port]`, by as many threads as pay; in turns, for signals' sake."""
         dims, states = len(extents), math.prod(extents)
-        cost = self.nanoseconds / len(self._contexts)
+        background.wake()
+        cost = form.nanoseconds / len(form.contexts)
         worth = int(states * cost / WORTH_A_THREAD)
-        workers = max(1, min(pool.thread_count(), worth, -(-states // self.lanes))) if worth > 1 else 1
-        least = workers * self.lanes
-        written = sum(steps[0] for steps in self._result_steps) / self.dtype.itemsize / len(self._contexts)
-        turn = min(states, max(1, int(TURN / (self.lanes * (cost + FIRST_TOUCH * written) + 1))) * least)
+        workers = max(1, min(pool.thread_count(), worth, -(-states // form.lanes))) if worth > 1 else 1
+        least = workers * form.lanes
+        written = form.result_bytes / self.dtype.itemsize / len(form.contexts)
+        turn = min(states, max(1, int(TURN / (form.lanes * (cost + FIRST_TOUCH * written) + 1))) * least)
         addresses = [self._address(a) for a in ports]
         job = np.array(
             [
-                0, 0, pool.piece(turn, self.lanes, workers), turn, self._program.body, self._first_context,
-                self._scratch(workers), self._scratch_bytes, self._addressed, len(kept), dims,
-                self._is_streamed(states, addresses[len(self.inputs) :]),
-                *extents, *addresses, *(step for steps in kept for step in steps), *self._row_bytes,
+                0, 0, pool.piece(turn, form.lanes, workers), turn, form.program.body, form.first_context,
+                self._scratch(form, workers), form.scratch_bytes, form.addressed, len(kept), dims,
+                self._is_streamed(form, states, addresses[len(self.inputs) :]),
+                *extents, *addresses, *(step for steps in kept for step in steps), *form.row_bytes,
             ],
             dtype=np.int64,
         )  # fmt: skip
         start, helpers, system = self._address(job), workers - 1, pool.starter()
-        for context in self._contexts:
+        for context in form.contexts:
             done = 0
             while done < states:
-                if done or turn < states or context is not self._contexts[0]:
-                    piece = pool.piece(turn, self.lanes, workers)
-                    job[:6] = done, 0, piece, min(done + turn, states), self._program.body, self._address(context)
+                if done or turn < states or context is not form.contexts[0]:
+                    piece = pool.piece(turn, form.lanes, workers)
+                    job[:6] = done, 0, piece, min(done + turn, states), form.program.body, self._address(context)
                 begun = time.perf_counter()
-                self._run(start, helpers, *system)
+                form.run(start, helpers, *system)
                 elapsed = time.perf_counter() - begun
                 done += turn
                 if elapsed < TURN_SECONDS[0]:
@@ -259,97 +296,25 @@ class Kernel:
                 elif elapsed > TURN_SECONDS[1]:
                     turn = max(least, turn // (2 * least) * least)
 
-    def _is_streamed(self, states: int, addresses: list[int]) -> bool:
+    def _is_streamed(self, form: Form, states: int, addresses: list[int]) -> bool:
         """Whether results go past the caches: more than fit these, at places where that can be done."""
-        if not self._dense or states * sum(steps[0] for steps in self._result_steps) < STREAMED_FROM:
+        if not form.dense or states * form.result_bytes < STREAMED_FROM:
             return False
-        return self.lanes * self.dtype.itemsize % 32 == 0 and not any(address % 32 for address in addresses)
+        return form.lanes * self.dtype.itemsize % 32 == 0 and not any(address % 32 for address in addresses)
 
-    def _scratch(self, workers: int) -> int:
+    def _scratch(self, form: Form, workers: int) -> int:
         """Working memory for bodies that need some: this thread's, with room for its helpers."""
-        if not self._scratch_bytes:
+        if not form.scratch_bytes:
             return 0
         memory = getattr(self._memory, "array", None)
-        if memory is None or memory.nbytes < workers * self._scratch_bytes:
-            memory = self._memory.array = np.empty(workers * self._scratch_bytes // 8 + 8)
+        if memory is None or memory.nbytes < workers * form.scratch_bytes + 64:
+            memory = self._memory.array = np.empty(workers * form.scratch_bytes // 8 + 16)
         return self._address(memory)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{n}[{s}]" for n, s in self.inputs)
         results = ", ".join(f"{n}{list(s)}" for n, s in self.outputs)
         return f"<Kernel {self.name}({arguments}) -> {results}; {self.nodes} operations, {self.lanes} lanes>"
-
-
-_runtimes: dict[Target, machine.Loaded] = {}
-_programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
-_lock = Lock()
-
-
-def _runtime(target: Target) -> machine.Loaded:
-    with _lock:
-        if target not in _runtimes:
-            names = ["together", "lone", "alone", "address_of"] if runtime.can_be_called_alone() else ["together"]
-            title = digest("runtime", runtime.layout(), target, names)
-            code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
-            _runtimes[target] = machine.Loaded(code, names)
-        return _runtimes[target]
-
-
-@functools.cache
-def _versions() -> tuple[str, ...]:
-    """Of CasADi, and of this package: its own text, so that no change of it can meet an old trace."""
-    h = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        h.update(path.read_bytes())
-    return version("casadi"), h.hexdigest()
-
-
-def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
-    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key tells."""
-    raw = key.encode() if isinstance(key, str) else bytes(key)
-    facts = [kind, *_versions(), target.describe(), repr(list(parts))]
-    h = hashlib.sha256("\0".join(facts).encode())
-    h.update(b"\0" + raw)
-    return h.hexdigest()
-
-
-@dataclass(frozen=True)
-class Made:
-    """The text of a module, for which target it is, and what must be known of it beside its code."""
-
-    text: str
-    target: Target
-    facts: dict[str, Any] = field(default_factory=dict)
-
-    def digest(self) -> str:
-        """The name of its code: the text holds the whole expression graph, constants to the last bit."""
-        described = f"{version('llvmlite')}\0{self.target.describe()}\0{self.text}"
-        return hashlib.sha256(described.encode()).hexdigest()
-
-
-def program(title: str, name: str, make: Callable[[], Made]) -> Program:
-    """The program of this digest: of this process, from disk, or made by `make()`."""
-    with _lock:
-        found = _programs.get(title)
-        if found is None:
-            found = _programs[title] = Program(*kept(title, name, make))
-        return found
-
-
-def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
-    """(object code, facts): from disk by its title, or by its text, or compiled."""
-    traced = cache.load(title, cache.TRACE)
-    found = cache.load(traced[0]["code"]) if traced else None
-    if traced and found:
-        return found[1], traced[0]["facts"]
-    made = make()
-    where = made.digest()
-    found = cache.load(where)
-    code = found[1] if found else machine.assemble(made.text, made.target)
-    if not found:
-        cache.store(where, {"name": name}, code)
-    cache.store(title, {"name": name, "code": where, "facts": made.facts}, b"", cache.TRACE)
-    return code, made.facts
 
 
 def build(
@@ -371,23 +336,59 @@ def build(
     `lanes` suits the processor and the size unless given.
     """
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
-
-    def make() -> Made:
-        function = trace()
-        _check_function(name, function, [s for _, s in inputs], [math.prod(s) for _, s in outputs])
-        traced = tape.from_function(function)
-        nodes = traced.operations()
-        width = chosen.lanes if lanes else _best_lanes(chosen, nodes, sum(map(len, traced.outputs)))
-        final = chosen.with_lanes(width)
-        facts = {"nodes": nodes, "work": traced.work(), "lanes": width}
-        return Made(rows.body_text(traced, final), final, facts)
-
     title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
-    loaded = program(title, name, make)
-    final = chosen.with_lanes(loaded.facts["lanes"])
-    dense = rows.is_dense([math.prod(shape) for _, shape in outputs])
-    nodes, work = loaded.facts["nodes"], loaded.facts["work"]
-    return Kernel(name, inputs, outputs, loaded, final, nodes=nodes, work=work, dense=dense)
+    sizes, shapes = [s for _, s in inputs], [s for _, s in outputs]
+
+    def form_facts(loaded: Program) -> tuple[Target, dict[str, Any]]:
+        dense = rows.is_dense([math.prod(shape) for shape in shapes])
+        facts = {key: loaded.facts[key] for key in ("nodes", "work")}
+        return chosen.with_lanes(loaded.facts["lanes"]), {**facts, "dense": dense}
+
+    with _building:
+        found = known(title)
+        if found is not None:
+            final, facts = form_facts(found)
+            return Kernel(name, inputs, outputs, found, final, **facts)
+        function = trace()
+        _check_function(name, function, sizes, [math.prod(s) for s in shapes])
+        traced = tape.from_function(function)
+        nodes, results = traced.operations(), sum(map(len, traced.outputs))
+        width = chosen.lanes if lanes else _best_lanes(chosen, nodes, results)
+        final, facts = chosen.with_lanes(width), {"nodes": nodes, "work": traced.work(), "lanes": width}
+        how = background.tier()
+        if how == "optimised" or (how == "auto" and nodes + RESULT_COST * results <= AT_ONCE):
+            made = Made(list(rows.body_texts(traced, final)), final, facts)
+            found = remember(title, Program(*compiled(title, name, made)))
+            final, facts = form_facts(found)
+            return Kernel(name, inputs, outputs, found, final, **facts)
+    kernel = _interpreted(name, inputs, outputs, traced, chosen)
+
+    def job(between: Callable[[], None]) -> None:
+        between()
+        ready = known(title)
+        if ready is None:
+            texts = []
+            for text in rows.body_texts(traced, final):
+                between()
+                texts.append(text)
+            made = Made(texts, final, {"nodes": nodes, "work": traced.work(), "lanes": width})
+            ready = remember(title, Program(*compiled(title, name, made, between)))
+        target, facts = form_facts(ready)
+        kernel.adopt(Form(sizes, shapes, ready, target, **facts))
+
+    if how == "auto":
+        background.submit(name, job)
+    return kernel
+
+
+def _interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, target: Target) -> Kernel:
+    """The kernel in the fast tier."""
+    code = interpret.encode(traced, target)
+    return Kernel(
+        name, inputs, outputs, interpreter(target), target, nodes=traced.operations(),
+        work=interpret.SLOWER * traced.work(), scratch=(code.places + 1) * target.lanes * target.size,
+        contexts=[code.context(machine.libm_table())], alive=code,
+    )  # fmt: skip
 
 
 def _best_lanes(target: Target, nodes: int, results: int) -> int:

@@ -32,7 +32,7 @@ LONE = """
 def lone(self, args, nargs, keywords):
     plan = word(word(self + PLAN_AT) + 16)
     if keywords == 0:
-        result = alone(plan, args, nargs)
+        result = call(word(plan + ALONE), plan, args, nargs)
         if result != NOT_MINE:
             return result
     return call(word(plan + VECTORCALL), word(self + FALLBACK_AT), args, nargs, keywords)
@@ -49,6 +49,10 @@ def alone(plan, args, nargs):
     shape = arrays + 8 * ports
     leading = 0
     states = 1
+    body = word(plan + BODY)  # read together, before anything that could let another thread change the plan
+    libm = word(plan + LIBM)
+    scratch = word(plan + SCRATCH)
+    addressed = word(plan + ADDRESSED)
     for i in range(inputs):
         a = word(args + 8 * i)
         if word(a + 8) != word(plan + ARRAY_TYPE):
@@ -91,8 +95,7 @@ def alone(plan, args, nargs):
         put(arrays + 8 * j, array)
         put(base + 8 * (inputs + j), word(array + 16))
         put(strides + 8 * (inputs + j), word(facts + 16))
-    run(word(plan + BODY), word(plan + LIBM), word(plan + SCRATCH), 0, states, word(plan + ADDRESSED), ports, 1,
-        shape, base, strides, strides, 0)
+    run(body, libm, scratch, 0, states, addressed, ports, 1, shape, base, strides, strides, 0)
     returned = word(plan + ARRAY_RETURN)  # makes a lone number a scalar
     if outputs == 1:
         return call(returned, word(arrays))

@@ -43,7 +43,7 @@ def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
 
 
 class Loaded:
-    """Object code in memory; alive as long as this object is."""
+    """Object code in memory; alive as long as this object is. `code`: object files, each after its length."""
 
     def __init__(self, code: bytes, names: Sequence[str]) -> None:
         with _lock:
@@ -52,13 +52,23 @@ class Loaded:
                 llvm.add_symbol("__chkstk", address)
             machine = llvm.Target.from_triple(host().triple).create_target_machine(jit=True)
             self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-            self._object = llvm.ObjectFileRef.from_data(code)
-            self._engine.add_object_file(self._object)
+            self._objects = [llvm.ObjectFileRef.from_data(part) for part in _apart(code)]
+            for part in self._objects:
+                self._engine.add_object_file(part)
             self._engine.finalize_object()
             self.addresses = {name: self._engine.get_function_address(name) for name in names}
         for name, address in self.addresses.items():
             if not address:
                 raise RuntimeError(f"compiled code has no function {name}")
+
+
+def _apart(code: bytes) -> list[bytes]:
+    parts, at = [], 0
+    while at < len(code):
+        size = int.from_bytes(code[at : at + 8], "little")
+        parts.append(code[at + 8 : at + 8 + size])
+        at += 8 + size
+    return parts
 
 
 @functools.cache

@@ -29,9 +29,9 @@ from types import FunctionType
 
 from polybody.errors import PolybodyError
 from polybody.kernels import lone_code, machine, runtime
-from polybody.kernels.kernel import Made, digest, kept
 from polybody.kernels.locks import Lock
 from polybody.kernels.pool import address
+from polybody.kernels.programs import Made, digest, kept
 from polybody.kernels.target import host
 
 _lock = Lock()

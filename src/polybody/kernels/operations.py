@@ -9,9 +9,9 @@ LLVM text is one instruction a line, with results 0, 1, … that later lines nam
 Operations that are not a few instructions are functions of libm, evaluated over memory (`tape`); sine and cosine share
 a function of our own (`sincos`).
 
-Multiplications and additions carry the `contract` flag alone: LLVM may fuse them, nothing else, so that NaN and
-infinity go their way. `fmin` and `fmax` return NaN where an argument is NaN (C's would drop it): a wrong input must not
-come out as a number.
+No instruction carries a fast-math flag, so that NaN and infinity go their way; which products and sums are one
+instruction is decided in the tape (`tape.fused`). `fmin` and `fmax` return NaN where an argument is NaN (C's would drop
+it): a wrong input must not come out as a number.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def _extremum(name: str, order: str) -> Operation:
 
 
 OPERATIONS: dict[int, Operation] = {
-    ca.OP_ADD: Operation("{a} + {b}", ("fadd contract {v} {a}, {b}",)),
-    ca.OP_SUB: Operation("{a} - {b}", ("fsub contract {v} {a}, {b}",)),
-    ca.OP_MUL: Operation("{a} * {b}", ("fmul contract {v} {a}, {b}",)),
+    ca.OP_ADD: Operation("{a} + {b}", ("fadd {v} {a}, {b}",)),
+    ca.OP_SUB: Operation("{a} - {b}", ("fsub {v} {a}, {b}",)),
+    ca.OP_MUL: Operation("{a} * {b}", ("fmul {v} {a}, {b}",)),
     ca.OP_DIV: Operation("{a} / {b}", ("fdiv {v} {a}, {b}",)),
     ca.OP_NEG: Operation("-({a})", ("fneg {v} {a}",)),
-    ca.OP_TWICE: Operation("{a} + {a}", ("fadd contract {v} {a}, {a}",)),
+    ca.OP_TWICE: Operation("{a} + {a}", ("fadd {v} {a}, {a}",)),
     ca.OP_INV: Operation("1.0 / {a}", ("fdiv {v} {one}, {a}",)),
     ca.OP_SQRT: _call("sqrt"),
     ca.OP_FABS: _call("fabs"),

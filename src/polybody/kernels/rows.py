@@ -16,16 +16,19 @@ the caches waits for memory half as long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from polybody.kernels.code import Code
-from polybody.kernels.emit import emit_nodes, support_text
-from polybody.kernels.tape import Tape
+from polybody.kernels.emit import Nodes, support_text
+from polybody.kernels.frame import Frame
+from polybody.kernels.tape import Tape, Wave, fused, schedule
 from polybody.kernels.target import Target
 
 LINE = 64  # bytes of a cache line
 AHEAD = 8192  # bytes of results between a line's request and its use: some 100 ns of work, a quarter of the first cache
 DENSE_FROM = 64  # numbers a state: what writes less is not slowed down by writing
+BETWEEN = "ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch"  # what a body is given
+FRAMED = f"{BETWEEN}, ptr noalias %frame"
 BLOCK = 1000  # lines of straight-line code that LLVM gets at once
 
 
@@ -51,7 +54,8 @@ class RowPorts:
         self.first_output = len(input_sizes)
         self.groups = [_groups(size, lanes) for size in self.sizes]
         self.values: dict[tuple[int, int], str] = {}
-        self.waiting: dict[tuple[int, int], dict[int, str]] = {}
+        self.waiting: dict[tuple[int, int], dict[int, str | int]] = {}  # values, or where they are set aside
+        self.frame: Frame | None = None
 
     def _row(self, code: Code, port: int, lane: int) -> str:
         place = code.step("%rows", port * self.lanes + lane, "ptr")
@@ -79,16 +83,35 @@ class RowPorts:
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         port = self.first_output + output
+        width, _ = self.groups[port]
+        for start in self.starts(port, element):
+            group = self.waiting.setdefault((port, start), {})
+            group[element - start] = value
+            if len(group) == width:
+                self._store_group(code, port, start, [self._back(code, group[k]) for k in range(width)], width)
+                del self.waiting[port, start]
+
+    def starts(self, port: int, element: int) -> list[int]:
+        """First columns of the groups that an element is in: the last group may overlap the one before it."""
         width, starts = self.groups[port]
         last = len(starts) - 1
-        for k in {min(element // width, last), last}:  # the last group may overlap the one before it
-            start = starts[k]
-            if start <= element < start + width:
-                group = self.waiting.setdefault((port, start), {})
-                group[element - start] = value
-                if len(group) == width:
-                    self._store_group(code, port, start, [group[k] for k in range(width)], width)
-                    del self.waiting[port, start]
+        return [starts[k] for k in {min(element // width, last), last} if starts[k] <= element < starts[k] + width]
+
+    def set_aside(self, code: Code, frame: Frame) -> None:
+        """A function ends: keep what waits for its neighbours, forget the names of everything else."""
+        self.frame, self.values = frame, {}
+        for group in self.waiting.values():
+            for k, value in group.items():
+                if isinstance(value, str):
+                    group[k] = frame.lend()
+                    code.store(value, "%frame", group[k])
+
+    def _back(self, code: Code, value: str | int) -> str:
+        if isinstance(value, str):
+            return value
+        assert self.frame is not None
+        self.frame.give_back(value)
+        return code.load("%frame", value)
 
     def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
         small = f"<{width} x {code.number}>"
@@ -121,6 +144,10 @@ class DenseRows(RowPorts):
         if port not in self.bases:
             self.bases[port] = super()._row(code, port, 0)
         return code.step(self.bases[port], lane * self.sizes[port], code.number)
+
+    def set_aside(self, code: Code, frame: Frame) -> None:
+        super().set_aside(code, frame)
+        self.bases = {}
 
     def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
         super()._store_group(code, port, start, columns, width)
@@ -192,17 +219,63 @@ def is_dense(output_sizes: Sequence[int]) -> bool:
     return sum(output_sizes) >= DENSE_FROM
 
 
-def body_text(tape: Tape, target: Target) -> str:
-    """The module of a straight-line kernel: its function is `body`."""
+def body_texts(tape: Tape, target: Target) -> Iterator[str]:
+    """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
     sizes = [len(nodes) for nodes in tape.outputs]
     ports = RowPorts(tape.input_sizes, sizes, target.lanes)
+    tape = fused(tape) if target.fma else tape
+    steps = schedule(tape)
     if is_dense(sizes):
-        rehearsal = DenseRows(tape.input_sizes, sizes, target)
-        emit_nodes(Code(target), tape, rehearsal)  # only to learn in which order results become known
-        ports = DenseRows(tape.input_sizes, sizes, target, rehearsal.stored)
+        ports = DenseRows(tape.input_sizes, sizes, target, _written(tape, steps, ports))
+    frame = Frame(tape, steps)
+    if len(frame.parts) == 1:
+        code = Code(target)
+        nodes = Nodes(code, tape, ports)
+        nodes.run(steps)
+        nodes.finish()
+        yield module_text(code, target)
+        return
+    nodes = Nodes(Code(target), tape, ports, frame)
+    for k, part in enumerate(frame.parts):
+        code = Code(target)
+        nodes.restart(code)
+        nodes.run(part)
+        if k == len(frame.parts) - 1:
+            nodes.finish()
+        ports.set_aside(code, frame)
+        frame.end(k)
+        yield module_text(code, target, f"part{k}", FRAMED)
+    yield _driver_text(target, len(frame.parts), frame.size)
+
+
+def _written(tape: Tape, steps: Sequence[int | Wave], ports: RowPorts) -> list[tuple[int, int]]:
+    """The groups of outputs (port, first column) in the order in which they are complete."""
+    sinks: dict[int, list[tuple[int, int]]] = {}
+    for j, nodes in enumerate(tape.outputs):
+        for i, node in enumerate(nodes):
+            sinks.setdefault(node, []).append((ports.first_output + j, i))
+    late = [n for n in sinks if tape.nodes[n][0] < 0 or tape.mapped(n)]
+    order: list[tuple[int, int]] = []
+    known: dict[tuple[int, int], int] = {}
+    for node in [*(step for step in steps if isinstance(step, int)), *late]:
+        for port, element in sinks.get(node, ()):
+            width, _ = ports.groups[port]
+            for start in ports.starts(port, element):
+                known[port, start] = known.get((port, start), 0) + 1
+                if known[port, start] == width:
+                    order.append((port, start))
+    return order
+
+
+def _driver_text(target: Target, parts: int, slots: int) -> str:
+    """The function `body` that calls the parts of a tape one after the other, with a frame for all of them."""
     code = Code(target)
-    emit_nodes(code, tape, ports)
-    return module_text(code, target)
+    frame = code.buffer(slots)
+    for k in range(parts):
+        code.do(f"call void @part{k}(ptr %rows, ptr %libm, ptr %scratch, ptr {frame})")
+    head = f"define void @body({BETWEEN}) {code.attributes()}"
+    declared = [f"declare void @part{k}(ptr, ptr, ptr, ptr)" for k in range(parts)]
+    return "\n".join([f'target triple = "{target.triple}"', code.function(head), *declared])
 
 
 def in_blocks(lines: Sequence[str]) -> list[str]:
@@ -220,15 +293,15 @@ def in_blocks(lines: Sequence[str]) -> list[str]:
     return [*result, "  br label %done", "done:"]
 
 
-def module_text(code: Code, target: Target) -> str:
-    """The module whose function `body` holds the code written so far, between rows and scratch."""
-    head = f"define void @body(ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch) {code.attributes()}"
+def module_text(code: Code, target: Target, name: str = "body", parameters: str = BETWEEN) -> str:
+    """The module whose function holds the code written so far, between rows and scratch."""
+    head = f"define void @{name}({parameters}) {code.attributes()}"
     code.lines = in_blocks(code.lines)
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
             code.function(head),
-            support_text(target),
+            support_text(target, mapped=any("call void @" in line for line in code.lines)),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             "!1 = !{}",
             '!2 = distinct !{!2, !"rows"}',

@@ -42,7 +42,8 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import machine, scan_code, tape
-from polybody.kernels.kernel import Kernel, Made, Ports, Shapes, digest, program
+from polybody.kernels.kernel import Kernel, Ports, Shapes
+from polybody.kernels.programs import Made, digest, program
 from polybody.kernels.target import Target, host
 
 OUTWARD, INWARD, ROOTWARD = "outward", "inward", "rootward"

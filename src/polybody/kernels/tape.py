@@ -3,6 +3,10 @@
 CasADi's list reuses work registers. Here every instruction becomes one node `(op, a, b)` that is assigned once; equal
 nodes are shared (value numbering), so that a repeated sine is computed once; nodes that no output needs vanish.
 
+Where the processor fuses a product and a sum into one instruction, `fused` says which: an addition or subtraction takes
+the product that nothing else uses. It is said here, not left to a compiler, so that all code made of a tape rounds
+alike, whoever runs it (`interpret`, `emit`) and however many states there are side by side.
+
 Sine, cosine and the other functions that are not a few machine instructions are *mapped*: all those whose arguments are
 known at the same time form a `Wave`, are evaluated by one small loop over memory, and are read back where they are
 used. `schedule` orders the rest depth-first from the outputs, so that a value is computed shortly before its use.
@@ -13,7 +17,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import casadi as ca
 
@@ -31,18 +35,28 @@ PASS_THROUGH = frozenset({ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME, ca.OP_MONITOR
 Wave = dict[str, dict[tuple[int, ...], list[int]]]
 
 
+#: how a product a b and a number c become one number: a b + c, a b − c, c − a b
+PLUS, MINUS, FROM = "plus", "minus", "from"
+
+
 @dataclass
 class Tape:
-    """Nodes assigned once. `outputs[j][i]` is the node of element i of output j."""
+    """Nodes assigned once. `outputs[j][i]` is the node of element i of output j.
+
+    `products[n]` = (kind, a, b, c) where node n is computed in one rounding from the factors of a product.
+    """
 
     nodes: list[tuple[int, float, float]]
     outputs: list[list[int]]
     input_sizes: list[int]
+    products: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
 
     def arguments(self, node: int) -> tuple[int, ...]:
         op, a, b = self.nodes[node]
         if op < 0:
             return ()
+        if node in self.products:
+            return self.products[node][1:]
         return (int(a),) if ARITY[op] == 1 else (int(a), int(b))
 
     def mapped(self, node: int) -> str | None:
@@ -149,9 +163,34 @@ def _inverse_error_function() -> ca.Function:
     return ca.Function("erfinv", [signed], [ca.copysign(y, signed)])
 
 
+def fused(tape: Tape) -> Tape:
+    """The same tape, with every product that only one sum or difference uses made part of it."""
+    uses = [0] * len(tape.nodes)
+    needed = reachable(tape)
+    for n in needed:
+        for a in tape.arguments(n):
+            uses[a] += 1
+    for nodes in tape.outputs:
+        for n in nodes:
+            uses[n] += 1
+    products: dict[int, tuple[str, int, int, int]] = {}
+    for n in needed:
+        op, left, right = tape.nodes[n]
+        if op not in (ca.OP_ADD, ca.OP_SUB):
+            continue
+        a, b = int(left), int(right)
+        kinds = (FROM, MINUS) if op == ca.OP_SUB else (PLUS, PLUS)
+        for product, other, kind in ((b, a, kinds[0]), (a, b, kinds[1])):
+            if tape.nodes[product][0] == ca.OP_MUL and uses[product] == 1:
+                _, x, y = tape.nodes[product]
+                products[n] = (kind, int(x), int(y), other)
+                break
+    return replace(tape, products=products)
+
+
 def schedule(tape: Tape) -> list[int | Wave]:
     """The order of computation: node numbers, with waves of mapped functions in between."""
-    needed = _reachable(tape)
+    needed = reachable(tape)
     order: list[int | Wave] = []
     done = {n for n in needed if tape.nodes[n][0] < 0}
     for wave in _waves(tape, needed):
@@ -172,7 +211,8 @@ def results_of(step: int | Wave) -> list[int]:
     )
 
 
-def _reachable(tape: Tape) -> list[int]:
+def reachable(tape: Tape) -> list[int]:
+    """The nodes that outputs need, arguments before results."""
     seen = bytearray(len(tape.nodes))
     stack = [n for nodes in tape.outputs for n in nodes]
     while stack:

@@ -1,0 +1,144 @@
+"""Compilation behind the caller's back: one thread that takes jobs in turn while the fast tier answers.
+
+A job is a function of `between`, which it calls wherever it can be left off: there the thread ends when the process
+does. Jobs begin once no other has come for a moment, so that the first calls of a session, which trace and interpret,
+have the interpreter to themselves.
+
+The end of the process waits for the piece in hand, some tenths of a second at most, because LLVM must not work while
+its library is being unloaded. A forked child has no such thread: what was not done is done by one of its own, started
+when a kernel that would profit is next called (`wake`). A job that fails leaves the fast tier in place and says so in a
+`PolybodyWarning`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+
+from polybody.errors import InputError, PolybodyWarning
+
+Job = Callable[[Callable[[], None]], None]
+TIERS = ("auto", "optimised", "fast")
+PAUSE = 0.15  # seconds without a new job before work begins, and how long it is put off at most
+LATEST = 1.0
+
+
+class _Stopped(Exception):
+    """The process ends."""
+
+
+class _Worker:
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.jobs: list[tuple[str, Job]] = []  # the first is in work, if there is a thread
+        self.thread: threading.Thread | None = None
+        self.stopping = False
+        self.asked = 0.0
+
+    def wake(self) -> None:
+        """See to it that there is a thread while there are jobs."""
+        with self.changed:
+            if self.jobs and self.thread is None and not self.stopping:
+                self.thread = threading.Thread(target=self.run, name="polybody compiler", daemon=True)
+                self.thread.start()
+
+    def run(self) -> None:
+        try:
+            while self.wait_for_a_pause():
+                name, job = self.jobs[0]
+                try:
+                    job(self.between)
+                except _Stopped:
+                    return
+                except Exception as reason:  # told to the user: the answers stay right, only slower
+                    text = f"{name} could not be compiled and stays in the fast tier: {type(reason).__name__}: {reason}"
+                    warnings.warn(text, PolybodyWarning, stacklevel=1)
+                with self.changed:
+                    del self.jobs[0]
+                    self.changed.notify_all()
+        finally:
+            with self.changed:
+                self.thread = None
+                self.changed.notify_all()
+
+    def wait_for_a_pause(self) -> bool:
+        """False when there is nothing left to do."""
+        begun = time.monotonic()
+        with self.changed:
+            while self.jobs and not self.stopping:
+                now = time.monotonic()
+                left = min(self.asked + PAUSE, begun + LATEST) - now
+                if left <= 0:
+                    return True
+                self.changed.wait(left)
+            return False
+
+    def between(self) -> None:
+        if self.stopping:
+            raise _Stopped
+
+
+_worker = _Worker()
+
+
+def tier() -> str:
+    """What $POLYBODY_TIER asks for: "auto", "optimised" (compile before answering) or "fast" (never compile)."""
+    chosen = os.environ.get("POLYBODY_TIER") or "auto"
+    if chosen not in TIERS:
+        raise InputError(f"POLYBODY_TIER is {chosen!r}; wanted {', '.join(TIERS[:-1])} or {TIERS[-1]}")
+    return chosen
+
+
+def submit(name: str, job: Job) -> None:
+    """Do this when there is time."""
+    worker = _worker
+    with worker.changed:
+        worker.jobs.append((name, job))
+        worker.asked = time.monotonic()
+        worker.changed.notify_all()
+    worker.wake()
+
+
+def wake() -> None:
+    """Go on with what is left, in a forked child too."""
+    if _worker.thread is None and _worker.jobs:
+        _worker.wake()
+
+
+def wait(seconds: float | None = None) -> bool:
+    """Until all jobs are done, or so long; whether they are."""
+    worker = _worker
+    worker.asked = 0.0
+    worker.wake()
+    with worker.changed:
+        worker.changed.notify_all()
+        return worker.changed.wait_for(lambda: not worker.jobs, seconds)
+
+
+def _stop() -> None:
+    worker = _worker
+    with worker.changed:
+        worker.stopping = True
+        worker.changed.notify_all()
+        thread = worker.thread
+    if thread is not None:
+        thread.join()
+
+
+def _renew() -> None:
+    """In a child: the same jobs, no thread, locks that nobody holds."""
+    global _worker
+    jobs = _worker.jobs
+    _worker = _Worker()
+    _worker.jobs = list(jobs)
+
+
+atexit.register(_stop)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
+__all__ = ["submit", "tier", "wait", "wake"]

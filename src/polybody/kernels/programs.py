@@ -1,0 +1,149 @@
+"""Machine code by name: of this process, from disk, or compiled.
+
+A *title* is a digest of everything that a caller says its text depends on; the code itself is kept by the digest of the
+text (`cache`). A program of several modules is loaded as one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from polybody.kernels import cache, interpret, machine, runtime
+from polybody.kernels.locks import Lock
+from polybody.kernels.target import Target
+
+
+class Program:
+    """Loaded machine code of one body, shared by every kernel of the same title."""
+
+    def __init__(self, code: bytes, facts: dict[str, Any]) -> None:
+        self.loaded = machine.Loaded(code, ["body"])
+        self.body = self.loaded.addresses["body"]
+        self.facts = facts
+
+
+@dataclass(frozen=True)
+class Made:
+    """The text of modules, for which target they are, and what must be known of them beside their code."""
+
+    text: str | Sequence[str]
+    target: Target
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def texts(self) -> Sequence[str]:
+        return (self.text,) if isinstance(self.text, str) else self.text
+
+    def digest(self) -> str:
+        """The name of its code: the text holds the whole expression graph, constants to the last bit."""
+        described = "\0".join(["modules", version("llvmlite"), self.target.describe(), *self.texts])
+        return hashlib.sha256(described.encode()).hexdigest()
+
+
+_runtimes: dict[Target, machine.Loaded] = {}
+_programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+_lock = Lock()
+
+
+def runtime_of(target: Target) -> machine.Loaded:
+    """The code around kernels' bodies (`runtime`), for one processor and number of lanes."""
+    with _lock:
+        if target not in _runtimes:
+            names = ["together", "lone", "alone", "address_of"] if runtime.can_be_called_alone() else ["together"]
+            title = digest("runtime", runtime.layout(), target, names)
+            code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
+            _runtimes[target] = machine.Loaded(code, names)
+        return _runtimes[target]
+
+
+def interpreter(target: Target) -> Program:
+    """The program that runs any tape (`interpret`)."""
+    return program(digest("interpret", "", target, []), "interpreter", lambda: Made(interpret.text(target), target))
+
+
+@functools.cache
+def _versions() -> tuple[str, ...]:
+    """Of CasADi, and of this package: its own text, so that no change of it can meet an old trace."""
+    h = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        h.update(path.read_bytes())
+    return version("casadi"), h.hexdigest()
+
+
+def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
+    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key tells."""
+    raw = key.encode() if isinstance(key, str) else bytes(key)
+    facts = [kind, *_versions(), target.describe(), repr(list(parts))]
+    h = hashlib.sha256("\0".join(facts).encode())
+    h.update(b"\0" + raw)
+    return h.hexdigest()
+
+
+def program(title: str, name: str, make: Callable[[], Made]) -> Program:
+    """The program of this title: of this process, from disk, or made by `make()`."""
+    with _lock:
+        return known(title) or remember(title, Program(*kept(title, name, make)))
+
+
+def known(title: str) -> Program | None:
+    """The program of this title if it need not be compiled."""
+    with _lock:
+        found = _programs.get(title)
+        if found is None:
+            traced = cache.load(title, cache.TRACE)
+            code = cache.load(traced[0]["code"]) if traced else None
+            if traced and code:
+                found = remember(title, Program(code[1], traced[0]["facts"]))
+        return found
+
+
+def remember(title: str, made: Program) -> Program:
+    """Let later kernels of this title have it."""
+    with _lock:
+        return _programs.setdefault(title, made)
+
+
+def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
+    """(object code, facts): from disk by its title, or by its text, or compiled."""
+    traced = cache.load(title, cache.TRACE)
+    found = cache.load(traced[0]["code"]) if traced else None
+    if traced and found:
+        return found[1], traced[0]["facts"]
+    return compiled(title, name, make())
+
+
+def compiled(
+    title: str, name: str, made: Made, between: Callable[[], object] = lambda: None
+) -> tuple[bytes, dict[str, Any]]:
+    """(object code, facts): from disk by its text, or compiled now, with a call of `between` before each module."""
+    where = made.digest()
+    found = cache.load(where)
+    code = found[1] if found else joined(_assembled(made, between))
+    if not found:
+        cache.store(where, {"name": name}, code)
+    cache.store(title, {"name": name, "code": where, "facts": made.facts}, b"", cache.TRACE)
+    return code, made.facts
+
+
+def _assembled(made: Made, between: Callable[[], object]) -> Iterable[bytes]:
+    for text in made.texts:
+        between()
+        yield machine.assemble(text, made.target)
+
+
+def joined(objects: Iterable[bytes]) -> bytes:
+    """Object files behind each other, each after its length (`machine.Loaded` takes them apart)."""
+    return b"".join(len(code).to_bytes(8, "little") + code for code in objects)
+
+
+__all__ = [
+    "Made", "Program", "compiled", "digest", "interpreter", "joined", "kept", "known", "program", "remember",
+    "runtime_of",
+]  # fmt: skip
