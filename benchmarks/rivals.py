@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+os.environ.setdefault("POLYBODY_TIER", "optimised")  # what is measured is compiled code
+
 import polybody as pb
 from polybody.description.records import Body, Description, Joint, frozen_array
 from polybody.mechanism import mechanism_from

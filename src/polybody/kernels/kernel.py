@@ -105,6 +105,7 @@ class Kernel:
         self._address = runtime.make_address(self._form.runtime)
         self._memory = threading.local()
         self._earlier: list[object] = []
+        self._units: Sequence[tuple[int, int]] = ()
         self.call: Callable[..., Any] = self.fast(self.batch, name)
 
     @property
@@ -116,6 +117,15 @@ class Kernel:
     def lanes(self) -> int:
         """States that are computed side by side."""
         return self._form.lanes
+
+    def guard(self, units: Sequence[tuple[int, int]]) -> None:
+        """Let single calls be computed without Python code only where the quaternions at these places are unit.
+
+        `units` are (input, first of its four elements).
+        """
+        if tuple(units) != tuple(self._units):
+            self._units = tuple(units)
+            self.adopt(self._form)
 
     def adopt(self, form: Form) -> None:
         """Run in another tier from the next call on; calls under way end in theirs, whose memory stays."""
@@ -158,6 +168,7 @@ class Kernel:
             alive=(form.alive, form.runtime),
             dense=form.dense,
             dtype=self.dtype,
+            units=self._units,
             limit=max(1, int(2 * WORTH_A_THREAD / max(NANOSECONDS, form.nanoseconds))),
         )
 

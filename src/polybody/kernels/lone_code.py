@@ -1,9 +1,9 @@
 """Kernels called from Python on plain arrays, without any Python code in between: machine code, in `native`.
 
 `alone` computes plain arguments (as many positional ndarrays as the kernel has inputs, contiguous, of its dtype and the
-right length, all of one leading shape or none, no more states than are computed in some 0.1 ms) at once, into fresh
-arrays; of any other it says that they are not its business. It works by a *plan*, an int64 array of sizes and addresses
-in the order of `PLAN`, which an object of `runtime.Lone` holds.
+right length, all of one leading shape or none, no more states than are computed in some 0.1 ms, unit quaternions where
+such are expected) at once, into fresh arrays; of any other it says that they are not its business. It works by a
+*plan*, an int64 array of sizes and addresses in the order of `PLAN`, which an object of `runtime.Lone` holds.
 
 Two kinds of CPython functions (METH_FASTCALL | METH_KEYWORDS) try it first and pass every other call on, untouched:
 
@@ -20,7 +20,8 @@ from polybody.kernels import native
 
 PLAN = (
     "inputs", "outputs", "addressed", "body", "libm", "scratch", "array_type", "dtype", "array_new", "array_return",
-    "tuple_new", "tuple_set", "vectorcall", "release", "limit", "alone", "size", "type_number",
+    "tuple_new", "tuple_set", "vectorcall", "release", "limit", "alone", "size", "type_number", "units",
+    "unit_table",
 )  # fmt: skip
 # After these: the size of each input; for each output its number of dimensions, where they are, and its bytes a state.
 CELL = ("slot", "function", "lone_type", "vectorcall")
@@ -83,6 +84,12 @@ def alone(plan, args, nargs):
         put(strides + 8 * i, stride)
     if states <= 0 or states > word(plan + LIMIT):
         return NOT_MINE
+    for u in range(word(plan + UNITS)):
+        entry = word(plan + UNIT_TABLE) + 16 * u
+        port = 8 * word(entry)
+        for s in range(states):
+            if off_unit(word(base + port) + s * word(strides + port) + word(entry + 8), word(plan + SIZE)) != 0:
+                return NOT_MINE
     for j in range(outputs):
         facts = plan + PLAN + 8 * inputs + 24 * j
         own = word(facts)

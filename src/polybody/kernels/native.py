@@ -11,6 +11,8 @@ names are numbers that the translation is given. Memory and the world are reache
     flow(p, q)                                      32 bytes from q to p, past the caches
     room(n)                                         n words of the stack frame
     least(a, b)  most(a, b)                         the smaller and the larger of two
+    off_unit(p, n)                                  1 if the four numbers of n bytes each at p have squares whose sum
+                                                    differs from 1 by more than 2e-6, else 0 (NaN does not differ)
     take(p, n)                                      adds n to the word at p, atomically; what was there
     call(f, …)  call_half(f, …)                     the C function at address f; its result is 64 bits, or 32
     address(f)                                      of a function of the same text
@@ -31,6 +33,32 @@ OF_DOUBLES = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv
 ORDERED = {ast.Eq: "oeq", ast.NotEq: "une", ast.Lt: "olt", ast.LtE: "ole", ast.Gt: "ogt", ast.GtE: "oge"}
 MODULE_TAIL = "\n!0 = !{i32 1}\n"
 DECLARED = "declare double @llvm.sqrt.f64(double)\ndeclare double @llvm.fabs.f64(double)\n"
+#: the function behind `off_unit`, for modules that use it
+OFF_UNIT = """
+define internal i64 @_off_unit(i64 %p, i64 %n) {
+entry:
+  %at = inttoptr i64 %p to ptr
+  %is_double = icmp eq i64 %n, 8
+  br i1 %is_double, label %double, label %single
+double:
+  %wide = load <4 x double>, ptr %at, align 8
+  br label %both
+single:
+  %narrow = load <4 x float>, ptr %at, align 4
+  %widened = fpext <4 x float> %narrow to <4 x double>
+  br label %both
+both:
+  %x = phi <4 x double> [%wide, %double], [%widened, %single]
+  %squares = fmul <4 x double> %x, %x
+  %sum = call double @llvm.vector.reduce.fadd.v4f64(double -1.0, <4 x double> %squares)
+  %far = call double @llvm.fabs.f64(double %sum)
+  %off = fcmp ogt double %far, 2.0e-06
+  %truth = zext i1 %off to i64
+  ret i64 %truth
+}
+declare double @llvm.vector.reduce.fadd.v4f64(double, <4 x double>)
+declare double @llvm.fabs.f64(double)
+"""
 
 
 class Double(str):
@@ -276,6 +304,9 @@ class _Function:
         kind = kind_of(a)
         test = self.add(f"{'fcmp o' if kind == 'double' else 'icmp s'}{order} {kind} {a}, {b}")
         return like(a, self.add(f"select i1 {test}, {kind} {a}, {kind} {b}"))
+
+    def do_off_unit(self, p: str, n: str) -> str:
+        return self.add(f"call i64 @_off_unit(i64 {p}, i64 {n})")
 
     def do_call(self, f: str, *arguments: str, kind: str = "i64") -> str:
         given = ", ".join(f"i64 {a}" for a in arguments)

@@ -56,7 +56,8 @@ def runtime_of(target: Target) -> machine.Loaded:
     """The code around kernels' bodies (`runtime`), for one processor and number of lanes."""
     with _lock:
         if target not in _runtimes:
-            names = ["together", "lone", "alone", "address_of"] if runtime.can_be_called_alone() else ["together"]
+            names = ["together", "first_off_unit"]
+            names += ["lone", "alone", "address_of"] if runtime.can_be_called_alone() else []
             title = digest("runtime", runtime.layout(), target, names)
             code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
             _runtimes[target] = machine.Loaded(code, names)

@@ -125,10 +125,15 @@ def make_lone(
     limit: int,
     dense: bool,
     dtype: np.dtype[Any],
+    units: Sequence[tuple[int, int]] = (),
 ) -> Lone:
-    """The plan by which `lone_code.alone` computes a lone state. It keeps `alive` alive."""
+    """The plan by which `lone_code.alone` computes a lone state. It keeps `alive` alive.
+
+    `units`: (input, first of four elements) of every unit quaternion; where one is not, the call is passed on.
+    """
     api = ctypes.pythonapi
     table = _numpy_table()
+    table_of_units = np.array([(port, dtype.itemsize * first) for port, first in units] or [(0, 0)], dtype=np.int64)
     numbers = {
         "inputs": len(input_sizes),
         "outputs": len(output_shapes),
@@ -148,6 +153,8 @@ def make_lone(
         "alone": alone,
         "size": dtype.itemsize,
         "type_number": dtype.num,
+        "units": len(units),
+        "unit_table": table_of_units.ctypes.data,
     }
     dims = np.array([n for shape in output_shapes for n in shape] or [0], dtype=np.int64)
     entries = [numbers[key] for key in PLAN] + list(input_sizes)
@@ -156,7 +163,7 @@ def make_lone(
         entries += [len(shape), dims.ctypes.data + 8 * position, dtype.itemsize * math.prod(shape)]
         position += len(shape)
     plan = np.array(entries, dtype=np.int64)
-    return Lone(plan, None, (dims, scratch, alive))
+    return Lone(plan, None, (dims, scratch, table_of_units, alive))
 
 
 def make_builtin(code: Loaded, lone: Lone, fallback: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:

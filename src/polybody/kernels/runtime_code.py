@@ -90,6 +90,13 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
             _block(body, libm, scratch, rows, inputs, ports, least(hi - first, LANES), sizes, stream)
         first += LANES
 
+def first_off_unit(base, states, stride, size):
+    # the first of so many quaternions whose length is not one, or -1
+    for k in range(states):
+        if off_unit(base + k * stride, size) != 0:
+            return k
+    return 0 - 1
+
 def _work(job):
     dims = word(job + DIMS)
     ports = word(job + PORTS)
@@ -135,4 +142,4 @@ def text(target: Target, callable_alone: str) -> str:
     places = {name.upper(): 8 * k for k, name in enumerate(JOB)}
     numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WINDOWS": int("windows" in target.triple)}
     code = native.translate(SOURCE, numbers) + callable_alone
-    return f'target triple = "{target.triple}"\n{code}{native.MODULE_TAIL}'
+    return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{native.MODULE_TAIL}'

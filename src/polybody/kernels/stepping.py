@@ -29,8 +29,8 @@ from polybody.kernels import machine, native, tape
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
-from polybody.kernels.kernel import Made, digest, kept
 from polybody.kernels.operations import LIBM
+from polybody.kernels.programs import Made, digest, kept
 from polybody.kernels.rows import in_blocks
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
 from polybody.kernels.target import Target, host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism, TreeJoint
 
 Array = np.ndarray
-#: a quaternion whose length is off one by more is not taken for a rotation
-UNIT = 1e-6
+#: arguments that are configurations
+CONFIGURATIONS = ("q", "q0", "q1")
 
 
 def neutral(mechanism: Mechanism) -> Array:
@@ -63,12 +64,20 @@ def with_quaternions(mechanism: Mechanism) -> list[TreeJoint]:
     return [joint for joint in mechanism.independent_joints if joint.nq != joint.nv]
 
 
+def unit_places(mechanism: Mechanism, arguments: Sequence[str]) -> list[tuple[int, int]]:
+    """(argument, first of four elements) of every quaternion among arguments of these names."""
+    firsts = [joint.q.stop - 4 for joint in with_quaternions(mechanism)]
+    return [(k, first) for k, name in enumerate(arguments) if name in CONFIGURATIONS for first in firsts]
+
+
 def require_unit(mechanism: Mechanism, name: str, q: Array) -> None:
-    """Refuse quaternions that are no rotations."""
+    """Refuse quaternions that are no rotations: whose sum of squares is off one by more than 2e-6."""
+    from polybody.kernels.units import first_off_unit
+
     for joint in with_quaternions(mechanism):
-        off = np.abs(np.square(q[..., joint.q][..., -4:]).sum(axis=-1) - 1.0)
-        if np.any(off > 2 * UNIT):
-            index = tuple(int(i) for i in np.argwhere(off > 2 * UNIT)[0]) if off.ndim else ()
+        row = first_off_unit(q, joint.q.stop - 4)
+        if row >= 0:
+            index = tuple(int(i) for i in np.unravel_index(row, q.shape[:-1])) if q.ndim > 1 else ()
             where = f"[{', '.join(map(str, index))}]" if index else ""
             length = float(np.linalg.norm(q[(*index, joint.q)][-4:]))
             raise InputError(
@@ -77,4 +86,4 @@ def require_unit(mechanism: Mechanism, name: str, q: Array) -> None:
             )
 
 
-__all__ = ["draw", "neutral", "normalized", "require_unit", "with_quaternions"]
+__all__ = ["CONFIGURATIONS", "draw", "neutral", "normalized", "require_unit", "unit_places", "with_quaternions"]

@@ -611,7 +611,7 @@ class Model:
 
     def _arrays(self, wanted: Quantity, values: Sequence[Any]) -> tuple[Array, ...]:
         return tuple(
-            self._q(value, name) if name in ("q", "q0", "q1") else state_array(name, value, self.nv)
+            self._q(value, name) if name in configurations.CONFIGURATIONS else state_array(name, value, self.nv)
             for name, value in zip(wanted.arguments, values, strict=True)
         )
 
@@ -655,9 +655,9 @@ class Model:
         return np.array(found).reshape(*lead, -1)
 
     def _shorten(self, asked: Quantity) -> None:
-        """Let the next lone states go straight to machine code; quaternions are looked at first, so not with them."""
+        """Let the next single calls go straight to machine code, which looks at quaternions itself."""
         self._prepared.add(asked.name)
-        lone = None if self.nq != self.nv else self.engine.lone(asked)
+        lone = self.engine.lone(asked)
         if lone is not None:
             from polybody.kernels.methods import fast_method
 

@@ -21,6 +21,7 @@ from polybody.model import long_chains
 from polybody.model.arguments import finite, into
 from polybody.model.batches import each_state
 from polybody.model.compositions import composition
+from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
 from polybody.model.source import Source, Supplied
@@ -115,8 +116,11 @@ class TreeEngine:
 
     def lone(self, quantity: Quantity) -> Any:
         varied = self.source.variation is not None
-        without = varied or composition(self, quantity) is not None or self._by_text(quantity)
-        return None if without else self.kernel(quantity).lone
+        if varied or composition(self, quantity) is not None or self._by_text(quantity):
+            return None
+        kernel = self.kernel(quantity)
+        kernel.guard(unit_places(self.mechanism, quantity.arguments))
+        return kernel.lone
 
     def kernel(self, quantity: Quantity) -> Kernel:
         """The compiled kernel of a quantity, built when first asked for."""

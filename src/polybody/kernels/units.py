@@ -1,0 +1,34 @@
+"""Rows whose quaternions are not unit, found by machine code: NumPy takes longer for it than a kernel for dynamics."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from polybody.kernels.programs import runtime_of
+from polybody.kernels.target import host
+
+TOLERANCE = 2e-6  # by which the sum of squares may differ from one
+
+
+@functools.cache
+def _search() -> Callable[..., int]:
+    kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)
+    return kind(runtime_of(host()).addresses["first_off_unit"])
+
+
+def first_off_unit(array: np.ndarray, element: int) -> int:
+    """The first row, counted over all leading dimensions, whose four numbers from `element` on are no unit quaternion.
+
+    −1 where all are. NaN is not found: it comes out as NaN. `array` is (..., n), of float64 or float32.
+    """
+    if array.dtype not in (np.float64, np.float32) or not array.flags.c_contiguous or not array.flags.aligned:
+        array = np.ascontiguousarray(array, dtype=np.float64)
+    size, width = array.itemsize, array.shape[-1]
+    return _search()(array.ctypes.data + size * element, array.size // max(1, width), size * width, size)
+
+
+__all__ = ["TOLERANCE", "first_off_unit"]
