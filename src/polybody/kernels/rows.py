@@ -103,8 +103,8 @@ class RowPorts:
         for group in self.waiting.values():
             for k, value in group.items():
                 if isinstance(value, str):
-                    group[k] = frame.lend()
-                    code.store(value, "%frame", group[k])
+                    group[k] = slot = frame.lend()
+                    code.store(value, "%frame", slot)
 
     def _back(self, code: Code, value: str | int) -> str:
         if isinstance(value, str):
