@@ -128,7 +128,7 @@ def test_operational_space_along_a_path_asks_for_the_paths_own_torques(rows) -> 
     found = model.coefficients.influence(q, frame, 2)
     rates = np.concatenate([found.velocity(v), found.acceleration(v, a)]).reshape(2, 6)
     part = slice(3, 6) if rows == "position" else slice(None)
-    np.testing.assert_allclose(law._goal_motion(t, q), rates[:, part], atol=1e-12)
+    np.testing.assert_allclose(law.motion.goal_motion(t, q), rates[:, part], atol=1e-12)
 
     def goal(at):
         pose = model.pose(path(at)[0], frame)

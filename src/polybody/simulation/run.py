@@ -36,6 +36,7 @@ from polybody.simulation.audit import (
 )
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.laws import NotCompiled
+from polybody.simulation.controllers.sampling import Sampling
 from polybody.simulation.events import Event, Happening, first_crossing
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators import Integrator, Options, Step, method_named
@@ -236,11 +237,12 @@ class Run:
     def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
         settled = self.switches.settle(t, y)
+        until = self._sampled(t, y, end)
         self._keep_first(t, y)
         y = settled
         fresh = False
         while t < end:
-            for step in self._stretch(t, y, end, fresh):
+            for step in self._stretch(t, y, until, fresh):
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
                     t, y, fresh = self.reached, self.last, False
@@ -261,7 +263,10 @@ class Run:
                 fresh = True
                 break
             else:
-                return None
+                if until >= end:
+                    return None
+            if t >= until:
+                until = self._sampled(t, y, end)
         return None
 
     def _stretch(self, t: float, y: Array, end: float, fresh: bool) -> Iterator[Step | Chunk]:
@@ -274,6 +279,14 @@ class Run:
         functions = self.switches.functions()
         wanted = lambda: None if self.kept is None else self.kept[self.next :]  # noqa: E731
         yield from self.compiled.stretch(t, y, end, functions, fresh, wanted, self.pieces is not None)
+
+    def _sampled(self, t: float, y: Array, end: float) -> float:
+        """Tell the controller the state at an instant of its own; the time of the next one, or the end."""
+        controller = self.problem.controller
+        if not isinstance(controller, Sampling):
+            return end
+        call_user("the controller", t, controller.sample, t, *self.problem.split(y))
+        return min(end, controller.next_sample(t))
 
     def _look(self, step: Step, fresh: bool) -> tuple[float, list[int], Any] | None:
         functions = self.switches.functions()

@@ -1,9 +1,37 @@
-"""Controllers: tau = controller(t, q, v). Any function will do; these are the usual ones, one file each."""
+"""Controllers: tau = controller(t, q, v). Any function will do; these are the usual ones, one file each.
 
+Those that measure at instants of their own (`sampling`) have `next_sample` and `sample`; a run calls them there.
+"""
+
+from polybody.simulation.controllers.admittance import Admittance
 from polybody.simulation.controllers.computed_torque import ComputedTorque
+from polybody.simulation.controllers.disturbance_observer import DisturbanceObserver
+from polybody.simulation.controllers.feedback_linearisation import FeedbackLinearisation
 from polybody.simulation.controllers.given import Given, zero
 from polybody.simulation.controllers.gravity import GravityCompensation
+from polybody.simulation.controllers.hybrid import HybridForcePosition
+from polybody.simulation.controllers.impedance import Impedance
 from polybody.simulation.controllers.operational_space import OperationalSpace
 from polybody.simulation.controllers.pd import PD
+from polybody.simulation.controllers.resolved import ResolvedAcceleration, ResolvedRate
+from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled, Sampling
 
-__all__ = ["PD", "ComputedTorque", "Given", "GravityCompensation", "OperationalSpace", "zero"]
+__all__ = [
+    "PD",
+    "Admittance",
+    "ComputedTorque",
+    "DisturbanceObserver",
+    "FeedbackLinearisation",
+    "Given",
+    "GravityCompensation",
+    "HybridForcePosition",
+    "Impedance",
+    "Noisy",
+    "OperationalSpace",
+    "Quantised",
+    "ResolvedAcceleration",
+    "ResolvedRate",
+    "Sampled",
+    "Sampling",
+    "zero",
+]

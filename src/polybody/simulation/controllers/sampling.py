@@ -1,0 +1,177 @@
+"""Controllers in a computer: sample time, delay, quantisation and sensor noise.
+
+A controller with `next_sample(t)` and `sample(t, q, v)` is told the state at its sample instants, exactly: the run ends
+a step there, whatever the method, and goes on. Between them `controller(t, q, v)` answers from what it has sampled.
+
+    Sampled      u_k = law(t_k, q_k, v_k) from t_k + delay on, held until the next
+    Quantised    measured positions and speeds, and forces, are rounded to multiples of a resolution
+    Noisy        normal noise on what is measured, drawn anew at every sample: within Sampled only
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyError
+from polybody.model.arguments import as_model, float_array
+from polybody.model.model import Model
+from polybody.simulation.arguments import positive
+from polybody.simulation.controllers.gains import gains
+
+Array = np.ndarray
+#: instants nearer than this part of a period are one
+SAME = 1e-9
+
+
+@runtime_checkable
+class Sampling(Protocol):
+    """A controller that measures at instants of its own."""
+
+    def next_sample(self, t: float) -> float:
+        """The first instant after t."""
+        ...
+
+    def sample(self, t: float, q: Array, v: Array) -> None:
+        """The state at an instant; the first one of a run starts anew."""
+        ...
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array: ...
+
+
+class Clock:
+    """Instants k·period + offset."""
+
+    def __init__(self, period: Any, offset: float = 0.0) -> None:
+        self.period, self.offset = positive("period", period), offset
+
+    def next(self, t: float) -> float:
+        """The first instant after t."""
+        k = np.floor((t - self.offset) / self.period + SAME) + 1
+        return float(k * self.period + self.offset)
+
+    def strikes(self, t: float) -> bool:
+        """Whether t is an instant."""
+        x = (t - self.offset) / self.period
+        return bool(abs(x - round(x)) < 10 * SAME)
+
+
+def ask(law: Any, t: float, q: Array, v: Array) -> Array:
+    """What a law answers to one measurement."""
+    measured = getattr(law, "measured", None)
+    return np.asarray(law(t, q, v) if measured is None else measured(t, q, v), dtype=float)
+
+
+class Sampled:
+    """A law that runs every `period` seconds; its forces act `delay` seconds later and are held. None act before."""
+
+    def __init__(self, law: Any, period: float, delay: float = 0.0) -> None:
+        if not callable(law):
+            raise InputError(f"law is a {type(law).__name__}; wanted a controller, a function of (t, q, v)")
+        self.law, self.clock = law, Clock(period)
+        self.delay = 0.0 if delay == 0 else positive("delay", delay)
+        self.effects = Clock(period, self.delay % self.clock.period)
+        self.times: list[float] = []  # from when on the forces act
+        self.forces: list[Array] = []
+        self.acting: Array | None = None
+
+    def next_sample(self, t: float) -> float:
+        """The next instant at which it measures, or at which forces change."""
+        return min(self.clock.next(t), self.effects.next(t))
+
+    def sample(self, t: float, q: Array, v: Array) -> None:
+        """Measure, where t is an instant of the law, and let the forces act whose time has come.
+
+        They change here and nowhere else: an integrator's last stage lies at the instant too, and belongs before it.
+        """
+        if self.times and t <= self.times[-1] - self.delay:
+            self.times, self.forces = [], []  # another run
+        if self.clock.strikes(t) or not self.times:
+            self.forces.append(ask(self.law, t, q, v))
+            self.times.append(t + self.delay)
+        k = bisect_right(self.times, t + SAME * self.clock.period) - 1
+        self.acting = self.forces[k] if k >= 0 else np.zeros(len(v))
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        if self.acting is None:
+            raise PolybodyError("this controller has sampled nothing yet; pb.simulate samples it")
+        return self.acting.copy()
+
+
+def _coordinates(name: str, value: Any, model: Model) -> Array:
+    """One number per velocity, zero for joints whose positions are no plain numbers."""
+    found = gains(name, value, model.nv)
+    if (found < 0).any():
+        raise InputError(f"{name} must not be negative")
+    plain = np.concatenate([np.full(j.nv, j.nq == j.nv) for j in model.mechanism.independent_joints] or [np.zeros(0)])
+    if float_array(name, value).ndim == 1 and (found[plain == 0] > 0).any():
+        raise InputError(f"{name}: joints with quaternions have no such number; give 0 there")
+    return np.where(plain == 1, found, 0.0)
+
+
+class Quantised:
+    """A law that sees rounded numbers and whose forces are rounded: resolutions, one number or one per velocity.
+
+    Positions of joints with quaternions are not rounded. 0 is no rounding.
+    """
+
+    def __init__(self, model: Model, law: Any, position: Any = 0.0, velocity: Any = 0.0, effort: Any = 0.0) -> None:
+        self.model: Model = as_model("controllers", model)
+        self.law = law
+        self.position = _coordinates("position", position, self.model)
+        self.velocity = gains("velocity", velocity, self.model.nv)
+        self.effort = gains("effort", effort, self.model.nv)
+        self._q_of = _plain_places(self.model)
+
+    def measured(self, t: float, q: Array, v: Array) -> Array:
+        """The law's answer to rounded numbers, rounded."""
+        seen = q.copy()
+        at_q, at_v = self._q_of
+        seen[at_q] = _rounded(q[at_q], self.position[at_v])
+        return _rounded(ask(self.law, t, seen, _rounded(v, self.velocity)), self.effort)
+
+    __call__ = measured
+
+
+def _plain_places(model: Model) -> tuple[Array, Array]:
+    """(indices in q, indices in v) of coordinates that are plain numbers."""
+    joints = [j for j in model.mechanism.independent_joints if j.nq == j.nv]
+    def places(slices: list[slice]) -> Array:
+        return np.array([k for s in slices for k in range(s.start, s.stop)], dtype=int)
+
+    return places([j.q for j in joints]), places([j.v for j in joints])
+
+
+def _rounded(x: Array, step: Array) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(step > 0, np.round(x / np.where(step > 0, step, 1.0)) * step, x)
+
+
+class Noisy:
+    """A law whose sensors have normal noise: standard deviations, one number or one per velocity. Repeatable by `seed`.
+
+    Positions are moved along the manifold, so that quaternions stay unit. It belongs within `Sampled`: noise that
+    changed while an integrator tries its stages would have no meaning.
+    """
+
+    def __init__(self, model: Model, law: Any, position: Any = 0.0, velocity: Any = 0.0, seed: int = 0) -> None:
+        self.model: Model = as_model("controllers", model)
+        self.law, self.seed = law, int(seed)
+        self.position, self.velocity = (
+            gains(n, x, self.model.nv) for n, x in (("position", position), ("velocity", velocity))
+        )
+
+    def measured(self, t: float, q: Array, v: Array) -> Array:
+        """The law's answer to what the sensors tell at t."""
+        rng = np.random.default_rng([self.seed, int(np.float64(t).view(np.uint64))])  # the same at the same instant
+        d, dv = rng.normal(size=(2, self.model.nv))
+        seen = self.model.integrate(q, self.position * d) if self.position.any() else q
+        return ask(self.law, t, seen, v + self.velocity * dv)
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        raise PolybodyError("sensor noise is drawn at sample instants: put Noisy inside Sampled(law, period)")
+
+
+__all__ = ["Clock", "Noisy", "Quantised", "Sampled", "Sampling", "ask"]
