@@ -85,16 +85,58 @@ class Browser:
     def click(self, x: float, y: float) -> None:
         self.drag((x, y), (x, y))
 
-    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+    def drag(
+        self, start: tuple[float, float], end: tuple[float, float], modifiers: int = 0, release: bool = True
+    ) -> None:
         def mouse(kind: str, at: tuple[float, float], buttons: int) -> None:
-            where = {"x": at[0], "y": at[1], "button": "left", "buttons": buttons, "clickCount": 1}
+            where = {
+                "x": at[0],
+                "y": at[1],
+                "button": "left",
+                "buttons": buttons,
+                "clickCount": 1,
+                "modifiers": modifiers,
+            }
             self.send("Input.dispatchMouseEvent", type=kind, **where)
 
         mouse("mousePressed", start, 1)
         if start != end:
             for part in (0.25, 0.5, 0.75, 1.0):
                 mouse("mouseMoved", tuple(a + part * (b - a) for a, b in zip(start, end, strict=True)), 1)  # type: ignore[arg-type]
-        mouse("mouseReleased", end, 0)
+        if release:
+            mouse("mouseReleased", end, 0)
+
+    def drop(self, at: tuple[float, float]) -> None:
+        """Let go what a drag holds."""
+        where = {"x": at[0], "y": at[1], "button": "left", "buttons": 0, "clickCount": 1}
+        self.send("Input.dispatchMouseEvent", type="mouseReleased", **where)
+
+    def size(self, width: int, height: int, mobile: bool = False) -> None:
+        """How large the page is, in its own pixels."""
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+
+    def key(self, key: str, modifiers: int = 0) -> None:
+        """Press and release a key by its name."""
+        text = {"text": key} if len(key) == 1 else {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, modifiers=modifiers, **text)
+        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=modifiers)
+
+    def press(self, selector: str) -> None:
+        """Click the middle of the element that a CSS selector finds, scrolled into sight."""
+        found = f"document.querySelector({selector!r})"
+        self.script(f"{found}.scrollIntoView({{block: 'center'}})")
+        x, y, width, height = self.place(found)
+        self.click(x + width / 2, y + height / 2)
+
+    def choose(self, selector: str, value: str) -> None:
+        """Choose an option of a list."""
+        self.script(f"(() => {{ const box = document.querySelector({selector!r}); box.value = {value!r}; "
+                    "box.dispatchEvent(new Event('change')); })()")  # fmt: skip
+
+    def slide(self, selector: str, value: float) -> None:
+        """Set a slider as a hand would leave it."""
+        self.script(f"(() => {{ const box = document.querySelector({selector!r}); box.value = {value}; "
+                    "box.dispatchEvent(new Event('input')); box.dispatchEvent(new Event('change')); })()")  # fmt: skip
 
     def place(self, selector: str) -> tuple[float, float, float, float]:
         """(x, y, width, height) of an element given by a JavaScript expression."""

@@ -25,7 +25,7 @@ from polybody.cli.output import JsonOption, emit, plain
 from polybody.errors import InputError, PolybodyWarning
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("sympy", "matplotlib", "llvmlite", "casadi", "mujoco", "viser", "control")
+HEAVY = ("sympy", "matplotlib", "llvmlite", "casadi", "mujoco", "trimesh", "websockets", "control")
 
 
 def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

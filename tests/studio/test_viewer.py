@@ -1,11 +1,13 @@
-"""The page in a real headless Chromium: it loads, shows the arm, a slider moves it, a run plays."""
+"""The page in a real headless Chromium: every control is operated, and the page itself is asked what it shows."""
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,15 +16,24 @@ import polybody as pb
 from browser import Browser, find_chromium
 from pinocchio_bridge import robot_files
 from polybody.errors import PolybodyWarning
-from polybody.studio.record import Record, along_path
+from polybody.studio.record import Record, along_path, from_trajectory
 
-viser = pytest.importorskip("viser", reason="the viewer's packages are an extra: pip install polybody[viewer]")
+pytest.importorskip("websockets", reason="the viewer's packages are an extra: pip install polybody[viewer]")
+pytest.importorskip("trimesh", reason="the viewer's packages are an extra: pip install polybody[viewer]")
 
-from polybody.studio.viewer import Viewer  # noqa: E402
-from polybody.studio.viewer.serve import free_port  # noqa: E402
-from polybody.studio.viewer.shapes import body_shapes, inertia_ellipsoid  # noqa: E402
+from polybody.studio.stage.shapes import body_shapes, inertia_ellipsoid
+from polybody.studio.stage.stage import Stage
+from polybody.studio.viewer import Viewer
+from polybody.studio.viewer.serve import free_port
 
-READY = "document.querySelectorAll('canvas').length > 0 && document.body.innerText.includes('Joints')"
+READY = (
+    "!!window.polybody && polybody.renderer.drawn > 0 && (!polybody.online || polybody.link.socket.readyState === 1)"
+)
+
+#: what stands out of the page at the sides
+OUTSIDE = """[...document.querySelectorAll('#bar *, #line *, #scales *, #panel select, #panel button, .row output')]
+    .filter(e => { const r = e.getBoundingClientRect(); return r.width > 0 && (r.right > innerWidth + 1 || r.left < -1); })
+    .map(e => e.outerHTML.slice(0, 80))"""
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +42,54 @@ def browser() -> Iterator[Browser]:
     if program is None:
         pytest.skip("no Chromium on this machine (POLYBODY_CHROMIUM may name one)")
     opened = Browser(program)
+    opened.size(1280, 800)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def show(browser: Browser) -> Iterator[Callable[..., Viewer]]:
+    """Serve something and open it."""
+    served: list[Viewer] = []
+
+    def open_page(*arguments: Any, **options: Any) -> Viewer:
+        viewer = Viewer(*arguments, port=8130, **options)
+        served.append(viewer)
+        browser.logs.clear()
+        browser.open(viewer.url)
+        browser.wait(READY)
+        return viewer
+
+    yield open_page
+    for viewer in served:
+        viewer.close()
+    assert browser.logs == []
+
+
+def report(browser: Browser) -> dict[str, Any]:
+    return json.loads(browser.script("JSON.stringify(polybody.report())"))
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come about in time")
+
+
+def pixels(browser: Browser) -> np.ndarray:
+    """The picture left of the controls, above the time line."""
+    import io
+
+    from matplotlib.image import imread
+
+    return imread(io.BytesIO(browser.picture()), format="png")[60:560, :880, :3]
+
+
+def page_poses(browser: Browser) -> np.ndarray:
+    return np.array(report(browser)["poses"]).reshape(-1, 7)
 
 
 def arm_run() -> Record:
@@ -42,120 +99,369 @@ def arm_run() -> Record:
     return along_path(model, path, np.linspace(0, 4, 101), {"path": "cycloidal"})
 
 
-def painted(browser: Browser) -> np.ndarray:
-    """Pixels of the picture left of the controls."""
-    import io
-
-    from matplotlib.image import imread
-
-    return imread(io.BytesIO(browser.picture()), format="png")[100:, :880, :3]
-
-
-def settled(browser: Browser, looks: int = 5) -> np.ndarray:
-    """The picture once it has stopped changing, or after so many looks: software rendering can take seconds each."""
-    before = painted(browser)
-    for _ in range(looks):
-        time.sleep(0.5)
-        now = painted(browser)
-        if (np.abs(now - before).max(axis=2) > 0.05).mean() < 1e-4 and np.ptp(now) > 0.5:
-            return now
-        before = now
-    return before
-
-
-def test_page_shows_the_arm_and_a_slider_moves_it(browser: Browser) -> None:
-    viewer = Viewer(pb.load("stanford-arm"), port=8130)
-    try:
-        browser.open(viewer.url)
-        browser.wait(READY)
-        before = settled(browser)
-        colored = (before.max(axis=2) - before.min(axis=2)) > 0.3
-        assert colored.sum() > 300, "the arm's red and blue parts are seen"
-        sliders = browser.script("document.querySelectorAll('[role=slider]').length")
-        assert sliders == 6
-        element = "document.querySelectorAll('[role=slider]')[1]"
-        x, y, width, height = browser.place(element)
-        browser.drag((x + width / 2, y + height / 2), (x + width / 2 + 45, y + height / 2))
-        for _ in range(50):
-            if viewer.panel.q[1] > 0.3:
-                break
-            time.sleep(0.1)
-        assert viewer.panel.q[1] > 0.3, "the second joint followed its slider"
-        after = settled(browser)
-        assert (np.abs(after - before).max(axis=2) > 0.2).sum() > 200, "and the picture followed"
-        assert browser.logs == []
-    finally:
-        viewer.close()
+def test_page_shows_the_arm_a_slider_moves_it_and_the_bodies_are_where_the_model_says(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
+    model = pb.load("stanford-arm")
+    viewer = show(model)
+    before = pixels(browser)
+    colored = (before.max(axis=2) - before.min(axis=2)) > 0.3
+    assert colored.sum() > 300, "the arm's coloured parts are seen"
+    assert (
+        browser.script(
+            'document.querySelectorAll(\'#panel input[aria-label$=", m"], #panel input[aria-label$=", rad"]\').length'
+        )
+        == 6
+    )
+    labels = browser.script("[...document.querySelectorAll('.range')].map(e => e.textContent)")
+    assert labels[2].endswith(" m"), "the prismatic joint's range is in metres"
+    assert labels[1].endswith(" rad")
+    x, y, width, height = browser.place("document.querySelectorAll('[data-coordinate] input')[1]")
+    browser.drag((x + width / 2, y + height / 2), (x + width / 2 + 30, y + height / 2))
+    wait_for(lambda: abs(viewer.q[1]) > 0.3)
+    wait_for(lambda: np.allclose(page_poses(browser), Stage(model).poses(viewer.q), atol=1e-5))
+    after = pixels(browser)
+    assert (np.abs(after - before).max(axis=2) > 0.2).sum() > 200, "and the picture followed"
+    browser.press("#reset")
+    wait_for(lambda: np.allclose(viewer.q, viewer.posing.start))
 
 
-def test_run_plays_and_scrubs(browser: Browser) -> None:
+def test_loops_stay_closed_under_the_sliders_and_what_cannot_be_reached_is_told(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
+    model = pb.load("stewart")
+    viewer = show(model)
+    kinds = browser.script("polybody.data.coordinates.map(c => [c.key, c.kind])")
+    assert [key for key, kind in kinds if kind == "independent"] == [f"leg{k}" for k in range(1, 7)]
+    browser.slide("[data-coordinate=leg1] input", 0.2)
+    wait_for(lambda: viewer.q[model.joint_slices()["leg1"][0]] == pytest.approx(0.2))
+    assert np.abs(model.constraints.residual(viewer.q)).max() < 1e-9
+    wait_for(lambda: np.allclose(page_poses(browser), viewer.stage.poses(viewer.q), atol=1e-5))
+    assert browser.script(
+        "document.querySelector('[data-coordinate=\"platform_joint.z\"] output').textContent"
+    ).endswith(" m")
+
+    viewer.close()
+    planar = pb.load("3-rrr")
+    viewer = show(planar)
+    browser.slide("[data-coordinate=phi1_1] input", 3.0)
+    text = browser.wait("(t => t.includes('cannot be reached') && t)(document.getElementById('notice').textContent)")
+    assert "phi1_1 = 3" in text
+    assert browser.script("document.querySelector('[data-coordinate=phi1_1]').classList.contains('bad')")
+    assert np.abs(planar.constraints.residual(viewer.q)).max() < 1e-9
+    assert viewer.q[0] < 1.0, "it stays where it last closed"
+
+
+def test_dragging_a_frame_is_followed_by_inverse_kinematics_and_loops_assemble(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
+    model = pb.load("stewart")
+    viewer = show(model)
+    before = model.pose(viewer.q, "tool")
+    browser.choose("#drag-frame", "tool")
+    at = browser.wait(
+        "polybody.scene.handle.hidden ? null : polybody.project([...polybody.scene.handle.matrix].slice(12, 15))"
+    )
+    browser.drag((at[0], at[1]), (at[0] + 40, at[1] - 25))
+    wait_for(lambda: np.linalg.norm(model.pose(viewer.q, "tool")[:3, 3] - before[:3, 3]) > 0.03)
+    time.sleep(0.5)
+    assert np.abs(model.constraints.residual(viewer.q)).max() < 1e-6
+    target = browser.script("(() => { const m = polybody.scene.handle.matrix; return [m[12], m[13], m[14]]; })()")
+    wait_for(lambda: np.allclose(model.pose(viewer.q, "tool")[:3, 3], target, atol=1e-3))
+    q = viewer.q.copy()
+    browser.script("document.querySelector('#configuration-name').value = 'lifted'")
+    browser.press("#save-configuration")
+    browser.wait("[...document.querySelectorAll('#configuration option')].some(o => o.value === 'lifted')")
+    browser.press("#reset")
+    wait_for(lambda: not np.allclose(viewer.q, q))
+    browser.choose("#configuration", "lifted")
+    wait_for(lambda: np.allclose(viewer.q, q, atol=1e-9))
+    browser.press("#random")
+    wait_for(lambda: not np.allclose(viewer.q, q, atol=1e-3))
+    browser.press("#mobility")
+    browser.wait("document.querySelectorAll('[data-motion]').length >= 6")
+    browser.press("[data-motion='0']")
+    first = browser.wait("polybody.motion && [...polybody.state.poses]")
+    browser.wait(f"polybody.state.poses.some((x, k) => Math.abs(x - {json.dumps(first)}[k]) > 0.01)")
+    browser.press("#stop-motion")
+
+
+def test_everything_that_can_be_shown_is_shown_with_its_scale(browser: Browser, show: Callable[..., Viewer]) -> None:
+    model = pb.load("stewart")
+    viewer = show(model)
+    for key in browser.script("[...document.querySelectorAll('[data-show]')].map(e => e.dataset.show)"):
+        browser.script(f"document.querySelector('[data-show=\"{key}\"]').click()")
+    browser.wait("Object.keys(polybody.report().layers).length === 6")
+    state = report(browser)
+    assert state["layers"] == {"joint torques": 15, "joint forces": 9, "reaction forces": 12, "reaction moments": 12,
+                               "closure forces": 6, "closure moments": 6}  # fmt: skip
+    assert state["arrows"] > 40
+    browser.wait("document.querySelector('[data-scale=\"closure forces\"]')  !== null")
+    legends = browser.script(
+        "Object.fromEntries([...document.querySelectorAll('[data-scale]')].map("
+        "e => [e.dataset.scale, e.innerText.trim()]))"
+    )
+    assert legends["closure forces"].endswith("N · closure forces")
+    assert "1 : " in legends["ellipsoids"]
+    assert " m" in legends["length"]
+    layer = np.array(browser.script("[...polybody.state.layers['closure forces']]")).reshape(-1, 6)
+    held = model.reactions(viewer.q, np.zeros(model.nv), np.zeros(model.nv))
+    np.testing.assert_allclose(layer[:, 3:], [held[f"ball{k}"][3:] for k in range(1, 7)], atol=1e-3)
+    largest = np.linalg.norm(layer[:, 3:], axis=1).max()
+    assert 0.35 * largest <= state["scales"]["closure forces"] <= 1.01 * largest, "the scale is a round number near it"
+    for control in ("#arrow-length", "#ellipsoid-scale"):
+        browser.slide(control, -0.5)
+    browser.choose("#coloring", "body")
+    for key in "dgtajmil":  # theme, grid, transparent, frames, axes, mass centre, inertias, labels
+        browser.key(key)
+    assert report(browser)["theme"] != state["theme"]
+    browser.key("?")
+    assert not browser.script("document.getElementById('help').hidden")
+    browser.key("Escape")
+    browser.key("c")
+    assert browser.script("document.getElementById('panel').classList.contains('away')")
+    browser.key("c")
+    browser.press("#picture")
+    browser.wait("pb.lastDownload && pb.lastDownload.type === 'image/png' && pb.lastDownload.size > 5000")
+
+
+def test_picked_things_tell_their_parameters_and_live_values(browser: Browser, show: Callable[..., Viewer]) -> None:
+    model = pb.load("stanford-arm")
+    viewer = show(model)
+    at = browser.script("polybody.project(pb.math.point(polybody.scene.bodies[2], polybody.data.bodies[2].com))")
+    browser.click(at[0], at[1])
+    picked = browser.wait("polybody.report().selected")
+    assert picked["kind"] in ("body", "joint")
+    joint = model.mechanism.joints[2]
+    browser.script(f"document.querySelector('[data-pick=\"joint {joint.name}\"]').click()")
+    browser.slide(f"[data-coordinate={joint.name}] input", 0.12)
+    wait_for(lambda: viewer.q[2] == pytest.approx(0.12))
+    text = browser.wait("(t => t.includes('0.12') && t)(document.getElementById('card').innerText)")
+    for words in ("prismatic", "position", "reaction force", " N", " m"):
+        assert words in text
+    tau = float(pb.Model.inverse_dynamics(model, viewer.q, np.zeros(6), np.zeros(6))[2])
+    shown = browser.script("polybody.state.values.forces[2]")
+    assert shown == pytest.approx(tau, rel=1e-5)
+    browser.script("document.querySelector('[data-pick^=\"body\"]').click()")
+    assert "mass" in browser.script("document.getElementById('card').innerText")
+    browser.key("Escape")
+    assert browser.script("document.getElementById('card').hidden")
+
+
+def test_run_plays_scrubs_and_its_curves_follow(browser: Browser, show: Callable[..., Viewer]) -> None:
     record = arm_run()
-    viewer = Viewer(record.model, record, port=8140)
+    show(record.model, record)
+    browser.press("#play")
+    browser.wait("polybody.player.time > 0.6", 60)
+    browser.press("#play")
+    assert not report(browser)["playing"]
+    browser.slide("#time", 4.0)
+    np.testing.assert_allclose(page_poses(browser), Stage(record.model).poses(record.q[-1]), atol=1e-5)
+    browser.key("Home")
+    assert report(browser)["t"] == 0
+    browser.key("ArrowRight")
+    assert report(browser)["t"] == pytest.approx(record.t[1], rel=1e-5)
+    browser.choose("#speed", "0.25")
+    browser.press("#loop")
+    browser.choose("#quantity", "forces")
+    browser.slide("#time", 2.0)
+    charts = report(browser)["charts"]
+    assert {chart["unit"] for chart in charts} == {"N m", "N"}
+    assert sorted(label for chart in charts for label in chart["curves"]) == sorted(record.model.joint_names)
+    for chart in charts:
+        assert np.isfinite([chart["low"], chart["high"]]).all()
+        assert chart["at"] == 2.0
+    drawn = browser.script(
+        "[...document.querySelectorAll('.chart .curve')].map(e => e.getAttribute('d').split('L').length)"
+    )
+    assert min(drawn) > 50, "no curve is blank"
+    boxes = browser.script(
+        "[...document.querySelectorAll('.chart')].map(e => [e.querySelector('svg').getBoundingClientRect().bottom, "
+        "e.querySelector('.legend').getBoundingClientRect().top])"
+    )
+    assert all(top >= bottom - 1 for bottom, top in boxes), "legends are below the drawings"
+    browser.choose("#quantity", "frame position")
+    assert report(browser)["charts"][0]["unit"] == "m"
+    browser.choose("#path-frame", record.model.frame_names[-1])
+    assert len(report(browser)["paths"]) == 1
+    for kind, start in (("csv", "t [s],"), ("svg", "<svg")):
+        browser.press(f"[data-export={kind}]")
+        assert browser.wait("pb.lastDownload && pb.lastDownload.blob.text()").startswith(start)
+    browser.press("[data-export=png]")
+    browser.wait("pb.lastDownload.type === 'image/png' && pb.lastDownload.size > 2000")
+
+
+def test_torques_of_all_legs_are_plotted_events_are_marked_and_runs_are_overlaid(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
+    model = pb.load("stewart")
+    q0 = model.assemble()
+    active = model.actuation.active
+
+    def shaken(size: float) -> Record:
+        forces = pb.simulate(
+            model, 0.1, q0, controller=lambda t, q, v: size * np.sin(20 * t) * active, sample=0.01, method="rk4", dt=2e-3
+        )
+        return from_trajectory(forces)
+
+    runs = [shaken(20.0), shaken(30.0)]
+    runs[0].happenings = [{"time": 0.05, "name": "touched", "detail": "leg1"}]
+    viewer = show(model, runs, names=["soft", "hard"])
+    browser.choose("#quantity", "forces")
+    charts = report(browser)["charts"]
+    assert [c["unit"] for c in charts] == ["N"]
+    assert charts[0]["curves"] == [f"leg{k}" for k in range(1, 7)] * 2
+    assert "zero throughout: " in browser.script("document.querySelector('[data-section=Plots]').innerText")
+    assert report(browser)["ghosts"] == sum(len(f.parts) for f in viewer.stage.figures)
+    assert browser.script("document.querySelectorAll('#line .mark').length") == 1
+    browser.script("document.querySelector('#line .mark').click()")
+    assert report(browser)["t"] == pytest.approx(0.05)
+    browser.press("[data-run='1']")
+    assert report(browser)["ghosts"] == 0
+    with pytest.raises(pb.InputError, match="of one model"):
+        Viewer(model, [runs[0], arm_run()], port=8140)
+
+
+def test_live_simulation_runs_pauses_steps_is_pulled_and_controlled(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
+    model = pb.load("double-pendulum")
+    viewer = show(model, live=True, q=[0.7, 0.2])
+    live = viewer.live
+    assert live is not None
+    browser.press("#step")
+    wait_for(lambda: live.t == pytest.approx(0.001))
+    browser.press("#run")
+    wait_for(lambda: live.t > 0.2)
+    assert " ×" in browser.wait("(t => t.includes('×') && t)(document.getElementById('live-factor').textContent)")
+    browser.key(" ")
+    wait_for(lambda: not live.running)
+    kinetic, potential = model.energy(live.q, live.v)
+    start = sum(model.energy(np.array([0.7, 0.2]), np.zeros(2)))
+    assert kinetic + potential == pytest.approx(start, rel=1e-6), "nothing acts: energy is kept"
+    browser.wait("document.getElementById('live-total').textContent.endsWith(' J')")
+    browser.press("#restart")
+    wait_for(lambda: live.t == 0)
+    browser.choose("#controller", "hold")
+    for control, value in (("#kp", 2.5), ("#kd", 1.5), ("#gravity", 5.0), ("#speed", 0.3), ("#stiffness", 1.0)):
+        browser.slide(control, value)
+    wait_for(lambda: live.options["stiffness"] == pytest.approx(10))
+    assert live.options["gravity"] == pytest.approx(5.0)
+    browser.choose("#method", "semi-implicit")
+    browser.choose("#step_size", "0.002")
+    browser.press("#run")
+    wait_for(lambda: live.t > 0.3)
+    np.testing.assert_allclose(live.q, [0.7, 0.2], atol=0.02)
+    at = browser.script("polybody.project(pb.math.point(polybody.scene.bodies[1], polybody.data.bodies[1].com))")
+    browser.drag((at[0], at[1]), (at[0] + 120, at[1]), modifiers=2, release=False)
+    wait_for(lambda: live.pulled is not None)
+    wait_for(lambda: np.abs(live.q - [0.7, 0.2]).max() > 1e-3)
+    browser.drop((at[0] + 120, at[1]))
+    wait_for(lambda: live.pulled is None)
+    browser.choose("#controller", "computed torque")
+    browser.choose("#drag-frame", "tip")
+    target = model.pose(np.array([0.9, 0.5]), "tip")[:3, 3]
+    browser.script(f"polybody.command({{do: 'drag', frame: 'tip', target: {target.tolist()}, turn: false}})")
+    wait_for(lambda: np.linalg.norm(model.pose(live.q, "tip")[:3, 3] - target) < 0.01, 60)
+    assert report(browser)["ghosts"] > 0, "the goal is shown"
+    browser.press("#goal-here")
+
+
+def test_page_on_a_phone_has_nothing_outside_it(browser: Browser, show: Callable[..., Viewer]) -> None:
+    record = arm_run()
+    browser.size(390, 844, mobile=True)
     try:
-        browser.open(viewer.url)
-        browser.wait(READY)
-        first = settled(browser)
-        button = "[...document.querySelectorAll('button')].find(e => e.innerText.trim() === 'Play')"
-        x, y, width, height = browser.place(button)
-        browser.click(x + width / 2, y + height / 2)
-        for _ in range(150):
-            if viewer.panel.time > 1.0:
-                break
-            time.sleep(0.1)
-        assert viewer.panel.time > 1.0, "it plays"
-        viewer.panel.playing = False
-        viewer.panel.go(4.0)
-        np.testing.assert_allclose(viewer.panel.q, record.q[-1], atol=1e-12)
-        last = settled(browser)
-        assert (np.abs(last - first).max(axis=2) > 0.2).sum() > 300
-        assert browser.script("document.body.innerText.includes('Torques')")
-        for handle in (viewer.scene.com, viewer.scene.torques, viewer.scene.reactions, *viewer.scene.frames):
-            handle.visible = True
-        viewer.panel.go(2.0)
-        marked = settled(browser)
-        assert (np.abs(marked - last).max(axis=2) > 0.2).sum() > 300, "arrows, frames and mass centre appear"
-        assert np.linalg.norm(viewer.scene.torques.points[1, 1] - viewer.scene.torques.points[1, 0]) > 0.01
-        assert browser.logs == []
+        show(record.model, record)
+        for size in ((390, 844, True), (1280, 800, False)):
+            browser.size(*size)
+            time.sleep(0.3)
+            outside = browser.script(OUTSIDE)
+            assert outside == []
+            assert browser.script("document.documentElement.scrollWidth <= innerWidth")
+            bar, line = (
+                browser.place("document.getElementById('bar')"),
+                browser.place("document.getElementById('line')"),
+            )
+            scales = browser.place("document.getElementById('scales')")
+            assert scales[1] + scales[3] <= line[1] + 1, "scales are above the time line"
+            assert bar[1] + bar[3] < scales[1]
     finally:
-        viewer.close()
+        browser.size(1280, 800)
 
 
-def test_urdf_robot_is_shown_with_its_meshes(browser: Browser) -> None:
-    files = [path for path in robot_files() if path.name == "finger_edu.urdf"]
-    if not files:
-        pytest.skip("example-robot-data is not installed")
-    model = pb.load(files[0])
-    shapes = body_shapes(model, 1.0)
-    assert any(shape.kind == "mesh" for own in shapes for shape in own)
-    viewer = Viewer(model, port=8150)
+def test_several_visitors_see_one_state_and_a_lost_connection_resumes(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
+    from urllib.parse import urlsplit
+
+    from websockets.sync.client import connect
+
+    viewer = show(pb.load("two-link"))
+    place = urlsplit(viewer.url)
+    with connect(f"ws://{place.netloc}{place.path}socket", proxy=None) as other:
+        other.send(json.dumps({"do": "set", "key": viewer.posing.coordinates[0].key, "value": 0.4, "n": 1}))
+        browser.wait("Math.abs(polybody.report().coordinates[0] - 0.4) < 1e-6")
+    browser.script("polybody.link.socket.close()")
+    browser.wait("polybody.messages.some(t => t.includes('lost'))")
+    browser.wait("polybody.messages.some(t => t.includes('connected again'))")
+    browser.slide("[data-coordinate] input", 0.9)
+    wait_for(lambda: viewer.q[0] == pytest.approx(0.9))
+
+
+def test_shared_page_plays_without_a_program_or_a_network(browser: Browser, tmp_path: Any) -> None:
+    from polybody.studio.sharing import write_page
+
+    record = arm_run()
+    path = write_page(tmp_path / "arm.html", record.model, [record], ["arm"])
+    assert "http://" not in path.read_text().replace("http://www.w3.org", "")
+    browser.logs.clear()
+    browser.send("Network.enable")
+    browser.send("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     try:
-        browser.open(viewer.url)
+        browser.open(path.as_uri())
         browser.wait(READY)
-        picture = settled(browser, 2)
-        assert (picture.min(axis=2) < 0.6).sum() > 2000, "meshes are seen"
-        assert browser.logs == []
+        browser.press("#play")
+        browser.wait("polybody.player.time > 0.3")
+        browser.slide("#time", 4.0)
+        np.testing.assert_allclose(page_poses(browser), Stage(record.model).poses(record.q[-1]), atol=1e-5)
+        assert len(report(browser)["charts"]) == 2
     finally:
-        viewer.close()
+        browser.send(
+            "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
+        )
+    assert browser.logs == []
 
 
-def test_missing_mesh_is_drawn_as_a_shape_with_one_warning() -> None:
+def test_robot_stands_on_the_floor_and_missing_meshes_are_labelled_boxes_with_one_warning(
+    browser: Browser, show: Callable[..., Viewer]
+) -> None:
     files = [path for path in robot_files() if path.name == "finger_edu.urdf"]
     if not files:
         pytest.skip("example-robot-data is not installed")
     import dataclasses
 
     model = pb.load(files[0])
+    shapes = body_shapes(model, 1.0)
+    assert any(shape.kind == "mesh" for own in shapes for shape in own)
     bodies = tuple(
-        dataclasses.replace(b, visuals=tuple(dataclasses.replace(v, mesh="/nowhere/x.stl") for v in b.visuals))
-        for b in model.description.bodies
-    )
+        dataclasses.replace(b, visuals=tuple(dataclasses.replace(v, mesh="/nowhere/x.stl") for v in b.visuals[:1]))
+        if k == 2 else b for k, b in enumerate(model.description.bodies)
+    )  # fmt: skip
     from polybody.mechanism import mechanism_from
 
     bare = pb.Model(mechanism_from(dataclasses.replace(model.description, bodies=bodies)))
-    with pytest.warns(PolybodyWarning, match="drawn as shapes") as caught:
-        shapes = body_shapes(bare, 1.0)
+    with pytest.warns(PolybodyWarning, match="labelled boxes") as caught:
+        viewer = show(bare)
     assert len(caught) == 1
-    assert all(own for own in shapes[:-1]), "every body has something to see"
+    assert "x.stl is missing" in browser.wait("document.getElementById('labels').innerText")
+    lowest = min(
+        float((f.hull @ T[:3, :3].T + T[:3, 3])[:, 2].min())
+        for f, T in zip(viewer.stage.figures, viewer.stage.matrices(viewer.q), strict=False)
+        if len(f.hull)
+    )
+    base = viewer.stage.figures[-1].hull
+    lowest = min(lowest, float(base[:, 2].min())) if len(base) else lowest
+    assert report(browser)["floor"] == pytest.approx(lowest, abs=1e-6)
 
 
 def test_port_in_use_is_said_and_another_taken() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,13 +13,12 @@ import pytest
 
 import polybody as pb
 
-viser = pytest.importorskip("viser", reason="the viewer's packages are an extra: pip install polybody[viewer]")
+pytest.importorskip("websockets", reason="the viewer's packages are an extra: pip install polybody[viewer]")
 
-import msgspec  # noqa: E402
-from websockets.exceptions import InvalidStatus  # noqa: E402
-from websockets.sync.client import connect  # noqa: E402
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
-from polybody.studio.viewer import Viewer  # noqa: E402
+from polybody.studio.viewer import Viewer
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +44,8 @@ def page(viewer: Viewer, path: str | None = None, **headers: str) -> tuple[int, 
 
 def socket_of(viewer: Viewer, path: str | None = None, **options: Any) -> Any:
     place = urlsplit(viewer.url)
-    return connect(f"ws://127.0.0.1:{viewer.port}{place.path.rstrip('/') if path is None else path}", proxy=None,
-                   subprotocols=[f"viser-v{viser.__version__}"], max_size=None, open_timeout=10, **options)  # fmt: skip
+    return connect(f"ws://127.0.0.1:{viewer.port}{place.path + 'socket' if path is None else path}", proxy=None,
+                   max_size=None, open_timeout=10, **options)  # fmt: skip
 
 
 def test_the_printed_address_shows_the_page(viewer: Viewer) -> None:
@@ -88,45 +88,57 @@ def test_each_launch_has_its_own_token(viewer: Viewer) -> None:
         other.close()
 
 
-def test_only_messages_of_the_controls_are_heard(viewer: Viewer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request for a public address, uploads, damaged messages: dropped, and the connection lives on."""
-    opened: list[Any] = []
-    monkeypatch.setattr("viser._viser.ViserTunnel", lambda *place, **_: opened.append(place))
-    heard: list[str] = []
-    deserialize = viser._messages.Message.deserialize.__func__
-
-    def listen(cls: Any, raw: bytes) -> Any:
-        message = deserialize(cls, raw)
-        heard.append(type(message).__name__)
-        return message
-
-    monkeypatch.setattr(viser._messages.Message, "deserialize", classmethod(listen))
-    slider = viewer.panel.sliders[0][1]
+def test_only_messages_of_the_controls_are_heard(viewer: Viewer) -> None:
+    """Unknown commands, fields of wrong types, damaged and huge messages: dropped, and the connection lives on."""
+    key = viewer.posing.coordinates[0].key
     with socket_of(viewer) as line:
         for message in (
-            {"type": "ShareUrlRequest"}, {"type": "ShareUrlDisconnect"},
-            {"type": "RunJavascriptMessage", "source": "1"},
-            {"type": "FileTransferStartUpload", "source_component_uuid": "x", "transfer_uuid": "y", "filename": "f",
-             "mime_type": "x", "part_count": 1, "size_bytes": 1}, {"type": 3}, [1], {},
+            {"do": "share", "n": 1}, {"do": "set", "key": key, "value": "1e9", "n": 1},
+            {"do": "set", "key": key, "n": 1},
+            {"do": "set", "key": key, "value": 0.7, "n": -1}, {"do": "set", "key": 3, "value": 0.7, "n": 1}, [1], {}, 3,
+            {"do": "drag", "frame": "tip", "target": [1, 2], "turn": False, "n": 1}, {"do": "_direct", "n": 1},
+            {"do": "layers", "keys": ["x"] * 1000, "n": 1}, {"do": "save", "name": "x" * 5000, "n": 1},
         ):  # fmt: skip
-            line.send(msgspec.msgpack.encode(message))
+            line.send(json.dumps(message))
+        line.send('{"do": "set", "key": "' + key + '", "value": NaN, "n": 1}')
+        line.send("[" * 5000)
         line.send(b"\xc1")
-        line.send("text")
-        line.send(msgspec.msgpack.encode({"type": "GuiUpdateMessage", "uuid": slider._impl.uuid,
-                                          "updates": {"value": 0.25}}))  # fmt: skip
+        line.send(json.dumps({"do": "set", "key": key, "value": 0.25, "n": 7}))
         until = time.monotonic() + 10
-        while slider.value != 0.25 and time.monotonic() < until:
-            time.sleep(0.02)
-    assert slider.value == 0.25, "what the controls send is heard"
-    assert heard == ["GuiUpdateMessage"]
-    assert opened == []
-    with pytest.raises(pb.PolybodyError, match="this machine only"):
-        viewer.server.request_share_url()
+        heard = []
+        while time.monotonic() < until and {"k": "ack", "n": 7} not in heard:
+            told = line.recv(timeout=10)
+            if isinstance(told, str):
+                heard.append(json.loads(told))
+    assert viewer.q[0] == 0.25, "what the controls send is heard"
+    assert [m for m in heard if m["k"] in ("ack", "notice")] == [{"k": "ack", "n": 7}], "and nothing else"
 
 
-def test_another_way_of_serving_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A viser that no longer calls what is wrapped is not trusted."""
-    from polybody.studio.viewer.guard import Guard
+def test_a_command_that_cannot_be_done_is_told_and_ends_nothing(viewer: Viewer) -> None:
+    with socket_of(viewer) as line:
+        impossible = (
+            {"do": "set", "key": "no such joint", "value": 1}, {"do": "configuration", "name": "unknown"},
+            {"do": "drag", "frame": "nowhere", "target": [0, 0, 0], "turn": False}, {"do": "save", "name": " "},
+            {"do": "option", "key": "running", "value": True},
+        )  # fmt: skip
+        for n, message in enumerate(impossible, start=1):
+            line.send(json.dumps(message | {"n": n}))
+        notices = []
+        while len(notices) < 5:
+            told = line.recv(timeout=10)
+            if isinstance(told, str) and json.loads(told)["k"] == "notice":
+                notices.append(json.loads(told)["text"])
+    for words in ("no such joint", "nowhere", "unknown", "--live", "name"):
+        assert any(words in text for text in notices), (words, notices)
 
-    with pytest.raises(pb.PolybodyError, match="cannot be guarded"), Guard("127.0.0.1").around_viser():
-        pass
+
+def test_the_page_runs_no_scripts_from_elsewhere_and_cannot_be_framed(viewer: Viewer) -> None:
+    place = urlsplit(viewer.url)
+    line = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=10)
+    line.request("GET", place.path)
+    answer = line.getresponse()
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    text = answer.read().decode()
+    assert 'src="http' not in text
+    assert "@import" not in text

@@ -1,42 +1,91 @@
-"""`polybody view MODEL|RUN`: a mechanism or a run in the browser."""
+"""`polybody view MODEL|RUN…`: a mechanism, a live simulation or runs in the browser, or as one file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from polybody.cli.arguments import BaseOption, complete_model
+from polybody.cli.output import JsonOption, emit
+from polybody.errors import InputError
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+    from polybody.studio.record import Record
 
 
 def register(app: typer.Typer) -> None:
     @app.command("view")
     def view(
         what: Annotated[
-            str,
+            list[str],
             typer.Argument(
-                metavar="MODEL|RUN", help="A model's name or file, or a run's folder.", autocompletion=complete_model
+                metavar="MODEL|RUN…",
+                help="A model's name or file, or the folders of runs to show together.",
+                autocompletion=complete_model,
             ),
         ],
+        live: Annotated[bool, typer.Option("--live", help="Simulate in the page: run, pause, pull, control.")] = False,
+        html: Annotated[
+            Path | None, typer.Option("--html", help="Write one page that works offline instead of serving it.")
+        ] = None,
         port: Annotated[int, typer.Option(help="Where the page is served; the next free one if it is in use.")] = 8080,
         browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on this machine.")] = True,
         base: BaseOption = None,
+        as_json: JsonOption = False,
     ) -> None:
-        """Look at a mechanism or a run in the browser: sliders, playback, frames, inertias, forces and plots."""
-        from polybody.model.load import load
-        from polybody.studio.results import read_run
+        """Look at a mechanism, a live simulation or runs in the browser.
+
+        Sliders, dragging with inverse kinematics, playback, forces, plots, analyses. --html writes the page to a file.
+        """
+        model, records, names = read(what, base)
+        if live and records:
+            raise InputError("--live simulates a model; a run was given: drop --live, or name the model")
+        if html is not None:
+            from polybody.studio.sharing import write_page
+
+            if live:
+                raise InputError(
+                    "--live needs a program behind the page: drop --html, or simulate first and share the run"
+                )
+            write_page(html, model, records, names)
+            size = html.stat().st_size
+            emit(
+                {"file": str(html), "bytes": size},
+                as_json,
+                lambda c: c.print(f"wrote {html} ({size / 1e6:.1f} MB)", soft_wrap=True),
+            )
+            return
         from polybody.studio.viewer import serve
 
-        record = read_run(what) if (Path(what) / "run.json").is_file() else None
-        model = record.model if record is not None else load(what, base=base)
-
         def say(text: str) -> None:
-            typer.echo(text)
+            if as_json and text.startswith("http"):
+                import json
+
+                typer.echo(json.dumps({"url": text.split()[0]}))
+            elif not as_json:
+                typer.echo(text)
             if browser and text.startswith("http"):
                 open_browser(text.split()[0])
 
-        serve(model, record, port, say)
+        serve(model, records or None, port, say, live=live, names=names or None)
+
+
+def read(what: list[str], base: str | None) -> tuple[Model, list[Record], list[str]]:
+    """The model, and the runs of it with their names, where folders of runs are given."""
+    from polybody.model.load import load
+    from polybody.studio.results import read_run
+
+    folders = [(Path(name) / "run.json").is_file() for name in what]
+    if not any(folders) and len(what) == 1:
+        return load(what[0], base=base), [], []
+    if not all(folders):
+        other = next(name for name, is_run in zip(what, folders, strict=True) if not is_run)
+        raise InputError(f"{other}: is not the folder of a run; several things shown together are runs of one model")
+    records = [read_run(name) for name in what]
+    return records[0].model, records, [Path(name).resolve().name for name in what]
 
 
 def open_browser(url: str) -> None:
@@ -59,4 +108,4 @@ def open_browser(url: str) -> None:
         typer.echo(f"no browser was found: open {url} in one")
 
 
-__all__ = ["register"]
+__all__ = ["read", "register"]

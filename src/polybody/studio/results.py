@@ -128,7 +128,7 @@ def _fill_pictures(record: Record, folder: Path, facts: dict[str, Any]) -> None:
 
 def _portable(description: Any) -> Any:
     """The description with meshes by their full addresses, so that it can be read from another folder."""
-    from polybody.studio.viewer.shapes import find_mesh
+    from polybody.studio.stage.shapes import find_mesh
 
     def addressed(visual: Any) -> Any:
         found = find_mesh(visual.mesh, description.source)

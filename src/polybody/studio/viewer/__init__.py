@@ -1,4 +1,4 @@
-"""The web page: a mechanism or a run in the browser (viser), served to this machine alone."""
+"""The web page: a mechanism or a run in the browser, served to this machine alone."""
 
 from __future__ import annotations
 

@@ -7,30 +7,45 @@ of the machine has open. A request is answered only if
 2. its Host is a loopback name, so that a name of somebody else's that was pointed at 127.0.0.1 is of no use to them;
 3. its Origin, where it has one, is the page itself: http://HOST. Browsers send it with every websocket.
 
-Of messages only those pass that the controls of the page send; all others are dropped unread, viser's request for a
-public address among them, which is refused a second time where it would be carried out. viser has no setting for
-this, so `websockets`' `serve` is wrapped while viser calls it; where viser no longer calls it nothing is served.
+Of messages only those pass that the controls of the page send (COMMANDS), as JSON objects of bounded size whose
+fields have the types told there; all others are dropped.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import secrets
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from polybody.errors import PolybodyError
-
-#: What the page sends: where its camera is, and what was done to sliders, boxes and buttons.
-MESSAGES = frozenset({"ViewerCameraMessage", "GuiUpdateMessage", "GuiButtonHoldMessage"})
-MESSAGE_BYTES = 1 << 16
+MESSAGE_BYTES = 1 << 14
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-HEADERS = {"Referrer-Policy": "no-referrer", "X-Frame-Options": "DENY", "Cache-Control": "no-store"}
+HEADERS = {
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; connect-src 'self' ws:",
+}
 
-_serving = threading.Lock()
+#: what the page sends: for each command its fields and what they must be
+COMMANDS: dict[str, dict[str, str]] = {
+    "set": {"key": "text", "value": "number"},
+    "drag": {"frame": "text", "target": "point", "turn": "flag"},
+    "pull": {"body": "whole", "local": "point", "target": "point"},
+    "release": {},
+    "configuration": {"name": "text"},
+    "save": {"name": "text"},
+    "reset": {},
+    "random": {},
+    "step": {},
+    "goal": {},
+    "layers": {"keys": "texts"},
+    "option": {"key": "text", "value": "any"},
+    "analysis": {"name": "text"},
+}
 
 
 class Guard:
@@ -52,55 +67,37 @@ class Guard:
             return "the address lacks the token of this launch: use the URL that polybody printed"
         return None
 
-    @contextmanager
-    def around_viser(self) -> Iterator[None]:
-        """While this holds, the server that viser starts asks here first."""
-        from websockets.asyncio import server
 
-        with _serving:
-            plain, guarded = server.serve, []
-
-            def serve(handler: Any, *place: Any, **options: Any) -> Any:
-                if getattr(handler, "__module__", "").partition(".")[0] != "viser":
-                    return plain(handler, *place, **options)
-                guarded.append(True)
-                options |= {"process_request": self._requests(options.get("process_request")),
-                            "max_size": MESSAGE_BYTES}  # fmt: skip
-                return plain(_only_known(handler), *place, **options)
-
-            server.serve = serve  # type: ignore[assignment]
-            try:
-                yield
-            finally:
-                server.serve = plain
-        if not guarded:
-            raise PolybodyError("this version of viser starts its server in another way, so the page cannot be guarded")
-
-    def _requests(self, answer: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
-        def checked(connection: Any, request: Any) -> Any:
-            problem = self.problem(request.path, request.headers)
-            if problem is not None:
-                return connection.respond(HTTPStatus.FORBIDDEN, f"{problem}\n")
-            request.path = "/" + request.path.lstrip("/")[len(self.token) :].lstrip("/")
-            response = None if answer is None else answer(connection, request)
-            if response is not None:
-                response.headers.update(HEADERS)
-            return response
-
-        return checked
+def command(raw: Any) -> dict[str, Any] | None:
+    """A message of the page, None where it is none."""
+    if not isinstance(raw, str) or len(raw) > MESSAGE_BYTES:
+        return None
+    try:
+        message = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or message.get("do") not in COMMANDS or not _is("whole", message.get("n")):
+        return None
+    fields = COMMANDS[message["do"]]
+    if any(not _is(kind, message.get(name)) for name, kind in fields.items()):
+        return None
+    return {name: message[name] for name in ("do", "n", *fields)}
 
 
-def close_tunnels(server: Any) -> None:
-    """A viser server that never opens a public address, whoever asks."""
-    from viser import _messages
-
-    for kind in (_messages.ShareUrlRequest, _messages.ShareUrlDisconnect):
-        server._websock_server.unregister_handler(kind)
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise PolybodyError("the page is for this machine only: no public address is made for it")
-
-    server.request_share_url = refuse
+def _is(kind: str, value: Any) -> bool:
+    if kind == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if kind == "whole":
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+    if kind == "text":
+        return isinstance(value, str) and len(value) <= 300
+    if kind == "flag":
+        return isinstance(value, bool)
+    if kind == "point":
+        return isinstance(value, list) and len(value) == 3 and all(_is("number", x) for x in value)
+    if kind == "texts":
+        return isinstance(value, list) and len(value) <= 50 and all(_is("text", x) for x in value)
+    return _is("number", value) or _is("text", value) or _is("flag", value)
 
 
 def _host_name(host: str) -> str | None:
@@ -113,34 +110,4 @@ def _host_name(host: str) -> str | None:
     return parts.hostname if parts.netloc == host and "@" not in host else None
 
 
-def _only_known(handler: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """The handler of a connection, to which only messages of known kinds come."""
-
-    async def filtered(connection: Any) -> None:
-        receive = connection.recv
-
-        async def known(*arguments: Any, **options: Any) -> bytes:
-            while True:
-                raw = await receive(*arguments, **options)
-                if _kind(raw) in MESSAGES:
-                    return raw
-
-        connection.recv = known
-        await handler(connection)
-
-    return filtered
-
-
-def _kind(raw: Any) -> str | None:
-    """The kind that a message states, None where it is no message."""
-    import msgspec
-
-    try:
-        message = msgspec.msgpack.decode(raw) if isinstance(raw, bytes) else None
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    kind = message.get("type") if isinstance(message, dict) else None
-    return kind if isinstance(kind, str) else None
-
-
-__all__ = ["MESSAGES", "Guard", "close_tunnels"]
+__all__ = ["COMMANDS", "HEADERS", "MESSAGE_BYTES", "Guard", "command"]

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import socket
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from polybody.errors import InputError, PolybodyError
 from polybody.model.model import Model
 from polybody.studio.record import Record
-from polybody.studio.viewer.guard import Guard, close_tunnels
-from polybody.studio.viewer.panel import FRAMES_A_SECOND, Panel
-from polybody.studio.viewer.scene import Scene
+from polybody.studio.stage.stage import Stage
+from polybody.studio.viewer.content import posed_content, require_one_model, runs_content
+from polybody.studio.viewer.guard import Guard
+from polybody.studio.viewer.html import page
+from polybody.studio.viewer.hub import Hub
+from polybody.studio.viewer.live import Live
+from polybody.studio.viewer.pack import compressed
+from polybody.studio.viewer.posing import Posing
+from polybody.studio.viewer.session import Session
 
 HOST = "127.0.0.1"
 
@@ -32,67 +38,83 @@ def free_port(wanted: int, tries: int = 50) -> int:
     raise InputError(f"no free port from {wanted} to {wanted + tries - 1}: give another with --port")
 
 
-class Viewer:
-    """A page that is being served. `url` is where, with the launch's token in it; `close()` ends it."""
+def require_packages() -> None:
+    """The page reads meshes and talks over websockets with packages of the extra `viewer`."""
+    try:
+        import trimesh
+        import websockets  # noqa: F401
 
-    def __init__(self, model: Model, record: Record | None = None, port: int = 8080) -> None:
-        try:
-            import viser
-        except ImportError as error:
-            raise PolybodyError(
-                f"the viewer needs the package viser ({error}): pip install 'polybody[viewer]'"
-            ) from None
+        _ = trimesh
+    except ImportError as error:
+        raise PolybodyError(
+            f"the page needs a package that is not here ({error}): pip install 'polybody[viewer]'"
+        ) from None
+
+
+class Viewer:
+    """A page that is being served. `url` is where, with the launch's token in it; `close()` ends it.
+
+    `record` is a run, or several of one model that are shown together; `live` simulates in the page.
+    """
+
+    def __init__(
+        self, model: Model, record: Record | Sequence[Record] | None = None, port: int = 8080, *, live: bool = False,
+        names: Sequence[str] | None = None, q: Any = None,
+    ) -> None:  # fmt: skip
+        require_packages()
         if not 1 <= port <= 65535:
             raise InputError(f"port is {port}; wanted a number from 1 to 65535")
+        records = [] if record is None else [record] if isinstance(record, Record) else list(record)
+        self.stage, self.posing, content = page_content(model, records, names, q)
+        self.live = Live(model, self.posing, self.stage.size) if live and not records else None
+        if self.live is not None:
+            content |= {"mode": "live", "live": self.live.settings()}
+        self.session = Session(self.stage, self.posing, self.live)
+        content["configurations"] = list(self.session.configurations)
+        self._data = compressed(content)
         self.port = free_port(port)
         self.moved = self.port != port
         guard = Guard(HOST)
-        # viser announces itself in its own words
-        with contextlib.redirect_stdout(io.StringIO()), guard.around_viser():
-            self.server = viser.ViserServer(host=HOST, port=self.port, verbose=False, label=f"polybody: {model.name}")
-        close_tunnels(self.server)
+        title = f"polybody: {model.name}"
+        self.hub = Hub(
+            HOST, self.port, guard, page(title), lambda: self._data, self.session.received, self.session.arrived
+        )
         self.url = f"http://{HOST}:{self.port}/{guard.token}/"
-        self.server.gui.configure_theme(control_layout="collapsible", control_width="large", dark_mode=False,
-                                        show_logo=False)  # fmt: skip
-        shown = model.neutral()[None] if record is None else record.q[:: max(1, len(record.q) // 20)]
-        self.scene = Scene(self.server, model, shown)
-        self._aim()
-        self.panel = Panel(self.server, self.scene, record)
-        self._ended = threading.Event()
-        self._player = threading.Thread(target=self._play, name="polybody player", daemon=True)
-        self._player.start()
+        self.session.start(self.hub)
 
-    def _aim(self) -> None:
-        """Look at the mechanism from a corner, as every visitor arrives."""
-        import numpy as np
-
-        size, middle = self.scene.span, self.scene.middle
-        up = -np.asarray(self.scene.model.gravity)
-        up = up / np.linalg.norm(up) if np.any(up) else np.array([0.0, 0.0, 1.0])
-        side = np.cross(up, [0.0, 1.0, 0.0]) if abs(up[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
-        other = np.cross(side, up)
-
-        @self.server.on_client_connect
-        def _(client: Any) -> None:
-            client.camera.position = tuple(middle + size * (1.0 * side - 0.8 * other + 0.5 * up))
-            client.camera.look_at = tuple(middle)
-
-    def _play(self) -> None:
-        before = time.monotonic()
-        while not self._ended.wait(1 / FRAMES_A_SECOND):
-            now = time.monotonic()
-            self.panel.tick(now - before)
-            before = now
+    @property
+    def q(self) -> np.ndarray:
+        """The configuration that the page shows."""
+        return self.live.q if self.live is not None else self.posing.q
 
     def close(self) -> None:
-        self._ended.set()
-        self._player.join(timeout=5)
-        self.server.stop()
+        self.session.close()
+        self.hub.close()
 
 
-def serve(model: Model, record: Record | None = None, port: int = 8080, say: Callable[[str], None] = print) -> None:
+def page_content(
+    model: Model, records: Sequence[Record], names: Sequence[str] | None = None, q: Any = None,
+    most_faces: int = 400_000,
+) -> tuple[Stage, Posing, dict[str, Any]]:  # fmt: skip
+    """The stage, the coordinates and what the page is given."""
+    if records:
+        called = [f"run {k + 1}" for k in range(len(records))] if names is None else list(names)
+        require_one_model(records, called)
+        stage = Stage(model, np.concatenate([record.q for record in records]), most_faces)
+        posing = Posing(model, stage.size, records[0].q[0])
+        return stage, posing, runs_content(stage, records, called)
+    first = Posing(model, 1.0, q)
+    stage = Stage(model, first.q[None], most_faces)
+    posing = Posing(model, stage.size, first.q)
+    return stage, posing, posed_content(stage, posing)
+
+
+def serve(
+    model: Model, record: Record | Sequence[Record] | None = None, port: int = 8080, say: Callable[[str], None] = print,
+    **options: Any,
+) -> None:  # fmt: skip
     """Serve the page until Ctrl-C."""
-    viewer = Viewer(model, record, port)
+    viewer = Viewer(model, record, port, **options)
     if viewer.moved:
         say(f"port {port} is in use, so the page is on {viewer.port}")
     say(f"{viewer.url}  (this machine only; Ctrl-C ends it)")
@@ -105,4 +127,4 @@ def serve(model: Model, record: Record | None = None, port: int = 8080, say: Cal
         viewer.close()
 
 
-__all__ = ["HOST", "Viewer", "free_port", "serve"]
+__all__ = ["HOST", "Viewer", "free_port", "page_content", "serve"]

@@ -1,0 +1,50 @@
+"""One file that shows a mechanism or runs in any browser, without a program behind it and without a network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polybody.errors import InputError, PolybodyError
+from polybody.files import write_text
+from polybody.model.model import Model
+from polybody.studio.record import Record
+from polybody.studio.viewer.analyses import mobility_motions
+from polybody.studio.viewer.html import page
+from polybody.studio.viewer.pack import compressed
+from polybody.studio.viewer.serve import page_content, require_packages
+
+#: triangles of a page that is sent around: meshes of files are often far finer than a screen shows
+MOST_FACES = 120_000
+#: models whose free motions are put into the page
+MOST_MOTIONS = 8
+
+
+def page_text(model: Model, records: Sequence[Record] = (), names: Sequence[str] | None = None, q: Any = None) -> str:
+    """The whole page."""
+    require_packages()
+    stage, posing, content = page_content(model, list(records), names, q, MOST_FACES)
+    if not records and model.nv:
+        try:
+            found = mobility_motions(stage, posing.q)
+            content["analyses"] = found | {"motions": found["motions"][:MOST_MOTIONS]}
+        except PolybodyError:  # a mechanism that is not mobile has nothing to show
+            content["analyses"] = None
+    return page(f"polybody: {model.name}", compressed(content, 9))
+
+
+def write_page(
+    path: str | os.PathLike[str], model: Model, records: Sequence[Record] = (), names: Sequence[str] | None = None,
+    q: Any = None,
+) -> Path:  # fmt: skip
+    """Write the page to an .html file."""
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a page is an .html file")
+    write_text(path, page_text(model, records, names, q))
+    return path
+
+
+__all__ = ["page_text", "write_page"]
