@@ -32,7 +32,7 @@ READY = (
 
 #: what stands out of the page at the sides
 OUTSIDE = """[...document.querySelectorAll('#bar *, #line *, #scales *, #panel select, #panel button, .row output')]
-    .filter(e => { const r = e.getBoundingClientRect(); return r.width > 0 && (r.right > innerWidth + 1 || r.left < -1); })
+    .filter(e => { const r = e.getBoundingClientRect(); return r.width > 0 && (r.right > innerWidth + 1 || r.x < -1); })
     .map(e => e.outerHTML.slice(0, 80))"""
 
 
@@ -300,7 +300,7 @@ def test_torques_of_all_legs_are_plotted_events_are_marked_and_runs_are_overlaid
 
     def shaken(size: float) -> Record:
         forces = pb.simulate(
-            model, 0.1, q0, controller=lambda t, q, v: size * np.sin(20 * t) * active, sample=0.01, method="rk4", dt=2e-3
+            model, 0.1, q0, None, lambda t, q, v: size * np.sin(20 * t) * active, sample=0.01, method="rk4", dt=2e-3
         )
         return from_trajectory(forces)
 
