@@ -46,7 +46,7 @@ def triangles(shape: Shape) -> Triangles:
     if shape.kind == "box":
         made = box(shape.size)
     elif shape.kind == "cylinder":
-        made = cylinder(*shape.size[:2])
+        made = cylinder(shape.size[0], shape.size[1])
     elif shape.kind == "plate":
         made = plate(np.reshape(shape.size[1:], (-1, 2)), shape.size[0])
     else:
@@ -63,7 +63,7 @@ def _mesh(shape: Shape) -> Triangles:
 
 def _colors(mesh: Any) -> Array | None:
     """Colours of the vertices where the file states any; textures are read at the vertices."""
-    visual = getattr(mesh, "visual", None)
+    visual: Any = getattr(mesh, "visual", None)
     if getattr(visual, "kind", None) is None:
         return None
     if visual.kind == "texture":
