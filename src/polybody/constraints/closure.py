@@ -17,6 +17,7 @@ not vanish for an axis that points backwards. A joint given by any map matrix is
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -142,16 +143,19 @@ class NamedClosure(ClosureConstraint):
             N[count + 2, :3], N[count + 2, 3:] = z * -domain.const(0 if self.pitch is None else self.pitch), z
         return N
 
-    def mirrored(self, place: Place) -> bool:
+    def uprightness(self, place: Place) -> list[Any]:
         R, p = place.relative_pose(self.a, self.b)
+        d = place.domain
         if self.angular == "turn":
-            return bool(np.trace(R) < 1)
-        if self.angular == "tilt" and float(self.z @ R @ self.z) < 0:
-            return True
+            return [R[0, 0] + R[1, 1] + R[2, 2] - d.const(1)]
+        z, values = d.array(self.z), list[Any]()
+        if self.angular == "tilt":
+            values.append(z @ R @ z)
         if self.linear == "thread" and self.pitch:
-            turn = np.arctan2(self.e2 @ R @ self.e1, self.e1 @ R @ self.e1)
-            return bool(np.cos(self.z @ p / self.pitch - turn) < 0)
-        return False
+            e1, e2 = d.array(self.e1), d.array(self.e2)
+            turn = d.atan2(e2 @ R @ e1, e1 @ R @ e1)
+            values.append(d.cos((z @ p) / d.const(self.pitch) - turn))
+        return values
 
 
 __all__ = ["PARTS", "ClosureConstraint", "NamedClosure"]

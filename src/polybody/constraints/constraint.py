@@ -12,6 +12,7 @@ v held, which a first-order jet gives exactly.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 from polybody.algebra.domains import Array
 from polybody.algebra.jets import JetDomain
@@ -60,9 +61,13 @@ class Constraint(ABC):
         assert isinstance(moving.domain, JetDomain)
         return moving.domain.rates(self.velocity(moving))
 
+    def uprightness(self, place: Place) -> list[Any]:
+        """Numbers that are negative where φ vanishes although the joint is not assembled."""
+        return []
+
     def mirrored(self, place: Place) -> bool:
         """True where φ vanishes although the joint is not assembled (numbers only)."""
-        return False
+        return any(value < 0 for value in self.uprightness(place))
 
 
 class PairConstraint(Constraint):

@@ -160,6 +160,11 @@ class Constraints:
                 totals[index[link]] = totals[index[link]] + np.concatenate([moment, borne[k, 3:]]) * sign
         return borne, totals
 
+    def uprightness(self, q: Array, *, domain: Domain = FLOAT) -> Array:
+        """Numbers that are negative where a residual vanishes for a pose that is not the loop's."""
+        place = Place(self.mechanism, q, domain=domain)
+        return np.array([x for e in self.elements for x in e.uprightness(place)], dtype=domain.dtype)
+
     def mirrored(self, q: Array) -> list[str]:
         """Loops whose residual vanishes for a pose that is not theirs: an axis that points backwards."""
         place = Place(self.mechanism, q, domain=FLOAT)

@@ -6,6 +6,9 @@ world axes), J their Jacobian, E = ½ eᵀe and g a wish of one's own in joint s
     δ = g + Jᵀ(J Jᵀ + λ)⁻¹(e − J g),     λ = E + ε           (or the form with JᵀJ, where targets outnumber velocities)
     q ← clip(q ⊞ δ)
 
+Columns of J whose joints are at a limit, and which Jᵀe drives against it, are left out of the step: the others take
+over, where clipping alone would stay there.
+
 The damping vanishes with the error (Sugihara's choice), so that convergence ends quadratic, and no step needs to be
 taken back. The whole step is one compiled kernel. A start that has not converged after some steps is drawn anew; every
 state of a batch keeps its own count. Loops and couplings are one more target: e has the rows −φ(q), J those of the
@@ -79,7 +82,23 @@ def rotation_error(wanted: Array, found: Array, domain: Domain) -> Array:
     return vee * factor
 
 
-def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool) -> Any:
+def _pressed(q: Array, J: Array, e: Array, box: _Box, domain: Domain) -> Array:
+    """J without the columns that would press a joint against its limit."""
+    J, zero = J.copy(), domain.const(0)
+    pull = J.T @ e
+    for k, (place, low, high) in box.bounds.items():
+        free = domain.const(1)
+        if np.isfinite(low):
+            out = domain.where(domain.less(pull[k], zero), zero, domain.const(1))
+            free = domain.where(domain.less(domain.const(low), q[place]), free, out)
+        if np.isfinite(high):
+            out = domain.where(domain.less(zero, pull[k]), zero, domain.const(1))
+            free = free * domain.where(domain.less(q[place], domain.const(high)), domain.const(1), out)
+        J[:, k] = J[:, k] * free
+    return J
+
+
+def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool, box: _Box | None) -> Any:
     """(q, targets, wish) -> next q, squared errors [rotation, position] of each target at q."""
     m = model.engine.traced_mechanism
     frames = [find_frame(m, t.frame) for t in targets]
@@ -87,6 +106,7 @@ def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool) -> Any:
 
     def text(q: Array, goals: Array, g: Array | None = None, *, domain: Domain) -> tuple[Array, Array]:
         e, J, squares = _errors(m, q, goals, targets, frames, domain)
+        J = J if box is None else _pressed(q, J, e, box, domain)
         damping = (e @ e) / domain.const(2) + domain.const(LEAST_DAMPING)
         residual = e if g is None else e - J @ g
         if len(e) <= m.nv:
@@ -100,6 +120,7 @@ def _step_kernel(model: Model, targets: tuple[_Target, ...], wish: bool) -> Any:
 
     closed = 1 if m.constrained else 0
     label = "inverse kinematics " + " ".join(f"{t.frame}:{t.size}" for t in targets) + (" wish" if wish else "")
+    label += "" if box is None else " limits"
     outputs = [("q", (m.nq,)), ("errors", (len(targets) + closed, 2))]
     return model.engine.compile(label, inputs, outputs, lambda: trace(label, inputs, text, m.symbols))
 
@@ -181,6 +202,13 @@ class _Box:
             bounded = np.isfinite(self.low[joint.q]) & np.isfinite(self.high[joint.q])
             self.start[joint.q] = np.where(bounded, self.low[joint.q], -reach)
             self.end[joint.q] = np.where(bounded, self.high[joint.q], reach)
+        #: {index of v: (index of q, lower, upper)}
+        self.bounds: dict[int, tuple[int, float, float]] = {}
+        for joint in m.independent_joints:
+            for k in range(joint.nv if joint.nq == joint.nv else 0):
+                place = joint.q.start + k
+                if np.isfinite(self.low[place]) or np.isfinite(self.high[place]):
+                    self.bounds[joint.v.start + k] = (place, float(self.low[place]), float(self.high[place]))
         self.bounded = bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
 
     def clip(self, q: Array) -> Array:
@@ -200,7 +228,7 @@ def inverse_kinematics(
     q0: Any = None,
     *,
     tolerance: float = 1e-9,
-    restarts: int = 40,
+    restarts: int = 200,
     steps: int = STEPS,
     limits: bool = True,
     prefer: Any = None,
@@ -246,7 +274,7 @@ class _Search:
         self.square = tolerance**2
         self.prefer = prefer if prefer is None or callable(prefer) else model._q(prefer, "prefer")
         self.gain = gain
-        self.kernel = _step_kernel(model, kinds, self.prefer is not None)
+        self.kernel = _step_kernel(model, kinds, self.prefer is not None, self.box if limits else None)
         count = len(starts)
         self.q = self._clip(np.array(starts))
         self.best = self.q.copy()

@@ -50,8 +50,8 @@ class GearedJoint(JointModel):
         """Where the leader's number is zero; the slot belongs to the leader, which says what is neutral there."""
         return np.zeros(1)
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return self.model.random(rng)
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+        return self.model.random(rng, shape)
 
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         return q + d

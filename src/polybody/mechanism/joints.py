@@ -64,8 +64,9 @@ class JointModel(ABC):
         """The configuration in which X is the identity."""
 
     @abstractmethod
-    def random(self, rng: np.random.Generator) -> Array:
-        """A configuration drawn over the manifold; unbounded directions from (−1, 1), angles from (−π, π)."""
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+        """Configurations (*shape, nq) drawn over the manifold; unbounded directions from (−1, 1), angles from (−π, π).
+        """
 
     @abstractmethod
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
@@ -113,11 +114,11 @@ class MapJoint(JointModel):
     def neutral(self) -> Array:
         return np.zeros(self.nq)
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
         turning = np.linalg.norm(self.map.H[:3], axis=0) > 0
         # Non-commuting columns are angles of an Euler-like chart: stay inside it.
         reach = np.where(turning, np.pi if self.rates_are_velocities else 1.2, 1.0)
-        return rng.uniform(-reach, reach)
+        return rng.uniform(-reach, reach, size=(*shape, self.nq))
 
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         if self.rates_are_velocities:
@@ -239,8 +240,9 @@ class SphericalJoint(JointModel):
     def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 1.0])
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return self.normalized(rng.normal(size=4))
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+        x = rng.normal(size=(*shape, 4))
+        return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         return self.renormalized(quaternion_product(q, quaternion_exp(d, domain=domain)), domain)
@@ -282,8 +284,8 @@ class FloatingJoint(JointModel):
     def neutral(self) -> Array:
         return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return np.concatenate([rng.uniform(-1, 1, size=3), self._ball.random(rng)])
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+        return np.concatenate([rng.uniform(-1, 1, size=(*shape, 3)), self._ball.random(rng, shape)], axis=-1)
 
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         R = quaternion_matrix(q[3:], domain=domain)
@@ -339,8 +341,8 @@ class ReversedJoint(JointModel):
     def neutral(self) -> Array:
         return self.joint.neutral()
 
-    def random(self, rng: np.random.Generator) -> Array:
-        return self.joint.random(rng)
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
+        return self.joint.random(rng, shape)
 
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         return self.joint.integrate(q, d, domain=domain)

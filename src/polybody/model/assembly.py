@@ -22,6 +22,7 @@ from polybody.constraints.ranks import null_space, pseudo_inverse, ranked_svd
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model import configurations
+from polybody.model.batch_assembly import BatchAssembly, is_together
 from polybody.model.batches import batch_shape
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
@@ -35,6 +36,8 @@ Array = np.ndarray
 STATE_TOLERANCE = 1e-6
 #: residuals (m, rad) that Newton's method aims at, and how often it tries
 SETTLED, NEWTON = 1e-13, 25
+#: configurations from which on they are assembled together
+FEW = 8
 
 
 class Assembly:
@@ -42,6 +45,7 @@ class Assembly:
 
     def __init__(self, tree: TreeEngine, kernels: ConstraintKernels) -> None:
         self.mechanism, self.tree, self.kernels = kernels.mechanism, tree, kernels
+        self._together = BatchAssembly(tree, kernels)
 
     def integrate(self, q: Array, d: Array) -> Array:
         return self.tree.answer(Request(QUANTITIES["integrate"], (q, d)))
@@ -53,12 +57,16 @@ class Assembly:
 
     def assembled(self, q: Array, hold: Iterable[str] = (), limits: bool = True, restarts: int = 30) -> Array:
         """The configurations near q that meet all constraints."""
-        problem, result = self._problem(hold, limits), np.empty(q.shape)
+        problem = self._problem(hold, limits)
         if not len(self.kernels.constraints):
             return q
-        for index in np.ndindex(q.shape[:-1]):
-            result[index] = self._assembled(problem, q[index], restarts)
-        return result
+        flat = q.reshape(-1, self.mechanism.nq)
+        result, done = np.empty(flat.shape), np.zeros(len(flat), dtype=bool)
+        if len(flat) >= FEW and is_together(self.kernels):
+            result, done = self._together(problem, flat)
+        for k in np.flatnonzero(~done):
+            result[k] = self._assembled(problem, flat[k], restarts)
+        return result.reshape(q.shape)
 
     def from_neutral(self) -> Array:
         return self.assembled(configurations.neutral(self.mechanism))

@@ -30,20 +30,21 @@ def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
     shape = () if size is None else tuple(np.atleast_1d(size))
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
         raise InputError(f"size is {size!r}, wanted a whole number that is not negative, or several")
-    result = np.empty((*shape, mechanism.nq))
-    for index in np.ndindex(shape):
-        for joint in mechanism.independent_joints:
-            result[(*index, joint.q)] = _within(joint, joint.model.random(rng), rng)
+    whole = tuple(int(n) for n in shape)
+    result = np.empty((*whole, mechanism.nq))
+    for joint in mechanism.independent_joints:
+        result[..., joint.q] = _within(joint, joint.model.random(rng, whole), rng)
     return result
 
 
 def _within(joint: TreeJoint, q: Array, rng: np.random.Generator) -> Array:
-    """q of one joint, drawn again where limits bound it: from one limit, as far as an unbounded draw is from zero."""
+    """q (..., nq) of one joint, drawn again where limits bound it: from one limit, as far as an unbounded draw is from
+    zero."""
     if joint.nq != joint.nv:
         return q
     low, high = joint.limits.lower, joint.limits.upper
     both = np.isfinite(low) & np.isfinite(high)
-    q = np.where(both, rng.uniform(np.where(both, low, 0), np.where(both, high, 1)), q)
+    q = np.where(both, rng.uniform(np.where(both, low, 0), np.where(both, high, 1), size=q.shape), q)
     q = np.where(np.isfinite(low) & ~both & (q < low), low + np.abs(q), q)
     return np.where(np.isfinite(high) & ~both & (q > high), high - np.abs(q), q)
 

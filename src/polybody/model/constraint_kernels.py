@@ -55,6 +55,14 @@ class ConstraintKernels:
             self._answer("entries", (q,), ((self.entries,),), Constraints.entries)[0]
         )
 
+    def uprightness(self, q: Array) -> Array:
+        """Numbers (..., k) that are negative where an axis of a loop points backwards."""
+        neutral = np.concatenate([np.zeros(0), *(j.model.neutral() for j in self.mechanism.independent_joints)])
+        count = len(self.constraints.uprightness(neutral))
+        if not count:
+            return np.zeros((*q.shape[:-1], 0))
+        return self._answer("uprightness", (q,), ((count,),), self.constraints.uprightness)[0]
+
     def velocity(self, q: Array, v: Array) -> Array:
         """J v, (..., rows)."""
         return self._answer("velocity", (q, v), ((self.rows,),), Constraints.velocity)[0]

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
 from polybody.model.arguments import float_array, positive, require_model
 from polybody.model.model import Model
+from polybody.model.tracing import trace
 from polybody.paths import profiles
 
 Array = np.ndarray
@@ -140,10 +140,7 @@ def coordinates(model: Model, raw: Array, first: Array, second: Array) -> Motion
         if joint.model.rates_are_velocities:
             v[..., joint.v], a[..., joint.v] = dq[..., joint.q], ddq[..., joint.q]
             continue
-        for index in np.ndindex(q.shape[:-1]):
-            v[index][joint.v], a[index][joint.v] = _velocities(
-                joint.model, q[index][joint.q], dq[index][joint.q], ddq[index][joint.q]
-            )
+        v[..., joint.v], a[..., joint.v] = _velocities(model, joint, q, dq, ddq)
     return q, v, a
 
 
@@ -163,14 +160,33 @@ def _unit(q: Array, dq: Array, ddq: Array, part: slice) -> None:
     ddq[..., part] = (dds - 2 * du * dn - u * ddn) / n
 
 
-def _velocities(joint: Any, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
-    """q̇ = Γ(q) v gives v; q̈ = Γ v̇ + Γ̇ v gives a, Γ̇ v by a jet along q̇."""
-    gamma = np.column_stack([joint.rate(q, e) for e in np.eye(joint.nv)])
-    left = np.linalg.pinv(gamma)
-    v = left @ dq
-    jets = JetDomain(FLOAT)
-    turning = np.asarray(jets.rates(joint.rate(jets.lift(q, dq), jets.lift(v), domain=jets)), dtype=float)
-    return v, left @ (ddq - turning)
+def _velocities(model: Model, joint: Any, q: Array, dq: Array, ddq: Array) -> tuple[Array, Array]:
+    """q̇ = Γ(q) v gives v; q̈ = Γ v̇ + Γ̇ v gives a: one compiled kernel of Γ, and one of Γ̇ v by a jet along q̇."""
+    gamma, turning = _rate_kernels(model, joint)
+    part = joint.q
+    left = np.linalg.pinv(gamma(np.ascontiguousarray(q[..., part])))
+    v = (left @ dq[..., part, None])[..., 0]
+    turned = turning(*(np.ascontiguousarray(x) for x in (q[..., part], dq[..., part], v)))
+    return v, (left @ (ddq[..., part] - turned)[..., None])[..., 0]
+
+
+def _rate_kernels(model: Model, joint: Any) -> tuple[Any, Any]:
+    """(Γ of one joint, Γ̇ v along q̇), compiled."""
+    nq, nv, kind = joint.nq, joint.nv, joint.model
+
+    def gamma(q: Array, *, domain: Any) -> Array:
+        return np.array([kind.rate(q, e, domain=domain) for e in domain.eye(nv)], dtype=domain.dtype).T
+
+    def turning(q: Array, dq: Array, v: Array, *, domain: Any) -> Array:
+        jets = JetDomain(domain)
+        return jets.rates(kind.rate(jets.lift(q, dq), jets.lift(v), domain=jets))
+
+    compile, name = model.engine.tree.compile, f"of {joint.name}"
+    inputs = [("q", nq), ("dq", nq), ("v", nv)]
+    return (
+        compile(f"rates {name}", inputs[:1], [("gamma", (nq, nv))], lambda: trace("gamma", inputs[:1], gamma)),
+        compile(f"turning {name}", inputs, [("turning", (nq,))], lambda: trace("turning", inputs, turning)),
+    )
 
 
 def spline(model: Model, times: Any, q: Any, order: int = 3) -> Spline:

@@ -41,7 +41,7 @@ class Carrier(JointModel):
     def neutral(self) -> Array:
         return np.concatenate([np.eye(3).ravel(), np.zeros(3)])
 
-    def random(self, rng: np.random.Generator) -> Array:
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> Array:
         raise NotImplementedError
 
     def integrate(self, q: Array, d: Array, *, domain: Domain = FLOAT) -> Array:

@@ -1,0 +1,147 @@
+"""Assembly of many configurations at once: Levenberg-Marquardt by one compiled kernel.
+
+    δ = −W Jᵀ(J W Jᵀ + λ)⁻¹ φ,     λ = ½ φᵀφ + ε,     q ← clip(q ⊞ δ)
+
+φ are the far residuals; W leaves out joints that are held, or pressed against a limit; long steps are shortened.
+States that end in a valley start again from disturbed guesses, then from anywhere, as in `constraints.assembly`. What
+is not found so is left to it, state by state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.constraints.assembly import CLOSED, Problem
+from polybody.model import configurations
+from polybody.model.constraint_kernels import ConstraintKernels
+from polybody.model.engine import Request
+from polybody.model.tracing import compiled, trace
+from polybody.model.tree_engine import TreeEngine
+from polybody.quantities.derivatives import graph_domain
+from polybody.quantities.table import QUANTITIES
+
+if TYPE_CHECKING:
+    from polybody.kernels import Kernel
+
+Array = np.ndarray
+#: rows and velocities up to which the step is straight-line code
+MOST_ROWS, MOST_VELOCITIES = 36, 60
+STEPS, LONGEST, LEAST_DAMPING = 40, 1.2, 1e-13
+#: starts again: standard deviations of what disturbs the guess; None draws from anywhere
+AGAIN = (0.05, 0.2, 0.6, None, None, None, None, None)
+
+
+def is_together(kernels: ConstraintKernels) -> bool:
+    """Whether a mechanism's configurations are assembled many at a time."""
+    system = kernels.constraints
+    return 0 < len(system) <= MOST_ROWS and kernels.mechanism.nv <= MOST_VELOCITIES and not system.iterates
+
+
+class BatchAssembly:
+    """Assembles one mechanism's configurations; `tree` moves along its manifold."""
+
+    def __init__(self, tree: TreeEngine, kernels: ConstraintKernels) -> None:
+        self.mechanism, self.tree, self.kernels = kernels.mechanism, tree, kernels
+        self._kernel: Kernel | None = None
+
+    def __call__(self, problem: Problem, guesses: Array) -> tuple[Array, Array]:
+        """(configurations (n, nq), whether each is assembled)."""
+        rng = np.random.default_rng(0)
+        result = self._inside(problem, guesses)
+        done = np.zeros(len(result), dtype=bool)
+        for spread in (0.0, *AGAIN):
+            active = np.flatnonzero(~done)
+            if not len(active):
+                break
+            start = result[active] if spread == 0.0 else self._started(problem, guesses[active], spread, rng)
+            found, closed = self._descended(problem, start)
+            result[active[closed]] = found[closed]
+            done[active[closed]] = True
+        return result, done
+
+    def _started(self, problem: Problem, guesses: Array, spread: float | None, rng: np.random.Generator) -> Array:
+        """Guesses disturbed, or drawn anew; what is held stays."""
+        m = self.mechanism
+        if spread is not None:
+            noise = np.zeros((len(guesses), m.nv))
+            noise[:, problem.free] = rng.normal(scale=spread, size=(len(guesses), len(problem.free)))
+            return self._inside(problem, self.tree.answer(Request(QUANTITIES["integrate"], (guesses, noise))))
+        drawn = configurations.draw(m, rng, len(guesses))
+        for joint in m.independent_joints:
+            if joint.v.start not in problem.free:
+                drawn[:, joint.q] = guesses[:, joint.q]
+        return drawn
+
+    def _descended(self, problem: Problem, q: Array) -> tuple[Array, Array]:
+        """(where the steps lead from q, whether that is assembled)."""
+        step, active = self._step(), np.arange(len(q))
+        free = np.zeros(self.mechanism.nv)
+        free[problem.free] = 1.0
+        q, closed = q.copy(), np.zeros(len(q), dtype=bool)
+        for _ in range(STEPS):
+            following, worst = step(q[active], free, problem.lower, problem.upper)
+            arrived = worst <= 0.01 * CLOSED
+            closed[active[arrived]] = True
+            q[active[~arrived]] = self._inside(problem, following[~arrived])
+            active = active[~arrived]
+            if not len(active):
+                break
+        upright = self.kernels.uprightness(q)
+        return q, closed & np.all(upright >= 0, axis=-1) & np.isfinite(q).all(axis=-1)
+
+    @staticmethod
+    def _inside(problem: Problem, q: Array) -> Array:
+        """q with bounded numbers within their limits; held ones are left as they are."""
+        bounded = [k for k in problem.free if problem.at[k] >= 0 and problem.lower[k] <= problem.upper[k]]
+        q = q.copy()
+        q[:, problem.at[bounded]] = np.clip(q[:, problem.at[bounded]], problem.lower[bounded], problem.upper[bounded])
+        return q
+
+    def _step(self) -> Kernel:
+        """(q, free, lower, upper) -> (next q, largest residual at q)."""
+        if self._kernel is None:
+            m = self.mechanism
+            inputs = [("q", m.nq), ("free", m.nv), ("lower", m.nv), ("upper", m.nv)]
+            self._kernel = compiled("assembly step", inputs, [("q", (m.nq,)), ("worst", ())], self._function, m.digest)
+        return self._kernel
+
+    def _function(self) -> Any:
+        from polybody.mechanism import kinematics
+
+        m, rows = self.mechanism, len(self.kernels.constraints)
+        far = self.kernels._far_function()
+        places = list(zip(*(index.tolist() for index in self.kernels.constraints.filled), strict=True))
+        at = {joint.v.start + k: joint.q.start + k for joint in m.independent_joints if joint.nq == joint.nv
+              for k in range(joint.nv)}  # fmt: skip
+
+        def text(q: Array, free: Array, lower: Array, upper: Array, *, domain: Any) -> tuple[Array, Array]:
+            graph = graph_domain()
+            phi, entries = (graph.scalars(x) for x in far.call([graph.column(q)]))
+            J = graph.zeros(rows, m.nv)
+            for (i, j), value in zip(places, entries, strict=True):
+                J[i, j] = value
+            pull, zero, one = J.T @ phi, 0.0, 1.0
+            weights = free.copy()
+            for k, place in at.items():  # δ is against Jᵀφ
+                down = graph.where(graph.less(zero, pull[k]), zero, one)
+                up = graph.where(graph.less(pull[k], zero), zero, one)
+                weights[k] = weights[k] * graph.where(graph.less(lower[k], q[place]), one, down)
+                weights[k] = weights[k] * graph.where(graph.less(q[place], upper[k]), one, up)
+            scaled, square = J * weights, phi @ phi
+            A = scaled @ J.T + graph.eye(rows) * (square / 2.0 + LEAST_DAMPING)
+            delta = -(scaled.T @ graph.solve(A, phi))
+            length = graph.sqrt(delta @ delta + 1e-300)
+            delta = delta * graph.where(graph.less(length, LONGEST), one, LONGEST / length)
+            worst = graph.const(0)
+            for x in phi:
+                size = graph.where(graph.less(x, zero), -x, x)
+                worst = graph.where(graph.less(worst, size), size, worst)
+            return kinematics.integrate(m, q, delta, domain=graph), np.array([worst], dtype=object)
+
+        inputs = [("q", m.nq), ("free", m.nv), ("lower", m.nv), ("upper", m.nv)]
+        return trace("assembly step", inputs, text)
+
+
+__all__ = ["BatchAssembly", "is_together"]

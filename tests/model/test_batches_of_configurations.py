@@ -1,0 +1,75 @@
+"""Configurations drawn and assembled many at a time are what they are one at a time: within limits, unit, closed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polybody as pb
+
+
+def bounds(model: pb.Model) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    for joint in model.mechanism.independent_joints:
+        if joint.nq == joint.nv:
+            low[joint.q], high[joint.q] = joint.limits.lower, joint.limits.upper
+    return low, high
+
+
+@pytest.mark.parametrize("name", ["stewart", "delta", "3-rrr", "slider-crank", "walking-machine", "humanoid"])
+def test_configurations_drawn_together_are_closed_and_within_limits(name: str) -> None:
+    model = pb.load(name)
+    q = model.random_configuration(3, (10, 20))
+    assert q.shape == (10, 20, model.nq)
+    low, high = bounds(model)
+    assert np.all((q >= low) & (q <= high))
+    for joint in model.mechanism.independent_joints:
+        if joint.nq != joint.nv:
+            np.testing.assert_allclose(np.linalg.norm(q[..., joint.q][..., -4:], axis=-1), 1.0, atol=1e-12)
+    if model.mechanism.constrained:
+        assert np.abs(model.constraints.residual(q)).max() < 1e-11
+        assert not model.engine.constraints.constraints.mirrored(q[0, 0])
+    assert np.ptp(q.reshape(-1, model.nq), axis=0).max() > 0.1, "they differ"
+
+
+def test_draws_of_one_configuration_are_what_they_were() -> None:
+    """A seed names a configuration: one state is drawn joint by joint, as a batch of one is."""
+    model = pb.load("stanford-arm")
+    np.testing.assert_array_equal(model.random_configuration(5), model.random_configuration(5, 1)[0])
+
+
+def test_joints_that_are_held_stay_while_batches_are_assembled() -> None:
+    model = pb.load("four-bar")
+    guess = np.tile(model.assemble(model.neutral()), (40, 1))
+    held = model.joint_names[0]
+    place = model.joint_slices()[held][0]
+    guess[:, place] += np.linspace(-0.3, 0.3, 40)[:, None]
+    q = model.assemble(guess, hold=[held])
+    np.testing.assert_array_equal(q[:, place], guess[:, place])
+    alone = np.array([model.assemble(state, hold=[held]) for state in guess])
+    np.testing.assert_allclose(q, alone, atol=1e-9)
+
+
+def test_inverse_kinematics_solves_every_reachable_pose_within_limits() -> None:
+    model = pb.load("six-dof-arm")
+    frame = model.frame_names[-1]
+    goals = model.pose(model.random_configuration(7, 500), frame)
+    found = pb.inverse_kinematics(model, {frame: goals})
+    assert bool(found)
+    assert found.position_error.max() <= 1e-9
+    assert found.rotation_error.max() <= 1e-9
+    low, high = bounds(model)
+    assert np.all((found.q >= low) & (found.q <= high))
+
+
+def test_spline_of_rotations_has_the_velocities_of_its_differences() -> None:
+    build = pb.Builder("ball")
+    build.body("b", 1.0, inertia=(1, 2, 3))
+    build.joint("root_joint", "floating", "world", "b")
+    model = build.model()
+    path = pb.paths.spline(model, [0.0, 0.5, 1.0], model.random_configuration(2, 3))
+    t, s = np.linspace(0.12, 0.9, 9), 1e-5
+    q, v, a = path(t)
+    before, after = path(t - s), path(t + s)
+    np.testing.assert_allclose(model.difference(before[0], after[0]) / (2 * s), v, atol=1e-6 * np.abs(v).max())
+    np.testing.assert_allclose((after[1] - before[1]) / (2 * s), a, atol=1e-6 * np.abs(a).max())
