@@ -69,7 +69,7 @@ def test_spline_of_rotations_has_the_velocities_of_its_differences() -> None:
     model = build.model()
     path = pb.paths.spline(model, [0.0, 0.5, 1.0], model.random_configuration(2, 3))
     t, s = np.linspace(0.12, 0.9, 9), 1e-5
-    q, v, a = path(t)
+    _, v, a = path(t)
     before, after = path(t - s), path(t + s)
     np.testing.assert_allclose(model.difference(before[0], after[0]) / (2 * s), v, atol=1e-6 * np.abs(v).max())
     np.testing.assert_allclose((after[1] - before[1]) / (2 * s), a, atol=1e-6 * np.abs(a).max())
