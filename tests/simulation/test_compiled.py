@@ -119,3 +119,8 @@ def test_run_that_cannot_be_compiled_says_why() -> None:
     assert run.audit.path.startswith("python: ")
     with pytest.raises(pb.InputError, match="compiled=True, but"):
         pb.simulate(model, 0.1, controller=counted, compiled=True)
+
+
+def test_parameters_that_are_inputs_are_those_of_the_run() -> None:
+    model = shipped("double-pendulum").with_parameters("*.mass")
+    assert_same(*both(model, 0.2, [1.0, 0.5], method="rk4", dt=2e-3))

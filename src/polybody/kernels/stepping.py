@@ -8,7 +8,7 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
 
     leap(x, answer, h, constants, row) -> x          a step by a formula of its own instead of a tableau
     unit(x) -> x, [how far off]                      the state with unit quaternions
-    back(x) -> x, [‖φ‖, growth, narrow, turns…]      one Newton step back to constraints; velocities back to them too
+    back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
 
 Nothing is vectorised over states: there is one. A tape becomes a function that is called, so that the code of a method
@@ -41,7 +41,7 @@ KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 ORDER = ("field", "leap", "unit", "back", "watch")
 #: what the loop calls them with: numbers of inputs (from memory)
-INPUTS = {"field": 3, "leap": 5, "unit": 1, "back": 1, "watch": 3}
+INPUTS = {"field": 3, "leap": 5, "unit": 1, "back": 2, "watch": 3}
 
 
 @dataclass(frozen=True)

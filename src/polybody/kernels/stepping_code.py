@@ -90,7 +90,7 @@ def _settled(job, x):  # Newton's way back to the constraints, at position and v
     count = 0
     going = 1
     while going == 1:
-        back(x, spare, told, word(job + LIBM))
+        back(x, word(job + CONSTANTS), spare, told, word(job + LIBM))
         now = number(told)
         if not number(told + 8) < number(job + GROWN) or not number(told + 16) < number(job + LOST):
             return CANNOT
@@ -433,7 +433,8 @@ def seen(watched: bool, loops: bool) -> str:
     lines = ["def _seen(job, x0, f0, x1, f1, h: float):", "    turned = 0"]
     if loops:
         begin.append("    put(job + HAS_TURNS, 0)")
-        begin.append("    back(x, word(job + SPARE), word(job + TOLD), word(job + LIBM))\n    _turned(job)")
+        begin.append("    back(x, word(job + CONSTANTS), word(job + SPARE), word(job + TOLD), word(job + LIBM))")
+        begin.append("    _turned(job)")
         lines.append("    if word(job + TURNED_AT) == 1:\n        turned = TURNED")
     if watched:
         begin.append("    _look(job, x, word(job + BEFORE))")

@@ -81,7 +81,7 @@ class BatchAssembly:
         free[problem.free] = 1.0
         q, closed = q.copy(), np.zeros(len(q), dtype=bool)
         for _ in range(STEPS):
-            following, worst = step(q[active], free, problem.lower, problem.upper)
+            following, worst = step(q[active], free, problem.lower, problem.upper, *self.kernels.source.given())
             arrived = worst <= 0.01 * CLOSED
             closed[active[arrived]] = True
             q[active[~arrived]] = self._inside(problem, following[~arrived])
@@ -102,15 +102,19 @@ class BatchAssembly:
     def _step(self) -> Kernel:
         """(q, free, lower, upper) -> (next q, largest residual at q)."""
         if self._kernel is None:
-            m = self.mechanism
-            inputs = [("q", m.nq), ("free", m.nv), ("lower", m.nv), ("upper", m.nv)]
-            self._kernel = compiled("assembly step", inputs, [("q", (m.nq,)), ("worst", ())], self._function, m.digest)
+            source, results = self.kernels.source, [("q", (self.mechanism.nq,)), ("worst", ())]
+            ports = [*self._inputs(), *source.inputs]
+            self._kernel = compiled("assembly step", ports, results, self._function, source.digest)
         return self._kernel
+
+    def _inputs(self) -> list[tuple[str, int]]:
+        m = self.mechanism
+        return [("q", m.nq), ("free", m.nv), ("lower", m.nv), ("upper", m.nv)]
 
     def _function(self) -> Any:
         from polybody.mechanism import kinematics
 
-        m, rows = self.mechanism, len(self.kernels.constraints)
+        m, rows = self.kernels.source.traced, len(self.kernels.constraints)
         far = self.kernels._far_function()
         places = list(zip(*(index.tolist() for index in self.kernels.constraints.filled), strict=True))
         at = {joint.v.start + k: joint.q.start + k for joint in m.independent_joints if joint.nq == joint.nv
@@ -118,7 +122,7 @@ class BatchAssembly:
 
         def text(q: Array, free: Array, lower: Array, upper: Array, *, domain: Any) -> tuple[Array, Array]:
             graph = graph_domain()
-            phi, entries = (graph.scalars(x) for x in far.call([graph.column(q)]))
+            phi, entries = (graph.scalars(x) for x in far.call([graph.column(q), *m.symbols]))
             J = graph.zeros(rows, m.nv)
             for (i, j), value in zip(places, entries, strict=True):
                 J[i, j] = value
@@ -140,8 +144,7 @@ class BatchAssembly:
                 worst = graph.where(graph.less(worst, size), size, worst)
             return kinematics.integrate(m, q, delta, domain=graph), np.array([worst], dtype=object)
 
-        inputs = [("q", m.nq), ("free", m.nv), ("lower", m.nv), ("upper", m.nv)]
-        return trace("assembly step", inputs, text)
+        return trace("assembly step", self._inputs(), text, m.symbols)
 
 
 __all__ = ["BatchAssembly", "is_together"]

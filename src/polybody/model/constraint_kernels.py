@@ -61,7 +61,7 @@ class ConstraintKernels:
         count = len(self.constraints.uprightness(neutral))
         if not count:
             return np.zeros((*q.shape[:-1], 0))
-        return self._answer("uprightness", (q,), ((count,),), self.constraints.uprightness)[0]
+        return self._answer("uprightness", (q,), ((count,),), Constraints.uprightness)[0]
 
     def velocity(self, q: Array, v: Array) -> Array:
         """J v, (..., rows)."""

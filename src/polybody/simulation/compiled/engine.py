@@ -87,7 +87,7 @@ class Compiled:
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded, names=tuple(names),
             make=lambda: acting.functions(names, watch), row=acting.law.signals.rows.shape[1],
             watched=len(watch.texts), pivots=len(acting.plan.pivots) if acting.plan else 0,
-            key=f"{key}:{m.digest}:{source_digest()}",
+            key=f"{key}:{self.model.engine.constraints.source.digest}:{source_digest()}",
         )  # fmt: skip
         loop = build(f"simulate {self.method.name}", parts, self.tableau)
         signals = acting.law.signals

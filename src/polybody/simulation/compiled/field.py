@@ -22,7 +22,7 @@ from polybody.constraints.plan import Plan
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import closed_manifold
-from polybody.mechanism.mechanism import BodyFrame
+from polybody.mechanism.mechanism import BodyFrame, Mechanism
 from polybody.model.model import Model
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
@@ -49,7 +49,18 @@ class Acting:
     @property
     def constants(self) -> Array:
         voltages = [] if self.motors is None else np.asarray(self.motors.voltages, dtype=float)
-        return np.concatenate([self.law.constants, self.wrenches, voltages, [0.0]])
+        return np.concatenate([self.law.constants, self.wrenches, voltages, self.parameters, [0.0]])
+
+    @property
+    def parameters(self) -> Array:
+        """Values of what of the model is an input (`model.with_parameters`)."""
+        values = self.model.engine.tree.source.values
+        return np.zeros(0) if values is None else np.asarray(values, dtype=float)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The cut tree that texts are read with."""
+        return self.model.engine.tree.traced_mechanism
 
     @property
     def motors(self) -> Circuits | None:
@@ -87,19 +98,19 @@ class Acting:
     def state(self, x: Array, graph: Domain) -> tuple[Array, Array, Array, Any]:
         """(q with unit quaternions, v, i, t)."""
         nq, nv = self.model.nq, self.model.nv
-        return unit(self.model.mechanism, x[:nq], graph), x[nq : nq + nv], x[nq + nv : self.size - 1], x[self.size]
+        return unit(self.mechanism, x[:nq], graph), x[nq : nq + nv], x[nq + nv : self.size - 1], x[self.size]
 
     def split_constants(self, c: Array) -> tuple[Array, list[Array], Array]:
         """(the law's, a wrench for each frame, voltages)."""
         first, loads = len(self.law.constants), 6 * len(self.frames)
         wrenches = [c[first + 6 * k : first + 6 * k + 6] for k in range(len(self.frames))]
-        return c[:first], wrenches, c[first + loads : -1]
+        return c[:first], wrenches, c[first + loads : len(c) - 1 - len(self.parameters)]
 
     # Texts.
 
     def drive(self, q: Array, v: Array, i: Array, t: Any, c: Array, row: Array, graph: Domain) -> tuple[Array, ...]:
         """(joint forces of controller and motors, all currents, di/dt)."""
-        m = self.model.mechanism
+        m = self.mechanism
         of_law, _, voltages = self.split_constants(c)
         tau = self.law.text(m, t, q, v, of_law, row, graph)
         if self.motors is None:
@@ -116,19 +127,18 @@ class Acting:
 
     def accelerate(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> tuple[Array, Array]:
         """(a, [growth, narrow])."""
-        whole = self.model.engine.tree.mechanism
-        m = whole if loads else self.model.engine.reduced_mechanism
+        m = self.mechanism if loads else self.model.engine.reduced_mechanism
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
             return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph), graph.zeros(2)
-        closed = Closed(m, self.model.engine.constraints.constraints, along_plan(self.plan), ())
+        closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found = closed.motions(q, graph)
         return a, np.array([found.growth, found.narrow], dtype=object)
 
     def power(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> Any:
         """Ẇ."""
-        m = self.model.engine.tree.mechanism
+        m = self.mechanism
         power = v @ tau
         if self.dissipates:
             still = denoc.passive_forces(m, q, graph.zeros(m.nv), domain=graph)
@@ -145,9 +155,18 @@ class Acting:
             found["watch"] = self._watch(watched)
         return found
 
-    def _field(self) -> Any:
+    def _function(self, name: str, columns: list[Any], constants: Any, results: list[Array], graph: Any) -> Any:
+        """The casadi.Function; what of the mechanism is a symbol becomes a part of the constants."""
         import casadi
 
+        outputs = [graph.column(x) for x in results]
+        if self.mechanism.symbols:
+            count = len(self.parameters)
+            values = constants[constants.shape[0] - 1 - count : constants.shape[0] - 1]
+            outputs = casadi.substitute(outputs, list(self.mechanism.symbols), [values])
+        return casadi.Function(name, columns, [casadi.densify(x) for x in outputs])
+
+    def _field(self) -> Any:
         graph: Any = domain("casadi")
         columns, x, c, row = self.columns(graph)
         q, v, i, t = self.state(x, graph)
@@ -155,15 +174,12 @@ class Acting:
         tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
         a, told = self.accelerate(q, v, tau, loads, graph)
         power = self.power(q, v, tau, loads, graph)
-        moved = kinematics.rate(self.model.mechanism, q, v, domain=graph)
+        moved = kinematics.rate(self.mechanism, q, v, domain=graph)
         rate = np.concatenate([moved, a, rates, [power, 1.0]])
-        told = np.concatenate([tau, currents, told])
-        return casadi.Function("field", columns, [graph.column(rate), graph.column(told)])
+        return self._function("field", columns, columns[1], [rate, np.concatenate([tau, currents, told])], graph)
 
     def _leap(self) -> Any:
         """Semi-implicit Euler: v₁ = v₀ + h a, q₁ = q₀ ∘ exp(h v₁), currents by the implicit rule with v₁."""
-        import casadi
-
         graph: Any = domain("casadi")
         columns, x, c, row = self.columns(graph)
         answer, known = graph.variables("answer", self.size + 1)
@@ -172,7 +188,7 @@ class Acting:
         nq, nv = self.model.nq, self.model.nv
         loads = self.split_constants(c)[1]
         faster = v + known[nq : nq + nv] * h[0]
-        moved = kinematics.integrate(self.model.mechanism, q, faster * h[0], domain=graph)
+        moved = kinematics.integrate(self.mechanism, q, faster * h[0], domain=graph)
         tau = self.drive(q, v, i, t, c, row, graph)[0]
         power = self.power(q, (v + faster) / graph.const(2), tau, loads, graph)
         if self.motors is not None and self.motors.size:
@@ -181,7 +197,7 @@ class Acting:
             push = (self.split_constants(c)[2] - graph.array(self.motors.back_emf) @ faster)[k]
             i = (L * i + push * h[0]) / (L + R * h[0])
         new = np.concatenate([moved, faster, i, [x[self.size - 1] + power * h[0], t + h[0]]])
-        return casadi.Function("leap", [columns[0], answer, step, *columns[1:]], [graph.column(new)])
+        return self._function("leap", [columns[0], answer, step, *columns[1:]], columns[1], [new], graph)
 
     def _unit(self) -> Any:
         import casadi
@@ -199,29 +215,25 @@ class Acting:
         return casadi.Function("unit", [column], [graph.column(new), graph.column(np.array([worst], dtype=object))])
 
     def _back(self) -> Any:
-        import casadi
-
         graph: Any = domain("casadi")
-        column, x = graph.variables("x", self.size + 1)
-        nq, nv, system = self.model.nq, self.model.nv, self.model.engine.constraints.constraints
+        columns, x, _, _ = self.columns(graph)
+        nq, nv, system = self.model.nq, self.model.nv, self.model.engine.constraints.traced
         assert self.plan is not None
         q, v = x[:nq], x[nq : nq + nv]
         found = Elimination(system.jacobian(q, domain=graph), self.plan, graph)
         residual = system.residual(q, domain=graph)
-        moved = kinematics.integrate(self.model.mechanism, q, found.follow(residual), domain=graph)
+        moved = kinematics.integrate(self.mechanism, q, found.follow(residual), domain=graph)
         back = found.follow(system.velocity(q, v, domain=graph))
         new = np.concatenate([moved, v + back, x[nq + nv :]])
         told = [graph.sqrt(squares(residual, graph)), found.growth, found.narrow, *found.turns.ravel()]
-        return casadi.Function("back", [column], [graph.column(new), graph.column(np.array(told, dtype=object))])
+        return self._function("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
 
     def _watch(self, text: Any) -> Any:
         """text(t, q, v, graph) -> values."""
-        import casadi
-
         graph: Any = domain("casadi")
         columns, x, _, _ = self.columns(graph)
         q, v, _, t = self.state(x, graph)
-        return casadi.Function("watch", columns, [graph.column(np.array(text(t, q, v, graph), dtype=object))])
+        return self._function("watch", columns, columns[1], [np.array(text(t, q, v, graph), dtype=object)], graph)
 
 
 def unit(mechanism: Any, q: Array, graph: Domain) -> Array:
@@ -249,8 +261,6 @@ def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Ar
 
 def require_compilable(model: Model, method: str) -> None:
     """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
-    if model.engine.source.variation is not None:
-        raise NotCompiled("its parameters are inputs of the model's kernels; nothing is compiled for their values")
     if model.nv > MOST_VELOCITIES:
         raise NotCompiled(f"{model.nv} velocities are too many for straight-line code")
     closed = all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints)
