@@ -20,6 +20,7 @@ from polybody.errors import PolybodyWarning as PolybodyWarning
 from polybody.formulations.protocol import formulations as formulations
 from polybody.grasping.grasp import Grasp as Grasp
 from polybody.grasping.making import grasp as grasp
+from polybody.identification.base_parameters import base_parameters as base_parameters
 from polybody.kernels.pool import threads as threads
 from polybody.linearization import linearize as linearize
 from polybody.linearization import linearize_along as linearize_along

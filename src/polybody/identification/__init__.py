@@ -1,0 +1,1 @@
+"""What can be seen of a mechanism's parameters, motions that show it, and estimates from measured data."""

@@ -1,0 +1,202 @@
+"""Base parameters: the combinations of parameters that joint forces show, as readable formulas.
+
+Of a tree they follow exactly from its structure (`row_space`): Y p = C W p for a matrix W of full row rank. Columns are
+taken as pivots body by body from the ground outwards, and of each body first those that joints usually show:
+
+    p_base = W_B⁻¹ W p = p_B + β p_D,        Y p = Y_B p_base
+
+so a base parameter is a pivot plus a combination of parameters further out. What loops and followers hide on top is
+found from the rank of Y at sampled states, within W of the cut tree: hidden there means hidden with loops too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import PolybodyError
+from polybody.formulations.denoc.regressor import BODY_PARAMETERS
+from polybody.identification.row_space import row_space
+from polybody.identification.states import sample_states
+from polybody.model.model import Model
+from polybody.quantities.regressors import column_names, ordered_terms
+
+Array = np.ndarray
+
+#: the order in which a body's parameters are taken as pivots
+PIVOT_ORDER = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my", "Iyy", "mz", "mass")
+#: sampled singular values below this part of the largest count as zero
+SAMPLED_TOLERANCE = 1e-8
+#: a column that differs from a combination of earlier ones by less than this part is one
+PIVOT_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """p_base = matrix @ p, and Y[..., pivots] @ p_base = Y @ p."""
+
+    names: tuple[str, ...]  # of all parameters: the columns of model.regressor
+    pivots: Array  # columns of Y that remain
+    matrix: Array  # (count, parameters)
+    terms: tuple[str, ...]
+    gap: float  # of sampled singular values, last kept over first dropped; inf where the structure alone decides
+
+    def __len__(self) -> int:
+        return len(self.pivots)
+
+    @property
+    def formulas(self) -> tuple[str, ...]:
+        """Each base parameter as a sum of parameters."""
+        return tuple(formula(row, self.names, int(k)) for row, k in zip(self.matrix, self.pivots, strict=True))
+
+    @property
+    def invisible(self) -> tuple[str, ...]:
+        """Parameters without any effect on joint forces."""
+        seen = np.abs(self.matrix).max(axis=0, initial=0.0)
+        return tuple(name for name, x in zip(self.names, seen, strict=True) if x == 0)
+
+    @property
+    def combined(self) -> tuple[str, ...]:
+        """Parameters that show only in combination with others."""
+        alone = {int(k) for row, k in zip(self.matrix, self.pivots, strict=True) if np.count_nonzero(row) == 1}
+        seen = np.abs(self.matrix).max(axis=0, initial=0.0)
+        return tuple(name for k, name in enumerate(self.names) if seen[k] and k not in alone)
+
+    def values(self, p: Array) -> Array:
+        """p_base of a parameter vector."""
+        return self.matrix @ np.asarray(p, dtype=float)
+
+    def __str__(self) -> str:
+        lines = [f"{len(self)} base parameters of {len(self.names)}"]
+        lines += [f"  {k + 1:3}  {text}" for k, text in enumerate(self.formulas)]
+        if self.invisible:
+            lines.append(f"without effect: {', '.join(self.invisible)}")
+        return "\n".join(lines)
+
+
+def base_parameters(model: Model, terms: str | Sequence[str] = (), *, seed: int = 0) -> BaseParameters:
+    """The combinations of inertial parameters (and of the `terms` of `model.regressor`) that joint forces show.
+
+    Trees: exact, from the structure. Loops and joints that follow others: within what the tree shows, by the rank at
+    sampled states (`seed`), whose gap is in the result.
+    """
+    chosen = ordered_terms(terms)
+    names = column_names(model.mechanism, chosen)
+    W, units = _tree_rows(model, chosen)
+    gap = float("inf")
+    if model.mechanism.constrained or model.mechanism.followers:
+        W, gap = _within(model, W, units, chosen, seed)
+    W = W / units  # of parameters as they are
+    pivots = _pivots(W * units, model, chosen)
+    K = np.linalg.solve(W[:, pivots], W)
+    K[:, pivots] = np.eye(len(pivots))
+    weight = np.abs(K) * units / units[pivots][:, None]
+    K[weight < 1e-9 * np.maximum(1.0, weight.max(axis=1, initial=0.0))[:, None]] = 0.0
+    return BaseParameters(tuple(names), np.array(pivots, dtype=int), _tidy(K), chosen, gap)
+
+
+def sampled_rank(model: Model, terms: str | Sequence[str] = (), *, seed: int = 0) -> tuple[int, float]:
+    """(rank of Y at sampled states, gap): what the structure must agree with."""
+    chosen = ordered_terms(terms)
+    _, units = _tree_rows(model, chosen)
+    s = np.linalg.svd(_stacked(model, chosen, seed, len(units)) * units, compute_uv=False)
+    return _rank(s)
+
+
+def _rank(s: Array) -> tuple[int, float]:
+    rank = int(np.sum(s > SAMPLED_TOLERANCE * s[0])) if len(s) else 0
+    after = s[rank] if rank < len(s) else 0.0
+    return rank, float(s[rank - 1] / max(after, 1e-300)) if rank else float("inf")
+
+
+def _stacked(model: Model, terms: tuple[str, ...], seed: int, columns: int) -> Array:
+    """Y at enough sampled states, one above the other, each row of unit size."""
+    states = sample_states(model, max(20, 3 * columns // max(len(model.engine.independent), 1)), seed)
+    Y = model.regressor(*states, terms=terms)
+    return Y.reshape(-1, Y.shape[-1]) / max(float(np.abs(Y).max(initial=0.0)), 1e-300)
+
+
+def _tree_rows(model: Model, terms: tuple[str, ...]) -> tuple[Array, Array]:
+    """(W, units) of the cut tree with every joint free, with columns for all terms."""
+    m = model.mechanism
+    free = m.cut().uncoupled if m.constrained else m.uncoupled
+    slots = not m.followers  # with followers, columns of velocities are those of leaders: none is hidden by structure
+    W, units = row_space(free, "armature" in terms and slots, "offset" in terms and slots)
+    n, nv = 10 * len(m.bodies), m.nv
+    blocks = {"armature": n, "offset": n + nv * ("armature" in terms)} if slots else {}
+    parts, sizes = [W[:, :n]], [units[:n]]
+    rows = len(W)
+    more = [t for t in terms if t not in blocks]
+    for k, term in enumerate(terms):
+        if term in blocks:
+            parts.append(W[:, blocks[term] : blocks[term] + nv])
+            sizes.append(units[blocks[term] : blocks[term] + nv])
+        else:
+            parts.append(np.zeros((rows, nv)))
+            sizes.append(np.ones(nv))
+        assert len(parts) == k + 2
+    W = np.concatenate(parts, axis=1)
+    apart = np.zeros((len(more) * nv, W.shape[1]))
+    for k, term in enumerate(more):
+        start = n + nv * terms.index(term)
+        apart[k * nv : (k + 1) * nv, start : start + nv] = np.eye(nv)
+    return np.concatenate([W, apart]), np.concatenate(sizes)
+
+
+def _within(model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int) -> tuple[Array, float]:
+    """The rows of W that sampled states show."""
+    _, s, basis = np.linalg.svd(W, full_matrices=False)
+    basis = basis[s > 1e-9 * s[0]]
+    Y = _stacked(model, terms, seed, len(basis)) * units @ basis.T
+    Y = Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), 1e-300)
+    _, s, vt = np.linalg.svd(Y, full_matrices=False)
+    rank, gap = _rank(s)
+    if gap < 10:
+        raise PolybodyError(
+            f"{model.name!r}: sampled states do not tell how many base parameters there are (singular values "
+            f"{s[rank - 1]:.1e} and {s[min(rank, len(s) - 1)]:.1e}); its motions may be near a singular configuration"
+        )
+    return vt[:rank] @ basis, gap
+
+
+def _pivots(W: Array, model: Model, terms: tuple[str, ...]) -> list[int]:
+    """Columns that are independent of those before them, in the order of preference."""
+    n = len(model.mechanism.bodies)
+    order = [10 * i + BODY_PARAMETERS.index(x) for i in range(n) for x in PIVOT_ORDER]
+    order += range(10 * n, W.shape[1])
+    basis, found = np.zeros((0, len(W))), []
+    size = max(float(np.linalg.norm(W, axis=0).max(initial=0.0)), 1e-300)
+    for k in order:
+        rest = W[:, k]
+        for _ in range(2):  # once more, against rounding
+            rest = rest - basis.T @ (basis @ rest)
+        length = float(np.linalg.norm(rest))
+        if length > PIVOT_TOLERANCE * size:
+            basis, found = np.vstack([basis, rest / length]), [*found, k]
+        if len(found) == len(W):
+            break
+    return sorted(found)
+
+
+def _tidy(K: Array) -> Array:
+    """Whole coefficients made exact."""
+    whole = np.rint(K)
+    return np.where(np.abs(K - whole) < 1e-9, whole, K) + 0.0
+
+
+def formula(row: Array, names: Sequence[str], pivot: int | None = None) -> str:
+    """ "upper.Izz + lower.Iyy + 0.16 lower.mass": a row of coefficients in words, the pivot first."""
+    order: list[Any] = [k for k in np.flatnonzero(row) if k != pivot]
+    order = ([] if pivot is None else [pivot]) + order
+    text = ""
+    for k in order:
+        size, sign = abs(float(row[k])), "−" if row[k] < 0 else "+"
+        factor = "" if size == 1 else f"{size:.6g} "
+        text += f" {sign} {factor}{names[k]}" if text else f"{'−' if row[k] < 0 else ''}{factor}{names[k]}"
+    return text or "0"
+
+
+__all__ = ["BaseParameters", "base_parameters", "formula", "sampled_rank"]
