@@ -22,6 +22,7 @@ from polybody.grasping.grasp import Grasp as Grasp
 from polybody.grasping.making import grasp as grasp
 from polybody.identification.base_parameters import base_parameters as base_parameters
 from polybody.kernels.pool import threads as threads
+from polybody.linearization import derivative as derivative
 from polybody.linearization import linearize as linearize
 from polybody.linearization import linearize_along as linearize_along
 from polybody.mechanism.maps import joint_kinematics as joint_kinematics
@@ -45,5 +46,6 @@ from polybody.simulation import controllers as controllers
 from polybody.simulation import simulate as simulate
 from polybody.simulation.controllers import PD as PD
 from polybody.simulation.rollout import rollout as rollout
+from polybody.simulation.sensitivities import sensitivities as sensitivities
 
 __version__: str

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from polybody.model.model import Model
 
 Array = np.ndarray
+#: a sum of squares above this (or NaN) is that of numbers which are not finite, or of no machine
+LARGEST = 1e60
 NEVER_ZERO = ("torque_constant", "gear", "pitch")
 
 
@@ -124,9 +126,8 @@ class Parameters:
             )
         array = state_array("parameters", values, len(self))
         possible = self._margins(parameters=array) >= 0
-        if not (possible.all() and np.isfinite(array).all()):
-            bad = ~possible | ~np.isfinite(array).all(axis=-1)
-            for index in np.argwhere(bad):
+        if not possible.all():
+            for index in np.argwhere(~possible):
                 self._refuse(array[tuple(index)], tuple(int(i) for i in index))
         return array
 
@@ -146,7 +147,7 @@ class Parameters:
         where = state_text(index)
         for p, value in zip(self._list, values, strict=True):
             field = p.place[2]
-            if not np.isfinite(value):
+            if not abs(value) <= LARGEST**0.5 / 2:
                 raise InputError(f"parameter {p.name!r} is {value}{where}; wanted a finite number")
             if value < p.lower or value > p.upper or (p.positive and value <= p.lower):
                 wanted = "more than" if p.positive else "at least"
@@ -190,7 +191,10 @@ def _worst(source: Source, domain: Domain) -> Array:
     worst = domain.const(0.0)
     for margin in margins:
         worst = domain.where(domain.less(margin, worst), margin, worst)
-    return domain.array([worst])
+    squares = domain.const(0.0)
+    for value in p:
+        squares = squares + value * value
+    return domain.array([domain.where(domain.less(squares, domain.const(LARGEST)), worst, domain.const(-1.0))])
 
 
 def _inertia_margins(inertia: Array, domain: Domain) -> list[Any]:

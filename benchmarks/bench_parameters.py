@@ -1,0 +1,52 @@
+"""Inverse dynamics with every state's own parameters, against one set for all and against constants in the code.
+
+    python benchmarks/bench_parameters.py [states] [threads]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import polybody as pb
+from rivals import best, robot
+
+
+def row(name: str, model: pb.Model, patterns: tuple[str, ...], states: int) -> None:
+    rng = np.random.default_rng(0)
+    variant = model.with_parameters(*patterns)
+    q = model.random_configuration(rng, size=states)
+    v, a = rng.normal(size=(2, states, model.nv))
+    one = variant.parameters.nominal
+    own = one * rng.uniform(0.95, 1.05, size=(states, 1))
+    out = np.empty((states, model.nv))
+    folded = best(lambda: model.inverse_dynamics(q, v, a, out=out))
+    shared = best(lambda: variant.inverse_dynamics(q, v, a, parameters=one, out=out))
+    each = best(lambda: variant.inverse_dynamics(q, v, a, parameters=own, out=out))
+    scale = 1e9 / states
+    print(f"{name:44} {len(one):5} {folded * scale:9.1f} {shared * scale:9.1f} {each * scale:9.1f} "
+          f"{each / shared:7.2f} {each / folded:7.2f}")  # fmt: skip
+
+
+def main() -> None:
+    states = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    threads = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    ur5, panda, g1 = (robot(name)[0] for name in ("UR5", "Panda", "G1"))
+    payload = ("payload.mass", "payload.com", "payload.inertia")
+    print(f"inverse dynamics, {states} states, {threads} thread(s), ns per state")
+    print(f"{'':44} {'k':>5} {'constants':>9} {'one set':>9} {'own sets':>9} {'own/one':>7} {'own/const':>7}")
+    with pb.threads(threads):
+        row("UR5, payload", ur5.with_payload("tool0", 2.0, (0, 0, 0.05), (0.01, 0.01, 0.01)), payload, states)
+        row("Panda, masses", panda, ("*.mass",), states)
+        row("Panda, masses, mass centres, inertias", panda, ("*.mass", "*.com", "*.inertia"), states)
+        row("G1, masses and mass centres", g1, ("*_link.mass", "*_link.com"), states)
+        row("Panda, payload", panda.with_payload(panda.frame_names[-1], 2.0, (0, 0, 0.05), (0.01, 0.01, 0.01)),
+            payload, states)  # fmt: skip
+
+
+if __name__ == "__main__":
+    import warnings
+
+    warnings.simplefilter("ignore")
+    main()

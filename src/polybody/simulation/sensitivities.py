@@ -1,0 +1,165 @@
+"""How a motion depends on parameters of the model: forward sensitivities by the traced step, exact for the steps taken.
+
+With x_{k+1} = Φ(x_k, p) the step of `rollout` (its controller and the return to the loops included),
+
+    S_{k+1} = Φ_x S_k + Φ_p,        S = ∂x/∂p,   x = [q; v],
+
+which is one compiled function of [x; S], iterated like a rollout. S_0 = 0 on a tree; with loops the dependent numbers
+of x_0 follow the geometry (`linearization.derivative`). No differences are taken, so S is the derivative of the
+discrete motion to rounding, and that of the motion to the order of the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.model.arguments import as_model, finite, state_array
+from polybody.model.model import Model
+from polybody.simulation.arguments import positive
+from polybody.simulation.loop_steps import LoopSteps
+from polybody.simulation.rollout import Law, _law, step_function
+from polybody.simulation.trajectory import Trajectory
+
+Array = np.ndarray
+METHODS = ("rk4", "semi-implicit")
+
+
+class Sensitivities(NamedTuple):
+    """Times t (n,), the motion q (n, nq), v (n, nv), and its derivatives q_p (n, nq, k), v_p (n, nv, k); names (k,)."""
+
+    t: Array
+    q: Array
+    v: Array
+    q_p: Array
+    v_p: Array
+    names: tuple[str, ...]
+
+
+def sensitivities(
+    run: Trajectory | Model,
+    controller: Any = None,
+    *,
+    q0: Any = None,
+    v0: Any = None,
+    duration: float | None = None,
+    sample: float | None = None,
+    parameters: Any = None,
+    dt: float = 1e-3,
+    method: str = "rk4",
+) -> Sensitivities:
+    """∂q/∂p and ∂v/∂p along a motion, with p the parameters of the model (`model.with_parameters`).
+
+    `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose start, times and parameters are taken; or a model,
+    with `q0`, `v0`, `duration`, `sample` and `parameters`. `controller` is the one of the run: None, constant joint
+    forces (nv,) or a `pb.PD`; a function in Python cannot be differentiated. Steps of `dt` or less by `method` "rk4" or
+    "semi-implicit". Joint limits do not act.
+    """
+    if isinstance(run, Trajectory):
+        model, values, q, v, times = _of_run(run, controller)
+    else:
+        model, values, q, v, times = _of_model(run, q0, v0, duration, sample, parameters)
+    if not len(model.parameters):
+        raise InputError("the model has no parameters; make the run with model.with_parameters(…)")
+    if method not in METHODS:
+        raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+    each = max(1, int(np.ceil((times[1] - times[0]) / positive("dt", dt) * (1 - 1e-12))))
+    h = float((times[-1] - times[0]) / (each * (len(times) - 1)))
+    law, constants, table, _ = _law(model, controller, each * (len(times) - 1), h)
+    if law is None or table is not None:
+        raise InputError("the controller must be None, constant joint forces or a pb.PD with a fixed target: others "
+                         "cannot be differentiated")
+    own = model.parameters.at(values)
+    own.engine.require_closed(q, v)
+    loops = LoopSteps(own, q) if model.mechanism.constrained else None
+    start = _start(model, q, v, values, loops is not None)
+    kernel = _kernel(model, law, method, loops, each * (len(times) - 1), len(start))
+    states = kernel(start, np.concatenate([[h], constants, values]))[each - 1 :: each]
+    if not np.isfinite(states).all():
+        raise InputError("the motion or its derivatives are not finite; take a smaller dt")
+    whole = np.concatenate([start[None], states])
+    n, k = model.nq + model.nv, len(model.parameters)
+    S = whole[:, -n * k :].reshape(-1, n, k)
+    return Sensitivities(
+        times, whole[:, : model.nq], whole[:, model.nq : n], S[:, : model.nq], S[:, model.nq :],
+        tuple(model.parameters.names),
+    )  # fmt: skip
+
+
+def _of_run(run: Trajectory, controller: Any) -> tuple[Model, Array, Array, Array, Array]:
+    if controller is None and np.any(run.tau):
+        raise InputError("the run was driven: give its controller, sensitivities(run, controller)")
+    if len(run.t) < 2:
+        raise InputError("the run has one state only")
+    steps = np.diff(run.t)
+    if np.ptp(steps) > 1e-9 * steps.max():
+        raise InputError("the run's states are not at equal times; simulate(..., sample=0.01) keeps such")
+    return run.model, run.model.parameters.nominal, run.q[0], run.v[0], run.t
+
+
+def _of_model(
+    given: Any, q0: Any, v0: Any, duration: float | None, sample: float | None, parameters: Any
+) -> tuple[Model, Array, Array, Array, Array]:
+    model = as_model("sensitivities", given)
+    if duration is None:
+        raise InputError("sensitivities of a model need a duration; those of a run have the run's")
+    if not len(model.parameters):
+        raise InputError("the model has no parameters; see model.with_parameters(…)")
+    length = positive("duration", duration)
+    count = max(1, round(length / positive("sample", sample if sample is not None else length / 100)))
+    values = model.parameters.nominal if parameters is None else model.parameters.checked(parameters)
+    if values.ndim != 1:
+        raise InputError(f"sensitivities take one set of parameters, got shape {values.shape}")
+    start = model.neutral() if q0 is None else finite("q0", model._q(q0, "q0"))
+    speed = np.zeros(model.nv) if v0 is None else finite("v0", state_array("v0", v0, model.nv))
+    return model, values, start, speed, np.linspace(0.0, length, count + 1)
+
+
+def _start(model: Model, q: Array, v: Array, values: Array, loops: bool) -> Array:
+    """[x_0; growth, with loops; S_0]."""
+    n, k = model.nq + model.nv, len(values)
+    S = np.zeros((n, k))
+    if loops:
+        from polybody.linearization.derivative import followers_of
+
+        q_p, v_p, _ = followers_of(model, q, v, None, values)
+        S = np.concatenate([_numbers(model, q) @ q_p, v_p])  # type: ignore[list-item]
+    return np.concatenate([q, v, np.zeros(1 if loops else 0), S.ravel()])
+
+
+def _numbers(model: Model, q: Array) -> Array:
+    """Γ(q): how the numbers of q change along tangent vectors."""
+    from polybody.mechanism.kinematics import rate
+
+    return np.column_stack([rate(model.mechanism, q, e) for e in np.eye(model.nv)])
+
+
+def _kernel(model: Model, law: Law, method: str, loops: LoopSteps | None, steps: int, size: int) -> Any:
+    sizes = (size, 1 + law.constants + len(model.parameters), 0)
+    name = f"sensitivities {method} {law.name}{f' loops {loops.label}' if loops else ''}"
+    make: Callable[[], Any] = lambda: _augmented(model, law, method, loops)  # noqa: E731
+    return model.engine.iterate(name, sizes, steps, make, True)
+
+
+def _augmented(model: Model, law: Law, method: str, loops: LoopSteps | None) -> Any:
+    """casadi.Function ([x; S], p) -> the same after one step."""
+    import casadi
+
+    step = step_function(model, law, method, loops)
+    x, p = step.sx_in()
+    n, k = model.nq + model.nv, len(model.parameters)
+    S = casadi.SX.sym("S", n * k)
+    new = step(x, p)
+    seeds = casadi.reshape(S, k, n).T  # row by row
+    if x.shape[0] > n:
+        seeds = casadi.vertcat(seeds, casadi.SX.zeros(1, k))
+    along = casadi.vertcat(seeds, casadi.SX.zeros(p.shape[0] - k, k), casadi.SX.eye(k))
+    moved = casadi.jtimes(new[:n], casadi.vertcat(x, p), along)
+    return casadi.Function("augmented", [casadi.vertcat(x, S), p], [
+        casadi.densify(casadi.vertcat(new, casadi.vec(moved.T)))])  # fmt: skip
+
+
+__all__ = ["Sensitivities", "sensitivities"]

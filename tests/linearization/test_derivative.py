@@ -1,0 +1,70 @@
+"""Derivatives with respect to parameters, against high-order differences of models built anew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from polybody.errors import InputError
+
+
+def difference(function, p: np.ndarray, h: float = 1e-3) -> np.ndarray:
+    """Fourth-order central differences along each parameter: (*shape, k)."""
+    columns = []
+    for k in range(len(p)):
+        step = np.zeros(len(p))
+        step[k] = h * max(1.0, abs(p[k]))
+        ends = [function(p + c * step) for c in (-2, -1, 1, 2)]
+        columns.append((ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step[k]))
+    return np.stack(columns, axis=-1)
+
+
+def test_derivatives_of_a_tree_by_its_parameters_equal_differences() -> None:
+    variant, rng = pb.load("three-link").with_parameters("*.mass", "*.origin.x", "*.origin.rz"), np.random.default_rng(0)
+    p, (q, v, a) = variant.parameters.nominal, rng.normal(size=(3, variant.nv))
+    for name, arrays in (("inverse_dynamics", (q, v, a)), ("forward_dynamics", (q, v, a)), ("mass_matrix", (q,)),
+                         (f"pose:{variant.frame_names[-1]}", (q,))):  # fmt: skip
+        found = pb.derivative(variant, name, *arrays)
+        if ":" in name:
+            wanted = difference(lambda x: variant.pose(q, variant.frame_names[-1], parameters=x), p)
+        else:
+            wanted = difference(lambda x, n=name, y=arrays: getattr(variant, n)(*y, parameters=x), p)
+        np.testing.assert_allclose(found, wanted, atol=1e-7 * (1 + np.abs(wanted).max()))
+    dq = pb.derivative(variant, "inverse_dynamics", q, v, a, wrt="q")
+    np.testing.assert_allclose(dq, variant.inverse_dynamics_derivatives(q, v, a)[0], rtol=1e-9, atol=1e-9)
+    many = pb.derivative(variant, "mass_matrix", rng.normal(size=(5, 3)), parameters=np.tile(p, (5, 1)))
+    assert many.shape == (5, 3, 3, len(p))
+    with pytest.raises(InputError, match=r"does not depend on 'tau'"):
+        pb.derivative(variant, "mass_matrix", q, wrt="tau")
+
+
+def test_derivatives_of_a_five_bar_by_its_lengths_follow_the_loops() -> None:
+    model, rng = pb.load("five-bar"), np.random.default_rng(1)
+    variant = model.with_parameters("phi2.origin.x", "phi3.origin.x", "link2.mass")
+    p = variant.parameters.nominal
+    independent = model.constraints.independent
+    q = model.random_configuration(rng)
+    q = variant.assemble(q, hold=independent)
+    v = model.assemble_velocity(q, rng.normal(size=model.nv))
+    tau, a = rng.normal(size=model.nv), rng.normal(size=model.nv)
+    a = model.assemble_acceleration(q, v, a)
+    columns = list(model.constraints.indices(independent))
+
+    def moved(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        own = variant.parameters.at(x)
+        there = own.constraints.assemble_dependent(q, independent)
+        return own, there, *own.constraints.joint_motion(there, v[columns], a[columns], independent=independent)
+
+    def forward(x: np.ndarray) -> np.ndarray:
+        own, there, speed, _ = moved(x)
+        return own.forward_dynamics(there, speed, tau)
+
+    def inverse(x: np.ndarray) -> np.ndarray:
+        own, there, speed, acceleration = moved(x)
+        return own.inverse_dynamics(there, speed, acceleration)
+
+    for name, third, function in (("forward_dynamics", tau, forward), ("inverse_dynamics", a, inverse)):
+        found = pb.derivative(variant, name, q, v, third)
+        wanted = difference(function, p)
+        np.testing.assert_allclose(found, wanted, atol=2e-6 * (1 + np.abs(wanted).max()), err_msg=name)
