@@ -37,7 +37,8 @@ def test_sensitivities_of_a_five_bar_by_its_lengths_stay_with_the_loops() -> Non
     for values in np.concatenate([p + h * np.eye(len(p)), p - h * np.eye(len(p))]):
         own = variant.parameters.at(values)
         start = own.constraints.assemble_dependent(q0, independent)
-        ends.append(pb.rollout(own, start, np.zeros(model.nv), steps=100, dt=1e-3, keep="last", method="semi-implicit").q)
+        rest = np.zeros(model.nv)
+        ends.append(pb.rollout(own, start, rest, steps=100, dt=1e-3, keep="last", method="semi-implicit").q)
     up, down = np.split(np.array(ends), 2)
     wanted = (up - down).T / (2 * h)
     np.testing.assert_allclose(found.q_p[-1], wanted, atol=1e-4 * (1 + np.abs(wanted).max()))
