@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from rivals import best, robot
 
 import polybody as pb
-from rivals import best, robot
 
 
 def row(name: str, model: pb.Model, patterns: tuple[str, ...], states: int) -> None:

@@ -21,7 +21,8 @@ def difference(function, p: np.ndarray, h: float = 1e-3) -> np.ndarray:
 
 
 def test_derivatives_of_a_tree_by_its_parameters_equal_differences() -> None:
-    variant, rng = pb.load("three-link").with_parameters("*.mass", "*.origin.x", "*.origin.rz"), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
+    variant = pb.load("three-link").with_parameters("*.mass", "*.origin.x", "*.origin.rz")
     p, (q, v, a) = variant.parameters.nominal, rng.normal(size=(3, variant.nv))
     for name, arrays in (("inverse_dynamics", (q, v, a)), ("forward_dynamics", (q, v, a)), ("mass_matrix", (q,)),
                          (f"pose:{variant.frame_names[-1]}", (q,))):  # fmt: skip

@@ -4,4 +4,6 @@ from polybody.linearization.derivative import derivative
 from polybody.linearization.state_space import StateSpace, Tangent, linearize, nominal_load, state_space
 from polybody.linearization.time_varying import TimeVarying, linearize_along
 
-__all__ = ["StateSpace", "Tangent", "TimeVarying", "derivative", "linearize", "linearize_along", "nominal_load", "state_space"]
+__all__ = [
+    "StateSpace", "Tangent", "TimeVarying", "derivative", "linearize", "linearize_along", "nominal_load", "state_space",
+]  # fmt: skip

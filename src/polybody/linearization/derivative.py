@@ -55,8 +55,8 @@ def derivative(
         raise InputError(f"{quantity} does not depend on {wrt!r}{nearest(str(wrt), known)}; wanted {', '.join(known)}")
     if model.mechanism.constrained and (wrt != "parameters" or asked.constrained is not None):
         if wrt != "parameters":
-            raise InputError("with loops q and v cannot be moved one by one; model.inverse_dynamics_derivatives and its "
-                             "like say how all follow the independent coordinates")
+            raise InputError("with loops q and v cannot be moved one by one; model.inverse_dynamics_derivatives and "
+                             "its like say how all follow the independent coordinates")
         return _with_loops(model, asked, given, values)
     found = _partial(model, asked, wrt)(*given, parameters=values)
     if model.mechanism.constrained and "q" in asked.arguments:
