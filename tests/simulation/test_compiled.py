@@ -124,3 +124,79 @@ def test_run_that_cannot_be_compiled_says_why() -> None:
 def test_parameters_that_are_inputs_are_those_of_the_run() -> None:
     model = shipped("double-pendulum").with_parameters("*.mass")
     assert_same(*both(model, 0.2, [1.0, 0.5], method="rk4", dt=2e-3))
+
+
+GAINS = np.diag([4.0, 3.0])
+
+
+def saturated(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    pull = GAINS @ (0.2 * np.sin(3 * t) - q) - 0.4 * v
+    return np.clip(pull, -1.5, 1.5) - 0.05 * np.tanh(v / 0.1) + np.where(v > 0, 0.01, 0.0)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit", "dop853"])
+def test_controllers_written_in_numpy_are_traced(method: str) -> None:
+    ours, theirs = both(shipped("double-pendulum"), 0.3, [1.0, 0.5], controller=saturated, method=method, dt=1e-3)
+    assert_same(ours, theirs, 1e-6 if method == "dop853" else 1e-11)
+
+
+def test_casadi_functions_are_controllers() -> None:
+    import casadi
+
+    t, q, v = casadi.SX.sym("t"), casadi.SX.sym("q", 2), casadi.SX.sym("v", 2)
+    law = casadi.Function("law", [t, q, v], [casadi.sin(t) - 3 * q - v])
+    assert_same(*both(shipped("double-pendulum"), 0.2, [1.0, 0.5], controller=law, method="rk4", dt=1e-3))
+
+
+def test_events_and_wrenches_written_in_numpy_are_traced() -> None:
+    model = shipped("double-pendulum")
+    load = {"tip": lambda t: np.array([0, 0, 0, 10 * np.cos(9 * t), 0, 5.0])}
+    events = [pb.Event("passes", lambda t, q, v: q[0] - 0.5 * np.cos(q[1]))]
+    ours, theirs = both(model, 1.0, [1.0, 0.5], wrenches=load, events=events, method="rk4", dt=1e-3)
+    assert_same(ours, theirs)
+    assert len(ours.happenings) >= 1
+    np.testing.assert_allclose([h.time for h in ours.happenings], [h.time for h in theirs.happenings], atol=1e-12)
+
+
+def remembering() -> Any:
+    last = [0.0]
+
+    def law(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        last[0] = t
+        return -q
+
+    return law
+
+
+class Integral:
+    """A controller with a memory."""
+
+    total = 0.0
+
+    def gather(self, q: np.ndarray) -> None:
+        self.total = self.total + q[0]
+
+    def __call__(self, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        self.gather(q)
+        return -q - 0.001 * self.total
+
+
+def branching(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return -q if t < 0.05 else -v
+
+
+@pytest.mark.parametrize("controller", [remembering(), Integral(), branching], ids=["list", "attribute", "branch"])
+def test_functions_that_are_no_expressions_are_called(controller: Any) -> None:
+    model = shipped("double-pendulum")
+    run = pb.simulate(model, 0.1, [1.0, 0.5], controller=controller, method="rk4", dt=1e-2, limits="ignore")
+    assert run.audit.path.startswith("python: the controller is called in Python")
+
+
+def test_event_that_must_be_called_is_found_in_a_compiled_run() -> None:
+    def passes(t: float, q: np.ndarray, v: np.ndarray) -> float:
+        return float(q[0]) + 1.0
+
+    for method in ("rk4", "dop853"):
+        run = pb.simulate(slider(), 1.0, events=[pb.Event("passes", passes)], method=method, dt=1e-3)
+        assert run.audit.path == "compiled"
+        assert abs(run.happenings[0].time - np.sqrt(2 / 9.81)) < 1e-9

@@ -110,6 +110,8 @@ class Problem:
         if self.controller is None:
             return self._no_torque
         answer = call_user("the controller", t, self.controller, t, q.copy(), v.copy())
+        if hasattr(answer, "full"):  # of a casadi.Function
+            answer = answer.full().ravel()
         try:
             tau = float_array("tau", answer)
         except InputError:

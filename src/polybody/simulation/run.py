@@ -274,8 +274,7 @@ class Run:
         if self.compiled is None:
             yield from self.method.steps(self.problem, t, y, end, self.options)
             return
-        if self.progress is not None:
-            self.compiled.pieces = (self.end - self.start) / PROGRESS
+        self._bounded()
         functions = self.switches.functions()
         wanted = lambda: None if self.kept is None else self.kept[self.next :]  # noqa: E731
         yield from self.compiled.stretch(t, y, end, functions, fresh, wanted, self.pieces is not None)
@@ -287,6 +286,13 @@ class Run:
             return end
         call_user("the controller", t, controller.sample, t, *self.problem.split(y))
         return min(end, controller.next_sample(t))
+
+    def _bounded(self) -> None:
+        """Tell compiled code how far it may go before it comes back."""
+        if self.progress is not None:
+            self.compiled.pieces = (self.end - self.start) / PROGRESS
+        if self.most is not None:
+            self.compiled.most = self.most - self.steps
 
     def _look(self, step: Step, fresh: bool) -> tuple[float, list[int], Any] | None:
         functions = self.switches.functions()
@@ -342,6 +348,7 @@ class Run:
             self.next += len(samples)
         problem.watch_anew(self.last)
         self._guard()
+        self._bounded()
         if self.progress is not None:
             call_user("the progress function", self.reached, self.progress, self.reached)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,6 +19,17 @@ Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 MOST_AT_ONCE = 200  # happenings at one time after which something is stuck
+
+
+@dataclass(frozen=True, eq=False)
+class EventValue:
+    """A user's event function, of (t, y)."""
+
+    problem: Problem
+    event: Event
+
+    def __call__(self, t: float, y: Array) -> float:
+        return float(call_user(f"event {self.event.name!r}", t, self.event.function, t, *self.problem.split(y)))
 
 
 class Switches:
@@ -63,10 +75,7 @@ class Switches:
             raise InputError(f"more than {MOST_AT_ONCE} events at t = {t:.9g} s: one of them triggers itself")
 
     def _user_events(self) -> list[tuple[Function, int, Action]]:
-        return [(partial(self._value, e), e.direction, partial(self._happen, e)) for e in self.events]
-
-    def _value(self, event: Event, t: float, y: Array) -> float:
-        return float(call_user(f"event {event.name!r}", t, event.function, t, *self.problem.split(y)))
+        return [(EventValue(self.problem, e), e.direction, partial(self._happen, e)) for e in self.events]
 
     def _happen(self, event: Event, t: float, y: Array) -> tuple[Array, str | None]:
         self.happenings.append(Happening(t, event.name))

@@ -23,6 +23,7 @@ from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.laws import NotCompiled, law_of
+from polybody.simulation.compiled.tracing import traced
 from polybody.simulation.compiled.watch import Watch, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.integrators import Integrator, Options, Step
@@ -51,6 +52,7 @@ class Compiled:
         self._loops: dict[str, Loop] = {}
         self.length = FIRST_CHUNK
         self.pieces = np.inf  # seconds of motion after which a chunk must end
+        self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
 
     def renew(self) -> None:
@@ -167,7 +169,7 @@ class Compiled:
     ) -> tuple[int, Chunk | None]:
         """(why it ended, the steps that were taken)."""
         parts, options, adaptive = loop.parts, self.options, self.method.adaptive
-        length, until = self.length, min(end, t + self.pieces)
+        length, until = max(1, min(self.length, self.most)), min(end, t + self.pieces)
         if not adaptive:
             length = int(min(length, max(1.0, self.pieces / options.dt)))
             times = grid(t, end, options.dt, length)
@@ -236,18 +238,27 @@ def acting_of(problem: Problem) -> Acting:
     for name in ("friction", "drives"):
         if getattr(problem, name, None) is not None:
             raise NotCompiled(f"{name} of joints acts in Python")
-    frames, values = [], [np.zeros(0)]
+    frames, values, changing = [], [np.zeros(0)], []
     for name, given in problem.wrenches.items():
         fixed = getattr(given, "value", None)
-        if fixed is None:
-            raise NotCompiled(f"the wrench on {name!r} is called in Python")
         frames.append(find_frame(model.mechanism, name))
-        values.append(fixed)
+        values.append(np.zeros(6) if fixed is None else fixed)
+        changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
     if problem.circuits.closed and callable(problem.circuits.voltages):
         raise NotCompiled("the voltages are called in Python")
     law = law_of(model, problem.controller)
     circuits = problem.circuits if problem.circuits.closed else None
-    return Acting(model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates)
+    return Acting(
+        model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing)
+    )
+
+
+def _of_time(what: str, given: Any) -> Any:
+    """A function of time that gives a wrench, as a casadi.Function."""
+    try:
+        return traced(given, (0,), 6, [(0.0,), (0.3,), (1.7,)])
+    except NotCompiled as reason:
+        raise NotCompiled(f"{what} is called in Python: {reason}") from None
 
 
 __all__ = ["METHODS", "Compiled", "acting_of", "grid"]

@@ -27,6 +27,7 @@ from polybody.model.model import Model
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.simulation.compiled.laws import Law, NotCompiled
+from polybody.simulation.compiled.tracing import key_of
 from polybody.simulation.currents import Circuits
 
 Array = np.ndarray
@@ -45,6 +46,7 @@ class Acting:
     circuits: Circuits | None = None
     dissipates: bool = True
     plan: Plan | None = None  # of elimination, with loops
+    changing: tuple[Any, ...] = ()  # for each frame: its wrench as a casadi.Function of time, or None
 
     @property
     def constants(self) -> Array:
@@ -72,7 +74,8 @@ class Acting:
         frames = [(f.body, f.position.tolist()) for f in self.frames]
         motors = None if self.motors is None else repr(self.motors.motors)
         plan = self.plan.label if self.plan else ""
-        return f"{self.law.key} {len(self.law.constants)} {frames} {motors} {self.dissipates} {plan}"
+        waves = [None if f is None else key_of(f) for f in self.changing]
+        return f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates} {plan}"
 
     @property
     def size(self) -> int:
@@ -99,6 +102,14 @@ class Acting:
         """(q with unit quaternions, v, i, t)."""
         nq, nv = self.model.nq, self.model.nv
         return unit(self.mechanism, x[:nq], graph), x[nq : nq + nv], x[nq + nv : self.size - 1], x[self.size]
+
+    def loads(self, t: Any, c: Array, graph: Any) -> list[Array]:
+        """The wrench on each frame: a constant, or what its function says at that time."""
+        constant = self.split_constants(c)[1]
+        return [
+            wrench if function is None else graph.scalars(function(graph.column([t])))
+            for wrench, function in zip(constant, self.changing or [None] * len(constant), strict=True)
+        ]
 
     def split_constants(self, c: Array) -> tuple[Array, list[Array], Array]:
         """(the law's, a wrench for each frame, voltages)."""
@@ -170,7 +181,7 @@ class Acting:
         graph: Any = domain("casadi")
         columns, x, c, row = self.columns(graph)
         q, v, i, t = self.state(x, graph)
-        loads = self.split_constants(c)[1]
+        loads = self.loads(t, c, graph)
         tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
         a, told = self.accelerate(q, v, tau, loads, graph)
         power = self.power(q, v, tau, loads, graph)
@@ -186,7 +197,7 @@ class Acting:
         step, h = graph.variables("h", 1)
         q, v, i, t = self.state(x, graph)
         nq, nv = self.model.nq, self.model.nv
-        loads = self.split_constants(c)[1]
+        loads = self.loads(t, c, graph)
         faster = v + known[nq : nq + nv] * h[0]
         moved = kinematics.integrate(self.mechanism, q, faster * h[0], domain=graph)
         tau = self.drive(q, v, i, t, c, row, graph)[0]

@@ -58,7 +58,22 @@ def law_of(model: Model, controller: Any) -> Law:
             if controller.model is not model and controller.model.mechanism is not model.mechanism:
                 raise NotCompiled("the controller is that of another model")
             return make(model, controller)
-    raise NotCompiled(f"the controller, a {type(controller).__name__}, is called in Python")
+    return _traced(model, controller)
+
+
+def _traced(model: Model, controller: Any) -> Law:
+    """A user's function, where it is an expression."""
+    from polybody.simulation.compiled.tracing import key_of, samples_of, traced
+
+    try:
+        function = traced(controller, (0, model.nq, model.nv), model.nv, samples_of(model))
+    except NotCompiled as reason:
+        raise NotCompiled(f"the controller is called in Python: {reason}") from None
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
+        return domain.scalars(function(*(domain.column(x) for x in ([t], q, v))))
+
+    return Law(f"traced {key_of(function)}", text)
 
 
 def _holding(model: Model, q: Array, domain: Domain, m: Any) -> Array:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.stops import Excess
+from polybody.simulation.switches import EventValue
 
 Array = np.ndarray
 Text = Callable[[Any, Array, Array, Domain], Any]  # (t, q, v, domain) -> value
@@ -51,7 +53,23 @@ def text_of(function: Any) -> tuple[str, Text] | None:
         return f"{stop.q} {stop.side} {stop.limit.hex()}", lambda t, q, v, domain: (
             (q[stop.q] - domain.const(stop.limit)) * domain.const(stop.side)
         )
-    return None
+    return _event_text(function) if isinstance(function, EventValue) else None
+
+
+def _event_text(function: EventValue) -> tuple[str, Text] | None:
+    """A user's event, where it is an expression."""
+    from polybody.simulation.compiled.tracing import key_of, samples_of, traced
+
+    model = function.problem.model
+    try:
+        made = traced(function.event.function, (0, model.nq, model.nv), 1, samples_of(model))
+    except NotCompiled:
+        return None
+
+    def text(t: Any, q: Array, v: Array, domain: Any) -> Any:
+        return domain.scalars(made(*(domain.column(x) for x in ([t], q, v))))[0]
+
+    return f"event {key_of(made)}", text
 
 
 __all__ = ["Watch", "watch_of"]
