@@ -1,6 +1,7 @@
 # The one list of public names. `__init__.py` reads it at run time, type checkers read it as it is.
 from polybody import paths as paths
 from polybody.bridges.c_library import export_c as export_c
+from polybody.bridges.fmu import export_fmu as export_fmu
 from polybody.coordinates.conditioning import SingularTransferError as SingularTransferError
 from polybody.coordinates.inverse_kinematics import inverse_kinematics as inverse_kinematics
 from polybody.coordinates.legs import legs as legs

@@ -120,12 +120,12 @@ def test_command_line_writes_the_folder(tmp_path):
 )
 @pytest.mark.filterwarnings("ignore::polybody.errors.PolybodyWarning")
 def test_any_name_gives_a_folder_that_builds(name, tmp_path):
-    """Five files, whatever the model is called, and a self-test that passes with every warning an error."""
+    """Eight files, whatever the model is called, and a self-test that passes with every warning an error."""
     build = pb.Builder(name)
     build.body("b", mass=1.0, com=(0.5, 0, 0))
     build.joint("j | k", "revolute", "world", "b", axis=(0, 1, 0))
     files = pb.export_c(build.model(), tmp_path / "c", ["mass_matrix"])
-    assert len({path.name.lower() for path in files}) == len(list((tmp_path / "c").iterdir())) == 5
+    assert len({path.name.lower() for path in files}) == len(list((tmp_path / "c").iterdir())) == 8
     done = subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all 4 states agree" in done.stdout

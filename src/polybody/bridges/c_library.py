@@ -1,4 +1,4 @@
-"""A C99 library of a model: source, header, Makefile, README and a self-test, in one folder.
+"""A C99 library of a model: source, header, Makefile, README, a self-test and a C++ header, in one folder.
 
 Quantities are those of the table, by name. Each becomes one function of plain arrays that allocates nothing and keeps
 no state. Steps in time (`c_steps`) call them, so that a model simulates by itself. The self-test holds each function
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.bridges.c_steps import STEPS, Reference, needed, quaternions, written
+from polybody.bridges.cpp import cmake_config, cmake_lists, cpp_header
 from polybody.errors import InputError, PolybodyWarning
 from polybody.files import write_text
 from polybody.mechanism.joints import closed_manifold
@@ -38,7 +39,7 @@ STATES = 4
 #: seconds of the self-test's steps
 DURATION = 1e-3
 #: Names, in small letters, of our own files and of C's headers that they include.
-TAKEN = frozenset({"selftest", "makefile", "readme", "math", "stdio"})
+TAKEN = frozenset({"selftest", "makefile", "readme", "cmakelists", "math", "stdio"})
 PREFIX_LENGTH = 60
 
 
@@ -80,6 +81,9 @@ def export_c(
         "selftest.c": _selftest(prefix, model, functions, steps),
         "Makefile": _makefile(prefix),
         "README.md": _readme(prefix, model, functions, steps),
+        f"{prefix}.hpp": cpp_header(prefix, model, functions, _shapes(model, wanted, called), steps),
+        "CMakeLists.txt": cmake_lists(prefix),
+        f"{prefix}Config.cmake.in": cmake_config(prefix),
     }
     return _write(target, files)
 
@@ -149,6 +153,19 @@ def _function(model: Model, wanted: str) -> Any:
     columns = made.sx_in()
     name = _identifier(wanted.replace(":", "_"))
     return casadi.Function(name, columns, made.call(columns), made.name_in(), made.name_out())
+
+
+def _shapes(model: Model, wanted: Sequence[str], called: Sequence[str]) -> dict[str, list[tuple[int, ...]]]:
+    """{C name: shapes of the results}; what is told beside them is a vector."""
+    from polybody.quantities.table import quantity
+
+    names = [name for name in dict.fromkeys([*wanted, *called]) if name not in STEPS]
+    return {
+        _identifier(name.replace(":", "_")): [
+            shape for _, shape in model.engine.results(quantity(model.mechanism, name))
+        ]
+        for name in names
+    }
 
 
 def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
@@ -287,6 +304,8 @@ def _readme(prefix: str, model: Model, functions: list[Any], steps: Sequence[str
             "",
             "C99, needs `<math.h>` only; allocates nothing, keeps no state, may be called from several threads.",
             "Matrices are row by row. SI units and radians. `make test` builds the self-test and runs it.",
+            f"C++: `{prefix}.hpp`, header only, with Eigen. CMake: `find_package({prefix})` or `add_subdirectory`, targets",
+            f"`{prefix}::{prefix}` (C) and `{prefix}::cpp` (C++).",
             "",
             "| function | takes | gives |",
             "|---|---|---|",

@@ -36,6 +36,7 @@ COMMANDS: tuple[str, ...] = (
     "network",
     "derive",
     "export_c",
+    "export_fmu",
     "count",
     "cache",
 )

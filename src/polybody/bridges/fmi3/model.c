@@ -1,0 +1,549 @@
+/* A mechanism as an FMU (FMI 3.0, model exchange and co-simulation), written by polybody.
+
+   The equations are in the generated model.c/.h; shape.h has sizes, start values, limits and these calls:
+     equations(q, v, tau, p, qdot, a, trust)          q' = V(q) v, v' = forward dynamics
+     directional(q, v, tau, p, dq, dv, dtau, dp, dqdot, da)
+     back(q, v, p, step, change, trust), walk(q, d, q_next)   the way back to closed loops (HAS_LOOPS)
+
+   Stops: a limited joint that meets its limit rebounds with `restitution`; one that rests there is held by the force
+   that keeps it from going on, and freed when that force would have to pull. Joints that meet their stops together are
+   solved together: reactions r >= 0 with A r + a >= 0, r (A r + a) = 0, by projected Gauss-Seidel over the held ones.
+
+   Types and functions follow the FMI 3.0 standard. Nothing is allocated but the instance. */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include "shape.h"
+
+#if defined _WIN32
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+typedef enum { OK = 0, WARNING = 1, DISCARD = 2, ERROR_ = 3, FATAL = 4 } Status;
+typedef uint32_t Reference;
+typedef void (*Log)(void *environment, Status status, const char *category, const char *message);
+
+typedef struct {
+    double t, q[NQ_ROOM], v[NV_ROOM], tau[NV_ROOM], p[NP_ROOM], restitution, step;
+    int held[NL_ROOM]; /* 1: rests on its lower limit, -1: on its upper one */
+} State;
+
+typedef struct {
+    State now;
+    double qdot[NQ_ROOM], a[NV_ROOM], reaction[NL_ROOM];
+    int fresh, exchange;
+    Log log;
+    void *environment;
+} Instance;
+
+/* value references, in this order: time, q, v, der(q), der(v), tau, parameters, restitution, step, event indicators */
+enum { R_TIME = 0, R_Q = 1, R_V = R_Q + NQ, R_QDOT = R_V + NV, R_A = R_QDOT + NQ, R_TAU = R_A + NV, R_P = R_TAU + NV,
+       R_RESTITUTION = R_P + NP, R_STEP, R_STOP, R_END = R_STOP + 2 * NL };
+
+static const double REST_SPEED = 1e-6; /* a joint that rebounds slower than this rests on its stop */
+
+static Status complain(const Instance *m, Status status, const char *message) {
+    if (m->log) m->log(m->environment, status, status == WARNING ? "logStatusWarning" : "logStatusError", message);
+    return status;
+}
+
+/* ---- the equations, with stops */
+
+/* Forces at the held joints' stops change accelerations: response[i][j] of limit i to a unit force at limit j. */
+static void responses(const State *s, const double *a, const int *at, int count, double *response) {
+    double tau[NV_ROOM], qdot[NQ_ROOM], pushed[NV_ROOM], trust[TRUST_ROOM];
+    int i, j;
+    for (j = 0; j < count; j++) {
+        memcpy(tau, s->tau, sizeof tau);
+        tau[LIMIT_V[at[j]]] += 1.0;
+        equations(s->q, s->v, tau, s->p, qdot, pushed, trust);
+        for (i = 0; i < count; i++) response[i * NL_ROOM + j] = pushed[LIMIT_V[at[i]]] - a[LIMIT_V[at[i]]];
+    }
+}
+
+/* r >= 0, w = A r + w0 >= 0, r w = 0, for forces along `sign` at each limit; w0 in place of accelerations or speeds. */
+static void complementary(const double *response, const double *sign, const double *w0, int count, double *r) {
+    int i, j, turn;
+    for (i = 0; i < count; i++) r[i] = 0.0;
+    for (turn = 0; turn < 200; turn++) {
+        double change = 0.0, size = 0.0;
+        for (i = 0; i < count; i++) {
+            double w = w0[i], own = response[i * NL_ROOM + i], next;
+            for (j = 0; j < count; j++) w += sign[i] * response[i * NL_ROOM + j] * sign[j] * r[j];
+            if (!(own > 0.0)) continue;
+            next = r[i] - w / own;
+            if (next < 0.0) next = 0.0;
+            change += fabs(next - r[i]);
+            size += fabs(next);
+            r[i] = next;
+        }
+        if (change <= 1e-14 * size) break;
+    }
+}
+
+static Status evaluate(Instance *m) {
+    State *s = &m->now;
+    double trust[TRUST_ROOM], tau[NV_ROOM], response[NL_ROOM * NL_ROOM], sign[NL_ROOM], w0[NL_ROOM], r[NL_ROOM];
+    int i, at[NL_ROOM], count = 0;
+    if (m->fresh) return OK;
+    equations(s->q, s->v, s->tau, s->p, m->qdot, m->a, trust);
+    for (i = 0; i < NL; i++) {
+        m->reaction[i] = 0.0;
+        if (s->held[i]) at[count++] = i;
+    }
+    if (count) {
+        responses(s, m->a, at, count, response);
+        for (i = 0; i < count; i++) {
+            sign[i] = s->held[at[i]];
+            w0[i] = sign[i] * m->a[LIMIT_V[at[i]]];
+        }
+        complementary(response, sign, w0, count, r);
+        memcpy(tau, s->tau, sizeof tau);
+        for (i = 0; i < count; i++) {
+            m->reaction[at[i]] = r[i];
+            tau[LIMIT_V[at[i]]] += sign[i] * r[i];
+        }
+        equations(s->q, s->v, tau, s->p, m->qdot, m->a, trust);
+        for (i = 0; i < count; i++)
+            if (r[i] > 0.0) m->a[LIMIT_V[at[i]]] = 0.0;
+    }
+    for (i = 0; i < NV; i++)
+        if (!isfinite(m->a[i])) return complain(m, DISCARD, "accelerations are not finite: a singular state or input");
+#if HAS_LOOPS
+    if (!(trust[2] < 1e10 && trust[4] < 1e10)) return complain(m, DISCARD, "the loops are singular here");
+#endif
+    m->fresh = 1;
+    return OK;
+}
+
+/* How far limit i is from being met, on the side `side` (1 lower, -1 upper). */
+static double room(const State *s, int i, int side) {
+    return side > 0 ? s->q[LIMIT_Q[i]] - LIMIT_LOWER[i] : LIMIT_UPPER[i] - s->q[LIMIT_Q[i]];
+}
+
+/* Joints that run into their limits rebound or come to rest; those that are pulled off are freed. 1: states changed. */
+static int settle(Instance *m) {
+    State *s = &m->now;
+    double response[NL_ROOM * NL_ROOM], sign[NL_ROOM], w0[NL_ROOM], r[NL_ROOM], trust[TRUST_ROOM], tau[NV_ROOM];
+    double base[NV_ROOM], moved[NV_ROOM], qdot[NQ_ROOM];
+    int i, at[NL_ROOM], count = 0, changed = 0;
+    m->fresh = 0;
+    evaluate(m);
+    for (i = 0; i < NL; i++)
+        if (s->held[i] && !(m->reaction[i] > 0.0)) {
+            s->held[i] = 0;
+            m->fresh = 0;
+        }
+    for (i = 0; i < NL; i++) {
+        int side;
+        for (side = 1; side >= -1; side -= 2)
+            if (!s->held[i] && room(s, i, side) <= 1e-9 && side * s->v[LIMIT_V[i]] < 0.0) {
+                sign[count] = side;
+                w0[count] = (1.0 + s->restitution) * side * s->v[LIMIT_V[i]];
+                at[count++] = i;
+            }
+    }
+    if (!count) return changed;
+    equations(s->q, s->v, s->tau, s->p, qdot, base, trust);
+    responses(s, base, at, count, response);
+    complementary(response, sign, w0, count, r);
+    memcpy(tau, s->tau, sizeof tau);
+    for (i = 0; i < count; i++) tau[LIMIT_V[at[i]]] += sign[i] * r[i];
+    equations(s->q, s->v, tau, s->p, qdot, moved, trust);
+    for (i = 0; i < NV; i++) s->v[i] += moved[i] - base[i]; /* an impulse acts on speeds as a force on accelerations */
+    for (i = 0; i < count; i++)
+        if (sign[i] * s->v[LIMIT_V[at[i]]] < REST_SPEED) {
+            s->held[at[i]] = sign[i] > 0 ? 1 : -1;
+            s->v[LIMIT_V[at[i]]] = 0.0;
+            if (!HAS_LOOPS) s->q[LIMIT_Q[at[i]]] = sign[i] > 0 ? LIMIT_LOWER[at[i]] : LIMIT_UPPER[at[i]];
+        }
+    m->fresh = 0;
+    return 1;
+}
+
+/* What changes its sign when limit i is met on a side, or when a joint that rests there is pulled off. */
+static double indicator(const Instance *m, int i, int side) {
+    if (m->now.held[i] == side) return m->reaction[i] - 1e-12;
+    return fmin(room(&m->now, i, side), 1e6); /* a side without a limit is far */
+}
+
+/* ---- steps of order 4, for co-simulation */
+
+static void normalize(State *s) {
+    int i, k;
+    for (i = 0; i < NQUATERNIONS; i++) {
+        double *x = s->q + QUATERNION[i], size = sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]);
+        for (k = 0; k < 4; k++) x[k] /= size;
+    }
+}
+
+static Status close_loops(Instance *m) {
+#if HAS_LOOPS
+    State *s = &m->now;
+    double step[NV_ROOM], change[NV_ROOM], trust[TRUST_ROOM], next[NQ_ROOM], size = INFINITY;
+    int i, turn;
+    for (turn = 0; turn < 12; turn++) {
+        back(s->q, s->v, s->p, step, change, trust);
+        if (trust[0] < 1e-28 || !(trust[0] < size)) break;
+        size = trust[0];
+        walk(s->q, step, next);
+        memcpy(s->q, next, sizeof(double) * NQ);
+    }
+    for (i = 0; i < NV; i++) s->v[i] += change[i];
+    if (!(trust[0] < 1e-18)) return complain(m, ERROR_, "the loops could not be kept closed: take smaller steps");
+#endif
+    m->fresh = 0;
+    return OK;
+}
+
+static Status advance(Instance *m, double h) {
+    static const double PART[4] = {0.0, 0.5, 0.5, 1.0}, WEIGHT[4] = {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6};
+    const State start = m->now;
+    double dq[NQ_ROOM] = {0}, dv[NV_ROOM] = {0}, lastq[NQ_ROOM] = {0}, lastv[NV_ROOM] = {0};
+    int i, stage;
+    for (stage = 0; stage < 4; stage++) {
+        Status status;
+        for (i = 0; i < NQ; i++) m->now.q[i] = start.q[i] + PART[stage] * h * lastq[i];
+        for (i = 0; i < NV; i++) m->now.v[i] = start.v[i] + PART[stage] * h * lastv[i];
+        normalize(&m->now);
+        m->fresh = 0;
+        status = evaluate(m);
+        if (status != OK) {
+            m->now = start;
+            m->fresh = 0;
+            return status;
+        }
+        for (i = 0; i < NQ; i++) dq[i] += WEIGHT[stage] * (lastq[i] = m->qdot[i]);
+        for (i = 0; i < NV; i++) dv[i] += WEIGHT[stage] * (lastv[i] = m->a[i]);
+    }
+    for (i = 0; i < NQ; i++) m->now.q[i] = start.q[i] + h * dq[i];
+    for (i = 0; i < NV; i++) m->now.v[i] = start.v[i] + h * dv[i];
+    m->now.t = start.t + h;
+    normalize(&m->now);
+    return close_loops(m);
+}
+
+static int passed(const State *s) {
+    int i;
+    for (i = 0; i < NL; i++)
+        if (!s->held[i] && ((room(s, i, 1) < -1e-10 && s->v[LIMIT_V[i]] < 0.0) ||
+                            (room(s, i, -1) < -1e-10 && s->v[LIMIT_V[i]] > 0.0)))
+            return 1;
+    return 0;
+}
+
+static Status run(Instance *m, double end) {
+    while (m->now.t < end - 1e-12 * (1.0 + fabs(end))) {
+        double h = fmin(m->now.step, end - m->now.t);
+        const State before = m->now;
+        Status status = advance(m, h);
+        if (status != OK) return status;
+        if (passed(&m->now)) { /* go back to where the first limit is met */
+            double low = 0.0, high = h;
+            int turn;
+            for (turn = 0; turn < 40 && high - low > 1e-13; turn++) {
+                const double middle = 0.5 * (low + high);
+                m->now = before;
+                m->fresh = 0;
+                status = advance(m, middle);
+                if (status != OK) return status;
+                if (passed(&m->now)) high = middle;
+                else low = middle;
+            }
+            m->now = before;
+            m->fresh = 0;
+            status = advance(m, high);
+            if (status != OK) return status;
+        }
+        settle(m);
+    }
+    return OK;
+}
+
+/* ---- FMI 3.0 */
+
+EXPORT const char *fmi3GetVersion(void) { return "3.0"; }
+
+EXPORT Status fmi3SetDebugLogging(void *m, bool on, size_t n, const char *const categories[]) {
+    (void)m, (void)on, (void)n, (void)categories;
+    return OK;
+}
+
+static void reset(Instance *m) {
+    memset(&m->now, 0, sizeof m->now);
+    memcpy(m->now.q, START_Q, sizeof(double) * NQ);
+    memcpy(m->now.v, START_V, sizeof(double) * NV);
+    memcpy(m->now.p, START_P, sizeof(double) * NP);
+    m->now.restitution = 0.0;
+    m->now.step = START_STEP;
+    m->fresh = 0;
+}
+
+static Instance *instantiate(const char *token, int exchange, void *environment, Log log) {
+    Instance *m = calloc(1, sizeof *m);
+    if (!m) return 0;
+    m->log = log;
+    m->environment = environment;
+    m->exchange = exchange;
+    if (!token || strcmp(token, TOKEN)) {
+        complain(m, ERROR_, "the instantiation token is not this model's");
+        free(m);
+        return 0;
+    }
+    reset(m);
+    return m;
+}
+
+EXPORT void *fmi3InstantiateModelExchange(const char *name, const char *token, const char *resources, bool visible,
+                                          bool logging, void *environment, Log log) {
+    (void)name, (void)resources, (void)visible, (void)logging;
+    return instantiate(token, 1, environment, log);
+}
+
+EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *resources, bool visible,
+                                         bool logging, bool events, bool early, const Reference required[], size_t n,
+                                         void *environment, Log log, void *intermediate) {
+    (void)name, (void)resources, (void)visible, (void)logging, (void)events, (void)early, (void)required, (void)n;
+    (void)intermediate;
+    return instantiate(token, 0, environment, log);
+}
+
+EXPORT void *fmi3InstantiateScheduledExecution(void) { return 0; }
+EXPORT void fmi3FreeInstance(void *m) { free(m); }
+
+EXPORT Status fmi3EnterInitializationMode(void *instance, bool defined, double tolerance, double start, bool stops,
+                                          double stop) {
+    (void)defined, (void)tolerance, (void)stops, (void)stop;
+    ((Instance *)instance)->now.t = start;
+    return OK;
+}
+
+EXPORT Status fmi3ExitInitializationMode(void *instance) {
+    Instance *m = instance;
+    normalize(&m->now);
+    m->fresh = 0;
+    if (HAS_LOOPS) {
+        Status status = close_loops(m);
+        if (status != OK) return status;
+    }
+    if (!m->exchange) settle(m);
+    return OK;
+}
+
+EXPORT Status fmi3EnterEventMode(void *m) { (void)m; return OK; }
+EXPORT Status fmi3Terminate(void *m) { (void)m; return OK; }
+EXPORT Status fmi3Reset(void *m) { reset(m); return OK; }
+EXPORT Status fmi3EnterStepMode(void *m) { (void)m; return OK; }
+EXPORT Status fmi3EnterConfigurationMode(void *m) { (void)m; return OK; }
+EXPORT Status fmi3ExitConfigurationMode(void *m) { (void)m; return OK; }
+EXPORT Status fmi3EnterContinuousTimeMode(void *m) { (void)m; return OK; }
+EXPORT Status fmi3EvaluateDiscreteStates(void *m) { (void)m; return OK; }
+
+EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, double values[], size_t size) {
+    Instance *m = instance;
+    size_t k;
+    if (size < n) return complain(m, ERROR_, "fewer values than references");
+    for (k = 0; k < n; k++) {
+        const int r = (int)at[k];
+        if (r >= R_QDOT && r < R_TAU && evaluate(m) != OK) return DISCARD;
+        if (r == R_TIME) values[k] = m->now.t;
+        else if (r < R_V) values[k] = m->now.q[r - R_Q];
+        else if (r < R_QDOT) values[k] = m->now.v[r - R_V];
+        else if (r < R_A) values[k] = m->qdot[r - R_QDOT];
+        else if (r < R_TAU) values[k] = m->a[r - R_A];
+        else if (r < R_P) values[k] = m->now.tau[r - R_TAU];
+        else if (r < R_RESTITUTION) values[k] = m->now.p[r - R_P];
+        else if (r == R_RESTITUTION) values[k] = m->now.restitution;
+        else if (r == R_STEP) values[k] = m->now.step;
+        else if (r < R_END && evaluate(m) == OK) values[k] = indicator(m, (r - R_STOP) / 2, (r - R_STOP) % 2 ? -1 : 1);
+        else return complain(m, ERROR_, "no variable has this value reference");
+    }
+    return OK;
+}
+
+EXPORT Status fmi3SetFloat64(void *instance, const Reference at[], size_t n, const double values[], size_t size) {
+    Instance *m = instance;
+    size_t k;
+    if (size < n) return complain(m, ERROR_, "fewer values than references");
+    for (k = 0; k < n; k++) {
+        const int r = (int)at[k];
+        if (!isfinite(values[k])) return complain(m, ERROR_, "a value is not finite");
+        if (r >= R_Q && r < R_V) m->now.q[r - R_Q] = values[k];
+        else if (r >= R_V && r < R_QDOT) m->now.v[r - R_V] = values[k];
+        else if (r >= R_TAU && r < R_P) m->now.tau[r - R_TAU] = values[k];
+        else if (r >= R_P && r < R_RESTITUTION) m->now.p[r - R_P] = values[k];
+        else if (r == R_RESTITUTION && values[k] >= 0.0 && values[k] <= 1.0) m->now.restitution = values[k];
+        else if (r == R_STEP && values[k] > 0.0) m->now.step = values[k];
+        else return complain(m, ERROR_, "this variable cannot be set, or not to this value");
+        m->fresh = 0;
+    }
+    return OK;
+}
+
+#define NONE(NAME) \
+    EXPORT Status fmi3Get##NAME(void *m, const Reference at[], size_t n, void *values, size_t size) { \
+        (void)at, (void)values, (void)size; return n ? complain(m, ERROR_, "there are no variables of this type") : OK; } \
+    EXPORT Status fmi3Set##NAME(void *m, const Reference at[], size_t n, const void *values, size_t size) { \
+        (void)at, (void)values, (void)size; return n ? complain(m, ERROR_, "there are no variables of this type") : OK; }
+NONE(Float32) NONE(Int8) NONE(UInt8) NONE(Int16) NONE(UInt16) NONE(Int32) NONE(UInt32) NONE(Int64) NONE(UInt64)
+NONE(Boolean) NONE(String)
+#define REFUSE(NAME) EXPORT Status fmi3##NAME(void *m) { return complain(m, ERROR_, #NAME " is not provided"); }
+REFUSE(GetBinary) REFUSE(SetBinary) REFUSE(GetClock) REFUSE(SetClock) REFUSE(GetAdjointDerivative)
+REFUSE(GetIntervalDecimal) REFUSE(GetIntervalFraction) REFUSE(GetShiftDecimal) REFUSE(GetShiftFraction)
+REFUSE(SetIntervalDecimal) REFUSE(SetIntervalFraction) REFUSE(SetShiftDecimal) REFUSE(SetShiftFraction)
+REFUSE(ActivateModelPartition) REFUSE(GetOutputDerivatives) REFUSE(GetNumberOfVariableDependencies)
+REFUSE(GetVariableDependencies)
+
+EXPORT Status fmi3GetFMUState(void *instance, void **state) {
+    if (!*state) *state = malloc(sizeof(State));
+    if (!*state) return complain(instance, ERROR_, "no memory");
+    memcpy(*state, &((Instance *)instance)->now, sizeof(State));
+    return OK;
+}
+
+EXPORT Status fmi3SetFMUState(void *instance, const void *state) {
+    Instance *m = instance;
+    memcpy(&m->now, state, sizeof(State));
+    m->fresh = 0;
+    return OK;
+}
+
+EXPORT Status fmi3FreeFMUState(void *m, void **state) {
+    (void)m;
+    free(*state);
+    *state = 0;
+    return OK;
+}
+
+EXPORT Status fmi3SerializedFMUStateSize(void *m, void *state, size_t *size) {
+    (void)m, (void)state;
+    *size = sizeof(State);
+    return OK;
+}
+
+EXPORT Status fmi3SerializeFMUState(void *m, void *state, uint8_t bytes[], size_t size) {
+    if (size < sizeof(State)) return complain(m, ERROR_, "too few bytes");
+    memcpy(bytes, state, sizeof(State));
+    return OK;
+}
+
+EXPORT Status fmi3DeserializeFMUState(void *m, const uint8_t bytes[], size_t size, void **state) {
+    if (size != sizeof(State)) return complain(m, ERROR_, "the bytes are of another model");
+    if (!*state) *state = malloc(sizeof(State));
+    if (!*state) return complain(m, ERROR_, "no memory");
+    memcpy(*state, bytes, sizeof(State));
+    return OK;
+}
+
+EXPORT Status fmi3GetDirectionalDerivative(void *instance, const Reference of[], size_t nof, const Reference by[],
+                                           size_t nby, const double seed[], size_t nseed, double result[],
+                                           size_t nresult) {
+    Instance *m = instance;
+    double dq[NQ_ROOM] = {0}, dv[NV_ROOM] = {0}, dtau[NV_ROOM] = {0}, dp[NP_ROOM] = {0}, dqdot[NQ_ROOM], da[NV_ROOM];
+    size_t k;
+    int i;
+    if (nseed != nby || nresult != nof) return complain(m, ERROR_, "every variable needs one number");
+    for (i = 0; i < NL; i++)
+        if (m->now.held[i]) return complain(m, DISCARD, "no derivatives while a joint rests on its stop");
+    for (k = 0; k < nby; k++) {
+        const int r = (int)by[k];
+        if (r >= R_Q && r < R_V) dq[r - R_Q] += seed[k];
+        else if (r >= R_V && r < R_QDOT) dv[r - R_V] += seed[k];
+        else if (r >= R_TAU && r < R_P) dtau[r - R_TAU] += seed[k];
+        else if (r >= R_P && r < R_RESTITUTION) dp[r - R_P] += seed[k];
+        else if (r != R_RESTITUTION && r != R_STEP) return complain(m, ERROR_, "no derivative by this variable");
+    }
+    directional(m->now.q, m->now.v, m->now.tau, m->now.p, dq, dv, dtau, dp, dqdot, da);
+    for (k = 0; k < nof; k++) {
+        const int r = (int)of[k];
+        if (r >= R_QDOT && r < R_A) result[k] = dqdot[r - R_QDOT];
+        else if (r >= R_A && r < R_TAU) result[k] = da[r - R_A];
+        else if (r >= R_Q && r < R_V) result[k] = dq[r - R_Q];
+        else if (r >= R_V && r < R_QDOT) result[k] = dv[r - R_V];
+        else return complain(m, ERROR_, "no derivative of this variable");
+    }
+    return OK;
+}
+
+EXPORT Status fmi3UpdateDiscreteStates(void *instance, bool *again, bool *terminate, bool *nominals, bool *states,
+                                       bool *next, double *time) {
+    const int changed = settle(instance);
+    *again = *terminate = *nominals = *next = 0;
+    *states = changed;
+    *time = 0.0;
+    return OK;
+}
+
+EXPORT Status fmi3CompletedIntegratorStep(void *m, bool unused, bool *event, bool *terminate) {
+    (void)m, (void)unused;
+    *event = *terminate = 0;
+    return OK;
+}
+
+EXPORT Status fmi3SetTime(void *m, double t) { ((Instance *)m)->now.t = t; return OK; }
+
+EXPORT Status fmi3SetContinuousStates(void *instance, const double x[], size_t n) {
+    Instance *m = instance;
+    if (n != NQ + NV) return complain(m, ERROR_, "another number of states");
+    memcpy(m->now.q, x, sizeof(double) * NQ);
+    memcpy(m->now.v, x + NQ, sizeof(double) * NV);
+    m->fresh = 0;
+    return OK;
+}
+
+EXPORT Status fmi3GetContinuousStates(void *instance, double x[], size_t n) {
+    Instance *m = instance;
+    if (n != NQ + NV) return complain(m, ERROR_, "another number of states");
+    memcpy(x, m->now.q, sizeof(double) * NQ);
+    memcpy(x + NQ, m->now.v, sizeof(double) * NV);
+    return OK;
+}
+
+EXPORT Status fmi3GetContinuousStateDerivatives(void *instance, double x[], size_t n) {
+    Instance *m = instance;
+    const Status status = evaluate(m);
+    if (n != NQ + NV) return complain(m, ERROR_, "another number of states");
+    if (status != OK) return status;
+    memcpy(x, m->qdot, sizeof(double) * NQ);
+    memcpy(x + NQ, m->a, sizeof(double) * NV);
+    return OK;
+}
+
+EXPORT Status fmi3GetEventIndicators(void *instance, double z[], size_t n) {
+    Instance *m = instance;
+    int i;
+    if (n != 2 * NL) return complain(m, ERROR_, "another number of event indicators");
+    if (evaluate(m) != OK) return DISCARD;
+    for (i = 0; i < NL; i++) {
+        z[2 * i] = indicator(m, i, 1);
+        z[2 * i + 1] = indicator(m, i, -1);
+    }
+    return OK;
+}
+
+EXPORT Status fmi3GetNominalsOfContinuousStates(void *m, double x[], size_t n) {
+    size_t k;
+    (void)m;
+    for (k = 0; k < n; k++) x[k] = 1.0;
+    return OK;
+}
+
+EXPORT Status fmi3GetNumberOfEventIndicators(void *m, size_t *n) { (void)m; *n = 2 * NL; return OK; }
+EXPORT Status fmi3GetNumberOfContinuousStates(void *m, size_t *n) { (void)m; *n = NQ + NV; return OK; }
+
+EXPORT Status fmi3DoStep(void *instance, double t, double h, bool no_return, bool *event, bool *terminate, bool *early,
+                         double *last) {
+    Instance *m = instance;
+    Status status;
+    (void)no_return;
+    m->now.t = t;
+    status = run(m, t + h);
+    *event = *terminate = *early = 0;
+    *last = m->now.t;
+    if (status == OK) m->now.t = *last = t + h;
+    return status;
+}
