@@ -43,8 +43,17 @@ def test_mechanism_files_name_configurations(tmp_path: Path) -> None:
     assert_allclose(found["out"], [0, 0.5])
     assert_allclose(found["neutral"], [0, 0])
     path.write_text(path.read_text().replace(f"up: {{{first}:", "up: {joint_x:"))
-    with pytest.raises(pb.InputError, match="no joint 'joint_x'"):
-        pb.configurations(pb.load(path))
+    with pytest.raises(pb.InputError, match="configuration 'up': no key 'joint_x'"):
+        pb.load(path)
+
+
+@pytest.mark.parametrize(("said", "word"), [("a: 1cm", "wanted an angle"), ("a: [1, 2]", "has 2 numbers, wanted 1")])
+def test_numbers_of_configurations_have_the_units_of_their_joints(said: str, word: str, tmp_path: Path) -> None:
+    path = pb.load("two-link").save(tmp_path / "arm.yaml")
+    text = said.replace("a:", f"{pb.load('two-link').joint_names[0]}:")
+    path.write_text(path.read_text() + f"configurations: {{up: {{{text}}}}}\n")
+    with pytest.raises(pb.InputError, match=word):
+        pb.load(path)
 
 
 def test_sdf_keeps_the_pose_of_what_floats(tmp_path: Path) -> None:

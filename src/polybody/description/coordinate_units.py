@@ -36,4 +36,4 @@ def coordinate_units(record: Joint | Loop, which: str = "q") -> Units:
     return (_BARE,) * len(found) if which == "tau" else found
 
 
-__all__ = ["coordinate_units"]
+__all__ = ["Units", "coordinate_units"]

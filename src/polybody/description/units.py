@@ -63,7 +63,8 @@ def _converted(value: float, unit: str, text: str, dimensions: tuple[str, ...]) 
         raise InputError(f"{text!r:.60} has an unknown unit {unit!r}; there are {', '.join(UNITS)}")
     dimension, numerator, denominator = UNITS[unit]
     if dimension not in dimensions:
-        wanted = f"a {' or '.join(dimensions)}" if dimensions else "a number without unit"
+        known = [f"an {x}" if x[0] in "aeiou" else f"a {x}" for x in dimensions]
+        wanted = " or ".join(known) if known else "a number without unit"
         raise InputError(f"{text!r:.60} is of the dimension {dimension}, wanted {wanted}")
     return math.radians(value) if unit == "deg" else value * numerator / denominator
 

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polybody.description import shapes
-from polybody.description.coordinate_units import coordinate_units
+from polybody.description.coordinate_units import Units, coordinate_units
 from polybody.description.dh import DH_KINDS, DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
 from polybody.description.flexible import flexible_link_records
@@ -72,6 +73,7 @@ from polybody.description.units import ANGLE, LENGTH, MASS
 from polybody.errors import InputError
 from polybody.names import listed, nearest
 
+Array = np.ndarray
 VERSION = 1
 SECTIONS = (
     "polybody",
@@ -124,21 +126,23 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         notes.error(top.pairs["polybody"][0], f"this polybody reads version {VERSION} of the format")
     tables = _dh_section(notes, top)
     chains = _section(notes, top, "flexible_links", _flexible_link)
+    joints = (*tables[1], *_section(notes, top, "joints", _joint), *(j for c in chains for j in c[1]))
+    units = {joint.name: coordinate_units(joint) for joint in joints}
     description = Description(
         name=top.get("name", as_text, Path(where).stem),
         gravity=top.get("gravity", as_array(3), frozen_array((0.0, 0.0, -9.81))),
         bodies=(*tables[0], *_section(notes, top, "bodies", _body), *(b for c in chains for b in c[0])),
-        joints=(*tables[1], *_section(notes, top, "joints", _joint), *(j for c in chains for j in c[1])),
+        joints=joints,
         frames=(*tables[2], *_section(notes, top, "frames", _frame), *(f for c in chains for f in c[2])),
         loops=_section(notes, top, "loops", _loop),
         springs=_section(notes, top, "springs", _spring),
-        couplings=_section(notes, top, "couplings", _coupling),
+        couplings=_section(notes, top, "couplings", partial(_coupling, units)),
         motors=_section(notes, top, "motors", _motor),
         transmissions=_section(notes, top, "transmissions", _transmission),
         rods=_section(notes, top, "rods", _rod),
         guides=_section(notes, top, "guides", _guide),
         relations=_section(notes, top, "relations", _relation),
-        configurations=_section(notes, top, "configurations", _configuration),
+        configurations=_section(notes, top, "configurations", partial(_configuration, units)),
         source=where,
     )
     return description, notes.problems
@@ -307,21 +311,31 @@ def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
     )
 
 
-def _configuration(notes: Notes, name: str, line: int, node: Node) -> Configuration:
-    joints = node.pairs if isinstance(node, Mapping) else {}
-    f = Fields(notes, f"configuration {name!r}", node, tuple(joints))
-    said = ((joint, f.get(joint, as_numbers(ANGLE, LENGTH), 0.0)) for joint in joints)
-    numbers = tuple((joint, tuple(float(x) for x in np.ravel(np.asarray(q, dtype=float)))) for joint, q in said)
-    return Configuration(name, numbers, notes.at(line))
+def _configuration(units: dict[str, Units], notes: Notes, name: str, line: int, node: Node) -> Configuration:
+    f = Fields(notes, f"configuration {name!r}", node, units)
+    said = {joint: f.get(joint, _coordinates(units[joint]), frozen_array([])) for joint in f.pairs if joint in units}
+    return Configuration(name, tuple((joint, tuple(map(float, q))) for joint, q in said.items()), notes.at(line))
 
 
-def _coupling(notes: Notes, name: str, line: int, node: Node) -> Coupling:
+def _coordinates(units: Units) -> Callable[[str, Node], Array]:
+    """Numbers of a joint's q, each in the unit of its coordinate: one, or a list."""
+
+    def convert(what: str, node: Node) -> Array:
+        nodes = node.items if isinstance(node, Sequence) else (node,)
+        if len(nodes) != len(units):
+            raise InputError(f"{what} has {len(nodes)} numbers, wanted {len(units)}")
+        return np.array([as_number(*unit)(what, part) for unit, part in zip(units, nodes, strict=True)])
+
+    return convert
+
+
+def _coupling(units: dict[str, Units], notes: Notes, name: str, line: int, node: Node) -> Coupling:
     f = Fields(notes, f"coupling of {name!r}", node, ("source", "ratio", "offset"))
     return Coupling(
         name,
         f.need("source", as_text, ""),
         f.get("ratio", as_number(), 1.0),
-        f.get("offset", as_number(ANGLE, LENGTH), 0.0),
+        f.get("offset", as_number(*(units.get(name) or ((ANGLE, LENGTH),))[0]), 0.0),
         notes.at(line),
     )
 
