@@ -126,12 +126,13 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         notes.error(top.pairs["polybody"][0], f"this polybody reads version {VERSION} of the format")
     tables = _dh_section(notes, top)
     chains = _section(notes, top, "flexible_links", _flexible_link)
+    bodies = (*tables[0], *_section(notes, top, "bodies", _body), *(b for c in chains for b in c[0]))
     joints = (*tables[1], *_section(notes, top, "joints", _joint), *(j for c in chains for j in c[1]))
     units = {joint.name: coordinate_units(joint) for joint in joints}
     description = Description(
         name=top.get("name", as_text, Path(where).stem),
         gravity=top.get("gravity", as_array(3), frozen_array((0.0, 0.0, -9.81))),
-        bodies=(*tables[0], *_section(notes, top, "bodies", _body), *(b for c in chains for b in c[0])),
+        bodies=bodies,
         joints=joints,
         frames=(*tables[2], *_section(notes, top, "frames", _frame), *(f for c in chains for f in c[2])),
         loops=_section(notes, top, "loops", _loop),
