@@ -5,6 +5,11 @@ from polybody.bridges.fmu import export_fmu as export_fmu
 from polybody.coordinates.conditioning import SingularTransferError as SingularTransferError
 from polybody.coordinates.inverse_kinematics import inverse_kinematics as inverse_kinematics
 from polybody.coordinates.legs import legs as legs
+from polybody.coordinates.limited_sharing import actuator_forces as actuator_forces
+from polybody.coordinates.prioritised import Goal as Goal
+from polybody.coordinates.prioritised import Sphere as Sphere
+from polybody.coordinates.prioritised import reach as reach
+from polybody.coordinates.programs import LimitsError as LimitsError
 from polybody.coordinates.redundancy import redundant as redundant
 from polybody.coordinates.sets import Function as Function
 from polybody.coordinates.sets import Joints as Joints

@@ -27,6 +27,7 @@ from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.coordinates.arrays import apply, combine, quadratic, sandwich, transposed
 from polybody.coordinates.conditioning import CONDITION_LIMIT, SingularTransferError, direction_text
+from polybody.coordinates.optimising import gradient, least_torques
 from polybody.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.coordinates.spaces import JointSpace, space_of
 from polybody.coordinates.transfer import check_independent
@@ -171,6 +172,23 @@ class Redundant:
         Lambda = np.linalg.inv(G @ Wi @ transposed(G))
         R_dot = -R @ G_dot @ R + back @ Wi @ (transposed(G_dot) @ Lambda - W_dot @ R)
         return apply(R, u_ddot) + apply(R_dot, u_dot)
+
+    def climbing_velocity(self, q: Any, u_dot: Any, criterion: Any = "manipulability", gain: float = 1.0) -> Array:
+        """φ̇ by (4-68) whose self-motion climbs a criterion: "manipulability", "limits", or a function of q, ∇h(q)."""
+        return self.velocity(q, u_dot, null=gain * gradient(self, q, criterion))
+
+    def least_torques(
+        self, q: Any, v: Any, u_ddot: Any, *, norm: Any = 2, limits: Any = None, weights: Any = None,
+        damping: float = 0.0,
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """(a, tau), (..., nv): the accelerations with the wanted ü whose torques are least in `norm` 1, 2 or "inf".
+
+        `limits` as in `pb.actuator_forces` ("effort", numbers, a pair); `weights` what torques cost; `damping` lets the
+        self-motion die, which least torques alone do not.
+        """
+        return least_torques(
+            self, q, v, u_ddot, norm=norm, limits=limits, weights=weights, damping=damping
+        )
 
     def arrays(self, q: Any) -> tuple[Array, Array]:
         """(I*_φu, P*_φuu) by (4-74), (4-75), which go with the paper's choice of accelerations."""

@@ -1,0 +1,175 @@
+"""Least norms within limits, many states in one program.
+
+    least ‖w(B x + c)‖_p   such that   E x = e,   low ≤ B x + c ≤ high          p = 1, 2, ∞
+
+States do not know each other: their programs are the blocks of one sparse program. p = 1 and ∞ are linear programs for
+HiGHS (scipy), p = 2 is quadratic, for Clarabel (extra `control`). Where limits leave nothing, the least part of the
+limits that would do is told: the p = ∞ program with the limits as weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyError
+
+Array = np.ndarray
+NORMS = (1, 2, np.inf)
+#: unknowns of one program: larger batches are cut
+MOST = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """B (s, n, k), c (s, n), E (s, r, k), e (s, r), low and high (s, n) or (n,), weights (n,)."""
+
+    B: Array
+    c: Array
+    E: Array
+    e: Array
+    low: Array
+    high: Array
+    weights: Array
+
+    def part(self, states: Any) -> Program:
+        """The program of some states."""
+        return Program(
+            self.B[states], self.c[states], self.E[states], self.e[states],
+            np.broadcast_to(self.low, self.c.shape)[states], np.broadcast_to(self.high, self.c.shape)[states],
+            self.weights,
+        )  # fmt: skip
+
+
+class LimitsError(PolybodyError):
+    """Limits leave no forces: `needed` is the least part of them that would do, at the state `index`."""
+
+    def __init__(self, message: str, needed: float, index: int) -> None:
+        super().__init__(message)
+        self.needed, self.index = needed, index
+
+
+def check_norm(norm: Any) -> float:
+    """1, 2 or ∞ from what a user says."""
+    value = {"1": 1, "2": 2, "inf": np.inf}.get(str(norm), norm)
+    if value not in NORMS:
+        raise InputError(f"norm is {norm!r}, wanted 1, 2 or 'inf'")
+    return float(value)
+
+
+def solve(program: Program, norm: float) -> Array:
+    """x (s, k)."""
+    states, k = len(program.c), program.B.shape[-1]
+    size = max(1, MOST // max(k + program.c.shape[-1], 1))
+    pieces = [_piece(program.part(slice(a, a + size)), norm, a) for a in range(0, states, size)]
+    return np.concatenate(pieces) if pieces else np.zeros((0, k))
+
+
+def _piece(program: Program, norm: float, offset: int) -> Array:
+    found = _quadratic(program) if norm == 2 else _linear(program, norm)
+    if found is None:
+        _refuse(program, offset)
+    assert found is not None
+    return found
+
+
+def _stacked(blocks: Array) -> Any:
+    from scipy.sparse import block_diag
+
+    return block_diag(list(blocks), format="csc")
+
+
+def _linear(program: Program, norm: float, free: bool = False) -> Array | None:
+    """By HiGHS: |w(Bx + c)| ≤ t, with one t per row (p = 1) or per state (p = ∞); None where nothing is left."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csc_matrix, hstack, kron, vstack
+    from scipy.sparse import eye as identity
+
+    s, n, k = program.B.shape
+    B, w = _stacked(program.B), np.tile(program.weights, s)
+    WB = B.multiply(w[:, None]).tocsc()
+    Wc = w * program.c.ravel()
+    T = identity(s * n) if norm == 1 else kron(identity(s), np.ones((n, 1)))
+    m = s * n if norm == 1 else s
+    rows = [hstack([WB, -T]), hstack([-WB, -T])]
+    right = [-Wc, Wc]
+    if not free:
+        low, high = (np.broadcast_to(x, program.c.shape).ravel() for x in (program.low, program.high))
+        for sign, limit in ((1, high), (-1, low)):
+            kept = np.isfinite(limit)
+            if kept.any():
+                rows.append(hstack([(sign * B).tocsr()[kept], csc_matrix((int(kept.sum()), m))]))
+                right.append(sign * (limit - program.c.ravel())[kept])
+    E = _stacked(program.E)
+    cost = np.concatenate([np.zeros(s * k), np.ones(m)])
+    answer = linprog(
+        cost, vstack(rows).tocsc(), np.concatenate(right), hstack([E, csc_matrix((E.shape[0], m))]).tocsc(),
+        program.e.ravel(), bounds=[(None, None)] * (s * k) + [(0, None)] * m, method="highs",
+    )  # fmt: skip
+    if answer.status == 2:
+        return None
+    if answer.status != 0:
+        raise PolybodyError(f"HiGHS did not solve this program: {answer.message}")
+    return answer.x[: s * k].reshape(s, k)
+
+
+def _quadratic(program: Program) -> Array | None:
+    """By Clarabel; None where nothing is left."""
+    clarabel = require_clarabel()
+    from scipy.sparse import vstack
+
+    s, _, k = program.B.shape
+    B, w = _stacked(program.B), np.tile(program.weights, s)
+    P = (B.T @ B.multiply((w**2)[:, None])).tocsc()
+    linear = B.T @ (w**2 * program.c.ravel())
+    low, high = (np.broadcast_to(x, program.c.shape).ravel() for x in (program.low, program.high))
+    rows, right = [_stacked(program.E)], [program.e.ravel()]
+    for sign, limit in ((1, high), (-1, low)):
+        kept = np.isfinite(limit)
+        rows.append((sign * B).tocsr()[kept].tocsc())
+        right.append(sign * (limit - program.c.ravel())[kept])
+    cones = [clarabel.ZeroConeT(rows[0].shape[0]), clarabel.NonnegativeConeT(rows[1].shape[0] + rows[2].shape[0])]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    answer = clarabel.DefaultSolver(P, linear, vstack(rows).tocsc(), np.concatenate(right), cones, settings).solve()
+    status = str(answer.status)
+    if "Infeasible" in status:
+        return None
+    if status not in ("Solved", "AlmostSolved"):
+        raise PolybodyError(f"Clarabel did not solve this program: {status}")
+    return np.array(answer.x).reshape(s, k)
+
+
+def require_clarabel() -> Any:
+    """The module, or an error that says what to install."""
+    try:
+        import clarabel
+    except ImportError:
+        raise PolybodyError("Clarabel is not installed; pip install polybody[control]") from None
+    return clarabel
+
+
+def _refuse(program: Program, offset: int) -> None:
+    """Name the first state whose limits leave nothing, and what part of them would do."""
+    limit = np.minimum(np.abs(program.low), np.abs(program.high))
+    limit = np.broadcast_to(limit, program.c.shape)
+    for k in range(len(program.c)):
+        one = program.part(slice(k, k + 1))
+        bounded = np.where(np.isfinite(limit[k]) & (limit[k] > 0), limit[k], np.inf)
+        x = _linear(Program(one.B, one.c, one.E, one.e, one.low, one.high, 1 / bounded), np.inf, free=True)
+        where = f" in state {offset + k}"
+        if x is None:
+            raise LimitsError(f"no forces give what is wanted{where}, limits or not", np.inf, offset + k)
+        needed = float(np.max(np.abs(one.B[0] @ x[0] + one.c[0]) / bounded))
+        if needed > 1 + 1e-9 or len(program.c) == 1:
+            raise LimitsError(
+                f"the limits leave no forces that give what is wanted{where}: at least {needed:.3g} times the limits "
+                "are needed", needed, offset + k,
+            )  # fmt: skip
+    raise PolybodyError("the limits leave no forces that give what is wanted in some state")
+
+
+__all__ = ["LimitsError", "Program", "check_norm", "require_clarabel", "solve"]

@@ -1,0 +1,111 @@
+"""Forces within limits, in norms 1, 2 and ∞; least torques; criteria that self-motion climbs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import polybody as pb
+
+
+def held(name, size=6):
+    """(model, q, v, a) of a machine with more actuators than motions, a batch in motion."""
+    model = pb.load(name)
+    rng = np.random.default_rng(3)
+    starts = model.integrate(model.neutral(), 0.02 * rng.normal(size=(size, model.nv)))
+    q = model.assemble(starts)
+    v = model.assemble_velocity(q, 0.3 * rng.normal(size=(size, model.nv)))
+    a = model.assemble_acceleration(q, v, rng.normal(size=(size, model.nv)))
+    return model, q, v, a
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_every_norm_makes_the_motion_and_is_the_least_of_its_kind(norm):
+    pytest.importorskip("clarabel")
+    model, q, v, a = held("walking-machine")
+    tau = pb.actuator_forces(model, q, v, a, norm=norm, limits=None)
+    np.testing.assert_allclose(model.forward_dynamics(q, v, tau), a, atol=1e-6 * (1 + np.abs(a).max()))
+    assert not tau[:, ~model.actuation.active].any()
+    if norm == 2:
+        np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-8 * (1 + np.abs(tau).max()))
+    active = np.flatnonzero(model.actuation.active)
+    power = {1: 1, 2: 2, "inf": np.inf}[norm]
+    for k in range(len(q)):
+        names, internal = model.actuation.internal_loads(q[k])
+        assert len(names) == len(active)
+        size = np.linalg.norm(tau[k, active], power)
+        for s in np.linspace(-2, 2, 41):
+            assert np.linalg.norm(tau[k, active] + s * internal[:, 0], power) >= size - 1e-7
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_limits_are_kept_and_what_they_would_need_is_told(norm):
+    pytest.importorskip("clarabel")
+    model, q, v, a = held("two-fingered-hand", 3)
+    active = np.flatnonzero(model.actuation.active)
+    evenly = np.abs(pb.actuator_forces(model, q, v, a, norm="inf", limits=None)[:, active]).max()
+    limit = 1.001 * evenly
+    tau = pb.actuator_forces(model, q, v, a, norm=norm, limits=limit)[:, active]
+    assert np.abs(tau).max() <= limit * (1 + 1e-7)
+    whole = np.zeros((3, model.nv))
+    whole[:, active] = tau
+    np.testing.assert_allclose(model.forward_dynamics(q, v, whole), a, atol=1e-5 * (1 + np.abs(a).max()))
+    with pytest.raises(pb.LimitsError, match=r"at least 2\.\d* times the limits") as told:
+        pb.actuator_forces(model, q, v, a, norm=norm, limits=0.49 * evenly)
+    assert told.value.needed > 1
+    with pytest.raises(pb.InputError, match="norm is 3"):
+        pb.actuator_forces(model, q, v, a, norm=3)
+
+
+def seven():
+    rows = [{"alpha": (-1) ** k * np.pi / 2, "d": 0.35 * (k % 2), "mass": 2.0, "com": (0, 0.02, 0.1),
+             "inertia": (0.02, 0.02, 0.01)} for k in range(7)]
+    return pb.from_dh(rows, name="seven")
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_least_torques_move_the_hand_and_no_self_motion_lowers_them(norm):
+    pytest.importorskip("clarabel")
+    arm = seven()
+    machine = pb.redundant(arm, pb.Pose("dh_7"))
+    rng = np.random.default_rng(0)
+    q, v, wanted = 0.7 * rng.normal(size=(4, 7)), 0.5 * rng.normal(size=(4, 7)), rng.normal(size=(4, 6))
+    a, tau = machine.least_torques(q, v, wanted, norm=norm)
+    np.testing.assert_allclose(arm.coefficients.influence(q, "dh_7", 2).acceleration(v, a), wanted, atol=1e-6)
+    np.testing.assert_allclose(arm.inverse_dynamics(q, v, a), tau, atol=1e-9 * (1 + np.abs(tau).max()))
+    power = {1: 1, 2: 2, "inf": np.inf}[norm]
+    for k in range(4):
+        free = np.linalg.svd(arm.jacobian(q[k], "dh_7"))[2][-1]
+        size = np.linalg.norm(tau[k], power)
+        for s in (-3.0, -1e-2, 1e-2, 3.0):
+            assert np.linalg.norm(tau[k] + s * arm.mass_matrix(q[k]) @ free, power) >= size - 1e-6
+    # limits just above the least largest torque
+    if norm == "inf":
+        limit = 1.01 * np.abs(tau).max(axis=-1).max()
+        _, kept = machine.least_torques(q, v, wanted, norm=2, limits=limit)
+        assert np.abs(kept).max() <= limit * (1 + 1e-7)
+
+
+def test_self_motion_climbs_manipulability_by_its_exact_gradient():
+    arm = seven()
+    machine = pb.redundant(arm, pb.Pose("dh_7"), "least squares")
+    q = np.array([0.3, -0.5, 0.2, 0.9, -0.4, 0.6, 0.1])
+
+    def size(at):
+        J = arm.jacobian(at, "dh_7")
+        return np.sqrt(np.linalg.det(J @ J.T))
+
+    from polybody.coordinates.optimising import gradient
+
+    found = gradient(machine, q, "manipulability")
+    wanted = [(size(q + 1e-6 * e) - size(q - 1e-6 * e)) / 2e-6 for e in np.eye(7)]
+    np.testing.assert_allclose(found, wanted, atol=1e-8)
+    at, before = q, size(q)
+    for _ in range(50):
+        v = machine.climbing_velocity(at, np.zeros(6), "manipulability", gain=20.0)
+        assert np.abs(arm.jacobian(at, "dh_7") @ v).max() < 1e-9
+        at = at + 0.02 * v
+    assert size(at) > before * 1.02
+    assert np.abs(arm.pose(at, "dh_7")[:3, 3] - arm.pose(q, "dh_7")[:3, 3]).max() < 0.02
+    with pytest.raises(pb.InputError, match="wanted manipulability, limits"):
+        machine.climbing_velocity(q, np.zeros(6), "beauty")
