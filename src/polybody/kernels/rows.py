@@ -5,8 +5,10 @@ then for each output, `lanes` addresses: where lane l finds (or puts) its row of
 broadcast argument has one row for all, and the last block of a batch repeats its last state, so that nothing outside
 the arrays is read or written and no second body for remainders exists.
 
-Columns go in groups of `width` ≤ 4: `width` loads of neighbouring numbers from each row, then a square transposition by
-log₂(width) rounds of shuffles. A last, incomplete group overlaps the one before it instead of reading past the row.
+Columns go in groups of `width` ≤ 4: one load of `width` neighbouring numbers from each row. Vector r of the group is
+made of rows r, r + width, r + 2 width, …, so that log₂(width) rounds of shuffles, each of whole vectors, transpose all
+squares of them at once and leave the lanes in order. A last, incomplete group overlaps the one before it instead of
+reading past the row.
 
 Straight-line kernels of many results write them dense: an output has one address, its rows of a block follow each other
 (`runtime_code.block` sees to the last block of a batch). That saves loading an address for each store, and it is known
@@ -71,15 +73,15 @@ class RowPorts:
 
     def _load_group(self, code: Code, argument: int, start: int, width: int) -> list[str]:
         small = f"<{width} x {code.number}>"
-        squares = []
-        for first in range(0, self.lanes, width):
+        mixed = []
+        for first in range(width):
             pieces = []
-            for lane in range(first, first + width):
+            for lane in range(first, self.lanes, width):
                 row = self._row(code, argument, lane)
                 place = code.step(row, start, code.number)
                 pieces.append(code.add(f"load {small}, ptr {place}, align {code.size}{self.scope}"))
-            squares.append(shuffle_transpose(code, pieces, width))
-        return [_concatenate(code, [square[k] for square in squares], width) for k in range(width)]
+            mixed.append(_concatenate(code, pieces, width))
+        return shuffle_transpose(code, mixed, width, self.lanes)
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         port = self.first_output + output
@@ -115,11 +117,10 @@ class RowPorts:
 
     def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
         small = f"<{width} x {code.number}>"
-        for first in range(0, self.lanes, width):
-            square = [_slice(code, column, first, width) for column in columns]
-            for k, piece in enumerate(shuffle_transpose(code, square, width)):
-                row = self._row(code, port, first + k)
-                place = code.step(row, start, code.number)
+        for first, mixed in enumerate(shuffle_transpose(code, columns, width, self.lanes)):
+            for lane in range(first, self.lanes, width):
+                piece = _slice(code, mixed, lane - first, width)
+                place = code.step(self._row(code, port, lane), start, code.number)
                 code.do(f"store {small} {piece}, ptr {place}, align {code.size}, !noalias !3")
 
 
@@ -183,17 +184,20 @@ def _shuffle(code: Code, a: str, b: str, length: int, picks: Sequence[int]) -> s
     return code.add(f"shufflevector {t} {a}, {t} {b}, {mask}")
 
 
-def shuffle_transpose(code: Code, rows: list[str], width: int) -> list[str]:
-    """The transpose of a square of `width` vectors: rounds of two-by-two block exchanges."""
+def shuffle_transpose(code: Code, rows: list[str], width: int, lanes: int) -> list[str]:
+    """The transposes of all squares in `width` vectors of so many lanes: rounds of two-by-two block exchanges.
+
+    Square b is the numbers b·width … b·width + width − 1 of each vector.
+    """
     half = 1
     while half < width:
         picked = list(rows)
-        low = [(i - half + width) if i & half else i for i in range(width)]
-        high = [(i + width) if i & half else i + half for i in range(width)]
+        low = [(i - half + lanes) if i & half else i for i in range(lanes)]
+        high = [(i + lanes) if i & half else i + half for i in range(lanes)]
         for i in range(width):
             if not i & half:
-                picked[i] = _shuffle(code, rows[i], rows[i + half], width, low)
-                picked[i + half] = _shuffle(code, rows[i], rows[i + half], width, high)
+                picked[i] = _shuffle(code, rows[i], rows[i + half], lanes, low)
+                picked[i + half] = _shuffle(code, rows[i], rows[i + half], lanes, high)
         rows = picked
         half *= 2
     return rows

@@ -403,7 +403,7 @@ def _transpose_text(target: Target, *, inward: bool) -> str:
         cells = [(code.step(columns, size * (lanes * c + first)), size * group) for c in range(group)]
         sources, sinks = (places, cells) if inward else (cells, places)
         pieces = [code.add(f"load {small}, ptr {at}, align {by}") for at, by in sources]
-        for piece, (at, by) in zip(shuffle_transpose(code, pieces, group), sinks, strict=True):
+        for piece, (at, by) in zip(shuffle_transpose(code, pieces, group, group), sinks, strict=True):
             code.do(f"store {small} {piece}, ptr {at}, align {by}")
     fast, code.lines = code.lines, []
     column = code.step("%region", code.add(f"mul i64 %j, {code.bytes}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,21 @@ from polybody.names import listed, nearest
 Array = np.ndarray
 
 
-def state_array(name: str, values: Any, size: int) -> Array:
+def precision(values: Sequence[Any]) -> type[np.floating]:
+    """float32 where every one of the values is an array of float32, else float64: what answers are computed in."""
+    single = len(values) > 0 and all(isinstance(x, np.ndarray) and x.dtype == np.float32 for x in values)
+    return np.float32 if single else np.float64
+
+
+def state_array(name: str, values: Any, size: int, dtype: type[np.floating] = np.float64) -> Array:
     """`values` as a float array of shape (..., size)."""
-    array = float_array(name, values)
+    array = float_array(name, values, dtype)
     if array.ndim == 0 or array.shape[-1] != size:
         raise InputError(f"{name} has shape {array.shape}, wanted ({size},) or (..., {size})")
     return array
 
 
-def float_array(name: str, values: Any) -> Array:
+def float_array(name: str, values: Any, dtype: type[np.floating] = np.float64) -> Array:
     """`values` as a float array of any shape. Text, dates, None and complex numbers are refused, never converted."""
     try:
         array = np.asarray(values)
@@ -29,7 +36,7 @@ def float_array(name: str, values: Any) -> Array:
     if array.dtype.kind not in "biuf":
         what = "real numbers" if array.dtype.kind == "c" else "numbers in a regular array"
         raise InputError(f"{name} must be {what}, got {array.dtype}")
-    return np.asarray(array, dtype=float)
+    return np.asarray(array, dtype=dtype)
 
 
 def into(out: Any, result: Any) -> Any:
@@ -102,4 +109,6 @@ def as_model(what: str, given: Any) -> Any:
     return found
 
 
-__all__ = ["as_model", "choose", "finite", "float_array", "into", "positive", "require_model", "state_array"]
+__all__ = [
+    "as_model", "choose", "finite", "float_array", "into", "positive", "precision", "require_model", "state_array",
+]  # fmt: skip

@@ -24,7 +24,7 @@ from polybody.model.arguments import finite, into
 from polybody.model.assembly import STATE_TOLERANCE, Assembly
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.constraint_kernels import ConstraintKernels
-from polybody.model.engine import Request
+from polybody.model.engine import Request, by_double
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
@@ -150,6 +150,8 @@ class ConstrainedEngine:
         if request.quantity.constrained is None:
             _refuse_choice(request)
             return self.tree.answer(request)
+        if request.is_single:  # rank decisions need the digits
+            return by_double(request, self.answer)
         if request.parameters is not None:
             return into(request.out, self._varied(request, request.parameters))
         if request.check:

@@ -8,12 +8,13 @@ holds for none of them too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from polybody.mechanism.mechanism import Mechanism
+from polybody.model.arguments import into
 from polybody.quantities.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -45,8 +46,26 @@ class Request:
         return self.quantity if self.wrenches is None else self.quantity.with_wrenches()
 
     @property
+    def is_single(self) -> bool:
+        """Whether the answer is wanted in float32."""
+        return bool(self.arrays) and self.arrays[0].dtype == np.float32
+
+    @property
     def all_arrays(self) -> tuple[Array, ...]:
         return self.arrays if self.wrenches is None else (*self.arrays, self.wrenches)
+
+
+def by_double(request: Request, answer: Callable[[Request], Any]) -> Any:
+    """A float32 answer from one in float64: where there is no float32 code, or rank decisions need the digits."""
+    wide = replace(request, arrays=tuple(x.astype(np.float64) for x in request.arrays), out=None)
+    found = answer(wide)
+    return into(request.out, _narrowed(found) if request.out is None else found)
+
+
+def _narrowed(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return tuple(_narrowed(x) for x in found)
+    return found.astype(np.float32) if isinstance(found, np.ndarray | np.generic) else found
 
 
 class Engine(Protocol):
@@ -121,4 +140,4 @@ class Engine(Protocol):
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None: ...
 
 
-__all__ = ["Engine", "Request"]
+__all__ = ["Engine", "Request", "by_double"]

@@ -28,14 +28,14 @@ from polybody.mechanism.variation import Variation
 from polybody.model import configurations
 from polybody.model import wrenches as loads
 from polybody.model.actuation import Actuation
-from polybody.model.arguments import float_array, into, state_array
+from polybody.model.arguments import float_array, into, precision, state_array
 from polybody.model.assembly import Assembly, column_indices
 from polybody.model.base import Base
 from polybody.model.batches import batch_shape
 from polybody.model.coefficients import Coefficients
 from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.constraints import ModelConstraints
-from polybody.model.engine import Engine, Request
+from polybody.model.engine import Engine, Request, by_double
 from polybody.model.motors import ModelMotors
 from polybody.model.parameters import Parameters
 from polybody.model.regressors import Regressor
@@ -168,7 +168,8 @@ class Model:
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None) -> Array:
         """Move from q with constant velocity v for the time dt, on the manifold, (..., nq): quaternions stay unit."""
-        q, v, time = self._q(q), state_array("v", v, self.nv), float_array("dt", dt)
+        dtype = precision((q, v))
+        q, v, time = self._q(q, dtype=dtype), state_array("v", v, self.nv, dtype), float_array("dt", dt, dtype)
         batch_shape([q, v, time[..., None]])
         return self._ask("integrate", (q, v * time[..., None]), out=out)
 
@@ -600,8 +601,8 @@ class Model:
     def _assembly(self) -> Assembly:
         return Assembly(self.engine.tree, self.engine.constraints)
 
-    def _q(self, q: ArrayLike, name: str = "q") -> Array:
-        array = state_array(name, q, self.nq)
+    def _q(self, q: ArrayLike, name: str = "q", dtype: type[np.floating] = np.float64) -> Array:
+        array = state_array(name, q, self.nq, dtype)
         if self.nq != self.nv:
             configurations.require_unit(self.mechanism, name, array)
         return array
@@ -610,8 +611,11 @@ class Model:
         return None if names is None else column_indices(self.mechanism, names)
 
     def _arrays(self, wanted: Quantity, values: Sequence[Any]) -> tuple[Array, ...]:
+        dtype = precision(values)
         return tuple(
-            self._q(value, name) if name in configurations.CONFIGURATIONS else state_array(name, value, self.nv)
+            self._q(value, name, dtype)
+            if name in configurations.CONFIGURATIONS
+            else state_array(name, value, self.nv, dtype)
             for name, value in zip(wanted.arguments, values, strict=True)
         )
 
@@ -628,7 +632,8 @@ class Model:
         shares = None if weights is None else self.actuation._weights(weights)
         request = Request(asked, arrays, on_bodies, formulation, self._columns(independent), shares, out, check, chosen)
         if given and asked.group == "derivatives":
-            return self.constraints._with_levers(request, given)
+            levered = lambda asked: self.constraints._with_levers(asked, given)  # noqa: E731
+            return by_double(request, levered) if request.is_single else levered(request)
         found = self.engine.answer(request)
         if asked.name in _PLAIN and asked.name not in self._prepared:
             self._shorten(asked)

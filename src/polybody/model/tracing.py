@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from polybody.quantities.derivatives import graph_domain
 
 if TYPE_CHECKING:
@@ -53,11 +55,14 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
     return casadi.Function(plain_name(name), columns, [graph.column(x) for x in outputs])
 
 
-def compiled(name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str) -> Kernel:
+def compiled(
+    name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str, dtype: Any = np.float64
+) -> Kernel:
     """The kernel of the casadi.Function that `make()` traces; `key` tells it from all others of this code."""
     from polybody import kernels
 
-    return kernels.build(plain_name(name), list(inputs), list(outputs), make, f"{name}:{key}:{source_digest()}")
+    title = f"{name}:{key}:{source_digest()}"
+    return kernels.build(plain_name(name), list(inputs), list(outputs), make, title, dtype=dtype)
 
 
 __all__ = ["compiled", "plain_name", "source_digest", "trace"]

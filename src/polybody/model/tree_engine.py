@@ -23,7 +23,7 @@ from polybody.model.batches import each_state
 from polybody.model.compositions import composition
 from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
-from polybody.model.engine import Request
+from polybody.model.engine import Request, by_double
 from polybody.model.source import Source, Supplied
 from polybody.model.tracing import compiled, plain_name, source_digest, trace
 from polybody.quantities.quantity import Quantity, Traced, sizes_of
@@ -100,6 +100,8 @@ class TreeEngine:
 
     def answer(self, request: Request) -> Any:
         _refuse_choices(request)
+        if request.is_single and not self._has_single(request):
+            return by_double(request, self.answer)
         name = request.quantity.name
         if name.startswith("forward_dynamics"):
             self._refuse_singular()
@@ -112,7 +114,8 @@ class TreeEngine:
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
         given = self.source.given(request.parameters)
-        return self.kernel(request.whole)(*request.all_arrays, *given, out=request.out, check=request.check)
+        dtype = np.float32 if request.is_single else np.float64
+        return self.kernel(request.whole, dtype)(*request.all_arrays, *given, out=request.out, check=request.check)
 
     def lone(self, quantity: Quantity) -> Any:
         varied = self.source.variation is not None
@@ -122,24 +125,27 @@ class TreeEngine:
         kernel.guard(unit_places(self.mechanism, quantity.arguments))
         return kernel.lone
 
-    def kernel(self, quantity: Quantity) -> Kernel:
+    def kernel(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel:
         """The compiled kernel of a quantity, built when first asked for."""
-        name = quantity.name
-        if name not in self._kernels and not (self._is_rolled(quantity) and self.rolled(name)):
+        name, key = quantity.name, _key(quantity.name, dtype)
+        if key not in self._kernels and not (self._is_rolled(quantity) and self.rolled(name, dtype)):
             inputs, results = [*quantity.inputs(self.sizes()), *self.source.inputs], self.results(quantity)
-            self._kernels[name] = compiled(name, inputs, results, lambda: self._traced(quantity), self.source.digest)
-        return self._kernels[name]
+            self._kernels[key] = compiled(
+                name, inputs, results, lambda: self._traced(quantity), self.source.digest, dtype
+            )  # fmt: skip
+        return self._kernels[key]
 
-    def rolled(self, name: str) -> Kernel | None:
+    def rolled(self, name: str, dtype: type[np.floating] = np.float64) -> Kernel | None:
         """The rolled kernel of that name (`long_chains.names`); None where this mechanism has none."""
         if self.source.variation is not None:
             return None
-        if name not in self._kernels:
-            made = long_chains.kernel(self.mechanism, name)
+        key = _key(name, dtype)
+        if key not in self._kernels:
+            made = long_chains.kernel(self.mechanism, name, dtype)
             if made is None:
                 return None
-            self._kernels[name] = made
-        return self._kernels[name]
+            self._kernels[key] = made
+        return self._kernels[key]
 
     def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]:
         return quantity.shapes(self.sizes())
@@ -195,6 +201,12 @@ class TreeEngine:
         """Inverse and forward dynamics are rolled early, all that can be on long chains."""
         early = quantity.name.removesuffix("_wrenches") in ("inverse_dynamics", "forward_dynamics")
         return self.is_long or (early and self.is_rolled)
+
+    def _has_single(self, request: Request) -> bool:
+        """True where a kernel of its own answers: what is composed or interpreted is computed in float64."""
+        if request.formulation is not None or composition(self, request.quantity) is not None:
+            return False
+        return not self._by_text(request.whole)
 
     def _by_text(self, quantity: Quantity) -> bool:
         """True where no code is compiled: manifolds without a closed form, regressors of very many entries."""
@@ -260,6 +272,10 @@ def _widened(function: Any, inputs: Sequence[tuple[str, int]]) -> Any:
     columns = function.sx_in()
     more = [casadi.SX.sym(name, size) for name, size in missing]
     return casadi.Function(function.name(), [*columns, *more], function.call(columns))
+
+
+def _key(name: str, dtype: type[np.floating]) -> str:
+    return name if dtype is np.float64 else f"{name} {np.dtype(dtype).name}"
 
 
 def _refuse_choices(request: Request) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.long_chains.choice import is_long, worth_rolling
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 
-def kernel(mechanism: Mechanism, name: str) -> Kernel | None:
+def kernel(mechanism: Mechanism, name: str, dtype: Any = float) -> Kernel | None:
     """The rolled kernel of a quantity by its name in `quantities.table`, or None where there is none.
 
     It grows with the number of joints (matrices: with its square). With "_wrenches" after the name, dynamics takes a
@@ -19,7 +19,7 @@ def kernel(mechanism: Mechanism, name: str) -> Kernel | None:
     """
     from polybody.model.long_chains import kernels  # compilers are imported when they are needed
 
-    return kernels.kernel(mechanism, name)
+    return kernels.kernel(mechanism, name, dtype)
 
 
 def names() -> frozenset[str]:

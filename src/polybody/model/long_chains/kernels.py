@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,17 +78,17 @@ class Recipe:
     code: str = ""  # what the steps depend on beside the kinds and the passes' fields
 
 
-def kernel(mechanism: Mechanism, name: str) -> Kernel | None:
+def kernel(mechanism: Mechanism, name: str, dtype: Any = float) -> Kernel | None:
     """The rolled kernel of a quantity, or None where it cannot be made for this mechanism."""
     word, _, rest = name.partition(":")
     wrenched, word = word.endswith("_wrenches"), word.removesuffix("_wrenches")
     if word not in RECIPES or (wrenched and word not in LOADED):
         return None
     recipe = RECIPES[word](mechanism, rest, wrenched)
-    return None if recipe is None else _build(mechanism, name, recipe)
+    return None if recipe is None else _build(mechanism, name, recipe, dtype)
 
 
-def _build(mechanism: Mechanism, name: str, recipe: Recipe) -> Kernel:
+def _build(mechanism: Mechanism, name: str, recipe: Recipe, dtype: Any) -> Kernel:
     chain = recipe.chain
     shared = recipe.slots if mechanism.followers else ()
     blank = {*recipe.blank, *(recipe.views[x].port if x in recipe.views else x for x in shared)}
@@ -118,7 +118,7 @@ def _build(mechanism: Mechanism, name: str, recipe: Recipe) -> Kernel:
     plain_name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
     # A frame's name is not part of what is compiled: all frames of one pattern share their code.
     key = f"long chain:{name.partition(':')[0]}:{recipe.code}:{source_digest()}"
-    return scan.build(f"{plain_name}_rolled", sizes, recipe.outputs, recursion, key)
+    return scan.build(f"{plain_name}_rolled", sizes, recipe.outputs, recursion, key, dtype=dtype)
 
 
 def _starts(nodes: Sequence[Node], label: str) -> list[int]:
