@@ -125,3 +125,13 @@ def test_long_chains_run_rolled_code_of_float32():
     assert found.dtype == SINGLE
     assert np.abs(found - wanted).max() <= 1e3 * EPSILON * np.abs(wanted).max()
     assert "inverse_dynamics float32" in model.engine._kernels
+
+
+def test_rollouts_of_float32_states(arm):
+    q, v, _ = states(arm)
+    for tau in (None, np.ones(arm.nv), lambda t, q, v: -v):
+        wanted = pb.rollout(arm, q, v, tau, steps=20)
+        found = pb.rollout(arm, q.astype(SINGLE), v.astype(SINGLE), tau, steps=20)
+        assert found.q.dtype == found.v.dtype == SINGLE
+        assert np.abs(found.q - wanted.q).max() <= 1e-5
+        assert np.abs(found.v - wanted.v).max() <= 1e-4 * np.abs(wanted.v).max()

@@ -294,13 +294,18 @@ class ConstrainedEngine:
         return self.tree.compile(f"{name} {self.source.digest}", inputs, outputs, make)
 
     def iterate(
-        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
-    ) -> Kernel:
-        return self.tree.iterate(f"{name} {self.source.digest}", sizes, steps, make, every)
+        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,
+        dtype: type[np.floating] = np.float64,
+    ) -> Kernel:  # fmt: skip
+        return self.tree.iterate(f"{name} {self.source.digest}", sizes, steps, make, every, dtype)
 
     def kernel(self, quantity: Quantity) -> Kernel:
         """The tree's kernel of what constraints do not change."""
         return self.tree.kernel(quantity)
+
+    def together(self, asked: Sequence[Quantity], dtype: type[np.floating] = np.float64) -> Kernel | None:
+        """The tree's, for what constraints do not change; anything else has diagnostics of its own."""
+        return self.tree.together(asked, dtype) if all(x.constrained is None for x in asked) else None
 
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         self.assembly.require_closed(q, v)

@@ -114,6 +114,10 @@ class Engine(Protocol):
 
     def sizes(self) -> dict[str, int]: ...
     def answer(self, request: Request) -> Any: ...
+    def together(self, asked: Sequence[Quantity], dtype: type[np.floating] = np.float64) -> Kernel | None:
+        """One kernel for several quantities; None where each has to be asked for by itself."""
+        ...
+
     def lone(self, quantity: Quantity) -> Any:
         """What lone states go by without Python code (`kernels.methods`); None where they cannot."""
         ...
@@ -131,8 +135,9 @@ class Engine(Protocol):
         ...
 
     def iterate(
-        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
-    ) -> Kernel:
+        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,
+        dtype: type[np.floating] = np.float64,
+    ) -> Kernel:  # fmt: skip
         """The kernel that iterates a step function made of this mechanism (`kernels.iterate`)."""
         ...
 

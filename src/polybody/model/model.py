@@ -424,6 +424,19 @@ class Model:
             )
         return into(out, found)
 
+    def compute(
+        self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, *, quantities: Sequence[str],
+        tau: ArrayLike | None = None, parameters: Values = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """{name: answer} of several quantities at the same states, by one kernel that shares what they have in common.
+
+        `quantities` are names as of `casadi`: ["inverse_dynamics", "mass_matrix", "jacobian:tool"]. Each takes of q, v,
+        a and tau what its method takes. With loops, and on long chains, they are computed one after the other.
+        """
+        from polybody.model import together
+
+        return together.compute(self, {"q": q, "v": v, "a": a, "tau": tau}, quantities, parameters)
+
     def reactions(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None = None, axes: str = "world", *,
         parameters: Values = None,
@@ -606,6 +619,9 @@ class Model:
         if self.nq != self.nv:
             configurations.require_unit(self.mechanism, name, array)
         return array
+
+    def _vector(self, name: str, values: ArrayLike, dtype: type[np.floating]) -> Array:
+        return state_array(name, values, self.nv, dtype)
 
     def _columns(self, names: Sequence[str] | None) -> tuple[int, ...] | None:
         return None if names is None else column_indices(self.mechanism, names)

@@ -25,6 +25,7 @@ from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double
 from polybody.model.source import Source, Supplied
+from polybody.model.together import joint_kernel
 from polybody.model.tracing import compiled, plain_name, source_digest, trace
 from polybody.quantities.quantity import Quantity, Traced, sizes_of
 
@@ -131,8 +132,22 @@ class TreeEngine:
         if key not in self._kernels and not (self._is_rolled(quantity) and self.rolled(name, dtype)):
             inputs, results = [*quantity.inputs(self.sizes()), *self.source.inputs], self.results(quantity)
             self._kernels[key] = compiled(
-                name, inputs, results, lambda: self._traced(quantity), self.source.digest, dtype
+                name, inputs, results, lambda: self.traced(quantity), self.source.digest, dtype
             )  # fmt: skip
+        return self._kernels[key]
+
+    def together(self, asked: Sequence[Quantity], dtype: type[np.floating] = np.float64) -> Kernel | None:
+        """One kernel for several quantities (`model.together`); None unless all of them have straight-line code."""
+        straight = (
+            x for x in asked if composition(self, x) is None and not self._by_text(x) and not self._is_rolled(x)
+        )  # fmt: skip
+        if len(list(straight)) < len(asked):
+            return None
+        if any(x.name.startswith("forward_dynamics") for x in asked):
+            self._refuse_singular()
+        key = _key("together " + " ".join(x.name for x in asked), dtype)
+        if key not in self._kernels:
+            self._kernels[key] = joint_kernel(self, asked, dtype)
         return self._kernels[key]
 
     def rolled(self, name: str, dtype: type[np.floating] = np.float64) -> Kernel | None:
@@ -154,7 +169,7 @@ class TreeEngine:
         """The casadi.Function with the names of its arguments and results."""
         import casadi
 
-        made = self._traced(quantity)
+        made = self.traced(quantity)
         names = [name for name, _ in self.results(quantity)]
         columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
         return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
@@ -173,13 +188,14 @@ class TreeEngine:
         return Supplied(self._kernels[name], self.source)
 
     def iterate(
-        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool
-    ) -> Kernel:
+        self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,
+        dtype: type[np.floating] = np.float64,
+    ) -> Kernel:  # fmt: skip
         """The kernel that iterates the step function `make()` makes of this mechanism (kernels.iterate)."""
         from polybody.kernels import iterate
 
         key = f"{name}:{self.source.digest}:{source_digest()}"
-        return iterate.build(name.replace(" ", "_"), sizes, steps, make, key, every=every)
+        return iterate.build(name.replace(" ", "_"), sizes, steps, make, key, every=every, dtype=dtype)
 
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         """A tree has nothing to close."""
@@ -189,7 +205,8 @@ class TreeEngine:
 
     # Inside.
 
-    def _traced(self, quantity: Quantity) -> Any:
+    def traced(self, quantity: Quantity) -> Any:
+        """The casadi.Function of a quantity's text, and of the parameters where there are such."""
         mechanism = self.reduced_mechanism if quantity.reduced else self.source.traced
         if isinstance(quantity.tree, Traced):
             return quantity.tree.make(mechanism, quantity.tree.wrenches)

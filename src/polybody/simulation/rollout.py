@@ -22,7 +22,7 @@ from polybody.algebra.domains import FLOAT, domain
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.model.arguments import as_model, finite, float_array, state_array
+from polybody.model.arguments import as_model, finite, float_array, precision, state_array
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive, require_motion
@@ -64,6 +64,8 @@ def rollout(
     positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
     one by one, with a warning. `parameters`, (k,) or (..., k), are values of the numbers that `model.with_parameters`
     made inputs; their leading dimensions broadcast with the states'.
+
+    Where q0 and v0 are arrays of float32, states are computed (with loops or a policy: returned) in float32.
     """
     model = as_model("rollout", model)
     require_motion(model)
@@ -83,8 +85,13 @@ def rollout(
         x = np.broadcast_to(x, (*lead, x.shape[-1]))
     law, constants, table, steps = _law(model, tau, steps, h)
     if law is None:
-        return _by_policy(model, x, tau, steps, h, method, keep, values)
+        found = _by_policy(model, x, tau, steps, h, method, keep, values)
+        return Rollout(found.t, *(part.astype(precision((q0, v0)), copy=False) for part in (found.q, found.v)))
+    dtype = precision((q0, v0))
+    if not model.mechanism.constrained:
+        x = x.astype(dtype, copy=False)
     states = _Advance(model, law, method, x, keep == "all", values)(x, constants, table, steps, h)
+    states = states.astype(dtype, copy=False)
     times = h * np.arange(1, steps + 1)
     return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
 
@@ -192,7 +199,7 @@ class _Advance:
         if table is not None:
             arguments.append(table.reshape(*table.shape[:-2], -1))
         if self.loops is None:
-            return self._kernel(steps)(*arguments)
+            return self._kernel(steps, x.dtype.type)(*(argument.astype(x.dtype, copy=False) for argument in arguments))
         size = x.shape[-1]
         lead = np.broadcast_shapes(*(argument.shape[:-1] for argument in arguments))
         if self.loops.plan is None:
@@ -238,13 +245,13 @@ class _Advance:
             if not self.every:
                 states[index] = np.concatenate([q, v])
 
-    def _kernel(self, steps: int) -> Any:
+    def _kernel(self, steps: int, dtype: type[np.floating] = np.float64) -> Any:
         model, law, loops = self.model, self.law, self.loops
         count = sum(size for _, size in model.engine.source.inputs)
         sizes = (model.nq + model.nv + (loops is not None), 1 + law.constants + count, law.table)
         name = f"rollout {self.method} {law.name}{f' loops {loops.label}' if loops else ''}"
         make = lambda: step_function(model, law, self.method, loops)  # noqa: E731
-        return model.engine.iterate(name, sizes, steps, make, self.every)
+        return model.engine.iterate(name, sizes, steps, make, self.every, dtype)
 
 
 def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
