@@ -77,7 +77,7 @@ def test_what_is_missing_or_unknown_is_named():
     q = model.neutral()
     with pytest.raises(InputError, match=r"inverse_dynamics takes \(q, v, a\), and v is not given"):
         model.compute(q, quantities=["mass_matrix", "inverse_dynamics"])
-    with pytest.raises(InputError, match="no quantity 'mass_matrx' .did you mean 'mass_matrix'"):
+    with pytest.raises(InputError, match=r"no quantity 'mass_matrx' .did you mean 'mass_matrix'"):
         model.compute(q, quantities=["mass_matrx"])
     for names in ([], "mass_matrix"):
         with pytest.raises(InputError, match="wanted a list of names"):
