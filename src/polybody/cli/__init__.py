@@ -29,6 +29,7 @@ COMMANDS: tuple[str, ...] = (
     "inverse",
     "plot",
     "view",
+    "render",
     "linearize",
     "performance",
     "loops",

@@ -16,6 +16,8 @@ from polybody.studio.stage.shapes import Shape
 
 Array = np.ndarray
 SIDES = 28  # of round things
+#: faces around one point that are looked at for its normals
+MOST_AROUND = 48
 #: corners sharper than this angle stay sharp
 CREASE = np.cos(np.deg2rad(38))
 
@@ -73,32 +75,60 @@ def _colors(mesh: Any) -> Array | None:
 
 
 def creased(positions: Array, faces: Array, colors: Array | None = None) -> Triangles:
-    """Smooth normals within each bend, sharp ones across creases: corners of a face take the mean normal of the faces
-    around their vertex that lie within the crease angle of it."""
+    """Smooth normals within bends, sharp ones across creases.
+
+    The normal at a corner of a face is the mean of the faces around that point whose own normals lie within the crease
+    angle of the face's, each by the angle it spans there.
+    """
     faces = np.asarray(faces, dtype=np.int64)
     corner = positions[faces]
     area = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     length = np.linalg.norm(area, axis=1)
     keep = length > 0
-    faces, area, length = faces[keep], area[keep], length[keep]
-    unit = area / length[:, None]
-    _, member, place = np.unique(
-        _keys(np.round(positions * 1e7).astype(np.int64)), return_index=True, return_inverse=True
-    )
-    total = np.zeros((place.max(initial=-1) + 1, 3))
-    np.add.at(total, place[faces].ravel(), np.repeat(area, 3, axis=0))
-    smooth = total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-300)
-    normals = smooth[place[faces]]
-    sharp = np.einsum("fck,fk->fc", normals, unit) < CREASE
-    normals[sharp] = np.broadcast_to(unit[:, None], normals.shape)[sharp]
+    faces, unit = faces[keep], area[keep] / length[keep, None]
+    key = _keys(np.round(positions * 1e7).astype(np.int64))
+    _, member, place = np.unique(key, return_index=True, return_inverse=True)
+    normals = _corner_normals(place[faces].ravel(), _angles(positions[faces]).ravel(), unit)
     welded = faces if colors is not None else member[place[faces]]  # .stl files repeat each corner
-    corners = np.column_stack([welded.reshape(-1), np.round(normals.reshape(-1, 3) * 64).astype(np.int64)])
+    corners = np.column_stack([welded.reshape(-1), np.round(normals * 64).astype(np.int64)])
     _, first, index = np.unique(_keys(corners), return_index=True, return_inverse=True)
     source = corners[first, 0]
     return Triangles(
-        positions[source].astype(np.float32), normals.reshape(-1, 3)[first].astype(np.float32),
+        positions[source].astype(np.float32), normals[first].astype(np.float32),
         index.reshape(-1, 3).astype(np.uint32), None if colors is None else colors[source],
     )  # fmt: skip
+
+
+def _angles(corner: Array) -> Array:
+    """The angles (m, 3) of triangles (m, 3, 3) at their corners."""
+    ahead, back = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
+    sizes = np.linalg.norm(ahead, axis=2) * np.linalg.norm(back, axis=2)
+    return np.arccos(np.clip(np.einsum("fck,fck->fc", ahead, back) / np.maximum(sizes, 1e-300), -1, 1))
+
+
+def _corner_normals(place: Array, angle: Array, unit: Array) -> Array:
+    """The normals of all corners (3 m, 3); `place` says which point each corner is at."""
+    if not len(place):
+        return np.zeros((0, 3))
+    order = np.argsort(place, kind="stable")
+    face = order // 3
+    count = np.bincount(place)
+    count = count[count > 0]
+    start = np.concatenate([[0], np.cumsum(count)[:-1]])
+    many = np.repeat(np.minimum(count, MOST_AROUND), count)  # partners of each corner, in the sorted order
+    begin = np.repeat(start, count)
+    mine = np.repeat(np.arange(len(order)), many)
+    offset = np.arange(len(mine)) - np.repeat(np.cumsum(many) - many, many)
+    other = np.repeat(begin, many) + offset
+    near = np.einsum("ij,ij->i", unit[face[mine]], unit[face[other]]) >= CREASE
+    mine, other = mine[near], other[near]
+    weight = angle[order][other]
+    total = np.column_stack([np.bincount(mine, weight * unit[face[other], k], len(order)) for k in range(3)])
+    size = np.linalg.norm(total, axis=1, keepdims=True)
+    found = np.where(size > 0, total / np.where(size > 0, size, 1.0), unit[face])
+    result = np.empty_like(found)
+    result[order] = found
+    return result
 
 
 def _keys(rows: Array) -> Array:
@@ -151,15 +181,18 @@ def cylinder(radius: float, length: float, sides: int = SIDES) -> Triangles:
 
 
 def plate(outline: Array, thickness: float) -> Triangles:
-    """A convex outline (n, 2), counter-clockwise, as thick as said about z = 0."""
+    """A convex outline (n, 2), counter-clockwise, as thick as said about z = 0; sides are smooth where it is round."""
     n = len(outline)
     low, high = (np.column_stack([outline, np.full(n, s * thickness / 2)]) for s in (-1, 1))
     k, after = np.arange(n), (np.arange(n) + 1) % n
-    faces = np.vstack([
-        np.column_stack([k, after, after + n]), np.column_stack([k, after + n, k + n]),
-        *([(0, i + 1, i), (n, n + i, n + i + 1)] for i in range(1, n - 1)),
-    ])  # fmt: skip
-    return creased(np.vstack([low, high]), faces)
+    sides = np.vstack([np.column_stack([k, after, after + n]), np.column_stack([k, after + n, k + n])])
+    side = creased(np.vstack([low, high]), sides)
+    caps = np.array([f for i in range(1, n - 1) for f in ((0, i + 1, i), (n, n + i, n + i + 1))])
+    flat = np.repeat([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]], n, axis=0)
+    return Triangles(
+        np.vstack([side.positions, low, high]).astype(np.float32), np.vstack([side.normals, flat]).astype(np.float32),
+        np.vstack([side.faces, caps + len(side.positions)]).astype(np.uint32),
+    )  # fmt: skip
 
 
 def ball(radius: float, rings: int = 14) -> Triangles:

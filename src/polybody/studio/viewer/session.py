@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError, warn
-from polybody.model.model import Model
+from polybody.model.named_configurations import configurations
 from polybody.studio.channels import holding
 from polybody.studio.stage.stage import Stage
 from polybody.studio.viewer.analyses import internal_loads, mobility_motions
@@ -35,10 +35,8 @@ class Session:
 
     def __init__(self, stage: Stage, posing: Posing, live: Live | None = None) -> None:
         self.stage, self.posing, self.live, self.model = stage, posing, live, stage.model
-        self.configurations: dict[str, Array] = {
-            "neutral": first_named(self.model, posing),
-            "first": posing.start.copy(),
-        }
+        named = {name: np.array(q) for name, q in configurations(self.model).items()}
+        self.configurations: dict[str, Array] = {"first": posing.start.copy(), **named}
         self.commands: queue.Queue[tuple[Visitor | None, dict[str, Any]]] = queue.Queue()
         self.refused: dict[str, Any] | None = None
         self.told: str | None = None
@@ -259,11 +257,6 @@ class Session:
 
 def _sort(command: dict[str, Any]) -> tuple[str, Any]:
     return command["do"], command.get("key")
-
-
-def first_named(model: Model, posing: Posing) -> Array:
-    q = model.neutral()
-    return posing.start.copy() if model.mechanism.constrained else q
 
 
 __all__ = ["FRAMES", "Session"]
