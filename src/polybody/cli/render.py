@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
         model, records, _ = read(what, base)
         looking = None
         if view is not None:
-            angles = [quantity(part.strip().replace("−", "-"), ANGLE) for part in view.split(",")]
+            angles = [quantity(part.strip().replace("−", "-"), (ANGLE,)) for part in view.split(",")]
             if len(angles) != 2:
                 raise InputError(f"--view is {view!r}; wanted azimuth and elevation, as -40deg,20deg")
             looking = (angles[0], angles[1])

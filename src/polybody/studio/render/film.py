@@ -136,7 +136,8 @@ def _write_film(
     if any(n % 2 for n in size):
         raise InputError(f"size is {size}; films want even numbers")
     codec = "libx264" if kind == ".mp4" else "libvpx-vp9"
-    writer = imageio_ffmpeg.write_frames(str(path), tuple(size), fps=fps, codec=codec, quality=8, macro_block_size=2,
+    pace: Any = fps  # a float is taken as well, whatever its type hint says
+    writer = imageio_ffmpeg.write_frames(str(path), tuple(size), fps=pace, codec=codec, quality=8, macro_block_size=2,
                                          ffmpeg_log_level="error")  # fmt: skip
     writer.send(None)
     try:
