@@ -1,4 +1,10 @@
-"""Swain & Morris' operators of a tree at states, by the paper's names."""
+"""Swain & Morris' operators of a tree at states, by the paper's names; Saha's inertias beside them.
+
+    G      = (M_q⁻¹ + X_b M_b⁻¹X_bᵀ)⁻¹ = M_q − M_q X_b (M_b + X_bᵀM_q X_b)⁻¹X_bᵀM_q                       (26)
+    V̇_open = J_a v̇_a + J_p v̇_p + B c,  v̇_a = M⁻¹(T̂ − C),  v̇_p = M_p⁻¹(T_p − C_p) − J_D v̇_a          (44), corrected
+
+On a fixed base M_b is infinite, and G = M_q. V̇_open is the acceleration of the end effectors that hold nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,7 @@ import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.formulations import operators as formulation
+from polybody.formulations.denoc.named import named_inertias
 from polybody.formulations.operators.named import reduced, whole
 from polybody.formulations.operators.split import Split
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
@@ -29,7 +36,9 @@ class Operators:
 
     X, X_b, Phi, Phi_b, B, D, M_q, M_b, V, V_b, c, b, b_b: of the links beyond the base, see
     `polybody.formulations.operators.named`. M_a, M_ap, M_p, J_a, J_p, C_a, C_p, T_a, T_p, T_hat, M (generalised
-    inertia), J (generalised Jacobian), J_D (disturbance Jacobian), C, H: coefficients of (28) and (48).
+    inertia), J (generalised Jacobian), J_D (disturbance Jacobian), C, H: coefficients of (28) and (48). G of (26),
+    V_dot_open of (44). Saha's: M_tilde and M_hat (..., bodies, 6, 6), composite and articulated bodies about their
+    origins in the order of `model.body_names`, psi (..., 6, nv) and m_hat (..., nv, nv).
     """
 
     def __init__(self, engine: TreeEngine, q: Array, v: Array, tau: Array, chosen: Split) -> None:
@@ -68,13 +77,29 @@ class Operators:
             self._known.update(self._coefficients())
         elif name in _STRUCTURE:
             self._known[name] = getattr(self._stack, name)
+        elif name in _INERTIAS:
+            self._known.update(zip(_INERTIAS, self._engine.answer(Request(INERTIAS, (self._q,))), strict=True))
+        elif name in _DERIVED:
+            self._known[name] = getattr(self, f"_{name}")()
         else:
-            raise AttributeError(f"no operator {name!r}; there are {', '.join((*_STRUCTURE, *_COEFFICIENTS))}")
+            every = (*_STRUCTURE, *_COEFFICIENTS, *_DERIVED, *_INERTIAS)
+            raise AttributeError(f"no operator {name!r}; there are {', '.join(every)}")
         self.__dict__.update(self._known)
         return self._known[name]
 
     def __dir__(self) -> Iterable[str]:
-        return [*super().__dir__(), *_STRUCTURE, *_COEFFICIENTS]
+        return [*super().__dir__(), *_STRUCTURE, *_COEFFICIENTS, *_DERIVED, *_INERTIAS]
+
+    def _G(self) -> Array:
+        if self._split.base == GROUND:
+            return self.M_q
+        across = np.swapaxes(self.X_b, -1, -2) @ self.M_q
+        return self.M_q - np.swapaxes(across, -1, -2) @ np.linalg.solve(self.M_b + across @ self.X_b, across)
+
+    def _V_dot_open(self) -> Array:
+        active = _solved(self.M, self.T_hat - self.C)
+        passive = _solved(self.M_p, self.T_p - self.C_p) - _applied(self.J_D, active)
+        return _applied(self.J_a, active) + _applied(self.J_p, passive) + _applied(self.B, self.c)
 
     def _coefficients(self) -> dict[str, Array]:
         M, bias, T, J = self._engine.answer(Request(whole_quantity(self._split.tips), (self._q, self._v, self._tau)))
@@ -85,6 +110,28 @@ class Operators:
     def _stack(self) -> formulation.Stack:
         given = formulation.Pieces(*self._engine.answer(Request(PIECES, (self._q, self._v))))
         return formulation.Stack(self._engine.mechanism, self._split, given)
+
+
+def _applied(A: Array, x: Array) -> Array:
+    return (A @ x[..., None])[..., 0]
+
+
+def _solved(A: Array, x: Array) -> Array:
+    return np.linalg.solve(A, x[..., None])[..., 0] if x.size else x
+
+
+def _inertias(m: Mechanism, q: Array, *, domain: Domain) -> tuple[Array, ...]:
+    return named_inertias(m, q, domain=domain)
+
+
+_INERTIAS = ("M_tilde", "M_hat", "psi", "m_hat")
+_DERIVED = ("G", "V_dot_open")
+#: Saha's composite and articulated bodies.
+INERTIAS = Quantity(
+    "named inertias", ("q",),
+    (("M_tilde", ("bodies", 6, 6)), ("M_hat", ("bodies", 6, 6)), ("psi", (6, "nv")), ("m_hat", ("nv", "nv"))),
+    _inertias,
+)  # fmt: skip
 
 
 def _pieces(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Array, ...]:

@@ -70,15 +70,20 @@ def _eliminated(
 
 
 def factorize(
-    mechanism: Mechanism, chain: list[Link], across: list[Crossing], *, domain: Domain
+    mechanism: Mechanism, chain: list[Link], across: list[Crossing], *, domain: Domain, kept: list[Array] | None = None
 ) -> dict[Group, Factors]:
-    """The UDUᵀ factors of the generalised inertia matrix, from the tips inwards, in O(n) operations."""
+    """The UDUᵀ factors of the generalised inertia matrix, from the tips inwards, in O(n) operations.
+
+    The M̂_i of all bodies are put into `kept` where it is given.
+    """
     M_hat = [body_matrix(one, domain=domain) for one in chain]
     factors: dict[Group, Factors] = {}
     for group in reversed(mechanism.groups):
         factors[group], rest = _eliminated(mechanism, group, chain, across, M_hat, domain=domain)
         if group.base != GROUND:
             M_hat[group.base] = M_hat[group.base] + rest
+    if kept is not None:
+        kept.extend(M_hat)
     return factors
 
 
