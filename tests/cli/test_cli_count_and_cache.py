@@ -15,11 +15,19 @@ def test_count_shows_the_papers_tables_beside_this_model():
     answer = json.loads(RUN.invoke(app, ["count", "stanford-arm", "--json"]).stdout)
     saha = next(row for row in answer["general"]["inverse_dynamics"] if row["algorithm"] == "Saha 1999")
     assert (saha["M"], saha["A"]) == (676, 527)
-    walker = next(row for row in answer["general"]["forward_dynamics"] if row["algorithm"].startswith("Walker"))
+    forward = answer["general"]["forward_dynamics, bias given"]
+    walker = next(row for row in forward if row["algorithm"].startswith("Walker"))
     assert (walker["M"], walker["A"]) == (633, 475)  # the errata's additions, the paper prints 480
     own = answer["actual"]["inverse_dynamics"]
     assert 0 < own["M"] < saha["M"]
     assert 0 < own["A"] < saha["A"]
+    for rows in answer["general"].values():  # like with like: our text on a general chain of as many joints
+        ours, theirs = rows[-1], next(row for row in rows if row["algorithm"] == "Saha 1999")
+        assert ours["algorithm"] == "polybody, general chain"
+        assert ours["M"] < theirs["M"]
+        assert ours["A"] < theirs["A"]
+    given, whole = answer["actual"]["forward_dynamics, bias given"], answer["actual"]["forward_dynamics"]
+    assert given["M"] < whole["M"]
     text = RUN.invoke(app, ["count", "two-link"]).stdout
     assert "inverse_dynamics" in text
     assert "Balafoutis" in text

@@ -99,3 +99,29 @@ def test_traced_arms_need_fewer_operations_than_every_row_of_table_1():
             own = model_counts(model)[quantity]
             assert own.multiplications < min(row.multiplications(6) for row in rows)
             assert own.additions < min(row.additions(6) for row in rows)
+
+
+@pytest.mark.parametrize(("n", "theirs"), [(6, (871, 797)), (12, (2077, 1955))])
+def test_table_2_counts_what_follows_phi_and_ours_is_below_it(n, theirs):
+    """φ is an input of section 5.2. Counts of general chains are affine in n, so that two lengths tell all."""
+    from polybody.model.counting import FORWARD, GIVEN, INVERSE, general_counts
+
+    saha = next(row for row in FORWARD if row.algorithm == "Saha 1999")
+    assert (saha.multiplications(n), saha.additions(n)) == theirs
+    ours = general_counts(n)
+    given = ours[GIVEN]
+    assert (given.multiplications, given.additions) == (182 * n - 323, 132 * n - 246)
+    assert given.multiplications < theirs[0]
+    assert given.additions < theirs[1]
+    # with φ from the same table's inverse dynamics his forward dynamics would take more than ours does as a whole
+    phi = next(row for row in INVERSE if row.algorithm == "Saha 1999")
+    whole = ours["forward_dynamics"]
+    assert whole.multiplications < theirs[0] + phi.multiplications(n)
+    assert whole.additions < theirs[1] + phi.additions(n)
+    best = next(row for row in INVERSE if row.algorithm.startswith("Balafoutis"))
+    inverse = ours["inverse_dynamics"]
+    assert inverse.multiplications < best.multiplications(n)
+    assert inverse.additions < best.additions(n)
+    if n == 12:
+        assert general_counts(20)[GIVEN].multiplications == 182 * 20 - 323
+        assert general_counts(17)[GIVEN].additions == 132 * 17 - 246

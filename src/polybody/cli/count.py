@@ -17,12 +17,13 @@ def register(app: typer.Typer) -> None:
         base: BaseOption = None,
         json: JsonOption = False,
     ) -> None:
-        from polybody.model.counting import TABLES, model_counts
+        from polybody.model.counting import TABLES, general_counts, model_counts
         from polybody.model.load import load
 
         loaded = load(model, base=base)
         n = loaded.nv
         actual = model_counts(loaded)
+        chain = {} if loaded.mechanism.constrained or not n else general_counts(n)
         data: dict[str, Any] = {
             "model": loaded.name,
             "degrees_of_freedom": n,
@@ -30,9 +31,10 @@ def register(app: typer.Typer) -> None:
                        for name, c in actual.items()},
             "general": {
                 name: [{"algorithm": g.algorithm, "M": round(g.multiplications(n)), "A": round(g.additions(n))}
-                       for g in rows]
+                       for g in rows] + [{"algorithm": "polybody, general chain", "M": chain[name].multiplications,
+                                          "A": chain[name].additions}]
                 for name, rows in TABLES.items()
-            } if not loaded.mechanism.constrained else {},  # the papers count serial chains
+            } if chain else {},  # the papers count serial chains
         }
         emit(data, json, lambda console: console.print(*_tables(data), sep="\n"))
 
@@ -47,7 +49,7 @@ def _tables(data: dict[str, Any]) -> list[Any]:
         own.add_row(name, *(str(c[key]) for key in ("M", "A", "sincos", "other")))
     tables = [own]
     for name, rows in data["general"].items():
-        table = Table(title=f"{name}: general, n = {data['degrees_of_freedom']} revolute joints (Saha 1999)")
+        table = Table(title=f"{name}: general chains of {data['degrees_of_freedom']} revolute joints (Saha 1999)")
         for heading in ("algorithm", "M", "A"):
             table.add_column(heading, justify="left" if heading == "algorithm" else "right")
         for row in rows:
