@@ -200,3 +200,18 @@ def test_event_that_must_be_called_is_found_in_a_compiled_run() -> None:
         run = pb.simulate(slider(), 1.0, events=[pb.Event("passes", passes)], method=method, dt=1e-3)
         assert run.audit.path == "compiled"
         assert abs(run.happenings[0].time - np.sqrt(2 / 9.81)) < 1e-9
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_law_of_a_computer_is_called_at_its_instants_only(method: str) -> None:
+    calls: list[float] = []
+
+    def law(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        calls.append(t)
+        return -3.0 * q - 0.5 * v
+
+    model = shipped("double-pendulum")
+    computer = pb.controllers.Sampled(law, 0.01, delay=0.004)
+    ours, theirs = both(model, 0.1, [1.0, 0.5], controller=computer, method=method, dt=1e-3)
+    assert_same(ours, theirs, 1e-8)
+    assert len(calls) <= 2 * 11

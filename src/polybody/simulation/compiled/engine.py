@@ -26,6 +26,7 @@ from polybody.simulation.compiled.laws import NotCompiled, law_of
 from polybody.simulation.compiled.tracing import traced
 from polybody.simulation.compiled.watch import Watch, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
+from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
@@ -115,9 +116,12 @@ class Compiled:
         if self.problem.resting:
             yield from self.method.steps(self.problem, t, y, end, self.options)
             return
+        if isinstance(self.problem.controller, Sampled):  # its forces are held until the stretch ends
+            held = self.problem.torque(t, *self.problem.split(y))
+            self.acting = replace(self.acting, law=replace(self.acting.law, constants=held))
         watch = watch_of(functions)
         self.called = self.called or watch.called
-        first = self._first_step(t, y, end)
+        first = self._next if self._ended == t and not fresh else self._first_step(t, y, end)
         by_hand = 1 if fresh and functions else 0
         while t < end:
             if by_hand:
@@ -139,7 +143,8 @@ class Compiled:
                 else:
                     yield chunk
                 t, y = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy()
-                first = loop.number("h")
+                first = self._next = loop.number("h")
+                self._ended = t
             by_hand = PATIENCE if status == CANNOT else 0
 
     def _cut(self, chunk: Chunk, count: int) -> Chunk:
@@ -207,6 +212,7 @@ class Compiled:
         return status, chunk
 
     _room = 1024
+    _ended, _next = np.nan, 0.0  # where a stretch ended, and the step that would come next
 
     def _sampled(self, loop: Loop, samples: Array | None, length: int) -> None:
         count = 0 if samples is None else len(samples)

@@ -21,6 +21,7 @@ from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
 from polybody.simulation.controllers import PD, ComputedTorque, Given, GravityCompensation
+from polybody.simulation.controllers.sampling import Sampled
 
 Array = np.ndarray
 #: (t, row, domain) -> (q, v, a) of a path
@@ -55,7 +56,8 @@ def law_of(model: Model, controller: Any) -> Law:
         return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
     for kind, make in LAWS.items():
         if type(controller) is kind:
-            if controller.model is not model and controller.model.mechanism is not model.mechanism:
+            owner = getattr(controller, "model", model)
+            if owner is not model and owner.mechanism is not model.mechanism:
                 raise NotCompiled("the controller is that of another model")
             return make(model, controller)
     return _traced(model, controller)
@@ -144,8 +146,13 @@ def _given(model: Model, law: Given) -> Law:
     return Law("table", text, signals=Signals(breaks, rows))
 
 
+def _held(model: Model, law: Sampled) -> Law:
+    """Forces that are held between a computer's instants; they are read anew at each (`Compiled.stretch`)."""
+    return Law("constant", lambda m, t, q, v, c, row, domain: c, np.zeros(model.nv))
+
+
 LAWS: dict[type, Callable[[Model, Any], Law]] = {
-    PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
+    Sampled: _held, PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
 }
 
 
