@@ -11,8 +11,9 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
 
-Nothing is vectorised over states: there is one. A tape becomes a function that is called, so that the code of a method
-with twelve stages is no longer than that of one with four.
+Nothing is vectorised over states: there is one. Each of these is compiled by itself, under a key of its own, and called
+by its address: a method with twelve stages takes no more code than one with four, and another method, or other
+functions to watch, take no new field.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -29,6 +31,7 @@ from polybody.kernels import machine, native, tape
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
+from polybody.kernels.locks import Lock
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest, kept
 from polybody.kernels.rows import in_blocks
@@ -62,6 +65,7 @@ class Tableau:
     def adaptive(self) -> bool:
         return self.errors is not None
 
+    @cached_property
     def rows(self) -> Array:
         """The table that the loop reads."""
         if self.extra is None or self.errors is None or self.dense is None:
@@ -79,12 +83,11 @@ class Parts:
     nq: int  # its first numbers, and the next nv, are what `back` changes
     nv: int
     recorded: int  # numbers beside ẋ
-    make: Callable[[], Mapping[str, ca.Function]]
-    names: tuple[str, ...] = ("field",)
+    make: Callable[[str], ca.Function]
+    keys: Mapping[str, str]  # {part: what tells it from others}; the field is one of them
     row: int = 0  # numbers in a row of signals
     watched: int = 0
     pivots: int = 0
-    key: str = ""
 
     @property
     def padded(self) -> int:
@@ -103,11 +106,15 @@ class Parts:
 class Loop:
     """Compiled code of one field and one method, with its working memory; one run at a time."""
 
-    def __init__(self, parts: Parts, tableau: Tableau | None, loaded: machine.Loaded) -> None:
+    def __init__(
+        self, parts: Parts, tableau: Tableau | None, loaded: machine.Loaded, functions: Mapping[str, machine.Loaded]
+    ) -> None:
         self.parts, self.tableau = parts, tableau
-        self._alive = loaded
+        self._alive = loaded, functions
         self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(loaded.addresses["advance"])
         self.job = np.zeros(len(JOB), dtype=np.int64)
+        for part, code in functions.items():
+            self.job[PLACE[f"{part}_at"]] = code.addresses[part]
         self.numbers = self.job.view(np.float64)
         self._kept: dict[str, Array] = {}
         n, stages = parts.padded, 16
@@ -121,7 +128,7 @@ class Loop:
         self.array("libm", table)
         self.job[PLACE["pow"]] = int(table[LIBM.index("pow")])
         if tableau is not None:
-            self.array("tableau", np.ascontiguousarray(tableau.rows()))
+            self.array("tableau", np.ascontiguousarray(tableau.rows))
 
     def array(self, name: str, values: Array) -> None:
         """Give the job an array, which is kept alive."""
@@ -151,35 +158,37 @@ class Loop:
 def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | None = None) -> Loop:
     """The loop of a field by a tableau, or by the field's own `leap` where there is none."""
     chosen = (target or host()).with_lanes(1)
-    facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, parts.names, parts.row, parts.watched, parts.pivots]
+    names = [part for part in ORDER if part in parts.keys]
+    facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
 
-    def make() -> Made:
-        return Made(module_text(name, parts, tableau, chosen), chosen)
+    def compiled(part: str) -> machine.Loaded:
+        title = digest("part", parts.keys[part], chosen, [part])
+        return _loaded(title, f"{name} {part}", part, lambda: Made(part_text(part, parts.make(part), chosen), chosen))
 
-    code, _ = kept(digest("stepping", parts.key, chosen, facts), name, make)
-    return Loop(parts, tableau, _loaded(code))
-
-
-def _loaded(code: bytes) -> machine.Loaded:
-    if code not in _LOADED:
-        if len(_LOADED) >= MOST_LOADED:
-            _LOADED.pop(next(iter(_LOADED)))
-        _LOADED[code] = machine.Loaded(code, ["advance"])
-    return _LOADED[code]
+    title = digest("stepping", "", chosen, facts)
+    loop = _loaded(title, name, "advance", lambda: Made(module_text(parts, tableau, chosen), chosen))
+    return Loop(parts, tableau, loop, {part: compiled(part) for part in names})
 
 
-_LOADED: dict[bytes, machine.Loaded] = {}
+def _loaded(title: str, name: str, entry: str, make: Callable[[], Made]) -> machine.Loaded:
+    with _lock:
+        if title not in _LOADED:
+            code, _ = kept(title, name, make)
+            if len(_LOADED) >= MOST_LOADED:
+                _LOADED.pop(next(iter(_LOADED)))
+            _LOADED[title] = machine.Loaded(code, [entry])
+        return _LOADED[title]
+
+
+_LOADED: dict[str, machine.Loaded] = {}
 MOST_LOADED = 256
+_lock = Lock()
 
 
-def module_text(name: str, parts: Parts, tableau: Tableau | None, target: Target) -> str:
+def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
-    made = parts.make()
-    if set(made) != set(parts.names):
-        raise InputError(f"{name}: the parts {sorted(made)} were made; wanted {sorted(parts.names)}")
-    functions = [function_text(part, made[part], target) for part in ORDER if part in made]
-    loops, curved, watched = "back" in made, "unit" in made, "watch" in made
+    loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
     adaptive = tableau is not None and tableau.adaptive
     pieces = [
         code_of.COMMON,
@@ -197,8 +206,7 @@ def module_text(name: str, parts: Parts, tableau: Tableau | None, target: Target
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [
-            f'target triple = "{target.triple}"', *functions, _vectors_text(parts), loop, support_text(target),
-            native.DECLARED,
+            f'target triple = "{target.triple}"', _vectors_text(parts), loop, native.DECLARED,
         ]
     )  # fmt: skip
 
@@ -233,6 +241,12 @@ class _Memory:
         code.store(value, f"%out{output}", element)
 
 
+def part_text(name: str, function: ca.Function, target: Target) -> str:
+    """The module of one part."""
+    head = f'target triple = "{target.triple}"'
+    return "\n".join([head, function_text(name, function, target), support_text(target)])
+
+
 def function_text(name: str, function: ca.Function, target: Target) -> str:
     """A tape as a function (inputs…, outputs…, libm) of addresses, as integers."""
     traced = tape.from_function(function)
@@ -242,7 +256,7 @@ def function_text(name: str, function: ca.Function, target: Target) -> str:
     code = Code(target)
     emit_nodes(code, traced, _Memory())
     names = [*(f"in{k}" for k in range(inputs)), *(f"out{k}" for k in range(outputs)), "libm"]
-    head = f"define internal i64 @{name}({', '.join(f'i64 %a_{n}' for n in names)}) noinline {code.attributes()} {{"
+    head = f"define i64 @{name}({', '.join(f'i64 %a_{n}' for n in names)}) {code.attributes()} {{"
     pointers = [f"  %{n} = inttoptr i64 %a_{n} to ptr" for n in names]
     pointers.append("  %rows = inttoptr i64 %a_in0 to ptr")
     return "\n".join([head, "entry:", *code.allocas, *pointers, *in_blocks(code.lines), "  ret i64 0", "}"])

@@ -28,6 +28,7 @@ JOB = (
     "sample_answers", "dense", "dense_wanted", "stages", "stage", "spare", "nought", "told", "turns", "has_turns",
     "tableau", "h", "end", "until", "max_step", "rtol", "atol", "off_manifold", "off_loops", "first", "grown", "lost",
     "growth", "narrow", "mended", "still", "off_unit", "turned",
+    "field_at", "leap_at", "unit_at", "back_at", "watch_at",
 )  # fmt: skip
 
 COMMON = """
@@ -59,7 +60,7 @@ def _row(job, x):  # of the table of signals, the one of this time
 
 def _ask(job, x, out):
     put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
-    field(x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + LIBM))
+    call(word(job + FIELD_AT), x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + LIBM))
     return 0
 """
 
@@ -83,6 +84,10 @@ def _evaluate(job, x, out):
             return CANNOT
     return 0
 
+def _ask_back(job, x):
+    call(word(job + BACK_AT), x, word(job + CONSTANTS), word(job + SPARE), word(job + TOLD), word(job + LIBM))
+    return 0
+
 def _settled(job, x):  # Newton's way back to the constraints, at position and velocity level
     spare = word(job + SPARE)
     told = word(job + TOLD)
@@ -90,7 +95,7 @@ def _settled(job, x):  # Newton's way back to the constraints, at position and v
     count = 0
     going = 1
     while going == 1:
-        back(x, word(job + CONSTANTS), spare, told, word(job + LIBM))
+        _ask_back(job, x)
         now = number(told)
         if not number(told + 8) < number(job + GROWN) or not number(told + 16) < number(job + LOST):
             return CANNOT
@@ -132,7 +137,7 @@ UNIT = """
 def _unit(job, x):
     told = word(job + TOLD)
     spare = word(job + SPARE)
-    unit(x, spare, told, word(job + LIBM))
+    call(word(job + UNIT_AT), x, spare, told, word(job + LIBM))
     _copy(x, spare, NQ)
     put(job + OFF_UNIT, number(told))
     return 0
@@ -140,7 +145,7 @@ def _unit(job, x):
 
 WATCHING = """
 def _look(job, x, out):
-    watch(x, word(job + CONSTANTS), _row(job, x), out, word(job + LIBM))
+    call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + LIBM))
     return 0
 
 def _crossed(job, x0, f0, x1, f1, h: float):
@@ -225,7 +230,7 @@ def _stepped(job, x, f, new, h: float):
 BY_FUNCTION = """
 def _stepped(job, x, f, new, h: float):
     put(job + H, h)
-    leap(x, f, job + H, word(job + CONSTANTS), _row(job, x), new, word(job + LIBM))
+    call(word(job + LEAP_AT), x, f, job + H, word(job + CONSTANTS), _row(job, x), new, word(job + LIBM))
     return 0
 """
 
@@ -433,8 +438,7 @@ def seen(watched: bool, loops: bool) -> str:
     lines = ["def _seen(job, x0, f0, x1, f1, h: float):", "    turned = 0"]
     if loops:
         begin.append("    put(job + HAS_TURNS, 0)")
-        begin.append("    back(x, word(job + CONSTANTS), word(job + SPARE), word(job + TOLD), word(job + LIBM))")
-        begin.append("    _turned(job)")
+        begin.append("    _ask_back(job, x)\n    _turned(job)")
         lines.append("    if word(job + TURNED_AT) == 1:\n        turned = TURNED")
     if watched:
         begin.append("    _look(job, x, word(job + BEFORE))")

@@ -69,7 +69,7 @@ class Compiled:
             acting = self.acting = replace(self.acting, plan=self._plan())
         key = f"{acting.key} | {watch.key}"
         if key not in self._loops:
-            self._loops[key] = self._built(acting, watch, key)
+            self._loops[key] = self._built(acting, watch)
         self._loops[key].array("constants", acting.constants)
         return self._loops[key]
 
@@ -79,18 +79,20 @@ class Compiled:
             raise NotCompiled("the loops have no plan of elimination")
         return engine.plans.free(None)
 
-    def _built(self, acting: Acting, watch: Watch, key: str) -> Loop:
+    def _built(self, acting: Acting, watch: Watch) -> Loop:
         names = ["field"]
         names += ["leap"] if self.tableau is None else []
         names += ["unit"] if acting.curved else []
         names += ["back"] if acting.plan is not None else []
         names += ["watch"] if watch.texts else []
         m = self.model.mechanism
+        made = f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
         parts = Parts(
-            size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded, names=tuple(names),
-            make=lambda: acting.functions(names, watch), row=acting.law.signals.rows.shape[1],
-            watched=len(watch.texts), pivots=len(acting.plan.pivots) if acting.plan else 0,
-            key=f"{key}:{self.model.engine.constraints.source.digest}:{source_digest()}",
+            size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
+            make=lambda name: acting.function(name, watch),
+            keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
+            row=acting.law.signals.rows.shape[1], watched=len(watch.texts),
+            pivots=len(acting.plan.pivots) if acting.plan else 0,
         )  # fmt: skip
         loop = build(f"simulate {self.method.name}", parts, self.tableau)
         signals = acting.law.signals

@@ -9,7 +9,7 @@ whether the elimination along its plan may be believed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -158,13 +158,11 @@ class Acting:
             power = power + wrench @ (kinematics.frame_jacobian(m, q, frame, domain=graph) @ v)
         return power
 
-    def functions(self, names: Sequence[str], watched: Any = None) -> Mapping[str, Any]:
-        """The casadi.Functions of `kernels.stepping` that are asked for."""
-        makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back}
-        found = {name: makers[name]() for name in names if name in makers}
-        if "watch" in names:
-            found["watch"] = self._watch(watched)
-        return found
+    def function(self, name: str, watched: Any = None) -> Any:
+        """The casadi.Function of a part of `kernels.stepping`."""
+        if name == "watch":
+            return self._watch(watched)
+        return {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back}[name]()
 
     def _function(self, name: str, columns: list[Any], constants: Any, results: list[Array], graph: Any) -> Any:
         """The casadi.Function; what of the mechanism is a symbol becomes a part of the constants."""

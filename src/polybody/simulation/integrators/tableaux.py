@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from polybody.kernels.stepping import Tableau
 
 
+@cache
 def runge_kutta_4() -> Tableau:
     """The classical method of order 4."""
     from polybody.kernels.stepping import Tableau
@@ -20,6 +22,7 @@ def runge_kutta_4() -> Tableau:
     return Tableau(A, np.array([1, 2, 2, 1]) / 6)
 
 
+@cache
 def dormand_prince_8() -> Tableau:
     """Dormand and Prince's pair of order 8(5, 3) with its interpolant of order 7; SciPy has the numbers."""
     from scipy.integrate import DOP853 as method

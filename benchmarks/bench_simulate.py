@@ -1,0 +1,325 @@
+"""One motion, by everybody's integrators: µs per step, and error against cost (work-precision diagram).
+
+    python benchmarks/bench_simulate.py [SYSTEM …] [--json FILE] [--picture FILE]
+
+Systems: UR5 falling freely, a floating G1 with moving joints, a Stewart platform that sinks, forty four-bars. All start
+from the same state, without contacts and limits. The error is the distance of a probe body from where the reference
+(dop853, rtol 1e-13) has it at the end; the cost is the time of the whole run, one thread, the shortest of several.
+
+    polybody    pb.simulate: rk4, semi-implicit, dop853
+    MuJoCo      its own C loop (`mujoco.rollout`): RK4 and implicitfast, the model written by `model.save("….xml")`
+    SciPy       solve_ivp (DOP853) on Pinocchio's aba, with loops on constraintDynamics (no projection)
+    Exudyn      its kinematic tree by RK44 and DOPRI5 in C++, UR5 only; EXUDYN_PYTHON names the Python that has it
+
+MuJoCo's loops are soft constraints: its error there is that of its model, not of its steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), *(str(HERE.parent / folder) for folder in ("tests", "tests/engines", "examples"))]
+
+from rivals import FILES, machine, robots  # noqa: E402
+
+import polybody as pb  # noqa: E402
+
+Array = np.ndarray
+STEPS = {"rk4": (8e-3, 4e-3, 2e-3, 1e-3, 5e-4), "semi-implicit": (2e-3, 1e-3, 5e-4, 2.5e-4)}
+TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+
+
+@dataclass
+class System:
+    """What is simulated, from where, how long, and which body tells the error."""
+
+    name: str
+    model: pb.Model
+    q: Array
+    v: Array
+    seconds: float
+    probe: str
+
+    def place(self, q: Array) -> Array:
+        return self.model.pose(q, self.probe)[:3, 3]
+
+
+def systems() -> dict[str, Callable[[], System]]:
+    return {"UR5": ur5, "G1": g1, "Stewart": stewart, "40 four-bars": four_bars}
+
+
+def _urdf(name: str, base: str) -> pb.Model:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pb.load(robots() / FILES[name][0], base=base, friction=False)
+
+
+def ur5() -> System:
+    model = _urdf("UR5", "fixed")
+    q = np.array([0.3, -1.0, 0.8, 0.4, 0.9, 0.2])
+    return System("UR5", model, q, np.zeros(model.nv), 1.0, model.body_names[-1])
+
+
+def g1() -> System:
+    model = _urdf("G1", "floating")
+    rng, q = np.random.default_rng(3), model.neutral()
+    q[7:] = rng.uniform(-0.3, 0.3, model.nq - 7)
+    return System("G1", model, q, rng.normal(size=model.nv), 0.32, model.body_names[-1])
+
+
+def stewart() -> System:
+    model = pb.load("stewart")
+    return System("Stewart", model, model.assemble(), np.zeros(model.nv), 0.2, "platform")
+
+
+def four_bars() -> System:
+    from four_bar_chain import LOOPS, RATE, chain
+
+    model = chain(LOOPS)
+    turning = np.array([joint.name.startswith("base") for joint in model.mechanism.joints])
+    return System("40 four-bars", model, model.neutral(), np.where(turning, RATE, -RATE), 0.32, f"top{LOOPS}")
+
+
+def shortest(work: Callable[[], Any], seconds: float = 0.4) -> tuple[float, Any]:
+    """(time of the fastest run, what it gave)."""
+    found, best, end, runs = work(), np.inf, time.perf_counter() + seconds, 0
+    while runs < 2 or (time.perf_counter() < end and runs < 30):
+        start = time.perf_counter()
+        found = work()
+        best, runs = min(best, time.perf_counter() - start), runs + 1
+    return best, found
+
+
+# The rivals: each gives rows {who, method, setting, steps, seconds, error}.
+
+
+def ours(s: System, reference: Array) -> list[dict[str, Any]]:
+    rows = []
+    settings = [(m, {"dt": dt}) for m, all_dt in STEPS.items() for dt in all_dt]
+    settings += [("dop853", {"rtol": r, "atol": r / 100}) for r in TOLERANCES]
+    for method, setting in settings:
+        options = {"method": method, "limits": "ignore", "sample": s.seconds, **setting}
+        seconds, run = shortest(lambda options=options: pb.simulate(s.model, s.seconds, s.q, s.v, **options))
+        rows.append(_row("polybody", method, setting, run.audit.steps, seconds, s.place(run.q[-1]), reference))
+    return rows
+
+
+def _row(
+    who: str, method: str, setting: Any, steps: int, seconds: float, place: Array, reference: Array
+) -> dict[str, Any]:
+    error = float(np.linalg.norm(place - reference))
+    return {"who": who, "method": method, "setting": setting, "steps": steps, "seconds": seconds, "error": error,
+            "us_per_step": 1e6 * seconds / steps}  # fmt: skip
+
+
+def mujoco_rows(s: System, reference: Array) -> list[dict[str, Any]]:
+    import mujoco
+    from mujoco import rollout
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.xml"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            s.model.save(path, lossy=True)
+        theirs = mujoco.MjModel.from_xml_path(str(path))
+    theirs.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_LIMIT)
+    data = mujoco.MjData(theirs)
+    _start(s, theirs, data)
+    full = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.zeros(mujoco.mj_stateSize(theirs, full))
+    mujoco.mj_getState(theirs, data, state, full)
+    rows = []
+    kinds = {"RK4": mujoco.mjtIntegrator.mjINT_RK4, "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST}
+    for method, kind in kinds.items():
+        for dt in STEPS["rk4" if method == "RK4" else "semi-implicit"]:
+            theirs.opt.integrator, theirs.opt.timestep = kind, dt
+            count = round(s.seconds / dt)
+            seconds, (states, _) = shortest(lambda count=count: rollout.rollout(theirs, data, state, nstep=count))
+            mujoco.mj_setState(theirs, data, states[0, -1], full)
+            mujoco.mj_kinematics(theirs, data)
+            rows.append(_row("MuJoCo", method, {"dt": dt}, count, seconds, data.body(s.probe).xpos.copy(), reference))
+    return rows
+
+
+def _start(s: System, theirs: Any, data: Any) -> None:
+    """The same state in MuJoCo: joints of one number by name, a free base with its own order and axes."""
+    import mujoco
+
+    names = {theirs.joint(k).name: theirs.joint(k) for k in range(theirs.njnt)}
+    for joint in s.model.mechanism.independent_joints:
+        other = names.get(joint.name)
+        if other is None:  # universal joints are two hinges there, at rest and at zero in all systems here
+            continue
+        at, speed = int(other.qposadr[0]), int(other.dofadr[0])
+        q, v = s.q[joint.q], s.v[joint.v]
+        if joint.kind == "floating":
+            pose = s.model.pose(s.q, s.model.mechanism.bodies[joint.index].name)
+            quaternion = np.zeros(4)
+            mujoco.mju_mat2Quat(quaternion, pose[:3, :3].ravel())
+            data.qpos[at : at + 7] = np.concatenate([pose[:3, 3], quaternion])
+            data.qvel[speed : speed + 6] = np.concatenate([pose[:3, :3] @ v[3:], v[:3]])
+        elif joint.nv == 1:
+            data.qpos[at], data.qvel[speed] = q[0], v[0]
+
+
+def scipy_rows(s: System, reference: Array) -> list[dict[str, Any]]:
+    from scipy.integrate import solve_ivp
+    from test_loops_against_pinocchio import Twin, pin
+
+    m, twin = s.model.mechanism, Twin(s.model)
+    nq, nothing = s.model.nq, np.zeros(s.model.nv)
+    damping = np.concatenate([np.broadcast_to(np.asarray(j.damping, float).ravel(), (j.nv,)) if np.ndim(j.damping) < 2
+                              else np.diag(j.damping) for j in m.independent_joints])  # fmt: skip
+    plain = all(joint.model.rates_are_velocities for joint in m.joints)
+    settings = pin.ProximalSettings(1e-12, 0.0, 1)
+    evaluations = [0]
+
+    def accelerations(q: Array, v: Array) -> Array:
+        evaluations[0] += 1
+        tau = twin.P @ (nothing - damping * v)
+        if m.constrained:
+            return twin.P.T @ pin.constraintDynamics(
+                twin.model, twin.data, twin.q(q), twin.P @ v, tau, twin.contacts, twin.contact_data, settings)
+        return twin.P.T @ pin.aba(twin.model, twin.data, twin.q(q), twin.P @ v, tau)
+
+    def rate(t: float, y: Array) -> Array:
+        q, v = y[:nq], y[nq:]
+        moved = v if plain else _rates(m, q, v)
+        return np.concatenate([moved, accelerations(q, v)])
+
+    rows = []
+    start = np.concatenate([s.q, s.v])
+    for tolerance in TOLERANCES[:-1]:
+        solve = lambda r=tolerance: solve_ivp(rate, (0, s.seconds), start, "DOP853", [s.seconds], rtol=r, atol=r / 100)  # noqa: E731
+        evaluations[0] = 0
+        seconds, found = shortest(solve, 0.1)
+        steps = max(1, found.nfev // 12)
+        place = s.place(s.model.normalize(found.y[:nq, -1]))
+        rows.append(_row("SciPy on Pinocchio", "DOP853", {"rtol": tolerance}, steps, seconds, place, reference))
+    return rows
+
+
+def _rates(m: Any, q: Array, v: Array) -> Array:
+    """q̇ = Γ(q) v, quaternions by hand: plain NumPy, as a user would write it."""
+    result = np.empty(len(q))
+    for joint in m.joints:
+        if joint.kind != "floating":
+            result[joint.q] = v[joint.v]
+            continue
+        x, y, z, w = q[joint.q][3:]
+        rotation, (a, b, c), own = joint.model.configuration(q[joint.q])[0], v[joint.v][:3], joint.q.start
+        result[own : own + 3] = rotation @ v[joint.v][3:]
+        result[own + 3 : own + 7] = 0.5 * np.array([w * a + y * c - z * b, w * b + z * a - x * c, w * c + x * b - y * a,
+                                                    -x * a - y * b - z * c])  # fmt: skip
+    return result
+
+
+def exudyn_rows(s: System, reference: Array) -> list[dict[str, Any]]:
+    """The arm as Exudyn's kinematic tree, in a process of its own."""
+    python = os.environ.get("EXUDYN_PYTHON")
+    if s.name != "UR5" or not python:
+        return []
+    arm = {
+        "gravity": s.model.gravity.tolist(), "q": s.q.tolist(), "seconds": s.seconds, "steps": STEPS["rk4"],
+        "tolerances": TOLERANCES[:-1],
+        "links": [{"rotation": j.rotation.tolist(), "position": j.position.tolist(),
+                   "axis": j.model.constant_map[:3, 0].tolist(), "mass": b.mass, "com": b.com.tolist(),
+                   "inertia": b.inertia.tolist()}
+                  for j, b in zip(s.model.mechanism.joints, s.model.mechanism.bodies, strict=True)],
+    }  # fmt: skip
+    told = subprocess.run([python, str(HERE / "exudyn_arm.py")], input=json.dumps(arm), capture_output=True, text=True)
+    if told.returncode:
+        print(f"Exudyn: {told.stderr.strip().splitlines()[-1:]}")
+        return []
+    found = json.loads(told.stdout.splitlines()[-1])
+    return [_row("Exudyn", r["method"], r["setting"], r["steps"], r["seconds"], s.place(np.array(r["q"])), reference)
+            for r in found]  # fmt: skip
+
+
+def measure(names: list[str]) -> dict[str, list[dict[str, Any]]]:
+    results = {}
+    for name in names:
+        s = systems()[name]()
+        exact = pb.simulate(s.model, s.seconds, s.q, s.v, limits="ignore", rtol=1e-13, atol=1e-15, sample=s.seconds)
+        reference = s.place(exact.q[-1])
+        rows: list[dict[str, Any]] = []
+        with warnings.catch_warnings(), pb.threads(1):
+            warnings.simplefilter("ignore")
+            for rival in (ours, mujoco_rows, scipy_rows, exudyn_rows):
+                try:
+                    rows += rival(s, reference)
+                except ImportError as error:
+                    print(f"{rival.__name__}: {error}")
+        results[name] = rows
+        show(name, rows)
+    return results
+
+
+def show(name: str, rows: list[dict[str, Any]]) -> None:
+    heads = f"{'who':22s}{'method':15s}{'setting':>20s}{'steps':>8s}{'µs/step':>10s}{'ms/run':>10s}{'error, m':>11s}"
+    print(f"\n{name}: {heads}")
+    for r in rows:
+        setting = ", ".join(f"{k} {v:g}" for k, v in r["setting"].items() if k != "atol")
+        print(f"{'':{len(name) + 2}}{r['who']:22s}{r['method']:15s}{setting:>20s}{r['steps']:8d}"
+              f"{r['us_per_step']:10.2f}{1e3 * r['seconds']:10.2f}{r['error']:11.1e}", flush=True)  # fmt: skip
+
+
+def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(results), figsize=(4.3 * len(results), 4), layout="constrained", squeeze=False)
+    marks = {"polybody": ("C0", "o"), "MuJoCo": ("C1", "s"), "SciPy on Pinocchio": ("C2", "^"), "Exudyn": ("C3", "d")}
+    lines = ("-", "--", ":")
+    for ax, (name, rows) in zip(axes[0], results.items(), strict=True):
+        methods: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for row in rows:
+            methods.setdefault((row["who"], row["method"]), []).append(row)
+        seen: dict[str, int] = {}
+        for (who, method), points in methods.items():
+            points = sorted(points, key=lambda r: r["seconds"])
+            colour, mark = marks[who]
+            style = lines[seen.get(who, 0) % 3]
+            seen[who] = seen.get(who, 0) + 1
+            ax.loglog([1e3 * r["seconds"] for r in points], [max(r["error"], 1e-16) for r in points], color=colour,
+                      marker=mark, ms=4, ls=style, lw=1, label=f"{who}: {method}")  # fmt: skip
+        ax.set(title=name, xlabel="time of the run, ms", ylabel="error of the probe body, m")
+        ax.grid(alpha=0.3)
+    axes[0][0].legend(fontsize=6)
+    figure.savefig(path, dpi=120)
+    print(f"written: {path}")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("systems", nargs="*", default=list(systems()))
+    options.add_argument("--json", type=Path, help="write the rows there; what is there of other systems is kept")
+    options.add_argument("--picture", type=Path, help="draw the diagram of all rows of --json there")
+    chosen = options.parse_args()
+    results = measure(chosen.systems)
+    if chosen.json is not None:
+        kept = json.loads(chosen.json.read_text())["systems"] if chosen.json.exists() else {}
+        results = {name: {**kept, **results}[name] for name in systems() if name in {**kept, **results}}
+        chosen.json.write_text(json.dumps({"machine": machine(), "systems": results}, indent=1) + "\n")
+    if chosen.picture is not None:
+        picture(results, chosen.picture)
+
+
+if __name__ == "__main__":
+    main()
