@@ -129,7 +129,6 @@ ACTUATED = """<mujoco><worldbody><body name="b"><joint name="elbow" frictionloss
 @pytest.mark.parametrize(
     ("name", "text", "wanted"),
     [
-        ("r.urdf", FRICTION, ("effort limits do not act yet.*elbow",)),
         ("r.xml", ACTUATED, ("actuators do not act yet.*drive",)),
     ],
 )

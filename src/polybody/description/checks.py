@@ -275,7 +275,6 @@ def _rigid_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) ->
 
 def _unused(d: Description) -> Iterator[Problem]:
     """What the records hold and no force comes from: one warning for each kind, with its joints."""
-    effort = [j.name for j in d.joints if j.limits is not None and np.isfinite(j.limits.effort).any()]
     loaded = [x.name for x in d.loops if x.friction is not None and np.any(x.friction.load)]
     if loaded:
         yield Problem(WARNING, f"friction by load of cut joints does not act, of loops {listed(loaded)}", d.source)
@@ -289,8 +288,6 @@ def _unused(d: Description) -> Iterator[Problem]:
             kind = f" of these kinds (it does of {', '.join(SPRUNG_LOOPS)})" if key in LOOP_SPRING else ""
             told = f"{key} of cut joints{kind} does not act yet; it is recorded, of loops {listed(names)}"
             yield Problem(WARNING, told, d.source)
-    if effort:
-        yield Problem(WARNING, f"effort limits do not act yet; they are recorded, of joints {listed(effort)}", d.source)
 
 
 def _mass_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ import numpy as np
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
+from polybody.simulation.saturation import Saturation
 from polybody.simulation.stops import Stop
 
 Array = np.ndarray
@@ -51,6 +52,7 @@ class Audit:
     singular_evaluations: int = 0  # near singular configurations of loops
     singular_passages: int = 0  # steps that passed one
     path: str = "python"  # how steps were taken: "compiled", or "python" and why
+    saturation: tuple[Saturation, ...] = ()  # drives that were at their limits, and how long
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -62,7 +64,7 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
     error = float(np.max(np.abs(total - total[0]), initial=0.0))
     scale = max(float(np.max(kinetic)), float(np.ptp(potential)), float(np.ptp(work)))
     rounding = ROUNDING * sum(float(np.max(np.abs(x))) for x in (kinetic, potential, work))
-    if error <= rounding and scale < 1e3 * rounding:
+    if error <= rounding and scale <= 1e3 * rounding:
         return error, 0.0
     return error, error / scale if scale else np.inf
 

@@ -107,7 +107,7 @@ def drive_derivatives(problem: Problem, t: float, q: Array, v: Array, i: Array) 
         return np.concatenate([problem.drive(t, q, v, i)[0], rates])
 
     result = np.zeros((nv + count, 2 * nv + count))
-    if problem.controller is None and not problem.circuits.closed:
+    if problem.controller is None and not problem.circuits.closed and problem.friction is None:
         return result
     for k in range(2 * nv + count):
         part, index = divmod(k, nv) if k < 2 * nv else (2, k - 2 * nv)

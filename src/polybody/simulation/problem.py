@@ -17,6 +17,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.mechanism.compliant_stops import compliant
+from polybody.mechanism.saturation import DriveLimits, saturated
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
@@ -24,6 +25,7 @@ from polybody.simulation.currents import Circuits
 from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
 
 if TYPE_CHECKING:
+    from polybody.simulation.friction import DryFriction
     from polybody.simulation.stops import Stops
 from polybody.model.engine import Request
 from polybody.quantities.frames import find_frame
@@ -46,12 +48,17 @@ class Problem:
         voltages: Any = None,
     ) -> None:
         self.model = model
+        self.whole = model  # with dry friction, where `model` is without it
+        self.efforts = "ignore"
         self.controller = controller
         self.wrenches = wrench_functions(model, wrenches)
         self.nq, self.nv = model.nq, model.nv
         self.circuits = Circuits(model, voltages)
         self.size = self.nq + self.nv + self.circuits.size + 1
         self.stops: Stops | None = None
+        #: bounds of what the controller asks for, and dry friction of joints that can stick; None: there are none
+        self.drives: DriveLimits | None = None
+        self.friction: DryFriction | None = None
         self.evaluations = 0
         self._quaternions = [j.q.stop - 4 for j in model.mechanism.independent_joints if j.nq != j.nv]
         self.trivial_rate = all(j.model.rates_are_velocities for j in model.mechanism.independent_joints)
@@ -79,7 +86,8 @@ class Problem:
     @property
     def driven(self) -> bool:
         """True when a controller, wrenches or motors act."""
-        return self.controller is not None or bool(self.wrenches) or self.circuits.closed
+        outside = self.controller is not None or bool(self.wrenches) or self.circuits.closed
+        return outside or self.friction is not None
 
     @property
     def resting(self) -> list[int]:
@@ -147,11 +155,20 @@ class Problem:
         return wrench
 
     def drive(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Loads]:
-        """What acts from outside: joint forces of controller and motors, wrenches of that time."""
+        """What acts from outside the smooth dynamics: controller and motors, dry friction; wrenches of that time."""
+        tau, loads = self.commanded(t, q, v, i), self.wrenches_at(t)
+        if self.friction is not None:
+            tau = tau + self.friction.forces(self, q, v, tau, loads)
+        return tau, loads
+
+    def commanded(self, t: float, q: Array, v: Array, i: Array) -> Array:
+        """Joint forces of controller and motors, within the limits of the drives."""
         tau = self.torque(t, q, v)
+        if self.drives is not None:
+            tau = saturated(self.drives, tau, v)
         if self.circuits.closed:
             tau = tau + self.circuits.drive(t, q, v, i)[0]
-        return tau, self.wrenches_at(t)
+        return tau
 
     def free_acceleration(self, q: Array, v: Array, tau: Array, loads: Loads) -> Array:
         """v̇ as if there were no stops."""

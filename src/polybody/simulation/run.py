@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.mechanism.saturation import drive_limits
 from polybody.model.arguments import as_model
 from polybody.model.dispatch import answered_by
 from polybody.model.model import Model
@@ -39,13 +40,16 @@ from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers.sampling import Sampling
 from polybody.simulation.events import Event, Happening, first_crossing
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
+from polybody.simulation.friction import DryFriction, has_dry_friction
 from polybody.simulation.integrators import Integrator, Options, Step, method_named
 from polybody.simulation.kept import Kept
 from polybody.simulation.problem import RUNAWAY, Controller, Problem
+from polybody.simulation.saturation import Saturation, chosen_efforts, saturations
 from polybody.simulation.switches import Switches
 from polybody.simulation.trajectory import Pieces, Trajectory
 
 Array = np.ndarray
+FRICTION = ("stick", "smooth")
 LIMITS = ("stop", "halt", "report", "ignore")
 #: steps of adaptive methods after which something is wrong: at least, and for each second
 MOST_STEPS = 200_000
@@ -82,6 +86,8 @@ def simulate(
     events: Sequence[Event] = (),
     limits: str = "stop",
     restitution: float = 0.0,
+    efforts: str | None = None,
+    friction: str = "stick",
     dense: bool = False,
     max_steps: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -106,6 +112,10 @@ def simulate(
     Where all that acts can be compiled (docs/howto/simulate.md), steps are taken by machine code, many in a call;
     `run.audit.path` says so, or why not. `compiled=False` takes every step in Python, `compiled=True` makes it an error
     if that would be necessary. Both give the same motion, to the method's own error.
+
+    `efforts`: what effort, power and velocity limits of joints do to what the controller asks for. "saturate" bounds
+    it, "report" only tells, "ignore"; where not given it follows `limits`. `run.audit.saturation` says which joint was
+    at which limit for how long. `friction`: "stick" for joints that stick truly, "smooth" for the law of the kernels.
 
     A run that needs more than `max_steps` steps (200 000, or 5000 a second; fixed steps: as many as there are) is an
     error that shows its last state; errors carry what was computed before them in `trajectory`. `parameters`, (k,), are
@@ -140,10 +150,18 @@ def simulate(
     if model.mechanism.constrained and method in WITHOUT_LOOPS:
         raise InputError(f"method {method!r} is for models without loops; with loops take dop853, radau, cvodes, idas, "
                          "rk4 or semi-implicit")
-    problem = Problem(model, controller, wrenches, voltages)
+    word = chosen_efforts(efforts, limits)
+    if friction not in FRICTION:
+        raise InputError(f"friction is {friction!r}; wanted one of {', '.join(FRICTION)}")
+    sticking = DryFriction(model) if friction == "stick" and has_dry_friction(model) else None
+    problem = Problem(model if sticking is None else sticking.smooth, controller, wrenches, voltages)
+    problem.whole, problem.friction, problem.efforts = model, sticking, word
+    drives = drive_limits(model.mechanism)
+    problem.drives = drives if controller is not None and word == "saturate" and drives.any else None
     model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
     said = {
         "method": method, "duration": duration, "start": start, "limits": limits, "restitution": restitution,
+        "efforts": word, **({"friction": friction} if has_dry_friction(model) else {}),
         **({"rtol": options.rtol, "atol": options.atol} if chosen.adaptive else {"dt": options.dt}),
     }  # fmt: skip
     most = None
@@ -401,8 +419,9 @@ class Run:
         if t <= self.record.last:
             return
         q, v = self.problem.split(y)
-        tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
-        a = self.problem.accelerate(q, v, tau, loads)
+        stored = self.problem.currents(y)
+        a = self.problem.accelerate(q, v, *self.problem.drive(t, q, v, stored))
+        tau = self.problem.commanded(t, q, v, stored)
         currents = np.zeros(0)
         if self.problem.circuits.closed:
             currents = self.problem.circuits.currents(t, q, v, self.problem.currents(y))[0]
@@ -452,6 +471,7 @@ class Run:
             singular_evaluations=problem.singular,
             singular_passages=problem.passed,
             path=self.path,
+            saturation=self._saturation(t, v, tau),
         )
         if problem.singular or problem.passed:
             warn(
@@ -463,7 +483,13 @@ class Run:
         audit = replace(audit, trusted=not doubts, doubts=doubts)
         happenings = list(self.switches.happenings)
         currents = rows.currents if problem.circuits.closed else None
-        return Trajectory(model, t, q, v, rows.a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
+        return Trajectory(problem.whole, t, q, v, rows.a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
+
+    def _saturation(self, t: Array, v: Array, tau: Array) -> tuple[Saturation, ...]:
+        m, word = self.problem.whole.mechanism, self.problem.efforts
+        if word == "ignore" or self.problem.controller is None:
+            return ()
+        return saturations(m, drive_limits(m), t, v, tau, bounded=word == "saturate")
 
     def _base_driven(self, tau: Array) -> bool:
         roots = [j.v for j in self.problem.model.mechanism.joints if j.parent < 0]

@@ -18,7 +18,7 @@ with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ import numpy as np
 from polybody.constraints.ranks import null_space
 from polybody.mechanism.compliant_stops import compliant
 from polybody.model.model import Model
+from polybody.simulation.friction import Stick
 
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
@@ -69,7 +70,7 @@ class Stops:
         self.model = model
         self.restitution = restitution
         self.all = finite_limits(model)
-        self.held: dict[int, Stop] = {}  # by index of v
+        self.held: dict[int, Stop | Stick] = {}  # by index of v; joints that stick by friction too
         self.implied: set[Stop] = set()  # at rest because the held ones are
 
     def motions(self, q: Array) -> Array:
@@ -86,16 +87,26 @@ class Stops:
         force[held] = np.linalg.lstsq(N @ N.T, -a[held], rcond=None)[0]
         return B @ (N.T @ force[held]), force
 
-    def pull(self, stop: Stop) -> Callable[[Any, float, Array], float]:
-        """How much the stop would have to pull its joint towards itself: crosses zero upwards when it is left."""
+    def holding(self, stop: Stop | Stick) -> Callable[[Any, float, Array], tuple[float, float]]:
+        """(what holds the joint, as a force on it; the level of friction there, 0 for a stop)."""
 
-        def function(problem: Any, t: float, y: Array) -> float:
+        def function(problem: Any, t: float, y: Array) -> tuple[float, float]:
             q, v = problem.split(y)
             tau, loads = problem.drive(t, q, v, problem.currents(y))
             force = self.reaction(q, problem.free_acceleration(q, v, tau, loads))[1]
-            return stop.side * float(force[stop.v])
+            level = 0.0
+            if isinstance(stop, Stick):
+                borne = problem.friction.bearing_loads(problem, q, v, tau, loads)
+                level = problem.friction.levels(v, borne)[stop.v]
+            return float(force[stop.v]), level
 
         return function
+
+    def pull(self, stop: Stop) -> Callable[[Any, float, Array], float]:
+        """How much the stop would have to pull its joint towards itself: crosses zero upwards when it is left."""
+
+        held = self.holding(stop)
+        return lambda problem, t, y: stop.side * held(problem, t, y)[0]
 
     def impact(self, struck: list[Stop], q: Array, v: Array) -> tuple[Array, Array]:
         """(speeds after the hits, impulses of the stops) by (1); again while a hit throws others onto their stops."""
@@ -116,15 +127,33 @@ class Stops:
                 after[stop.v] = 0.0
         return after, impulses
 
-    def press(self, resting: list[Stop], q: Array, a: Array) -> None:
-        """Hold those of the resting joints that their stops must push, by (2), under accelerations without stops."""
+    def press(
+        self, resting: list[Stop], q: Array, a: Array, rubbing: Sequence[tuple[Stick, float]] = ()
+    ) -> list[float]:
+        """Hold those of the resting joints that their stops must push, by (2), under accelerations without stops.
+
+        `rubbing` are joints at rest with what friction can hold them by; the forces of friction on them are returned.
+        """
         B = self.motions(q)
         N = inward(B, resting)
         along = np.array([-stop.side * a[stop.v] for stop in resting])
-        c = np.linalg.lstsq(N, along, rcond=None)[0]
-        force = nonnegative(N, c)
+        if rubbing:
+            rows = np.array([B[stick.v] for stick, _ in rubbing])
+            every = np.concatenate([N, rows])
+            c = np.linalg.lstsq(every, np.concatenate([along, [a[stick.v] for stick, _ in rubbing]]), rcond=None)[0]
+            levels = np.array([level for _, level in rubbing])
+            bounds = (np.concatenate([np.zeros(len(N)), -levels]), np.concatenate([np.full(len(N), np.inf), levels]))
+            both = bounded(every, c, *bounds)
+            force, rub = both[: len(N)], both[len(N) :]
+        else:
+            force, rub = nonnegative(N, np.linalg.lstsq(N, along, rcond=None)[0]), np.zeros(0)
         pressed = force > 1e-12 * max(float(force.max(initial=0.0)), 1e-300)
         self.held = {stop.v: stop for stop, yes in zip(resting, pressed, strict=True) if yes}
+        if rubbing:
+            inside = np.abs(rub) < levels * (1 - 1e-9)
+            self.held |= {s.v: s for (s, _), yes in zip(rubbing, inside, strict=True) if yes and s.v not in self.held}
+            self.implied = set()
+            return [float(x) for x in rub]
         rows, others = N[pressed], [k for k in range(len(resting)) if not pressed[k]]
         off = N[others] - (N[others] @ np.linalg.pinv(rows)) @ rows
         lengths = np.linalg.norm(N[others], axis=1)
@@ -132,6 +161,7 @@ class Stops:
             resting[k] for k, gap, size in zip(others, np.linalg.norm(off, axis=1), lengths, strict=True)
             if gap <= 1e-9 * size and size > 0
         }
+        return []
 
     def pinned(self, y: Array) -> Array:
         """y with held joints exactly at their limits and at rest."""
@@ -152,6 +182,19 @@ def nonnegative(N: Array, c: Array) -> Array:
     from scipy.optimize import nnls
 
     return nnls(N.T, -c)[0] if N.size else np.zeros(len(N))
+
+
+def bounded(N: Array, c: Array, low: Array, high: Array) -> Array:
+    """λ between bounds that minimises |Nᵀλ + c|."""
+    from scipy.optimize import lsq_linear
+
+    # Levels of zero leave nothing between the bounds, which the solver refuses.
+    free = high > low
+    result = np.zeros(len(N))
+    if free.any():
+        found = lsq_linear(N[free].T, -c, (low[free], high[free]), method="bvls", tol=1e-14)
+        result[free] = found.x
+    return result
 
 
 def _root(M: Array) -> Array:

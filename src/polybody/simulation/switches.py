@@ -12,11 +12,13 @@ from polybody.errors import InputError, warn
 from polybody.model.arguments import float_array
 from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import call_user
+from polybody.simulation.friction import Stick
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import Excess, Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
+STILL = 1e-12  # rad/s or m/s: a joint as slow as this is at rest, and friction holds it if it can
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 MOST_AT_ONCE = 200  # happenings at one time after which something is stuck
 
@@ -47,14 +49,16 @@ class Switches:
         self._reached: set[Stop] = set()
         self._leaving: set[Stop] = set()
         self._started = False
-        if limits == "stop":
+        self._slipping: set[int] = set()  # slots of friction that have just broken loose
+        self._halted: set[int] = set()  # slots whose sliding has just ended
+        if limits == "stop" or problem.friction is not None:
             problem.stops = self.stops
         self._watched: list[tuple[Function, int, Action]] | None = None
         self._last_time, self._at_once = -np.inf, 0
 
     def functions(self) -> list[tuple[Function, int]]:
         if self._watched is None:
-            self._watched = [*self._user_events(), *self._limit_events()]
+            self._watched = [*self._user_events(), *self._limit_events(), *self._friction_events()]
         return [(function, direction) for function, direction, _ in self._watched]
 
     def act(self, which: Sequence[int], t: float, y: Array) -> tuple[Array, str | None]:
@@ -114,6 +118,43 @@ class Switches:
                 found.append((Excess(stop), 1, partial(self._reach, stop)))
         return found
 
+    def _friction_events(self) -> list[tuple[Function, int, Action]]:
+        """Joints that slide come to rest; those that stick break loose."""
+        friction = self.problem.friction
+        found: list[tuple[Function, int, Action]] = []
+        for slot in friction.slots if friction is not None else ():
+            held = self.stops.held.get(slot)
+            if isinstance(held, Stick):
+                found.append((partial(self._overload, self.stops.holding(held)), 1, partial(self._slip, held)))
+            elif held is None and friction is not None and friction.sliding[slot]:
+                speed = partial(self._speed, slot, friction.sliding[slot])
+                found.append((speed, -1, partial(self._come_to_rest, slot)))
+        return found
+
+    def _speed(self, slot: int, direction: int, t: float, y: Array) -> float:
+        return direction * float(y[self.problem.nq + slot])
+
+    def _overload(self, holding: Callable[..., tuple[float, float]], t: float, y: Array) -> float:
+        force, level = holding(self.problem, t, y)
+        return abs(force) - level
+
+    def _slip(self, stick: Stick, t: float, y: Array) -> tuple[Array, str | None]:
+        """The joint begins to slide, against the force that held it."""
+        friction = self.problem.friction
+        assert friction is not None
+        force, _ = self.stops.holding(stick)(self.problem, t, y)
+        self.stops.held.pop(stick.v, None)
+        friction.sliding[stick.v] = -int(np.sign(force))
+        self._slipping.add(stick.v)
+        self.happenings.append(Happening(t, stick.name, "slips"))
+        return y, None
+
+    def _come_to_rest(self, slot: int, t: float, y: Array) -> tuple[Array, str | None]:
+        self._halted.add(slot)  # dealt with by `settle`
+        y = y.copy()
+        y[self.problem.nq + slot] = 0.0
+        return y, None
+
     def _leave(self, stop: Stop, t: float, y: Array) -> tuple[Array, str | None]:
         self.stops.held.pop(stop.v, None)
         self._leaving.add(stop)
@@ -134,15 +175,17 @@ class Switches:
         """Deal with all joints that are at a limit now: those that run into it hit it, those that press rest there."""
         self._watched = None
         reached, leaving, self._reached, self._leaving = self._reached, self._leaving, set(), set()
-        if self.limits != "stop" or not self.stops.all:
+        stops = self.stops.all if self.limits == "stop" else []
+        slipping, halted, self._slipping, self._halted = self._slipping, self._halted, set(), set()
+        if not stops and self.problem.friction is None:
             return y
-        at_limit = [stop for stop in self.stops.all if self._is_at(stop, t, y, reached)]
+        at_limit = [stop for stop in stops if self._is_at(stop, t, y, reached)]
         before = set(self.stops.held.values())
         y, hits = self._hit(at_limit, y)
         speeds = self.problem.split(y)[1]
         still = 1e-9 * (1 + np.abs(speeds).max(initial=0.0))
         resting = [stop for stop in at_limit if abs(speeds[stop.v]) <= still and stop not in leaving]
-        y = self._press(resting, t, y)
+        y = self._press(resting, t, y, self._at_rest(y, slipping, halted))
         self._tell(t, before - leaving, hits)
         self._started = True
         return y
@@ -170,20 +213,52 @@ class Switches:
         hits = {s: (float(v[s.v]), float(x)) for s, x in zip(stops, impulses, strict=True) if x > 0}
         return self._changed(y, q, after), hits
 
-    def _press(self, resting: list[Stop], t: float, y: Array) -> Array:
-        """Hold what must be pushed; the state with held joints at their limits."""
+    def _at_rest(self, y: Array, slipping: set[int], halted: set[int]) -> list[int]:
+        """Slots of friction at rest; those that move are noted as sliding the way they go."""
+        friction, v = self.problem.friction, self.problem.split(y)[1]
+        found = []
+        for slot in friction.slots if friction is not None else ():
+            stuck = isinstance(self.stops.held.get(slot), Stick)
+            if slot in slipping:
+                continue
+            if stuck or slot in halted or abs(v[slot]) <= STILL:
+                found.append(slot)
+            elif friction is not None:
+                friction.sliding[slot] = int(np.sign(v[slot]))
+        return found
+
+    def _press(self, resting: list[Stop], t: float, y: Array, rubbing: Sequence[int] = ()) -> Array:
+        """Hold what must be pushed or sticks; the state with held joints at their places."""
+        before, friction = self.stops.held, self.problem.friction
         self.stops.held, self.stops.implied = {}, set()
-        if not resting:
+        if not resting and not rubbing:
             return y
         q, v = self.problem.split(y)
+        sticks = []
+        if friction is not None and rubbing:
+            v[list(rubbing)] = 0.0
+            for slot in rubbing:
+                friction.sliding[slot] = 0
         tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
-        self.stops.press(resting, q, self.problem.free_acceleration(q, v, tau, loads))
+        if friction is not None and rubbing:
+            levels = friction.levels(v, friction.bearing_loads(self.problem, q, v, tau, loads))
+            for slot in rubbing:
+                old = before.get(slot)
+                stick = old if isinstance(old, Stick) else friction.stick(slot, q)
+                sticks.append((stick, levels[slot]))
+        forces = self.stops.press(resting, q, self.problem.free_acceleration(q, v, tau, loads), sticks)
+        for (stick, _), force in zip(sticks, forces, strict=True):
+            if stick.v not in self.stops.held and friction is not None:
+                friction.sliding[stick.v] = -int(np.sign(force))
         if not self.stops.held:
             return y
         return self._changed(y, *self.problem.split(self.problem.project(y)))
 
-    def _tell(self, t: float, before: set[Stop], hits: dict[Stop, tuple[float, float]]) -> None:
+    def _tell(self, t: float, before: set[Stop | Stick], hits: dict[Stop, tuple[float, float]]) -> None:
         held = set(self.stops.held.values())
+        for stick in held - before:
+            if isinstance(stick, Stick):
+                self.happenings.append(Happening(t, stick.name, "sticks"))
         for stop, (speed, impulse) in hits.items():
             end = "rests" if stop in held or stop in self.stops.implied else "rebounds"
             self.happenings.append(Happening(t, stop.name, f"hit at {speed:.6g}, impulse {impulse:.6g}, {end}"))

@@ -1,0 +1,181 @@
+"""Dry friction with true sticking, for `pb.simulate`.
+
+A joint slides, with what `mechanism.friction` (1) says without its tanh,
+
+    f = −sign(u) (F_c + (F_s − F_c) e^{−|u/u_s|^δ}) − B u,
+
+or it sticks: then it does not accelerate, and the force λ that holds it is at most F_s either way. Sliding ends where
+its speed crosses zero, sticking where |λ| reaches F_s. When joints are at rest together, which of them stick follows
+from all at once: with N their rows of B (`stops`) and N c their accelerations without friction,
+
+    λ = argmin |Nᵀλ + c|²,      −F_s ≤ λ ≤ F_s                                                          (1)
+
+(λ inside its bounds: the joint sticks; at a bound: it begins to slide against it), stops that press among them with
+0 ≤ λ. A level that depends on load is F + k |R|, R the force in the joint, found with the acceleration it causes by
+iteration. Joints whose q and v do not correspond number by number (spherical, floating), and cut joints, keep the
+smooth law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT
+from polybody.description.records import Friction
+from polybody.mechanism.friction import stribeck_excess
+from polybody.mechanism.geared import own_velocities
+from polybody.mechanism.mechanism import Mechanism, TreeJoint
+from polybody.model.model import Model
+from polybody.simulation.failures import BlowUp
+
+if TYPE_CHECKING:
+    from polybody.simulation.problem import Problem
+
+Array = np.ndarray
+MOST_ITERATIONS = 50
+
+
+@dataclass(frozen=True)
+class Rubbing:
+    """Number k of the velocities of one joint: its slot of q and of v, and its own speed per the slot's."""
+
+    joint: str
+    k: int
+    q: int
+    v: int
+    factor: float
+    law: Friction
+
+    def level(self, speed: float, load: float) -> float:
+        """Friction at a speed of the slot, as a force on the slot."""
+        if not self.factor:
+            return 0.0
+        own = float(self.law.coulomb[self.k]) + float(stribeck_excess(self.law, self.k, self.factor * speed))
+        return abs(self.factor) * (own + float(self.law.load[self.k]) * load)
+
+
+@dataclass(frozen=True)
+class Stick:
+    """A joint at rest by friction, in the place of a stop that holds it."""
+
+    joint: str
+    q: int
+    v: int
+    limit: float  # where it sticks
+
+    @property
+    def name(self) -> str:
+        return f"{self.joint} friction"
+
+
+class DryFriction:
+    """Which slots of v slide or stick, and what friction exerts on them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.parts = rubbing(model.mechanism)
+        self.slots = {part.v: part.q for part in self.parts}
+        self.sliding = dict.fromkeys(self.slots, 0)  # the direction; 0: not known, or sticking
+        self.loaded = any(part.law.load[part.k] for part in self.parts)
+        self.smooth = without_dry_friction(model)
+
+    def stick(self, slot: int, q: Array) -> Stick:
+        """The slot held where it is."""
+        name = next(part.joint for part in self.parts if part.v == slot)
+        return Stick(name, self.slots[slot], slot, float(q[self.slots[slot]]))
+
+    def levels(self, v: Array, loads: dict[str, float] | None = None) -> dict[int, float]:
+        """How strong friction is on each slot."""
+        total = dict.fromkeys(self.slots, 0.0)
+        for part in self.parts:
+            total[part.v] += part.level(float(v[part.v]), (loads or {}).get(part.joint, 0.0))
+        return total
+
+    def forces(self, problem: Problem, q: Array, v: Array, tau: Array, wrenches: Any) -> Array:
+        """What friction exerts on the slots that slide, tau and wrenches all else that acts."""
+        force = self._sliding_forces(v, {})
+        if not self.loaded:
+            return force
+        for _ in range(MOST_ITERATIONS):
+            before, force = force, self._sliding_forces(v, self.bearing_loads(problem, q, v, tau + force, wrenches))
+            if np.abs(force - before).max(initial=0.0) <= 1e-12 * (1.0 + np.abs(force).max(initial=0.0)):
+                return force
+        raise BlowUp(f"friction by load and the load itself were not found in {MOST_ITERATIONS} iterations")
+
+    def _sliding_forces(self, v: Array, loads: dict[str, float]) -> Array:
+        force = np.zeros(len(v))
+        for slot, level in self.levels(v, loads).items():
+            force[slot] = -self.sliding[slot] * level
+        return force
+
+    def bearing_loads(self, problem: Problem, q: Array, v: Array, tau: Array, wrenches: Any) -> dict[str, float]:
+        """{joint: |R|}: the force in a joint, less what is along directions in which it slides."""
+        if not self.loaded:
+            return {}
+        a = problem.accelerate(q, v, tau, wrenches)
+        on_links = {name: np.asarray(w, dtype=float) for name, w in (wrenches or {}).items()}
+        if problem.loops:
+            kernels = problem.model.engine.constraints
+            needed = problem.tree.inverse_dynamics(q, v, a, wrenches=wrenches) - tau
+            multipliers = np.linalg.lstsq(kernels.jacobian(q).T, needed, rcond=None)[0]
+            _, totals = kernels.constraints.wrenches(q, multipliers, domain=FLOAT)
+            for link, total in zip(kernels.constraints.loaded_links, totals, strict=True):
+                on_links[link] = on_links.get(link, np.zeros(6)) + total
+        found = problem.tree.reactions(q, v, a, wrenches=on_links or None, axes="joint")
+        loads = {}
+        for name in {part.joint for part in self.parts if part.law.load[part.k]}:
+            joint = self.model.mechanism.joints[self.model.mechanism.joint_index[name]]
+            slide = joint.model.velocity_map(q[joint.q])[3:]
+            force = found[name][3:]
+            loads[name] = float(np.linalg.norm(force - slide @ (np.linalg.pinv(slide) @ force)))
+        return loads
+
+
+def rubbing(mechanism: Mechanism) -> list[Rubbing]:
+    """Every velocity of a joint with dry friction that can stick."""
+    found = []
+    for joint in mechanism.joints:
+        if sticks(joint) and joint.friction is not None:
+            factor = float(own_velocities(joint.model, np.ones(1))[0]) if joint.follows else 1.0
+            for k in range(joint.nv):
+                if joint.friction.static[k] or joint.friction.load[k]:
+                    places = (joint.q.start + k, joint.v.start + k)
+                    found.append(Rubbing(joint.name, k, *places, factor, joint.friction))
+    return found
+
+
+def sticks(joint: TreeJoint) -> bool:
+    """Whether a joint has dry friction, and coordinates in which it can stick."""
+    law = joint.friction
+    return law is not None and joint.model.rates_are_velocities and bool(np.any(law.static) or np.any(law.load))
+
+
+def has_dry_friction(model: Model) -> bool:
+    return any(sticks(joint) for joint in model.mechanism.joints)
+
+
+@lru_cache(maxsize=16)
+def without_dry_friction(model: Model) -> Model:
+    """The model whose joints have of their friction only the viscous part, where they can stick."""
+    m = model.mechanism
+    names = {joint.name for joint in m.joints if sticks(joint)}
+
+    def viscous(record: Any) -> Any:
+        law = record.friction
+        if record.name not in names or law is None:
+            return record
+        zero = np.zeros(len(law.coulomb))
+        rest = replace(law, coulomb=zero, static=zero, load=zero)
+        return replace(record, friction=rest if np.any(law.viscous) else None)
+
+    records = {record.name: viscous(record) for record in m.description.joints}
+    joints = tuple(replace(j, friction=records[j.name].friction, record=records[j.name]) for j in m.joints)
+    described = replace(m.description, joints=tuple(records.values()))
+    return Model(replace(m, joints=joints, description=described))
+
+
+__all__ = ["DryFriction", "Rubbing", "Stick", "has_dry_friction", "rubbing", "without_dry_friction"]
