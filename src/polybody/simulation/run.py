@@ -483,7 +483,8 @@ class Run:
         audit = replace(audit, trusted=not doubts, doubts=doubts)
         happenings = list(self.switches.happenings)
         currents = rows.currents if problem.circuits.closed else None
-        return Trajectory(problem.whole, t, q, v, rows.a, tau, work, audit, said, happenings, stopped, self.pieces, currents)
+        told = (audit, said, happenings, stopped, self.pieces, currents)
+        return Trajectory(problem.whole, t, q, v, rows.a, tau, work, *told)
 
     def _saturation(self, t: Array, v: Array, tau: Array) -> tuple[Saturation, ...]:
         m, word = self.problem.whole.mechanism, self.problem.efforts

@@ -18,7 +18,7 @@ from polybody.simulation.stops import Excess, Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
-STILL = 1e-12  # rad/s or m/s: a joint as slow as this is at rest, and friction holds it if it can
+STILL = 1e-8  # rad/s or m/s: a joint as slow as this is at rest where another comes to rest, and friction may hold it
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 MOST_AT_ONCE = 200  # happenings at one time after which something is stuck
 
