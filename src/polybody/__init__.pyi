@@ -53,5 +53,7 @@ from polybody.simulation import simulate as simulate
 from polybody.simulation.controllers import PD as PD
 from polybody.simulation.rollout import rollout as rollout
 from polybody.simulation.sensitivities import sensitivities as sensitivities
+from polybody.studies import Study as Study
+from polybody.studies import StudyResults as StudyResults
 
 __version__: str

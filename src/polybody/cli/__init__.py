@@ -31,6 +31,7 @@ COMMANDS: tuple[str, ...] = (
     "view",
     "render",
     "linearize",
+    "study",
     "performance",
     "loops",
     "grasp",

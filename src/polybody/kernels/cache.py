@@ -73,9 +73,24 @@ def folder() -> Path:
     return base / "polybody" / "kernels"
 
 
+#: (digest, kind) of what this process has taken or kept, for `used`
+_used: dict[tuple[str, str], None] = {}
+
+
+def used() -> list[tuple[str, str, dict[str, Any], bytes]]:
+    """(digest, kind, facts, code) of all that this process took from the cache or put there: to send to others."""
+    found = []
+    for digest, kind in list(_used):
+        opened = load(digest, kind)
+        if opened is not None:
+            found.append((digest, kind, *opened))
+    return found
+
+
 def load(digest: str, kind: str = CODE) -> tuple[dict[str, Any], bytes] | None:
     """(facts, object code) of an entry, if it is there and its seal holds. A trace has no code."""
     where = folder()
+    _used[digest, kind] = None
     path = where / (digest + kind)
     try:
         if not path.exists():
@@ -98,6 +113,7 @@ def load(digest: str, kind: str = CODE) -> tuple[dict[str, Any], bytes] | None:
 def store(digest: str, facts: dict[str, Any], code: bytes, kind: str = CODE) -> None:
     """Keep code, or a trace. Failure to do so is a warning, once."""
     where = folder()
+    _used[digest, kind] = None
     try:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_folder(where)

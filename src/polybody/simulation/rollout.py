@@ -138,7 +138,9 @@ def _count(steps: int | None, rows: int | None) -> int:
 def _pd_law(model: Model, law: PD, steps: int, h: float) -> tuple[Law, Array, Array | None, int]:
     """PD inside the step: a fixed target is a constant, a path a table of targets at the beginnings of the steps."""
     nq, nv = model.nq, model.nv
-    gains = np.concatenate([law.kp, law.kd])
+    lead = np.broadcast_shapes(*(x.shape[:-1] for x in (law.kp, law.kd, *([] if law.target is None else [law.target]))))
+    wide = lambda x: np.broadcast_to(x, (*lead, x.shape[-1]))  # noqa: E731
+    gains = np.concatenate([wide(law.kp), wide(law.kd)], axis=-1)
 
     def text(m: Any, q: Array, v: Array, c: Array, u: Array, domain: Any) -> Array:
         kp, kd = c[:nv], c[nv : 2 * nv]
@@ -150,7 +152,7 @@ def _pd_law(model: Model, law: PD, steps: int, h: float) -> tuple[Law, Array, Ar
     name = f"pd{' along a path' if law.path else ''}{' with gravity' if law.gravity else ''}"
     if law.path is None:
         assert law.target is not None
-        return Law(name, 2 * nv + nq, 0, text), np.concatenate([gains, law.target]), None, steps
+        return Law(name, 2 * nv + nq, 0, text), np.concatenate([gains, wide(law.target)], axis=-1), None, steps
     q, v, _ = law.path(h * np.arange(steps))
     return Law(name, 2 * nv, nq + nv, text), gains, np.concatenate([q, v], axis=-1), steps
 

@@ -14,9 +14,10 @@ Array = np.ndarray
 
 def gains(name: str, value: Any, nv: int) -> Array:
     array = float_array(name, value)
-    if array.shape not in ((), (nv,)) or not np.isfinite(array).all():
+    many = array.ndim > 1 and array.shape[-1] == nv  # of a rollout: a row for each state
+    if not (many or array.shape in ((), (nv,))) or not np.isfinite(array).all():
         raise InputError(f"{name} has shape {array.shape}; wanted one finite number or {nv}")
-    return np.broadcast_to(array, (nv,)).copy()
+    return array.copy() if many else np.broadcast_to(array, (nv,)).copy()
 
 
 __all__ = ["gains"]

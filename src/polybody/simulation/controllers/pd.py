@@ -34,7 +34,7 @@ class PD:
         self.target: Array | None = None
         if target is not None:
             self.target = float_array("target", target)
-            if self.target.shape != (model.nq,):
+            if self.target.ndim == 0 or self.target.shape[-1] != model.nq:
                 raise InputError(f"target has shape {self.target.shape}; wanted ({model.nq},)")
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:

@@ -1,0 +1,120 @@
+"""`polybody study FILE.yaml`: sweeps and Monte Carlo; `polybody study plot FOLDER`: their pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("study")(study)
+
+
+def study(
+    words: Annotated[
+        list[str], typer.Argument(metavar="FILE | plot FOLDER", help="A study file, or 'plot' and a folder of results.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="Where results or pictures go; default: beside the file.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="'auto' or the address of a Ray cluster.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes of this machine.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted study stopped.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what a run would be, and estimate it.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of study files.")] = False,
+    allow_code: Annotated[bool, typer.Option("--allow-code", help="Let the file name a Python function.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the study of a YAML file, on this machine or on a Ray cluster; draw its results.
+
+    `polybody study payloads.yaml --dry-run` says how many cases there are and how long they take. An interrupted study
+    goes on with --resume; finished chunks are not computed again.
+    """
+    from polybody.errors import InputError
+
+    if schema or words == ["schema"]:
+        import json
+
+        from polybody.studies.file import schema as published
+
+        typer.echo(json.dumps(published(), indent=2))
+        return
+    if words[0] == "plot":
+        if len(words) != 2:
+            raise InputError("plot wants one folder: polybody study plot FOLDER")
+        _plot(Path(words[1]), out, as_json)
+        return
+    if len(words) != 1:
+        raise InputError(f"one study file is wanted, got {len(words)}")
+    from polybody.studies.file import read_study
+
+    found = read_study(words[0], allow_code=allow_code)
+    folder = out or found.folder
+    if dry_run:
+        answer = found.study.dry_run()
+        emit(answer, as_json, lambda console: _said(console, answer, folder))
+        return
+    with _Progress(as_json, len(found.study)) as progress:
+        results = found.study.run(folder, workers=workers, cluster=cluster, resume=resume, progress=progress)
+    failures = results.failures()
+    answer = {"folder": str(folder), "cases": len(found.study), "failed": len(failures), "complete": results.complete,
+              "summaries": results.summaries()}  # fmt: skip
+    emit(answer, as_json, lambda console: _finished(console, answer, failures))
+
+
+def _plot(folder: Path, out: Path | None, as_json: bool) -> None:
+    from polybody.studies import StudyResults
+    from polybody.studio.study_plots import plot_study
+
+    written = [str(path) for path in plot_study(StudyResults(folder), out or folder / "plots")]
+    emit({"written": written}, as_json, lambda console: [console.print(path) for path in written][:0])
+
+
+class _Progress:
+    """A bar with rate, time left and failures, on stderr; nothing where JSON is printed."""
+
+    def __init__(self, quiet: bool, cases: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(), console=Console(stderr=True), disable=quiet,
+        )  # fmt: skip
+        self.task = self.bar.add_task("cases", total=cases, rate="")
+
+    def __enter__(self) -> _Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def __call__(self, finished: int, cases: int, failed: int) -> None:
+        speed = self.bar.tasks[0].speed
+        rate = f"{speed:,.0f} per s" if speed else ""
+        self.bar.update(self.task, completed=finished, rate=f"{rate} {failed} failed" if failed else rate)
+
+
+def _said(console: Any, answer: dict[str, Any], folder: Path) -> None:
+    console.print(f"{answer['name']}: {answer['cases']:,} cases of {answer['kind']}, {answer['design']}")
+    console.print(f"varied: {', '.join(answer['varied'])}")
+    console.print(f"{answer['chunks']:,} chunks of up to {answer['chunk']:,}, {answer['batched']}")
+    console.print(f"about {answer['cases_per_second']:,.0f} cases per second here: {answer['seconds']:,.1f} s, "
+                  f"{answer['bytes'] / 1e6:,.1f} MB in {folder}")  # fmt: skip
+
+
+def _finished(console: Any, answer: dict[str, Any], failures: list[tuple[int, str]]) -> None:
+    console.print(f"{answer['cases']:,} cases in {answer['folder']}, {answer['failed']} failed")
+    for case, error in failures[:5]:
+        console.print(f"  case {case}: {error}")
+    for name, found in list(answer["summaries"].items())[:12]:
+        if found.get("count"):
+            console.print(f"  {name}: mean {found['mean']:.6g}, deviation {found['deviation']:.3g}, "
+                          f"5 % {found['5 %']:.6g}, 95 % {found['95 %']:.6g}")  # fmt: skip
+
+
+__all__ = ["register"]

@@ -1,0 +1,170 @@
+"""Who computes the chunks: this process, processes of this machine, or a Ray cluster. All give the same bytes.
+
+An executor is a generator of (chunk, content of its file, how many cases failed): at most a few chunks for each worker
+are under way, so that memory stays bounded however many there are. Workers take the driver's machine code: on this
+machine from its cache, on others it is sent once to each node, and is used where the processor has the same features.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing import get_context
+from typing import Any
+
+from polybody.errors import InputError, PolybodyError
+from polybody.kernels.pool import threads
+from polybody.studies.dataset import parquet_bytes, table_of
+from polybody.studies.tasks import Job
+
+Result = tuple[int, bytes, int]
+#: chunks under way for each worker
+AHEAD = 2
+#: how often a chunk whose worker died is tried anew
+PATIENCE = 4
+_job: Job | None = None
+
+
+def content_of(job: Job, index: int) -> Result:
+    """One chunk, as the bytes of its file."""
+    columns = job.compute(index)
+    return index, parquet_bytes(table_of(columns)), sum(error is not None for error in columns["error"])
+
+
+def serial(job: Job, indices: Iterable[int], workers: int = 1) -> Iterator[Result]:
+    """In this process; kernels use the threads that `pb.threads` allows."""
+    for index in indices:
+        yield content_of(job, index)
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+
+def _begin(job: Job) -> None:
+    global _job
+    _job = job
+    os.environ.setdefault("POLYBODY_TIER", "optimised")
+
+
+def _one(index: int) -> Result:
+    assert _job is not None
+    with threads(1):
+        return content_of(_job, index)
+
+
+def processes(job: Job, indices: Iterable[int], workers: int) -> Iterator[Result]:
+    """Processes of this machine, one thread each; a worker that dies takes its chunks only, and is replaced."""
+    todo = iter(indices)
+    again: list[int] = []
+    deaths: dict[int, int] = {}
+    while True:
+        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(job,))
+        waiting: dict[Future[Result], int] = {}
+        try:
+            while True:
+                while len(waiting) < workers * AHEAD:
+                    index = again.pop() if again else next(todo, None)
+                    if index is None:
+                        break
+                    waiting[pool.submit(_one, index)] = index
+                if not waiting:
+                    return
+                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    index = waiting.pop(future)
+                    try:
+                        yield future.result()
+                    except BrokenProcessPool:
+                        waiting[future] = index
+                        raise
+        except BrokenProcessPool:
+            for index in waiting.values():
+                again.append(index)
+                deaths[index] = deaths.get(index, 0) + 1
+                if deaths[index] > PATIENCE:
+                    raise PolybodyError(f"workers died {deaths[index]} times with chunk {index} under way; it may need "
+                                        "more memory than there is: take a smaller chunk") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+# ---- Ray -------------------------------------------------------------------------------------------------------------
+
+
+def connect(cluster: str) -> Any:
+    """Ray, connected to a cluster: "auto" or an address. What does not fit says so before anything is computed."""
+    try:
+        import ray
+    except ImportError:
+        raise PolybodyError("clusters are Ray's; pip install polybody[cluster]") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=cluster, logging_level="ERROR", log_to_driver=False)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            if "ersion" in str(error):
+                raise PolybodyError(f"the cluster at {cluster!r} runs another version of Ray or Python than this "
+                                    f"process (Ray {ray.__version__}): {text}; install the same on all nodes") from None
+            raise InputError(f"no Ray cluster at {cluster!r}: {text}; start one with 'ray start --head' and join "
+                             "others with 'ray start --address=HOST:6379'") from None
+    return ray
+
+
+def _on_node(job: Job, codes: list[tuple[str, str, dict[str, Any], bytes]], index: int) -> Result:
+    from polybody.kernels import cache
+
+    os.environ.setdefault("POLYBODY_TIER", "optimised")
+    for digest, kind, facts, code in codes:
+        if not (cache.folder() / (digest + kind)).exists():
+            cache.store(digest, facts, code, kind)
+    with threads(1):
+        return content_of(job, index)
+
+
+def on_ray(job: Job, indices: Iterable[int], cluster: str) -> Iterator[Result]:
+    """Tasks of a Ray cluster; those of workers and nodes that are lost are run again elsewhere."""
+    ray = connect(cluster)
+    from polybody.kernels import cache
+
+    here, codes = ray.put(job), ray.put(cache.used())
+    remote = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_on_node)
+    todo, waiting = iter(indices), {}
+    try:
+        while True:
+            width = max(1, int(ray.cluster_resources().get("CPU", 1))) * AHEAD
+            for index in islice(todo, max(width - len(waiting), 0)):
+                waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index)] = index
+            if not waiting:
+                return
+            finished, _ = ray.wait(list(waiting), num_returns=1, timeout=5.0)
+            for reference in finished:
+                index = waiting.pop(reference)
+                try:
+                    yield ray.get(reference)
+                except (ray.exceptions.ObjectLostError, ray.exceptions.WorkerCrashedError,
+                        ray.exceptions.NodeDiedError):  # fmt: skip
+                    waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index)] = index
+    finally:
+        for reference in waiting:
+            ray.cancel(reference, force=False)
+
+
+def executor_of(
+    workers: int | None, cluster: str | None, lanes: bool
+) -> tuple[str, Callable[..., Iterator[Result]], Any]:
+    """(its name, the generator, its last argument): lanes run here unless a number of workers or a cluster is given."""
+    if cluster is not None:
+        if workers is not None:
+            raise InputError("give workers for processes of this machine, or a cluster; not both")
+        return "ray", on_ray, cluster
+    cores = os.cpu_count() or 1
+    count = (1 if lanes else cores) if workers is None else workers
+    if count != int(count) or count < 1:
+        raise InputError(f"workers is {workers!r}; wanted a whole number of at least 1")
+    return ("serial", serial, 1) if count == 1 else ("processes", processes, int(count))
+
+
+__all__ = ["connect", "content_of", "executor_of", "on_ray", "processes", "serial"]

@@ -1,0 +1,178 @@
+"""Study files: a study as YAML, with a published schema (`schema`, `polybody study --schema`).
+
+    study: 1                                   # the format's version
+    name: payloads
+    model: puma560                             # a file beside this one, or the name of a shipped model
+    payload: {frame: link6, mass: 1}           # optional: a body to vary
+    vary:
+      payload.mass: {uniform: [0, 3]}
+      q: {normal: [[0, 0, 0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]]}
+    samples: 10000
+    design: sobol
+    do: {quantity: inverse_dynamics, at: {v: [1, 1, 1, 1, 1, 1]}}
+    keep: [tau, peak(tau)]
+
+The file is data: numbers may be written as in mechanism files (90deg, 10cm). A `function: "module:name"` is code of
+yours, and is imported only where that is allowed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, compose, describe
+from polybody.description.units import ANGLE, LENGTH, MASS, quantity
+from polybody.errors import InputError
+from polybody.model.load import load
+from polybody.names import listed, nearest
+from polybody.studies.axes import DESIGNS, DISTRIBUTIONS
+from polybody.studies.study import OPTIONS, Study, named_function
+from polybody.studies.tasks import KINDS
+
+VERSION = 1
+KEYS = (
+    "study", "name", "model", "base", "payload", "vary", "samples", "design", "seed", "chunk", "do", "keep", "folder",
+)  # fmt: skip
+LARGEST = 2_000_000  # characters
+WORDS = ("model", "name", "frame", "design", "quantity", "function", "method", "limits", "inputs", "outputs", "folder",
+         "names", "keep", "base", "independent")  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class StudyFile:
+    """A study, and the folder its results go to."""
+
+    study: Study
+    folder: Path
+
+
+def read_study(path: str | Path, *, allow_code: bool = False) -> StudyFile:
+    """The study of a file; what is wrong with it is an error before anything is computed."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    if len(text) > LARGEST:
+        raise InputError(f"{path}: has {len(text)} characters; at most {LARGEST} are read")
+    node = compose(text, str(path))
+    if not isinstance(node, Mapping):
+        raise InputError(f"{path}: a study file is a mapping, got {describe(node)}")
+    for key, (line, _) in node.pairs.items():
+        if key not in KEYS:
+            raise InputError(f"{path}:{line}: no key {key!r}{nearest(key, KEYS)}; there are {listed(KEYS, 20)}")
+    said = {key: plain(value, key, str(path)) for key, (_, value) in node.pairs.items()}
+    if said.get("study") != VERSION:
+        raise InputError(f"{path}: the first line must be 'study: {VERSION}', the version of the format")
+    return _built(path, said, allow_code)
+
+
+def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
+    where = str(path)
+    for key in ("vary", "do"):
+        if not isinstance(said.get(key), dict):
+            raise InputError(f"{where}: needs {key!r}, a mapping")
+    do = dict(said["do"])
+    kinds = [word for word in do if word in KINDS]
+    if len(kinds) != 1:
+        raise InputError(f"{where}: do has {', '.join(do) or 'nothing'}; wanted one of {', '.join(KINDS)}")
+    if kinds[0] == "function":
+        if not allow_code:
+            raise InputError(f"{where}: do: function runs code of {do['function']!r}; allow it with --allow-code")
+        do["function"] = named_function(str(do["function"]))
+    for word in do:
+        if word not in (kinds[0], *(["at"] if kinds[0] == "quantity" else [])):
+            raise InputError(f"{where}: do has {word!r} beside {kinds[0]!r}")
+    more: dict[str, Any] = {key: said[key] for key in ("samples", "seed", "chunk") if key in said}
+    for key, value in more.items():
+        if value != int(value):
+            raise InputError(f"{where}: {key} is {value}; wanted a whole number")
+    keep = said.get("keep", [])
+    whole: dict[str, Any] = {key: int(value) for key, value in more.items()}
+    try:
+        study = Study(
+            _model(path, said), said["vary"], **do, keep=keep, design=said.get("design", "random"),
+            name=str(said.get("name", path.stem)), **whole,
+        )  # fmt: skip
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return StudyFile(study, path.parent / str(said.get("folder", f"{path.stem}.results")))
+
+
+def _model(path: Path, said: dict[str, Any]) -> Any:
+    if "model" not in said:
+        return None
+    beside = path.parent / str(said["model"])
+    model = load(str(beside) if beside.exists() else str(said["model"]), base=said.get("base", "fixed"))
+    payload = said.get("payload")
+    if payload is None:
+        return model
+    known = {"frame", "mass", "com", "inertia"}
+    if not isinstance(payload, dict) or "frame" not in payload or not set(payload) <= known:
+        raise InputError("payload wants frame, mass, com, inertia")
+    return model.with_payload(payload["frame"], payload.get("mass", 0.0), payload.get("com", (0, 0, 0)),
+                              payload.get("inertia", (0, 0, 0)))  # fmt: skip
+
+
+def plain(node: Node, key: str, where: str) -> Any:
+    """Numbers, texts, lists and mappings; scalars are numbers unless their key says that they are words."""
+    if isinstance(node, Mapping):
+        return {name: plain(value, name, where) for name, (_, value) in node.pairs.items()}
+    if not isinstance(node, Scalar):
+        return [plain(item, key, where) for item in node.items]
+    if key in WORDS:
+        return node.text
+    if node.text in ("true", "false"):
+        return node.text == "true"
+    try:
+        return quantity(node.text, (ANGLE, LENGTH, MASS))
+    except InputError as error:
+        raise InputError(f"{where}:{node.line}: {key}: {error}") from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of study files."""
+    number: dict[str, Any] = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+    numbers = {"anyOf": [number, {"type": "array", "items": number}]}
+    rows = {"type": "array", "items": numbers}
+    axis = {
+        "anyOf": [
+            rows,
+            {"type": "object", "additionalProperties": False, "minProperties": 1, "maxProperties": 1, "properties": {
+                "list": rows, "grid": {"type": "array", "items": number, "minItems": 3, "maxItems": 3},
+                **{kind: {"type": "array", "items": numbers, "minItems": len(n), "maxItems": len(n)}
+                   for kind, n in DISTRIBUTIONS.items()}}},
+            {"type": "object", "additionalProperties": False, "required": ["covariance", "mean", "names"],
+             "properties": {"covariance": rows, "mean": numbers,
+                            "names": {"type": "array", "items": {"type": "string"}}}},
+        ]
+    }  # fmt: skip
+    whole = {"type": "integer", "minimum": 1}
+    options = {
+        kind: {"type": "object", "additionalProperties": False, "properties": {x: {} for x in OPTIONS[kind] or ()}}
+        for kind in ("rollout", "simulate", "linearize")
+    }
+    do = {
+        "type": "object", "additionalProperties": False, "minProperties": 1,
+        "properties": {
+            "quantity": {"type": "string"}, "at": {"type": "object"}, "function": {"type": "string"}, **options,
+        },
+    }  # fmt: skip
+    payload = {"type": "object", "additionalProperties": False, "required": ["frame"],
+               "properties": {"frame": {"type": "string"}, "mass": number, "com": rows, "inertia": rows}}  # fmt: skip
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "polybody study", "type": "object",
+        "additionalProperties": False, "required": ["study", "vary", "do"],
+        "properties": {
+            "study": {"const": VERSION}, "name": {"type": "string"}, "model": {"type": "string"},
+            "base": {"type": "string"}, "payload": payload,
+            "vary": {"type": "object", "minProperties": 1, "additionalProperties": axis}, "samples": whole,
+            "design": {"enum": list(DESIGNS)}, "seed": {"type": "integer", "minimum": 0}, "chunk": whole, "do": do,
+            "keep": {"type": "array", "items": {"type": "string"}}, "folder": {"type": "string"},
+        },
+    }  # fmt: skip
+
+
+__all__ = ["StudyFile", "plain", "read_study", "schema"]

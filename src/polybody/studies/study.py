@@ -1,0 +1,303 @@
+"""`Study`: a model, what varies, what is done with each case, what is kept; and `run`, on one core or on a cluster.
+
+    study = pb.Study(model, vary={"payload.mass": {"uniform": [0, 3]}}, samples=10_000, quantity="inverse_dynamics",
+                     keep=["tau", "peak(tau)"])
+    results = study.run("payloads")              # a folder; the same call resumes what was interrupted
+    results.pandas()
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polybody.description.records import as_data
+from polybody.errors import InputError, PolybodyError
+from polybody.model.arguments import require_model
+from polybody.model.model import Model
+from polybody.names import nearest
+from polybody.quantities.table import quantity as quantity_named
+from polybody.studies.axes import cases_of
+from polybody.studies.dataset import FORMAT, arrow
+from polybody.studies.executors import content_of, executor_of
+from polybody.studies.results import StudyResults
+from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, check_keep, placed, varied_names
+
+Array = np.ndarray
+Progress = Callable[[int, int, int], None]
+OPTIONS = {
+    "quantity": None, "rollout": ("steps", "dt", "method", "q0", "v0", "tau", "controller"),
+    "simulate": ("duration", "q0", "v0", "controller", "method", "dt", "rtol", "atol", "sample", "limits", "max_steps"),
+    "linearize": ("q", "v", "tau", "inputs", "outputs", "independent"), "function": (),
+}  # fmt: skip
+
+
+class Study:
+    """A model (or None, for functions that need none), what varies, what is done, and what is kept of it.
+
+    `vary` maps names to axes: numbers or vectors in a list, {"grid": [first, last, n]}, or a distribution ({"uniform":
+    [low, high]}, {"normal": [mean, deviation]}, …; numbers may be lists, one for each component), or {"covariance": …,
+    "mean": …, "names": […]}. Names are parameters of the model, as `with_parameters` has them; states ("q", "v",
+    "q0.joint2", "tau.1"); gains ("kp", "kd", "target"); or, for a function, anything. `samples` cases are drawn of the
+    distributions by `design` ("random", "latin-hypercube", "sobol", "saltelli"), for each point of lists and grids.
+
+    One of these says what is done: `quantity` (a name, with its arguments in `at`), `rollout`, `simulate` or
+    `linearize` (their options), or `function`(case) -> {name: numbers}, with case.model, case[name], case.rng.
+    `keep` names results ("tau"), numbers of them ("tau[1]") or reductions ("peak(tau)"); default: all.
+    """
+
+    def __init__(
+        self,
+        model: Model | None,
+        vary: Mapping[str, Any],
+        *,
+        quantity: str | None = None,
+        at: Mapping[str, Any] | None = None,
+        rollout: Mapping[str, Any] | None = None,
+        simulate: Mapping[str, Any] | None = None,
+        linearize: Mapping[str, Any] | None = None,
+        function: Callable[[Case], Mapping[str, Any]] | None = None,
+        keep: str | Sequence[str] = (),
+        samples: int | None = None,
+        design: str = "random",
+        seed: int = 0,
+        chunk: int | None = None,
+        name: str = "study",
+    ) -> None:
+        if model is not None:
+            require_model("Study", model)
+        given = {"quantity": quantity, "rollout": rollout, "simulate": simulate, "linearize": linearize,
+                 "function": function}  # fmt: skip
+        kinds = [kind for kind in KINDS if given[kind] is not None]
+        if len(kinds) != 1:
+            got = ", ".join(kinds) or "none"
+            raise InputError(f"a study does one thing: give one of {', '.join(KINDS)}; got {got}")
+        kind = kinds[0]
+        if model is None and kind != "function":
+            raise InputError(f"{kind} needs a model")
+        if seed != int(seed) or seed < 0:
+            raise InputError(f"seed is {seed!r}; wanted a whole number, zero or more")
+        size = CHUNKS[kind] if chunk is None else chunk
+        if size != int(size) or size < 1:
+            raise InputError(f"chunk is {chunk!r}; wanted a whole number of at least 1")
+        self.name, self.vary = name, dict(vary) if isinstance(vary, Mapping) else vary
+        self.cases = cases_of(self.vary, samples, design, int(seed), int(size))
+        names = varied_names(self.cases)
+        self.model = _varied(model, names, kind)
+        keep = (keep,) if isinstance(keep, str) else tuple(keep)
+        check_keep(keep)
+        task = Task(kind, _options(self.model, kind, given, at), keep, function)
+        self.task = replace(task, where=placed(self.model, task, names))
+        self._check_sizes()
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def __repr__(self) -> str:
+        return f"<Study {self.name!r}: {len(self)} cases of {self.task.kind}, {self.cases.chunks} chunks>"
+
+    @property
+    def job(self) -> Job:
+        return Job(self.model, self.cases, self.task)
+
+    @property
+    def digest(self) -> str:
+        """A hash of the model, the code, and all that the study says."""
+        return hashlib.sha256(json.dumps(self._identity(), sort_keys=True).encode()).hexdigest()
+
+    def run(
+        self, folder: str | os.PathLike[str], *, workers: int | None = None, cluster: str | None = None,
+        resume: bool = True, progress: Progress | None = None,
+    ) -> StudyResults:
+        """Compute what is missing in a folder, and return its results.
+
+        `workers`: processes of this machine (default: one for lanes of kernels, which use its threads; all cores for
+        what is computed case by case). `cluster`: "auto" or the address of a Ray cluster. Results are the same, bit for
+        bit, whoever computes them on equal processors. Finished chunks are never computed again; with resume=False a
+        folder that has some is refused. `progress(finished cases, all cases, failed)` is called after every chunk.
+        """
+        arrow()
+        _, executor, last = executor_of(workers, cluster, self.task.kind in ("quantity", "rollout"))
+        results = StudyResults(folder)
+        self._check_first()
+        if cluster is not None:
+            from polybody.studies.executors import connect
+
+            connect(cluster)
+        digest = self.digest
+        results.begin(self.facts())
+        missing, finished, failed = [], 0, 0
+        for k in range(self.cases.chunks):
+            first, end = self.cases.span(k)
+            if results.done(digest, k, end - first):
+                finished += end - first
+            else:
+                missing.append(k)
+        if finished and not resume:
+            raise InputError(f"{folder}: has {finished} finished cases; resume the study, or choose another folder")
+        made = executor(self.job, missing, last)
+        try:
+            for index, content, errors in made:
+                results.write(digest, index, content)
+                first, end = self.cases.span(index)
+                finished, failed = finished + end - first, failed + errors
+                if progress is not None:
+                    progress(finished, len(self), failed)
+        finally:
+            made.close()  # type: ignore[attr-defined]
+        return results
+
+    def dry_run(self, seconds: float = 1.0) -> dict[str, Any]:
+        """What a run would be: cases, batches, and an estimate of time and size from a timed sample."""
+        self._check_first()
+        sample = replace(self.cases, chunk=min(self.cases.chunk, 64))
+        job = Job(self.model, sample, self.task)
+        content_of(job, 0)  # compiles
+        started, cases, size = time.perf_counter(), 0, 0
+        for k in range(sample.chunks):
+            _, content, _ = content_of(job, k)
+            first, end = sample.span(k)
+            cases, size = cases + end - first, size + len(content)
+            if time.perf_counter() - started > seconds:
+                break
+        rate = cases / (time.perf_counter() - started)
+        return {
+            "name": self.name, "cases": len(self), "chunks": self.cases.chunks, "chunk": self.cases.chunk,
+            "kind": self.task.kind, "design": self.cases.design, "varied": varied_names(self.cases),
+            "batched": "lanes of one kernel" if self.task.kind in ("quantity", "rollout") else "case by case",
+            "cases_per_second": rate, "seconds": len(self) / rate, "bytes": int(size / cases * len(self)),
+        }  # fmt: skip
+
+    def facts(self) -> dict[str, Any]:
+        """What is written beside the results."""
+        from polybody.kernels.target import host
+
+        target = host()
+        return {
+            "format": FORMAT, "name": self.name, "digest": self.digest, "cases": len(self), "chunk": self.cases.chunk,
+            "study": self._identity(), "varied": varied_names(self.cases),
+            "model": None if self.model is None else self.model.name,
+            "machine": {"cpu": target.cpu, "features": target.features, "lanes": target.lanes},
+        }  # fmt: skip
+
+    # Inside.
+
+    def _identity(self) -> dict[str, Any]:
+        from polybody.model.tracing import source_digest
+
+        model = None if self.model is None else [self.model.mechanism.digest, *self.model.parameters.names]
+        function = self.task.function
+        said = None if function is None else f"{function.__module__}:{function.__qualname__}:{_code(function)}"
+        return {
+            "model": model, "code": source_digest(), "vary": _plain(self.vary), "samples": self.cases.samples,
+            "design": self.cases.design, "seed": self.cases.seed, "chunk": self.cases.chunk, "kind": self.task.kind,
+            "options": _plain(self.task.options), "keep": list(self.task.keep), "function": said,
+        }  # fmt: skip
+
+    def _check_sizes(self) -> None:
+        """Axes whose vectors do not fit what they set."""
+        sizes = {n: array.shape[1] for n, array in replace(self.cases, chunk=1).values(0).items()}
+        for name, (target, columns) in self.task.where.items():
+            if target == "value" or self.model is None:
+                continue
+            if columns is None:
+                wanted = self.model.nq if target in ("q", "q0", "q1", "target") else self.model.nv
+            else:
+                wanted = len(columns)
+            if sizes[name] not in (1, wanted):
+                raise InputError(f"axis {name!r} has {sizes[name]} numbers for {wanted}; wanted 1 or {wanted}")
+
+    def _check_first(self) -> None:
+        """The first case, so that what cannot work for any says so before anything is computed."""
+        job = Job(self.model, replace(self.cases, chunk=1), self.task)
+        found = job.compute(0)
+        if found["error"][0] is not None and self.task.keep:
+            missing = [item for item in self.task.keep if item in str(found["error"][0])]
+            if missing or "keep has" in str(found["error"][0]):
+                raise InputError(str(found["error"][0]).partition(": ")[2])
+
+
+def _varied(model: Model | None, names: Sequence[str], kind: str) -> Model | None:
+    """The model with the parameters that are varied as inputs."""
+    from polybody.mechanism.parameters import parameters_of
+
+    if model is None:
+        return None
+    known = [p.name for p in parameters_of(model.description)]
+    wanted = [n for n in names if n in known or any(full.startswith(f"{n}.") for full in known)]
+    return model.with_parameters(*wanted) if wanted else model
+
+
+def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mapping[str, Any] | None) -> dict[str, Any]:
+    if kind == "function":
+        return {}
+    if at is not None and kind != "quantity":
+        raise InputError("`at` gives a quantity's arguments; other things have options of their own")
+    if kind == "quantity":
+        assert model is not None
+        asked = quantity_named(model.mechanism, given["quantity"])
+        for name in at or {}:
+            if name not in asked.arguments:
+                offered = nearest(str(name), asked.arguments)
+                raise InputError(f"{asked.name} has no argument {name!r}{offered}; it takes "
+                                 f"{', '.join(asked.arguments)}")
+        return {"quantity": given["quantity"], **{name: np.asarray(x, dtype=float) for name, x in (at or {}).items()}}
+    options, known = dict(given[kind]), OPTIONS[kind] or ()
+    for name in options:
+        if name not in known:
+            raise InputError(f"{kind} has no option {name!r}{nearest(str(name), known)}; there are {', '.join(known)}")
+    needed = {"rollout": "steps", "simulate": "duration"}.get(kind)
+    if needed and needed not in options:
+        raise InputError(f"{kind} needs {needed!r}")
+    law = options.get("controller")
+    for name in law or {}:
+        if name not in ("kp", "kd", "target", "gravity"):
+            raise InputError(f"controller has no {name!r}; wanted kp, kd, target, gravity: a PD law")
+    return options
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as exact text, so that equal studies have equal digests."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(x) for k, x in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return as_data(value) if isinstance(value, list | tuple | float) else value
+
+
+def _code(function: Callable[..., Any]) -> str:
+    """What tells two versions of a user's function apart."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return type(function).__qualname__
+    constants = [c for c in code.co_consts if not hasattr(c, "co_code")]
+    return hashlib.sha256(code.co_code + repr((constants, code.co_names)).encode()).hexdigest()[:16]
+
+
+def named_function(text: str) -> Callable[[Case], Mapping[str, Any]]:
+    """The function that "module:name" says, for files."""
+    import importlib
+    import sys
+
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise InputError(f"function is {text!r}; wanted 'module:name'")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise PolybodyError(f"function {text!r} cannot be found: {error}") from None
+
+
+__all__ = ["Study", "named_function"]

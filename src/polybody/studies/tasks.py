@@ -1,0 +1,333 @@
+"""What a study does with each case: a quantity, a rollout, a simulation, a linearisation, or a user's function.
+
+Where all cases of a chunk can be lanes of one kernel (quantities, rollouts) they are; otherwise each case is taken for
+itself. A chunk is always computed in the same way, whoever computes it, so that results do not depend on the executor.
+A case that fails is found by halving the lanes, and becomes a row with its error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyError
+from polybody.model.model import Model
+from polybody.names import listed, nearest
+from polybody.quantities.table import quantity as quantity_named
+from polybody.studies.axes import Cases, Correlated
+
+Array = np.ndarray
+KINDS = ("quantity", "rollout", "simulate", "linearize", "function")
+#: cases in a chunk, where nothing is said
+CHUNKS = {"quantity": 16384, "rollout": 256, "simulate": 16, "linearize": 256, "function": 64}
+STATE = {"quantity": None, "rollout": ("q0", "v0", "tau"), "simulate": ("q0", "v0"), "linearize": ("q", "v", "tau")}
+GAINS = ("kp", "kd", "target")
+REDUCTIONS: dict[str, Callable[..., Array]] = {
+    "max": lambda x: x.max(axis=-1), "min": lambda x: x.min(axis=-1), "mean": lambda x: x.mean(axis=-1),
+    "norm": lambda x: np.sqrt((x * x).sum(axis=-1)), "peak": lambda x: np.abs(x).max(axis=-1),
+}  # fmt: skip
+_KEPT = re.compile(r"(?:(?P<op>\w+)\()?(?P<key>[A-Za-z_]\w*)(?P<index>(?:\[\d+\])*)(?P<end>\))?")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One case, as a user's function gets it: its number, values by name, model with its parameters, random numbers."""
+
+    index: int
+    values: dict[str, Any]
+    model: Model | None
+    seed: int
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The case's own random numbers: the spawn of the study's seed that has its number."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(1, self.index)))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is done: its kind, options, a user's function, and what is kept."""
+
+    kind: str
+    options: dict[str, Any]
+    keep: tuple[str, ...]
+    function: Callable[[Case], Mapping[str, Any]] | None = None
+    where: dict[str, tuple[str, Any]] = field(default_factory=dict)  # axis name -> (what it sets, where in it)
+
+
+def placed(model: Model | None, task: Task, names: Sequence[str]) -> dict[str, tuple[str, Any]]:
+    """What each varied name sets: parameters of the model, states, gains, or a value of the user's function."""
+    found: dict[str, tuple[str, Any]] = {}
+    states = _states(model, task)
+    gains = GAINS if "controller" in task.options else ()
+    parameters = [] if model is None else model.parameters.names
+    for name in names:
+        columns = [k for k, full in enumerate(parameters) if full == name or full.startswith(f"{name}.")]
+        owner, _, part = name.partition(".")
+        if columns:
+            found[name] = ("parameters", columns)
+        elif owner in states or owner in gains:
+            found[name] = (owner, _columns(model, owner, part))
+        elif task.kind == "function":
+            found[name] = ("value", None)
+        else:
+            known = [*parameters, *states, *gains]
+            raise InputError(f"{name!r} is nothing that this study can vary{nearest(name, known)}; there are "
+                             f"{listed(known)}")
+    return found
+
+
+def _states(model: Model | None, task: Task) -> tuple[str, ...]:
+    if task.kind == "quantity":
+        assert model is not None
+        return quantity_named(model.mechanism, task.options["quantity"]).arguments
+    return STATE.get(task.kind) or ()
+
+
+def _columns(model: Model | None, owner: str, part: str) -> list[int] | None:
+    """Columns of a state that "q.joint2" or "q.1" names; None for all of it."""
+    if not part:
+        return None
+    assert model is not None
+    of_q = owner in ("q", "q0", "q1", "target")
+    table = {name: q if of_q else v for name, (q, v) in model.joint_slices().items()}
+    if part in table:
+        return list(range(table[part].start, table[part].stop))
+    size = model.nq if of_q else model.nv
+    if part.isdigit() and int(part) < size:
+        return [int(part)]
+    raise InputError(f"{owner}.{part}: no joint {part!r}{nearest(part, table)}; there are {listed(table)}, or 0 to "
+                     f"{size - 1}")
+
+
+# ---- one chunk -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """All that a worker needs: it can be sent to another process or machine."""
+
+    model: Model | None
+    cases: Cases
+    task: Task
+
+    def compute(self, index: int) -> dict[str, Any]:
+        """Columns of one chunk: case, the varied names, what is kept, and errors (None where there is none)."""
+        first, last = self.cases.span(index)
+        values, count = self.cases.values(index), last - first
+        errors: list[str | None] = [None] * count
+        results: dict[str, Array] = {}
+        lanes = self.task.kind in ("quantity", "rollout")
+        # a user's function may raise anything: its case failed, the others go on
+        expected = (Exception,) if self.task.kind == "function" else (PolybodyError, ArithmeticError, ValueError)
+
+        def part(rows: Array) -> None:
+            """Compute these cases together; where that fails, halves of them."""
+            some = {name: array[rows] for name, array in values.items()}
+            try:
+                answer = self._lanes(some, len(rows)) if lanes else self._single(first + int(rows[0]), some)
+            except expected as error:
+                if len(rows) > 1:
+                    half = len(rows) // 2
+                    part(rows[:half])
+                    part(rows[half:])
+                else:
+                    errors[int(rows[0])] = f"{type(error).__name__}: {error}".replace(" (state 0 of the batch)", "")
+                return
+            for name, array in answer.items():
+                if name not in results:
+                    results[name] = np.full((count, *array.shape[1:]), np.nan)
+                if results[name].shape[1:] != array.shape[1:]:
+                    others = results[name].shape[1:]
+                    errors[int(rows[0])] = f"{name} has shape {array.shape[1:]}; other cases have {others}"
+                    continue
+                results[name][rows] = array
+
+        every = np.arange(count)
+        for rows in [every] if lanes else np.split(every, count):
+            part(rows)
+        return {"case": np.arange(first, last), **values, **results, "error": errors}
+
+    def _lanes(self, values: dict[str, Array], count: int) -> dict[str, Array]:
+        """Results (count, …) of cases that differ in parameters, states and gains, in one call."""
+        assert self.model is not None
+        given = self._given(values, count)
+        if self.task.kind == "quantity":
+            found = _quantity(self.model, self.task, given, count)
+        else:
+            found = _rollout(self.model, self.task, given, count)
+        return kept(self.task.keep, found)
+
+    def _single(self, index: int, values: dict[str, Array]) -> dict[str, Array]:
+        given = {} if self.model is None else self._given(values, 1)
+        model = self.model
+        if model is not None and "parameters" in given:
+            model = model.parameters.at(given["parameters"][0])
+        if self.task.kind == "function":
+            plain = {name: _plain(array[0]) for name, array in values.items()}
+            assert self.task.function is not None
+            answer = self.task.function(Case(index, plain, model, self.cases.seed))
+            if not isinstance(answer, Mapping):
+                raise InputError(f"the study's function returned {type(answer).__name__}; wanted {{name: numbers}}")
+            found = {str(name): np.asarray(x, dtype=float)[None] for name, x in answer.items()}
+        else:
+            assert model is not None
+            one = _simulated if self.task.kind == "simulate" else _linearized
+            found = {name: np.asarray(x)[None] for name, x in one(model, self.task, given).items()}
+        return kept(self.task.keep, found)
+
+    def _given(self, values: dict[str, Array], count: int) -> dict[str, Array]:
+        """{what is set: (count, size)} from the varied names, on top of what is given for all."""
+        assert self.model is not None
+        found: dict[str, Array] = {}
+        for name, array in values.items():
+            target, columns = self.task.where[name]
+            if target == "value":
+                continue
+            if target not in found:
+                found[target] = np.tile(base(self.model, self.task, target), (count, 1))
+            if columns is None:
+                found[target][:] = array  # one number for all, or one for each
+            else:
+                found[target][:, columns] = array
+        return found
+
+
+def base(model: Model, task: Task, target: str) -> Array:
+    """What is taken for all cases where an axis does not say otherwise."""
+    if target == "parameters":
+        return model.parameters.nominal
+    law = task.options.get("controller") or {}
+    given = law.get(target) if target in GAINS else task.options.get(target)
+    size = model.nq if target in ("q", "q0", "q1", "target") else model.nv
+    if given is None:
+        return model.neutral() if size == model.nq and target in ("q", "q0", "q1", "target") else np.zeros(size)
+    array = np.asarray(given, dtype=float)
+    if array.shape not in ((), (1,), (size,)):
+        raise InputError(f"{target} has shape {array.shape}; wanted one number or {size}")
+    return np.broadcast_to(array, (size,)).copy()
+
+
+def _plain(value: Array) -> Any:
+    return float(value[0]) if value.shape == (1,) else value
+
+
+def _quantity(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
+    from polybody.model.engine import Request
+
+    asked = quantity_named(model.mechanism, task.options["quantity"])
+    values = model.parameters.checked(given["parameters"]) if "parameters" in given else None
+    states = [given[name] if name in given else base(model, task, name) for name in asked.arguments]
+    answer = model.engine.answer(Request(asked, model._arrays(asked, states), parameters=values))
+    parts = answer if isinstance(answer, tuple) else (answer,)
+    found = {}
+    for (name, shape), part in zip(asked.shapes(model.engine.sizes()), parts, strict=True):
+        found[name] = np.broadcast_to(part, (count, *shape))
+    return found
+
+
+def _law(model: Model, task: Task, given: dict[str, Array], single: bool) -> Any:
+    from polybody.simulation.controllers import PD
+
+    if "controller" not in task.options:
+        return given.get("tau", task.options.get("tau"))
+    take = (lambda x: x[0]) if single else (lambda x: x)
+    parts = {name: take(given[name]) if name in given else base(model, task, name) for name in GAINS}
+    return PD(model, parts["target"], parts["kp"], parts["kd"],
+              gravity=bool((task.options["controller"] or {}).get("gravity", False)))  # fmt: skip
+
+
+def _rollout(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
+    from polybody.simulation.rollout import rollout
+
+    o = task.options
+    q0, v0 = (given[name] if name in given else base(model, task, name) for name in ("q0", "v0"))
+    law = _law(model, task, given, False)
+    if isinstance(law, np.ndarray) and law.ndim == 2:
+        law = np.repeat(law[:, None, :], int(o["steps"]), axis=1)
+    whole = any(_key(item) in ("q", "v") for item in task.keep) or not task.keep
+    found = rollout(model, q0, v0, law, int(o["steps"]), float(o.get("dt", 1e-3)), method=o.get("method", "rk4"),
+                    keep="all" if whole else "last", parameters=given.get("parameters"))  # fmt: skip
+    q, v = (np.broadcast_to(x, (count, *x.shape[-(1 + whole) :])) for x in (found.q, found.v))
+    if not np.isfinite(q).all() or not np.isfinite(v).all():
+        raise PolybodyError("the motion is not finite; a smaller dt may help")
+    if whole:
+        return {"q": q, "v": v, "q_end": q[:, -1], "v_end": v[:, -1]}
+    return {"q_end": q, "v_end": v}
+
+
+def _simulated(model: Model, task: Task, given: dict[str, Array]) -> dict[str, Any]:
+    from polybody.simulation import simulate
+
+    o = dict(task.options)
+    q0, v0 = (given[name][0] if name in given else base(model, task, name) for name in ("q0", "v0"))
+    law = _law(model, task, given, True) if "controller" in o else None
+    more = {k: x for k, x in o.items() if k not in ("q0", "v0", "duration", "controller", *GAINS)}
+    run = simulate(model, float(o["duration"]), q0, v0, law, **more)
+    kinetic, potential = run.energies
+    return {"t": run.t, "q": run.q, "v": run.v, "tau": run.tau, "q_end": run.q[-1], "v_end": run.v[-1],
+            "peak_tau": np.abs(run.tau).max(axis=0), "energy_end": kinetic[-1] + potential[-1],
+            "trusted": float(run.audit.trusted)}  # fmt: skip
+
+
+def _linearized(model: Model, task: Task, given: dict[str, Array]) -> dict[str, Any]:
+    from polybody.linearization import linearize
+
+    q, v = (given[name][0] if name in given else base(model, task, name) for name in ("q", "v"))
+    tau = given["tau"][0] if "tau" in given else task.options.get("tau")
+    more = {k: x for k, x in task.options.items() if k in ("inputs", "outputs", "independent")}
+    system = linearize(model, q, v, tau, **more)
+    poles: Any = np.sort_complex(system.poles())
+    return {"A": system.A, "B": system.B, "pole_real": np.real(poles), "pole_imag": np.imag(poles)}
+
+
+# ---- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def _key(item: str) -> str:
+    match = _KEPT.fullmatch(item)
+    return match["key"] if match else item
+
+
+def check_keep(keep: Sequence[str]) -> None:
+    for item in keep:
+        match = _KEPT.fullmatch(item)
+        if match is None or bool(match["op"]) != bool(match["end"]) or (match["op"] and match["op"] not in REDUCTIONS):
+            raise InputError(f"keep has {item!r}; wanted a result ('tau'), a number of it ('tau[1]'), or one of "
+                             f"{', '.join(REDUCTIONS)} of it ('peak(tau)')")
+
+
+def kept(keep: Sequence[str], found: dict[str, Array]) -> dict[str, Array]:
+    """What of the results (count, …) is kept, by name."""
+    if not keep:
+        return dict(found)
+    result = {}
+    for item in keep:
+        match = _KEPT.fullmatch(item)
+        assert match is not None
+        if match["key"] not in found:
+            raise InputError(f"keep has {item!r}, but there is no result {match['key']!r}"
+                             f"{nearest(match['key'], found)}; there are {', '.join(found)}")
+        array = found[match["key"]]
+        for number in re.findall(r"\d+", match["index"]):
+            if array.ndim < 2 or int(number) >= array.shape[1]:
+                raise InputError(f"keep has {item!r}, but {match['key']} has shape {found[match['key']].shape[1:]}")
+            array = array[:, int(number)]
+        if match["op"]:
+            array = REDUCTIONS[match["op"]](array.reshape(len(array), -1))
+        result[item] = array
+    return result
+
+
+def varied_names(cases: Cases) -> list[str]:
+    return [n for axis in cases.axes for n in (axis.names if isinstance(axis, Correlated) else (axis.name,))]
+
+
+__all__ = ["CHUNKS", "KINDS", "REDUCTIONS", "Case", "Job", "Task", "base", "check_keep", "placed", "varied_names"]

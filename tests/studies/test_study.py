@@ -1,0 +1,258 @@
+"""Studies: cases, executors that agree bit for bit, results on disk, resuming, statistics, and what cannot be."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from polybody.errors import InputError
+from polybody.studies.axes import cases_of
+
+pytest.importorskip("pyarrow")
+
+
+def payloads(**more: Any) -> pb.Study:
+    arm = pb.load("puma560").with_payload("link6", 1.0)
+    vary = {"payload.mass": {"uniform": [0, 3]}, "q": {"normal": [[0] * 6, [0.5] * 6]}, "payload.com.z": [0.0, 0.1]}
+    options = {"samples": 300, "chunk": 64, "quantity": "inverse_dynamics", "keep": ["tau", "peak(tau)"], **more}
+    return pb.Study(arm, vary, **options)
+
+
+def ishigami(case: pb.studies.Case) -> dict[str, float]:
+    x = [case[name] for name in ("x1", "x2", "x3")]
+    return {"y": np.sin(x[0]) + 7 * np.sin(x[1]) ** 2 + 0.1 * x[2] ** 4 * np.sin(x[0])}
+
+
+def sometimes(case: pb.studies.Case) -> dict[str, float]:
+    if case.index % 5 == 3:
+        raise ValueError("no such machine")
+    return {"y": case["x"] + case.rng.normal()}
+
+
+def test_lanes_are_what_single_calls_give_and_do_not_depend_on_who_computes(tmp_path: Path) -> None:
+    study = payloads()
+    results = study.run(tmp_path / "here")
+    assert results.complete
+    assert not results.failures()
+    found = results.numpy()
+    assert found["tau"].shape == (600, 6)
+    np.testing.assert_array_equal(found["case"], np.arange(600))
+    for k in (0, 77, 599):
+        own = study.model.parameters.at([found["payload.mass"][k], found["payload.com.z"][k]])  # type: ignore[union-attr]
+        np.testing.assert_allclose(found["tau"][k], own.inverse_dynamics(found["q"][k], np.zeros(6), np.zeros(6)),
+                                   rtol=1e-12, atol=1e-12)  # fmt: skip
+    others = study.run(tmp_path / "processes", workers=2)
+    assert [p.name for p in results.files()] == [p.name for p in others.files()]
+    assert [p.read_bytes() for p in results.files()] == [p.read_bytes() for p in others.files()]
+
+
+def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    study, whole = payloads(), payloads().run(tmp_path / "whole")
+
+    def stop(finished: int, cases: int, failed: int) -> None:
+        if finished >= 128:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.run(tmp_path / "part", progress=stop)
+    before = {p: p.stat().st_mtime_ns for p in sorted((tmp_path / "part" / "chunks").iterdir())}
+    assert 2 <= len(before) < study.cases.chunks
+    damaged = next(iter(before))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    results = study.run(tmp_path / "part")
+    assert all(p.stat().st_mtime_ns == at for p, at in before.items() if p != damaged)
+    assert [p.read_bytes() for p in results.files()] == [p.read_bytes() for p in whole.files()]
+
+
+def test_failed_cases_are_rows_with_their_error(tmp_path: Path) -> None:
+    study = pb.Study(None, {"x": {"grid": [0, 1, 20]}}, function=sometimes, chunk=6)
+    results = study.run(tmp_path / "out", workers=2)
+    assert [case for case, _ in results.failures()] == [3, 8, 13, 18]
+    assert results.failures()[0][1] == "ValueError: no such machine"
+    y = results.numpy()["y"]
+    assert np.isnan(y[[3, 8, 13, 18]]).all()
+    assert np.isfinite(np.delete(y, [3, 8, 13, 18])).all()
+    again = study.run(tmp_path / "again", workers=1)
+    np.testing.assert_array_equal(again.numpy()["y"], y)
+    heavy = payloads()
+    heavy = pb.Study(heavy.model, {"payload.mass": [1.0, -1.0, 2.0]}, quantity="gravity_forces").run(tmp_path / "heavy")
+    assert heavy.failures() == [(1, "InputError: parameter 'payload.mass' is -1 kg; wanted at least 0")]
+
+
+def test_sobol_indices_of_ishigami_are_the_known_ones(tmp_path: Path) -> None:
+    study = pb.Study(None, {f"x{k}": {"uniform": [-np.pi, np.pi]} for k in (1, 2, 3)}, samples=2048, design="saltelli",
+                     function=ishigami, chunk=10240)  # fmt: skip
+    found = study.run(tmp_path / "out", workers=1).sobol_indices("y")
+    a, b = 7.0, 0.1
+    V = a**2 / 8 + b * np.pi**4 / 5 + b**2 * np.pi**8 / 18 + 0.5
+    V1, V2, V13 = 0.5 * (1 + b * np.pi**4 / 5) ** 2, a**2 / 8, b**2 * np.pi**8 * (1 / 18 - 1 / 50)
+    np.testing.assert_allclose(found.first, [V1 / V, V2 / V, 0], atol=0.02)
+    np.testing.assert_allclose(found.total, [(V1 + V13) / V, V2 / V, V13 / V], atol=0.02)
+
+
+def test_designs_fill_the_cube_and_chunks_do_not_matter_to_balanced_ones() -> None:
+    vary = {"a": {"uniform": [0, 1]}, "b": {"triangular": [0, 0.2, 1]}, "c": [1, 2]}
+    for design in ("latin-hypercube", "sobol"):
+        whole = cases_of(vary, 64, design, 3, 1000).values(0)
+        parts = [cases_of(vary, 64, design, 3, 24).values(k) for k in range(6)]
+        np.testing.assert_array_equal(np.concatenate([p["a"] for p in parts]), whole["a"])
+        assert np.all(np.histogram(whole["a"][:64, 0], 64, (0, 1))[0] == 1)
+        np.testing.assert_array_equal(whole["c"][:, 0], np.repeat([1, 2], 64))
+    many = cases_of({"x": {"covariance": [[4, 1], [1, 1]], "mean": [1, 2], "names": ["u", "v"]}}, 20000, "random", 1,
+                    20000).values(0)  # fmt: skip
+    sample = np.column_stack([many["u"], many["v"]])
+    np.testing.assert_allclose(np.cov(sample.T), [[4, 1], [1, 1]], atol=0.15)
+
+
+def test_tolerances_of_a_four_bar_spread_its_coupler_curve(tmp_path: Path) -> None:
+    """The deviation of the coupler is what exact derivatives say, to first order."""
+    linkage = pb.load("four-bar")
+    names = [n for n in linkage.with_parameters("*.origin.x").parameters.names
+             if linkage.with_parameters(n).parameters.nominal[0] != 0]  # fmt: skip
+    variant = linkage.with_parameters(*names)
+    q = linkage.assemble()
+    independent, sigma = linkage.constraints.independent, 1e-4
+
+    def coupler(case: pb.studies.Case) -> dict[str, Any]:
+        place = case.model.constraints.assemble_dependent(q, independent)  # type: ignore[union-attr]
+        return {"point": case.model.pose(place, linkage.body_names[1])[:3, 3]}  # type: ignore[union-attr]
+
+    vary = {n: {"normal": [variant.parameters.nominal[k], sigma]} for k, n in enumerate(names)}
+    study = pb.Study(linkage, vary, samples=256, design="latin-hypercube", function=coupler)
+    spread = study.run(tmp_path / "out", workers=1).numpy()["point"].std(axis=0)
+    slopes = pb.derivative(variant, f"pose:{linkage.body_names[1]}", q)[:3, 3]
+    np.testing.assert_allclose(spread, sigma * np.sqrt((slopes**2).sum(axis=1)), rtol=0.15, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"vary": {"payload.mass": {"uniform": [3, 1]}}}, r"has no support; low must be below high"),
+        ({"vary": {"payload.mas": [1.0]}}, r"'payload.mas' is nothing .*did you mean 'payload.mass'|nothing that this"),
+        ({"vary": {"payload.com": [[0, 0, 0]], "payload.com.x": [1.0]}}, r"two axes vary one thing"),
+        ({"vary": {"payload.mass": {"unifrom": [1, 3]}}}, r"did you mean 'uniform'"),
+        ({"vary": {"q": [[0.0, 1.0]]}}, r"axis 'q' has 2 numbers for 6"),
+        ({"vary": {"payload.mass": [1.0]}, "keep": ["tao"]}, r"no result 'tao' .did you mean 'tau'"),
+        ({"vary": {"payload.mass": [1.0]}, "samples": 5}, r"no axis is a distribution"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_computed(tmp_path: Path, change: Any, message: str) -> None:
+    arm = pb.load("puma560").with_payload("link6", 1.0)
+    options = {"quantity": "inverse_dynamics", "samples": None, **change}
+    if any(isinstance(axis, dict) for axis in options["vary"].values()):
+        options["samples"] = 10
+    with pytest.raises(InputError, match=message):
+        pb.Study(arm, **options).run(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_another_study_is_refused(tmp_path: Path) -> None:
+    payloads().run(tmp_path / "out")
+    with pytest.raises(InputError, match=r"holds the results of another study"):
+        payloads(seed=1).run(tmp_path / "out")
+    with pytest.raises(InputError, match=r"has 600 finished cases"):
+        payloads().run(tmp_path / "out", resume=False)
+
+
+def test_rollouts_vary_gains_masses_and_starts_in_one_kernel(tmp_path: Path) -> None:
+    model = pb.load("double-pendulum")
+    first = model.with_parameters("*.mass").parameters.names[0]
+    vary = {first: {"uniform": [0.5, 1.5]}, "kp": {"uniform": [5, 50]}, "q0.0": [0.1, 0.4]}
+    study = pb.Study(model, vary, samples=20, rollout={"steps": 50, "controller": {"kd": 1.0}}, keep=["q_end", "v_end"])
+    found = study.run(tmp_path / "out").numpy()
+    k = 31
+    own = study.model.parameters.at([found[first][k]])  # type: ignore[union-attr]
+    law = pb.PD(own, np.zeros(2), found["kp"][k], 1.0)
+    wanted = pb.rollout(own, np.array([found["q0.0"][k], 0.0]), np.zeros(2), law, 50, keep="last")
+    np.testing.assert_allclose(found["q_end"][k], wanted.q, rtol=1e-12, atol=1e-14)
+
+
+FILE = """\
+study: 1
+name: payloads
+model: puma560
+payload: {frame: link6, mass: 1}
+vary:
+  payload.mass: {uniform: [0, 3]}
+  q.joint2: {grid: [-90deg, 90deg, 5]}
+samples: 64
+design: sobol
+chunk: 100
+do: {quantity: gravity_forces}
+keep: [gravity, "peak(gravity)"]
+"""
+
+
+def test_study_files_run_plot_and_say_what_is_wrong(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from polybody.cli import app
+    from polybody.studies.file import read_study, schema
+
+    path = tmp_path / "payloads.yaml"
+    path.write_text(FILE)
+    run = CliRunner().invoke
+    said = json.loads(run(app, ["study", str(path), "--dry-run", "--json"]).stdout)
+    assert (said["cases"], said["chunks"]) == (320, 4)
+    done = run(app, ["study", str(path), "--json"])
+    assert json.loads(done.stdout)["complete"], done.output
+    again = run(app, ["study", str(path), "--json"])
+    assert again.exit_code == 1
+    assert run(app, ["study", str(path), "--resume", "--json"]).exit_code == 0
+    drawn = run(app, ["study", "plot", str(tmp_path / "payloads.results"), "--json"])
+    names = [Path(p).name for p in json.loads(drawn.stdout)["written"]]
+    assert names == ["histograms.png", "scatter-matrix.png", "parallel-coordinates.png", "tornado.png", "report.html"]
+    jsonschema = pytest.importorskip("jsonschema")
+    yaml = pytest.importorskip("yaml")
+    jsonschema.validate(yaml.safe_load(FILE), schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**yaml.safe_load(FILE), "sampels": 3}, schema())
+    path.write_text(FILE.replace("samples", "sampels"))
+    with pytest.raises(InputError, match=r"payloads.yaml:8: no key 'sampels' .did you mean 'samples'"):
+        read_study(path)
+    path.write_text(FILE.replace("quantity: gravity_forces", 'function: "os:getcwd"'))
+    with pytest.raises(InputError, match=r"allow it with --allow-code"):
+        read_study(path)
+
+
+DRIVER = """
+import sys, polybody as pb
+sys.path.insert(0, {root!r})
+from tests.studies.test_study import payloads
+if __name__ == "__main__":
+    import time
+    payloads(chunk=16).run({folder!r}, {options}, progress=lambda *a: (print(*a, flush=True), time.sleep(0.05)))
+"""
+
+
+def driver(folder: Path, options: str) -> subprocess.Popen[str]:
+    root = str(Path(__file__).resolve().parents[2])
+    script = folder.parent / "driver.py"
+    script.write_text(DRIVER.format(root=root, folder=str(folder), options=options))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(root) / "src"), root])}
+    return subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment)
+
+
+def test_a_killed_driver_leaves_whole_chunks_only(tmp_path: Path) -> None:
+    process = driver(tmp_path / "killed", "workers=1")
+    assert process.stdout is not None
+    for _ in range(3):
+        assert process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    there = len(list((tmp_path / "killed" / "chunks").glob("part-*")))
+    assert 3 <= there < payloads(chunk=16).cases.chunks
+    results = payloads(chunk=16).run(tmp_path / "killed")
+    wanted = payloads(chunk=16).run(tmp_path / "wanted")
+    assert [p.read_bytes() for p in results.files()] == [p.read_bytes() for p in wanted.files()]
+    assert sorted(results.numpy()["case"].tolist()) == list(range(600))
+
