@@ -70,7 +70,7 @@ def _plot(folder: Path, out: Path | None, as_json: bool) -> None:
     from polybody.studio.study_plots import plot_study
 
     written = [str(path) for path in plot_study(StudyResults(folder), out or folder / "plots")]
-    emit({"written": written}, as_json, lambda console: [console.print(path) for path in written][:0])
+    emit({"written": written}, as_json, lambda console: console.print("\n".join(written)))
 
 
 class _Progress:

@@ -7,6 +7,7 @@ machine from its cache, on others it is sent once to each node, and is used wher
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -102,7 +103,7 @@ def connect(cluster: str) -> Any:
         raise PolybodyError("clusters are Ray's; pip install polybody[cluster]") from None
     if not ray.is_initialized():
         try:
-            ray.init(address=cluster, logging_level="ERROR", log_to_driver=False)
+            ray.init(address=cluster, logging_level=logging.ERROR, log_to_driver=False)
         except (ConnectionError, ValueError, RuntimeError) as error:
             text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             if "ersion" in str(error):
