@@ -33,6 +33,7 @@ COMMANDS: tuple[str, ...] = (
     "linearize",
     "study",
     "performance",
+    "identify",
     "loops",
     "grasp",
     "network",

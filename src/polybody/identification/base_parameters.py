@@ -19,7 +19,7 @@ import numpy as np
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
-from polybody.identification.row_space import row_space
+from polybody.identification.row_space import row_space, span
 from polybody.identification.states import sample_states
 from polybody.model.model import Model
 from polybody.quantities.regressors import column_names, ordered_terms
@@ -77,10 +77,12 @@ class BaseParameters:
         return "\n".join(lines)
 
 
-def base_parameters(model: Model, terms: str | Sequence[str] = (), *, seed: int = 0) -> BaseParameters:
+def base_parameters(
+    model: Model, terms: str | Sequence[str] = (), *, joints: Sequence[int] | None = None, seed: int = 0
+) -> BaseParameters:
     """The combinations of inertial parameters (and of the `terms` of `model.regressor`) that joint forces show.
 
-    Trees: exact, from the structure. Loops and joints that follow others: within what the tree shows, by the rank at
+    `joints` are the velocities whose joints have the terms (default: all). Trees: exact, from the structure. Loops and joints that follow others: within what the tree shows, by the rank at
     sampled states (`seed`), whose gap is in the result.
     """
     chosen = ordered_terms(terms)
@@ -89,8 +91,11 @@ def base_parameters(model: Model, terms: str | Sequence[str] = (), *, seed: int 
     gap = float("inf")
     if model.mechanism.constrained or model.mechanism.followers:
         W, gap = _within(model, W, units, chosen, seed)
+    if joints is not None:
+        kept = _kept(model, chosen, joints)
+        W, units, names = span(W[:, kept]), units[kept], [names[k] for k in kept]
     W = W / units  # of parameters as they are
-    pivots = _pivots(W * units, model, chosen)
+    pivots = _pivots(W * units, model)
     K = np.linalg.solve(W[:, pivots], W)
     K[:, pivots] = np.eye(len(pivots))
     weight = np.abs(K) * units / units[pivots][:, None]
@@ -162,7 +167,13 @@ def _within(model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: 
     return vt[:rank] @ basis, gap
 
 
-def _pivots(W: Array, model: Model, terms: tuple[str, ...]) -> list[int]:
+def _kept(model: Model, terms: tuple[str, ...], joints: Sequence[int]) -> list[int]:
+    """Columns of all bodies, and of the terms of some velocities."""
+    n = 10 * len(model.mechanism.bodies)
+    return [*range(n), *(n + block * model.nv + int(k) for block in range(len(terms)) for k in joints)]
+
+
+def _pivots(W: Array, model: Model) -> list[int]:
     """Columns that are independent of those before them, in the order of preference."""
     n = len(model.mechanism.bodies)
     order = [10 * i + BODY_PARAMETERS.index(x) for i in range(n) for x in PIVOT_ORDER]

@@ -1,0 +1,83 @@
+"""`polybody identify MODEL train.csv`: parameters from recorded motions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("identify")
+    def identify(
+        model: ModelArgument,
+        train: Annotated[
+            list[Path],
+            typer.Argument(metavar="TRAIN", help="Recordings, .csv or .parquet: t, q1 …, v1 …, tau1 … (or i1 …)."),
+        ],
+        validate: Annotated[
+            list[Path] | None, typer.Option("--validate", metavar="FILE", help="A recording that is only predicted.")
+        ] = None,
+        drive_gains: Annotated[
+            str | None, typer.Option("--drive-gains", metavar="K1,K2,…", help="Joint force per current, one per joint.")
+        ] = None,
+        terms: Annotated[
+            str,
+            typer.Option(
+                "--terms", help="What joints have: auto, or of armature+viscous+coulomb+offset+quadratic+stribeck+load."
+            ),
+        ] = "auto",
+        method: Annotated[
+            str, typer.Option("--method", help="Least squares: ordinary, weighted or reweighted.")
+        ] = "reweighted",
+        consistent: Annotated[
+            bool, typer.Option("--consistent/--least-squares", help="Masses and inertias that can exist.")
+        ] = True,
+        prior: Annotated[float, typer.Option("--prior", help="Weight of the model's own (CAD) values.")] = 1e-4,
+        cutoff: Annotated[float | None, typer.Option("--cutoff", help="Low-pass filter, Hz; else chosen.")] = None,
+        rate: Annotated[float | None, typer.Option("--rate", help="Samples per second; else the data's.")] = None,
+        save: Annotated[
+            Path | None, typer.Option("--save", metavar="FILE", help="Write the model: .yaml, .urdf or .xml (MJCF).")
+        ] = None,
+        report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
+        force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+        base: BaseOption = None,
+        json: JsonOption = False,
+    ) -> None:
+        """Estimate masses, inertias and friction from recorded motions, and say how well they predict."""
+        from polybody.identification.identify import identify as estimate
+        from polybody.model.load import load
+
+        loaded = load(model, base=base)
+        found = estimate(
+            loaded, list(train), validate=list(validate or []), terms=terms, method=method, consistent=consistent,
+            drive_gains=_gains(drive_gains), prior=prior,
+            cutoff=cutoff, rate=rate,
+        )  # fmt: skip
+        answer: dict[str, Any] = found.summary()
+        if save is not None:
+            answer["saved"] = str(found.save(save, force=force))
+        if report is not None:
+            from polybody.studio.identification_report import write_identification_report
+
+            answer["report"] = str(write_identification_report(found, report, force=force))
+        emit(answer, json, lambda console: console.print(str(found), soft_wrap=True))
+
+
+def _gains(text: str | None) -> list[float] | None:
+    """Numbers separated by commas."""
+    from polybody.errors import InputError
+
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--drive-gains {text!r}: wanted numbers separated by commas, such as 14.9,13.3,11.1") from None
+
+
+__all__ = ["register"]

@@ -1,0 +1,215 @@
+"""`pb.identify`: parameters of a model from recordings of its motion.
+
+    1  recordings become states at even spacing (`signals`), once, with one cut-off for all
+    2  A x = b: base parameters of the bodies, and terms of the driven joints (`problem`); A filtered like b, and thinned
+    3  which terms the joints have, and how wide friction's step is, by cross-validation over stretches of the recording
+    4  least squares, robust (`least_squares`); `load` friction needs the bodies' own forces, so 2 to 4 are repeated
+    5  the physically consistent parameters nearest to that (`consistent`)
+    6  prediction of every recording
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.formulations.denoc import body_parameters
+from polybody.identification.consistent import consistent_parameters, is_consistent
+from polybody.identification.joint_terms import ALL, MORE, PLAIN, Speeds, top_speeds
+from polybody.identification.least_squares import METHODS, Fit, solve
+from polybody.identification.problem import Problem, Rows, bare, make_problem
+from polybody.identification.recording import recording
+from polybody.identification.result import Identification, predict
+from polybody.identification.row_space import reach
+from polybody.identification.signals import States, states_of
+from polybody.model.model import Model
+from polybody.names import listed, nearest
+
+Array = np.ndarray
+
+#: widths of friction's step and of the Stribeck curve, in parts of the top speed
+WIDTHS, STRIBECK = (0.005, 0.01, 0.02, 0.04), 0.15
+#: a term is taken where it lowers the cross-validated error by this part
+GAIN = 0.01
+FOLDS = 5
+#: rounds in which load-dependent friction follows the estimate
+ROUNDS = 4
+
+
+def identify(
+    model: Model,
+    data: Any,
+    *,
+    validate: Any = None,
+    terms: str | Sequence[str] = "auto",
+    drive_gains: Sequence[float] | None = None,
+    method: str = "reweighted",
+    consistent: bool = True,
+    prior: float = 1e-4,
+    cutoff: float | None = None,
+    rate: float | None = None,
+) -> Identification:
+    """Parameters of the model's bodies and joints from recorded motions.
+
+    `data` and `validate` are recordings, or lists of them: .csv or .parquet files (columns t, q1 …, v1 …, tau1 … or
+    i1 …, or by joint names), mappings of arrays t, q, v (optional), tau or i, or runs of `pb.simulate`. `drive_gains`
+    turn currents into forces. `terms` are what driven joints have beside their bodies, of armature, viscous, coulomb,
+    offset, quadratic, stribeck, load; "auto" takes the first four and tries the others by cross-validation. `method`:
+    "ordinary", "weighted" or "reweighted" least squares. `consistent`: all bodies get masses and inertias that can
+    exist, with the model's own values as a prior of the given weight where the data say nothing. `cutoff` (Hz; inf for
+    none) and `rate` (Hz) are chosen from the data where they are not given; the result says what was chosen.
+    """
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}; wanted {', '.join(map(repr, METHODS))}")
+    subject = bare(model)
+    train = [recording(model, x, drive_gains=drive_gains) for x in _many(data)]
+    first = states_of(subject, train[0], cutoff, rate)
+    cut, frequency = first.cutoff, first.rate if rate is None else rate
+    states = [first, *(states_of(subject, x, cut, frequency) for x in train[1:])]
+    speeds = top_speeds(np.concatenate([s.v for s in states]))
+    asked = _asked(terms)
+    problem = make_problem(subject, PLAIN if asked is None else asked, _speeds(speeds, WIDTHS[1]))
+    rows = [problem.rows(s) for s in states]
+    problem = _chosen(problem, rows, asked, speeds)
+    fit = _fitted(problem, rows, method)
+    estimate, p = fit.x, _least_change(problem, fit.x, model)
+    if consistent:
+        p = _consistent(problem, fit, model, prior)
+        estimate = problem.matrix @ p
+        if "load" in problem.terms:  # friction in proportion to the consistent bodies' forces
+            for _ in range(2):
+                fit = _fitted(problem, rows, method, start=estimate, rounds=1)
+                p = _consistent(problem, fit, model, prior)
+                estimate = problem.matrix @ p
+    held = [states_of(subject, recording(model, x, drive_gains=drive_gains), cut, frequency) for x in _many(validate)]
+    choices = {
+        "cutoff_hz": cut, "rate_hz": frequency, "filter": "Butterworth, order 4, forwards and backwards",
+        "thinned_to_hz": frequency / _step(first), "method": method, "prior": prior if consistent else None,
+        "friction_width": float(problem.speeds.regularisation[0] / speeds[0]), "samples": int(sum(len(s.t) for s in states)),
+        "dropped_rows": int(sum(x.dropped for x in train)), "velocities": "measured" if train[0].v is not None else
+        "differences of positions",
+    }  # fmt: skip
+    return Identification(
+        problem=problem, base=fit.x, deviations=np.sqrt(np.maximum(np.diag(fit.covariance), 0.0)), estimate=estimate,
+        parameters=dict(zip(problem.names, map(float, p), strict=True)),
+        consistent=is_consistent(p[: 10 * len(model.mechanism.bodies)]), condition=fit.condition,
+        training=tuple(predict(problem, estimate, s) for s in states),
+        validation=tuple(predict(problem, estimate, s) for s in held), choices=choices, original=model,
+    )  # fmt: skip
+
+
+def _many(data: Any) -> list[Any]:
+    if data is None:
+        return []
+    return list(data) if isinstance(data, list | tuple) else [data]
+
+
+def _step(states: States) -> int:
+    """Of how many samples one is kept: neighbours within the filter's bandwidth say the same."""
+    return 1 if not np.isfinite(states.cutoff) else max(1, int(states.rate / (2.5 * states.cutoff)))
+
+
+def _thinned(problem: Problem, rows: Rows, load: Array) -> tuple[Array, Array]:
+    """(A, b) of a recording: filtered, without its ends, thinned."""
+    A = rows.states.filtered(problem.columns(rows, load))
+    inner, step = rows.states.inner, _step(rows.states)
+    return A[inner][::step], rows.b[inner][::step]
+
+
+def _stacked(problem: Problem, rows: Sequence[Rows], loads: Sequence[Array]) -> tuple[Array, Array]:
+    parts = [_thinned(problem, r, load) for r, load in zip(rows, loads, strict=True)]
+    return np.concatenate([A for A, _ in parts]), np.concatenate([b for _, b in parts])
+
+
+def _fitted(
+    problem: Problem, rows: Sequence[Rows], method: str, *, start: Array | None = None, rounds: int = ROUNDS
+) -> Fit:
+    """The fit of all recordings; where friction depends on the load, repeated until the load is the estimate's."""
+    loads = [r.states.tau if start is None else problem.load(r, start) for r in rows]
+    fit = solve(*_stacked(problem, rows, loads), method)
+    for _ in range(rounds - 1 if "load" in problem.terms else 0):
+        loads = [problem.load(r, fit.x) for r in rows]
+        fit = solve(*_stacked(problem, rows, loads), method)
+    return fit
+
+
+# Which terms.
+
+
+def _asked(terms: str | Sequence[str]) -> tuple[str, ...] | None:
+    """The terms that were asked for, in order; None for those that the data should choose."""
+    if terms == "auto":
+        return None
+    given = [x for x in terms.split("+") if x] if isinstance(terms, str) else list(terms)
+    for x in given:
+        if x not in ALL:
+            raise InputError(f"no joint term {x!r}{nearest(str(x), ALL)}; there are {listed(ALL)}")
+    return tuple(t for t in ALL if t in given)
+
+
+def _speeds(top: Array, width: float) -> Speeds:
+    return Speeds(width * top, STRIBECK * top)
+
+
+def _chosen(problem: Problem, rows: Sequence[Rows], asked: tuple[str, ...] | None, top: Array) -> Problem:
+    """The problem with its terms (where they are not asked for) and the width of friction's step by cross-validation."""
+    if asked is not None and not {"coulomb", "stribeck", "load"} & set(asked):
+        return problem
+    problem, error = _best_width(problem, rows, top)
+    left = list(MORE) if asked is None else []
+    while left:
+        trials = {t: replace(problem, terms=(*problem.terms, t)) for t in left}
+        errors = {t: _cross_validated(trial, rows) for t, trial in trials.items()}
+        best = min(errors, key=lambda t: errors[t])
+        if errors[best] > (1 - GAIN) * error:
+            break
+        problem, error = trials[best], errors[best]
+        left.remove(best)
+    problem = replace(problem, terms=tuple(t for t in ALL if t in problem.terms))
+    return _best_width(problem, rows, top)[0] if problem.more else problem
+
+
+def _best_width(problem: Problem, rows: Sequence[Rows], top: Array) -> tuple[Problem, float]:
+    trials = [replace(problem, speeds=_speeds(top, w)) for w in WIDTHS]
+    errors = [_cross_validated(trial, rows) for trial in trials]
+    return trials[int(np.argmin(errors))], min(errors)
+
+
+def _cross_validated(problem: Problem, rows: Sequence[Rows]) -> float:
+    """The error at stretches of the recordings that were left out of the fit."""
+    loads = [r.states.tau for r in rows]
+    A, b = _stacked(problem, rows, loads)
+    if "load" in problem.terms:
+        x = solve(A, b, "weighted").x
+        A, b = _stacked(problem, rows, [problem.load(r, x) for r in rows])
+    left = 0.0
+    for out in np.array_split(np.arange(len(A)), FOLDS):
+        inside = np.setdiff1d(np.arange(len(A)), out)
+        x = solve(A[inside], b[inside], "weighted").x
+        left += float(np.sum((b[out] - A[out] @ x) ** 2))
+    return float(np.sqrt(left / np.sum(b**2)))
+
+
+# All parameters.
+
+
+def _prior(problem: Problem, model: Model) -> Array:
+    return np.concatenate([body_parameters(model.mechanism), np.zeros(len(problem.names) - 10 * len(model.body_names))])
+
+
+def _least_change(problem: Problem, x: Array, model: Model) -> Array:
+    """All parameters with these base parameters that differ least from the model's own."""
+    p, K = _prior(problem, model), problem.matrix
+    return p + np.linalg.lstsq(K, x - K @ p, rcond=None)[0]
+
+
+def _consistent(problem: Problem, fit: Fit, model: Model, weight: float) -> Array:
+    bodies, prior = len(model.mechanism.bodies), _prior(problem, model)
+    return consistent_parameters(fit, problem.matrix, problem.names, prior, bodies, reach(model.mechanism), weight)
+
+
+__all__ = ["identify"]

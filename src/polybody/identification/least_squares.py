@@ -1,0 +1,81 @@
+"""Ordinary, weighted and iteratively reweighted least squares, and how sure the estimate is.
+
+Rows of one coordinate have one standard deviation, estimated from their residuals (weighted); reweighting by Huber's
+function, min(1, 1.345 s/|r|), keeps outliers from pulling. Samples are thinned to about the filter's bandwidth first:
+neighbours that a low-pass filter made alike would count many times. The covariance is σ²(AᵀA)⁻¹ of the weighted rows,
+increased by (1 + ρ)/(1 − ρ) where residuals still follow each other with correlation ρ > 0: what a model does not
+explain is not noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polybody.errors import InputError
+
+Array = np.ndarray
+METHODS = ("ordinary", "weighted", "reweighted")
+HUBER = 1.345
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """x with its covariance; R x − z are the weighted residuals up to a constant (for further conditions on x)."""
+
+    x: Array
+    covariance: Array
+    condition: float
+    R: Array
+    z: Array
+    sigma: Array  # of each coordinate's rows
+    residual: float  # sum of squares of the weighted rows
+
+
+def solve(A: Array, b: Array, method: str = "reweighted", sweeps: int = 6) -> Fit:
+    """x of A (N, m, k) x = b (N, m)."""
+    if method not in METHODS:
+        raise InputError(f"method is {method!r}; wanted {', '.join(map(repr, METHODS))}")
+    N, m, k = A.shape
+    if N * m <= k:
+        raise InputError(f"{N} samples of {m} joint forces for {k} parameters: the recording is too short")
+    # Columns of one size: the condition number then tells of the motion, not of units.
+    size = np.maximum(np.sqrt(np.mean(A**2, axis=(0, 1))), 1e-300)
+    rows, sigma, trust = A / size, np.ones(m), np.ones((N, m))
+    for sweep in range(1 if method == "ordinary" else 2 if method == "weighted" else sweeps):
+        weights = np.sqrt(trust) / sigma
+        Q, R = np.linalg.qr((rows * weights[..., None]).reshape(-1, k))
+        z = Q.T @ (b * weights).ravel()
+        x = np.linalg.lstsq(R, z, rcond=1e-12)[0]
+        residual = b - rows @ x
+        if method != "ordinary":
+            sigma = np.maximum(_spread(residual, sweep and method == "reweighted"), 1e-12 * max(np.abs(b).max(), 1e-300))
+        if method == "reweighted":
+            trust = np.minimum(1.0, HUBER * sigma / np.maximum(np.abs(residual), 1e-300))
+    unit = residual * np.sqrt(trust) / sigma
+    freedom = max(N * m - k, 1)
+    residual_squares = float(np.sum(unit**2))
+    variance = residual_squares / freedom
+    inverse = np.linalg.pinv(R)
+    covariance = inverse @ inverse.T * variance * _inflation(residual / sigma)
+    return Fit(x / size, covariance / np.outer(size, size), float(np.linalg.cond(rows.reshape(-1, k))), R * size, z,
+               sigma, residual_squares)  # fmt: skip
+
+
+def _spread(residual: Array, robust: object) -> Array:
+    """Standard deviation of each coordinate's residuals, by the median where outliers are expected."""
+    if robust:
+        return 1.4826 * np.median(np.abs(residual - np.median(residual, axis=0)), axis=0)
+    return np.sqrt(np.mean(residual**2, axis=0))
+
+
+def _inflation(residual: Array) -> float:
+    """(1 + ρ)/(1 − ρ) of residuals one sample apart."""
+    centred = residual - residual.mean(axis=0)
+    rho = float(np.sum(centred[1:] * centred[:-1]) / max(float(np.sum(centred**2)), 1e-300))
+    rho = min(max(rho, 0.0), 0.95)
+    return (1 + rho) / (1 - rho) if rho > 0.1 else 1.0
+
+
+__all__ = ["METHODS", "Fit", "solve"]

@@ -1,0 +1,113 @@
+"""From samples to states: even spacing, a zero-phase low-pass, derivatives.
+
+The choices, all stated in the result: samples are interpolated by cubic splines (joint forces linearly, they jump with
+friction) at the median rate; a fourth-order Butterworth filter runs forwards and backwards, so nothing is delayed; its
+cut-off is `MARGIN` times the frequency below which `POWER` of the velocities' power lies, unless it is given; derivatives
+are central differences, q̇ on the manifold. The same filter runs over the predicted forces and over the columns of the
+regressor ("parallel filtering"), so that what it does to friction's jumps it does on both sides. Ends of the recording,
+where filters have no past or future, are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.identification.recording import Recording
+from polybody.model.model import Model
+
+Array = np.ndarray
+
+POWER, MARGIN = 0.98, 12.0
+ORDER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """A recording as states at even spacing: smooth q, v, a; tau as measured (`raw`) and filtered."""
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    raw: Array
+    cutoff: float  # Hz; inf: no filter
+    source: str
+
+    @property
+    def rate(self) -> float:
+        return float(1.0 / (self.t[1] - self.t[0]))
+
+    @property
+    def inner(self) -> slice:
+        """Samples far enough from the ends for the filter."""
+        if not np.isfinite(self.cutoff):
+            return slice(2, len(self.t) - 2)
+        edge = min(int(np.ceil(self.rate / self.cutoff)), len(self.t) // 10)
+        return slice(edge, len(self.t) - edge)
+
+    def filtered(self, x: Array) -> Array:
+        """Signals (N, …) through the recording's own filter."""
+        return low_pass(x, self.cutoff, self.rate)
+
+
+def low_pass(x: Array, cutoff: float, rate: float) -> Array:
+    """Zero-phase Butterworth filter along the first axis."""
+    if not np.isfinite(cutoff) or cutoff >= 0.49 * rate:
+        return x
+    from scipy.signal import butter, sosfiltfilt
+
+    return sosfiltfilt(butter(ORDER, cutoff / (0.5 * rate), output="sos"), x, axis=0)
+
+
+def motion_frequency(v: Array, rate: float) -> float:
+    """The frequency below which `POWER` of the velocities' power lies, Hz."""
+    power = np.sum(np.abs(np.fft.rfft((v - v.mean(axis=0)) / np.maximum(v.std(axis=0), 1e-12), axis=0)) ** 2, axis=1)
+    share = np.cumsum(power) / max(float(power.sum()), 1e-300)
+    return float(np.fft.rfftfreq(len(v), 1 / rate)[int(np.searchsorted(share, POWER))])
+
+
+def states_of(model: Model, record: Recording, cutoff: float | None = None, rate: float | None = None) -> States:
+    """The recording as states; `cutoff` in Hz, inf for none."""
+    spacing = float(np.median(np.diff(record.t))) if rate is None else 1.0 / rate
+    if not spacing > 0:
+        raise InputError(f"{record.source}: sample times do not grow")
+    even = float(np.ptp(np.diff(record.t))) < 1e-6 * spacing and rate is None
+    t = record.t if even else np.arange(record.t[0], record.t[-1], spacing)
+    q = record.q if even else _splined(record.t, record.q, t)
+    q = model.normalize(q) if model.nq != model.nv else q
+    measured = None if record.v is None else (record.v if even else _splined(record.t, record.v, t))
+    raw = record.tau if even else np.column_stack([np.interp(t, record.t, x) for x in record.tau.T])
+    rough = _rates(model, q, spacing) if measured is None else measured
+    frequency = 1.0 / spacing
+    if cutoff is None:
+        cutoff = float(np.clip(MARGIN * motion_frequency(rough, frequency), 1.0, 0.4 * frequency))
+    if model.nq == model.nv:
+        q = low_pass(q, cutoff, frequency)
+    v = low_pass(rough if measured is not None else _rates(model, q, spacing), cutoff, frequency)
+    a = np.gradient(v, spacing, axis=0, edge_order=2)
+    if model.mechanism.constrained:
+        q = model.assemble(q, limits=False)
+        v = model.assemble_velocity(q, v)
+        a = model.assemble_acceleration(q, v, a)
+    return States(t, q, v, a, low_pass(raw, cutoff, frequency), raw, cutoff, record.source)
+
+
+def _splined(t: Array, x: Array, at: Array) -> Array:
+    from scipy.interpolate import CubicSpline
+
+    return CubicSpline(t, x, axis=0)(at)
+
+
+def _rates(model: Model, q: Array, spacing: float) -> Array:
+    """v by central differences on the manifold."""
+    if model.nq == model.nv:
+        return np.gradient(q, spacing, axis=0, edge_order=2)
+    forward = model.difference(q[:-1], q[1:]) / spacing
+    return np.concatenate([forward[:1], (forward[1:] + forward[:-1]) / 2, forward[-1:]])
+
+
+__all__ = ["States", "low_pass", "motion_frequency", "states_of"]
