@@ -82,8 +82,9 @@ def base_parameters(
 ) -> BaseParameters:
     """The combinations of inertial parameters (and of the `terms` of `model.regressor`) that joint forces show.
 
-    `joints` are the velocities whose joints have the terms (default: all). Trees: exact, from the structure. Loops and joints that follow others: within what the tree shows, by the rank at
-    sampled states (`seed`), whose gap is in the result.
+    `joints` are the velocities whose joints have the terms (default: all). Trees: exact, from the structure. Loops and
+    joints that follow others: within what the tree shows, by the rank at sampled states (`seed`), whose gap is in the
+    result.
     """
     chosen = ordered_terms(terms)
     names = column_names(model.mechanism, chosen)

@@ -2,9 +2,10 @@
 
     J = [Σ h; hᵀ m] ≻ 0,      Σ = ½ tr(I) 1 − I,       I = tr(Σ) 1 − Σ
 
-is equivalent to a mass distribution that can exist: positive mass, inertia about the mass centre positive definite and
-within the triangle inequalities (Traversaro et al. 2016; Wensing, Kim & Slotine 2018). So every body has kinetic energy,
-and the mass matrix is positive definite at every configuration. Of all such parameters the semidefinite programme takes
+is equivalent to a mass distribution that can exist: positive mass, inertia about the mass centre positive definite
+and within the triangle inequalities (Traversaro et al. 2016; Wensing, Kim & Slotine 2018). So every body has kinetic
+energy, and the mass matrix is positive definite at every configuration. Of all such parameters the semidefinite
+programme takes
 
     min ‖R x − z‖²/s² + λ Σ ‖(p − p_0)/scale‖²,     x = K p,   J_i ⪰ ε,   viscous, Coulomb, Stribeck, armature, load ≥ 0
 
@@ -71,7 +72,7 @@ def consistent_parameters(
     scale = np.tile([mass] + [mass * length] * 3 + [mass * length**2] * 6, bodies)
     cost = cp.sum_squares((fit.R @ K) @ p - fit.z) / max(fit.residual, 1e-9 * float(fit.z @ fit.z))
     cost = cost + weight * cp.sum_squares(cp.multiply(1 / scale, p[:n] - prior[:n]))
-    limits = [J >> MARGIN * mass * np.eye(4) for J in matrices]
+    limits: list[Any] = [J >> MARGIN * mass * np.eye(4) for J in matrices]
     limits += [joints[k - n] >= 0 for k in range(n, len(names)) if names[k].rpartition(".")[2] in POSITIVE]
     programme = cp.Problem(cp.Minimize(cost), limits)
     programme.solve(solver=cp.CLARABEL)

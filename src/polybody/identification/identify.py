@@ -1,7 +1,7 @@
 """`pb.identify`: parameters of a model from recordings of its motion.
 
     1  recordings become states at even spacing (`signals`), once, with one cut-off for all
-    2  A x = b: base parameters of the bodies, and terms of the driven joints (`problem`); A filtered like b, and thinned
+    2  A x = b: base parameters of bodies, and terms of driven joints (`problem`); A filtered like b, and thinned
     3  which terms the joints have, and how wide friction's step is, by cross-validation over stretches of the recording
     4  least squares, robust (`least_squares`); `load` friction needs the bodies' own forces, so 2 to 4 are repeated
     5  the physically consistent parameters nearest to that (`consistent`)
@@ -89,9 +89,9 @@ def identify(
     choices = {
         "cutoff_hz": cut, "rate_hz": frequency, "filter": "Butterworth, order 4, forwards and backwards",
         "thinned_to_hz": frequency / _step(first), "method": method, "prior": prior if consistent else None,
-        "friction_width": float(problem.speeds.regularisation[0] / speeds[0]), "samples": int(sum(len(s.t) for s in states)),
-        "dropped_rows": int(sum(x.dropped for x in train)), "velocities": "measured" if train[0].v is not None else
-        "differences of positions",
+        "friction_width": float(problem.speeds.regularisation[0] / speeds[0]),
+        "samples": int(sum(len(s.t) for s in states)), "dropped_rows": int(sum(x.dropped for x in train)),
+        "velocities": "measured" if train[0].v is not None else "differences of positions",
     }  # fmt: skip
     return Identification(
         problem=problem, base=fit.x, deviations=np.sqrt(np.maximum(np.diag(fit.covariance), 0.0)), estimate=estimate,
@@ -156,11 +156,11 @@ def _speeds(top: Array, width: float) -> Speeds:
 
 
 def _chosen(problem: Problem, rows: Sequence[Rows], asked: tuple[str, ...] | None, top: Array) -> Problem:
-    """The problem with its terms (where they are not asked for) and the width of friction's step by cross-validation."""
+    """The problem with terms (where none are asked for) and the width of friction's step by cross-validation."""
     if asked is not None and not {"coulomb", "stribeck", "load"} & set(asked):
         return problem
     problem, error = _best_width(problem, rows, top)
-    left = list(MORE) if asked is None else []
+    left: list[str] = list(MORE) if asked is None else []
     while left:
         trials = {t: replace(problem, terms=(*problem.terms, t)) for t in left}
         errors = {t: _cross_validated(trial, rows) for t, trial in trials.items()}

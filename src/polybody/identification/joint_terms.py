@@ -3,10 +3,11 @@
     armature  a             viscous  v            coulomb  tanh(v/u_0)      offset  1
     quadratic  v |v|        stribeck  exp(−(v/u_s)²) tanh(v/u_0)            load  |τ_b| tanh(v/u_0)
 
-The first, second, third and sixth are the law of `mechanism.friction`. `offset` beside `coulomb` is friction that differs
-with the direction, and sensor offsets; `quadratic` the bend of friction against speed that lubricants and harmonic drives
-show; `load` friction in proportion to what the gear transmits, τ_b the joint force of the bodies by the estimate itself.
-The speeds u_0 and u_s are given as parts of each joint's usual top speed (98 % of samples are below it).
+The first, second, third and sixth are the law of `mechanism.friction`. `offset` beside `coulomb` is friction that
+differs with the direction, and sensor offsets; `quadratic` the bend of friction against speed that lubricants and
+harmonic drives show; `load` friction in proportion to what the gear transmits, τ_b the joint force of the bodies by
+the estimate itself. The speeds u_0 and u_s are given as parts of each joint's usual top speed (98 % of samples are
+below it).
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def solve(A: Array, b: Array, method: str = "reweighted", sweeps: int = 6) -> Fi
         x = np.linalg.lstsq(R, z, rcond=1e-12)[0]
         residual = b - rows @ x
         if method != "ordinary":
-            sigma = np.maximum(_spread(residual, sweep and method == "reweighted"), 1e-12 * max(np.abs(b).max(), 1e-300))
+            least = 1e-12 * max(float(np.abs(b).max()), 1e-300)
+            sigma = np.maximum(_spread(residual, sweep and method == "reweighted"), least)
         if method == "reweighted":
             trust = np.minimum(1.0, HUBER * sigma / np.maximum(np.abs(residual), 1e-300))
     unit = residual * np.sqrt(trust) / sigma

@@ -115,7 +115,7 @@ def _ordered(
         numbers = sorted(int(key) for key in group)
         if numbers != list(range(1, len(numbers) + 1)) or len(numbers) not in (size, len(driven)):
             raise InputError(
-                f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]} ({len(numbers)}); wanted {kind}1 … {kind}{size}"
+                f"{source}: {len(numbers)} columns {kind}{numbers[0]} … {kind}{numbers[-1]}; wanted {kind}1 … {kind}{size}"
             )
         return np.column_stack([group[str(k)] for k in numbers])
     for key in group:
@@ -172,7 +172,8 @@ def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float]
     if tau.shape[1] == model.nv:
         return tau
     if tau.shape[1] != len(driven):
-        raise InputError(f"{source}: {tau.shape[1]} joint forces; the model has {model.nv} velocities, {len(driven)} active")
+        there = f"the model has {model.nv} velocities, {len(driven)} of them active"
+        raise InputError(f"{source}: {tau.shape[1]} joint forces; {there}")
     whole = np.zeros((len(tau), model.nv))
     whole[:, driven] = tau
     return whole

@@ -153,9 +153,10 @@ class Identification:
 
     def __str__(self) -> str:
         valid = "" if self.validation_error is None else f", validation {100 * self.validation_error:.2f} %"
+        joints = len(self.base) - self.base_count
         lines = [
-            f"{self.problem.model.name}: {self.base_count} base parameters of the bodies, {len(self.base) - self.base_count} of the "
-            f"joints, condition {self.condition:.0f}",
+            f"{self.problem.model.name}: {self.base_count} base parameters of the bodies, {joints} of the joints, "
+            f"condition {self.condition:.0f}",
             f"relative torque error: training {100 * self.training_error:.2f} %{valid}",
             f"physically consistent: {'yes' if self.consistent else 'no'}; joints have {', '.join(self.problem.terms)}",
         ]

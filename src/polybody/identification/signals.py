@@ -1,11 +1,11 @@
 """From samples to states: even spacing, a zero-phase low-pass, derivatives.
 
-The choices, all stated in the result: samples are interpolated by cubic splines (joint forces linearly, they jump with
-friction) at the median rate; a fourth-order Butterworth filter runs forwards and backwards, so nothing is delayed; its
-cut-off is `MARGIN` times the frequency below which `POWER` of the velocities' power lies, unless it is given; derivatives
-are central differences, q̇ on the manifold. The same filter runs over the predicted forces and over the columns of the
-regressor ("parallel filtering"), so that what it does to friction's jumps it does on both sides. Ends of the recording,
-where filters have no past or future, are left out.
+The choices, all stated in the result: samples are interpolated by cubic splines (joint forces linearly, they jump
+with friction) at the median rate; a fourth-order Butterworth filter runs forwards and backwards, so nothing is
+delayed; its cut-off is `MARGIN` times the frequency below which `POWER` of the velocities' power lies, unless it is
+given; derivatives are central differences, q̇ on the manifold. The same filter runs over the predicted forces and
+over the columns of the regressor ("parallel filtering"), so that what it does to friction's jumps it does on both
+sides. Ends of the recording, where filters have no past or future, are left out.
 """
 
 from __future__ import annotations

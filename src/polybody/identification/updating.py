@@ -35,9 +35,9 @@ def updated_model(model: Model, values: Mapping[str, float], speeds: tuple[Array
         for x, (i, j) in zip(own[4:], ENTRIES, strict=True):
             inertia[i, j] = inertia[j, i] = x
         inertia -= mass * (com @ com * np.eye(3) - np.outer(com, com))
+        none, flat = frozen_array(np.zeros(3)), frozen_array(np.zeros((3, 3)))
         for name in body.links:
-            empty = replace(bodies[name], mass=0.0, com=frozen_array(np.zeros(3)), inertia=frozen_array(np.zeros((3, 3))))
-            bodies[name] = empty
+            bodies[name] = replace(bodies[name], mass=0.0, com=none, inertia=flat)
         bodies[body.name] = replace(bodies[body.name], mass=mass, com=frozen_array(com), inertia=frozen_array(inertia))
     slots = {joint.name: joint.v for joint in m.independent_joints}
     names = velocity_names(m)
