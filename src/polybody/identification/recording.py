@@ -115,7 +115,7 @@ def _ordered(
         numbers = sorted(int(key) for key in group)
         if numbers != list(range(1, len(numbers) + 1)) or len(numbers) not in (size, len(driven)):
             raise InputError(
-                f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]}; wanted {kind}1 … {kind}{size}, one for each"
+                f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]}; wanted {kind}1 … {kind}{size}"
             )
         return np.column_stack([group[str(k)] for k in numbers])
     for key in group:
