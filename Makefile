@@ -4,6 +4,7 @@
 #   make test-all  the same with every extra installed, and a skipped test is a failure: needs Chromium, gcc and g++
 #   make lint      ruff, pyright, import-linter; lines of code by folder
 #   make docs      write the reference pages, then run the code blocks of README and docs/
+#   make site      the documentation as a web site in site/
 #   make bench     compare speed with other engines
 #   make fuzz      hostile files for every reader, MINUTES=1
 #   make clean     forget the environment and all caches
@@ -26,7 +27,7 @@ BIN := $(VENV)/bin
 endif
 STAMP := $(VENV)/.installed
 
-.PHONY: run test test-all lint bench docs fuzz clean
+.PHONY: site run test test-all lint bench docs fuzz clean
 .DEFAULT_GOAL := run
 
 # One installation for all targets, repeated only when pyproject.toml changes.
@@ -77,6 +78,11 @@ fuzz: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python tools/reference.py
 	$(BIN)/python -m pytest tests/test_docs.py
+
+site: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "the site is in site/: open site/index.html"
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache src/*.egg-info
