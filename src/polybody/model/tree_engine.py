@@ -6,6 +6,7 @@ A formulation's own text answers where one is named. Texts are interpreted for m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,8 @@ from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
 from polybody.model import long_chains
 from polybody.model.arguments import finite, into
-from polybody.model.batches import each_state
-from polybody.model.compositions import composition
+from polybody.model.batches import each_state, in_pieces
+from polybody.model.compositions import Composition, composition
 from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double
@@ -111,7 +112,7 @@ class TreeEngine:
         composed = composition(self, request.quantity)
         if composed is not None:
             _check_finite(request)
-            return into(request.out, composed.answer(self, request))
+            return self._composed(composed, request)
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
         given = self.source.given(request.parameters)
@@ -224,6 +225,19 @@ class TreeEngine:
         if request.formulation is not None or composition(self, request.quantity) is not None:
             return False
         return not self._by_text(request.whole)
+
+    def _composed(self, composed: Composition, request: Request) -> Any:
+        """In pieces: composing takes several arrays as large as the results."""
+        count, shapes = len(request.arrays), [shape for _, shape in self.results(request.quantity)]
+
+        def answer(arrays: Sequence[Array]) -> Any:
+            loads = arrays[count] if request.wrenches is not None else None
+            values = arrays[-1] if request.parameters is not None else None
+            some = replace(request, arrays=tuple(arrays[:count]), wrenches=loads, parameters=values, out=None)
+            return composed.answer(self, some)
+
+        more = [x for x in (request.wrenches, request.parameters) if x is not None]
+        return in_pieces(answer, [*request.arrays, *more], shapes, request.out)
 
     def _by_text(self, quantity: Quantity) -> bool:
         """True where no code is compiled: manifolds without a closed form, regressors of very many entries."""
