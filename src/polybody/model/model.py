@@ -70,6 +70,7 @@ class Model:
     def __init__(self, mechanism: Mechanism, engine: Engine | None = None) -> None:
         self.mechanism = mechanism
         self._prepared: set[str] = set()
+        self._asked: set[str] = set()
         self.engine: Engine = engine or engine_of(Source(mechanism))
 
     def __repr__(self) -> str:
@@ -652,7 +653,9 @@ class Model:
             return by_double(request, levered) if request.is_single else levered(request)
         found = self.engine.answer(request)
         if asked.name in _PLAIN and asked.name not in self._prepared:
-            self._shorten(asked)
+            if asked.name in self._asked:  # not at the first call, whose answer is waited for
+                self._shorten(asked)
+            self._asked.add(asked.name)
         return found
 
     def _parameters(self, values: Values) -> Array | None:
