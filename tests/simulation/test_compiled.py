@@ -12,7 +12,7 @@ from test_switches import motor_slider, slider
 
 import polybody as pb
 
-FIXED = ("rk4", "semi-implicit")
+FIXED = ("rk4", "semi-implicit", "midpoint")
 
 
 def both(model: pb.Model, duration: float, *state: Any, **options: Any) -> tuple[pb.Trajectory, pb.Trajectory]:
@@ -57,7 +57,7 @@ def test_adaptive_steps_of_trees_are_those_of_python(name: str) -> None:
         np.testing.assert_allclose(mine, other, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", [*FIXED, "dop853"])
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit", "dop853"])
 def test_steps_of_loops_are_those_of_python(method: str) -> None:
     model = shipped("stewart")
     ours, theirs = both(model, 0.02, method=method, dt=1e-3, sample=5e-3)
@@ -132,6 +132,25 @@ GAINS = np.diag([4.0, 3.0])
 def saturated(t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     pull = GAINS @ (0.2 * np.sin(3 * t) - q) - 0.4 * v
     return np.clip(pull, -1.5, 1.5) - 0.05 * np.tanh(v / 0.1) + np.where(v > 0, 0.01, 0.0)
+
+
+def test_implicit_midpoint_rule_solves_for_controllers_and_wrenches() -> None:
+    model = shipped("double-pendulum")
+    load = {"tip": np.array([1.0, 0, 2, 10, 0, 20.0])}
+    options = {"method": "midpoint", "dt": 2e-3, "wrenches": load}
+    assert_same(*both(model, 0.3, [1.0, 0.5], controller=pb.PD(model, [0.2, 0.1], 30.0, 4.0), **options), 1e-9)
+    smooth = lambda t, q, v: np.sin(5 * t) - 3 * q - 0.5 * np.tanh(v)  # noqa: E731
+    assert_same(*both(model, 0.3, [1.0, 0.5], controller=smooth, **options), 1e-9)
+
+
+@pytest.mark.parametrize("name", ["double-pendulum", "satellite"])
+def test_radau_by_compiled_rates_and_jacobian_finds_the_same_motion(name: str) -> None:
+    model = satellite() if name == "satellite" else shipped(name)
+    stiff = pb.PD(model, model.neutral(), 2e4, 2e3)
+    ours = pb.simulate(model, 0.3, *moving(model), controller=stiff, method="radau", rtol=1e-8)
+    theirs = pb.simulate(model, 0.3, *moving(model), controller=stiff, method="radau", rtol=1e-8, compiled=False)
+    assert ours.audit.path == "compiled rates and Jacobian"
+    assert_same(ours, theirs, 1e-6)
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi-implicit", "dop853"])

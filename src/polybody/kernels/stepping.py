@@ -7,6 +7,8 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
 (`Parts.told`). Around it come, each a CasADi function and each but the field optional,
 
     leap(x, answer, h, constants, row) -> x          a step by a formula of its own instead of a tableau
+    middle(x, u, h, constants, row) -> r, ∂r/∂u      the equations of an implicit step in a velocity u, solved by Newton
+    ends(x, u, h, constants, row) -> x, p, M         and its end, whose velocity is M⁻¹ p
     unit(x) -> x, [how far off]                      the state with unit quaternions
     back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
@@ -42,9 +44,9 @@ Array = np.ndarray
 PAD = 4  # numbers: rows are whole vectors
 KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
-ORDER = ("field", "leap", "unit", "back", "watch")
+ORDER = ("field", "leap", "middle", "ends", "unit", "back", "watch")
 #: what the loop calls them with: numbers of inputs (from memory)
-INPUTS = {"field": 3, "leap": 5, "unit": 1, "back": 2, "watch": 3}
+INPUTS = {"field": 3, "leap": 5, "middle": 5, "ends": 5, "unit": 1, "back": 2, "watch": 3}
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ class Loop:
         for name, size in (
             ("stages", stages * parts.answer), ("stage", n), ("spare", n), ("nought", n), ("still", n),
             ("told", 3 + 2 * parts.pivots + PAD), ("turns", 2 * parts.pivots + PAD),
-            ("before", parts.watched + PAD), ("after", parts.watched + PAD),
+            ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
+            ("last_speed", parts.nv), ("matrix", parts.nv**2 if "middle" in parts.keys else 1),
         ):
             self.array(name, np.zeros(size))
         table = machine.libm_table()
@@ -202,7 +205,8 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
     if adaptive:
         pieces += [code_of.AHEAD if loops else code_of.MOVED if curved else code_of.STAYED, code_of.ADAPTIVE]
     else:
-        pieces += [code_of.BY_TABLEAU if tableau is not None else code_of.BY_FUNCTION, code_of.FIXED]
+        own = code_of.IMPLICIT if "middle" in parts.keys else code_of.BY_FUNCTION
+        pieces += [own if tableau is None else code_of.BY_TABLEAU, code_of.FIXED]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [

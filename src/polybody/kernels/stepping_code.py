@@ -28,7 +28,8 @@ JOB = (
     "sample_answers", "dense", "dense_wanted", "stages", "stage", "spare", "nought", "told", "turns", "has_turns",
     "tableau", "h", "end", "until", "max_step", "rtol", "atol", "off_manifold", "off_loops", "first", "grown", "lost",
     "growth", "narrow", "mended", "still", "off_unit", "turned",
-    "field_at", "leap_at", "unit_at", "back_at", "watch_at",
+    "field_at", "leap_at", "unit_at", "back_at", "watch_at", "middle_at", "ends_at", "speed", "last_speed", "has_speed",
+    "right", "matrix",
 )  # fmt: skip
 
 COMMON = """
@@ -231,6 +232,88 @@ BY_FUNCTION = """
 def _stepped(job, x, f, new, h: float):
     put(job + H, h)
     call(word(job + LEAP_AT), x, f, job + H, word(job + CONSTANTS), _row(job, x), new, word(job + LIBM))
+    return 0
+"""
+
+#: an implicit step: middle(x, u, h, …) -> residual, its Jacobian in u; ends(x, u, h, …) -> x, M v, M at the end
+IMPLICIT = """
+def _solved(A, b, n):  # A x = b by elimination with pivots, in place
+    for k in range(n):
+        best = size(number(A + 8 * (k * n + k)))
+        pivot = k
+        for i in range(k + 1, n):
+            entry = size(number(A + 8 * (i * n + k)))
+            if entry > best:
+                best = entry
+                pivot = i
+        if not best > 0.0:
+            return CANNOT
+        if pivot != k:
+            for j in range(k, n):
+                upper = number(A + 8 * (k * n + j))
+                put(A + 8 * (k * n + j), number(A + 8 * (pivot * n + j)))
+                put(A + 8 * (pivot * n + j), upper)
+            first = number(b + 8 * k)
+            put(b + 8 * k, number(b + 8 * pivot))
+            put(b + 8 * pivot, first)
+        inverse = 1.0 / number(A + 8 * (k * n + k))
+        for i in range(k + 1, n):
+            factor = number(A + 8 * (i * n + k)) * inverse
+            for j in range(k + 1, n):
+                at = A + 8 * (i * n + j)
+                put(at, number(at) - factor * number(A + 8 * (k * n + j)))
+            put(b + 8 * i, number(b + 8 * i) - factor * number(b + 8 * k))
+    i = n
+    while i > 0:
+        i -= 1
+        total = number(b + 8 * i)
+        for j in range(i + 1, n):
+            total = total - number(A + 8 * (i * n + j)) * number(b + 8 * j)
+        put(b + 8 * i, total / number(A + 8 * (i * n + i)))
+    return 0
+
+def _stepped(job, x, f, new, h: float):
+    u = word(job + SPEED)
+    last = word(job + LAST_SPEED)
+    r = word(job + RIGHT)
+    A = word(job + MATRIX)
+    stage = word(job + STAGE)
+    put(job + H, h)
+    if word(job + HAS_SPEED) == 1:  # the last two middles tell the next
+        for i in range(NV):
+            now = number(u + 8 * i)
+            put(u + 8 * i, 2.0 * now - number(last + 8 * i))
+            put(last + 8 * i, now)
+    else:
+        _copy(u, x + NQ8, NV)
+        _copy(last, u, NV)
+        put(job + HAS_SPEED, 1)
+    _copy(stage, x, N)
+    put(stage + T, number(x + T) + 0.5 * h)
+    row = _row(job, stage)
+    count = 0
+    going = 1
+    while going == 1:
+        put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
+        call(word(job + MIDDLE_AT), x, u, job + H, word(job + CONSTANTS), row, r, A, word(job + LIBM))
+        if _solved(A, r, NV) != 0:
+            return CANNOT
+        worst = 0.0
+        fastest = 1.0
+        for i in range(NV):
+            change = number(r + 8 * i)
+            put(u + 8 * i, number(u + 8 * i) - change)
+            worst = most(size(change), worst)
+            fastest = most(size(number(u + 8 * i)), fastest)
+        if worst <= 1e-9 * fastest:
+            going = 0
+        count += 1
+        if count > 25 or not _finite(u, NV) == 1:
+            return CANNOT
+    call(word(job + ENDS_AT), x, u, job + H, word(job + CONSTANTS), row, new, r, A, word(job + LIBM))
+    if _solved(A, r, NV) != 0:
+        return CANNOT
+    _copy(new + NQ8, r, NV)
     return 0
 """
 

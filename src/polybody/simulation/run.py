@@ -203,11 +203,16 @@ class Run:
     def compile(self, wanted: bool | None) -> None:
         """Have steps taken by compiled code, where that can be."""
         if wanted is False:
-            self.path = "python: asked for"
+            self.path, self.problem.compilable = "python: asked for", False
             return
         from polybody.simulation.compiled.engine import Compiled
+        from polybody.simulation.compiled.rates import Rates
 
         try:
+            if self.method.name == "radau":
+                Rates(self.problem)
+                self.path = "compiled rates and Jacobian"
+                return
             self.compiled = Compiled(self.problem, self.method, self.options)
             self.path = "compiled"
         except NotCompiled as reason:

@@ -33,9 +33,12 @@ from polybody.simulation.problem import Problem
 
 Array = np.ndarray
 #: methods that have loops
-METHODS = (*TABLEAUX, "semi-implicit")
+METHODS = (*TABLEAUX, "semi-implicit", "midpoint")
+#: parts of methods without a tableau
+OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
 FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
+MOST_IMPLICIT = 40  # velocities, of implicit methods
 PATIENCE = 4  # steps by the method itself where compiled code gave up
 
 
@@ -49,6 +52,10 @@ class Compiled:
         self.model: Model = problem.model
         require_compilable(self.model, method.name)
         self.acting = acting_of(problem)
+        if method.name == "midpoint" and problem.circuits.size:
+            raise NotCompiled("currents of motors and the midpoint rule are solved in Python")
+        if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
+            raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[str, Loop] = {}
         self.length = FIRST_CHUNK
@@ -81,7 +88,7 @@ class Compiled:
 
     def _built(self, acting: Acting, watch: Watch) -> Loop:
         names = ["field"]
-        names += ["leap"] if self.tableau is None else []
+        names += OWN.get(self.method.name, [])
         names += ["unit"] if acting.curved else []
         names += ["back"] if acting.plan is not None else []
         names += ["watch"] if watch.texts else []
@@ -121,6 +128,8 @@ class Compiled:
         if isinstance(self.problem.controller, Sampled):  # its forces are held until the stretch ends
             held = self.problem.torque(t, *self.problem.split(y))
             self.acting = replace(self.acting, law=replace(self.acting.law, constants=held))
+        for known in self._loops.values():
+            known.set(has_speed=0)
         watch = watch_of(functions)
         self.called = self.called or watch.called
         first = self._next if self._ended == t and not fresh else self._first_step(t, y, end)

@@ -162,13 +162,15 @@ class Acting:
         """The casadi.Function of a part of `kernels.stepping`."""
         if name == "watch":
             return self._watch(watched)
-        return {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back}[name]()
+        makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
+                  "middle": self._middle, "ends": self._ends}  # fmt: skip
+        return makers[name]()
 
-    def _function(self, name: str, columns: list[Any], constants: Any, results: list[Array], graph: Any) -> Any:
+    def _function(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
         """The casadi.Function; what of the mechanism is a symbol becomes a part of the constants."""
         import casadi
 
-        outputs = [graph.column(x) for x in results]
+        outputs = [x if isinstance(x, casadi.SX) else graph.column(x) for x in results]
         if self.mechanism.symbols:
             count = len(self.parameters)
             values = constants[constants.shape[0] - 1 - count : constants.shape[0] - 1]
@@ -207,6 +209,56 @@ class Acting:
             i = (L * i + push * h[0]) / (L + R * h[0])
         new = np.concatenate([moved, faster, i, [x[self.size - 1] + power * h[0], t + h[0]]])
         return self._function("leap", [columns[0], answer, step, *columns[1:]], columns[1], [new], graph)
+
+    def slopes(self) -> Any:
+        """(x, c, row) -> ∂ẏ/∂y, row by row."""
+        import casadi
+
+        made = self._field()
+        columns = made.sx_in()
+        rate = made.call(columns)[0][: self.size]
+        slopes = casadi.jacobian(rate, columns[0])[:, : self.size]
+        return casadi.Function("slopes", columns, [casadi.densify(casadi.vec(slopes.T))])
+
+    def _at_middle(self, graph: Any) -> tuple[Any, ...]:
+        """(columns, x, q, v, u, h, q_m, p_m, tau, loads): the middle of a step as in `integrators.midpoint`."""
+        columns, x, c, row = self.columns(graph)
+        speed, u = graph.variables("u", self.model.nv)
+        step, h = graph.variables("h", 1)
+        q, v, i, t = self.state(x, graph)
+        middle = kinematics.integrate(self.mechanism, q, u * (h[0] * graph.const(0.5)), domain=graph)
+        late = t + h[0] * graph.const(0.5)
+        tau, loads = self.drive(middle, u, i, late, c, row, graph)[0], self.loads(late, c, graph)
+        p_middle = denoc.mass_matrix(self.mechanism, middle, domain=graph) @ u
+        return [columns[0], speed, step, *columns[1:]], x, q, v, u, h[0], middle, p_middle, tau, loads
+
+    def _middle(self) -> Any:
+        """2 (p_m − p₀) − h (Cᵀu − gravity + passive + force), and its Jacobian in u."""
+        import casadi
+
+        graph: Any = domain("casadi")
+        columns, _, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
+        m, force = self.mechanism, tau
+        for frame, wrench in zip(self.frames, loads, strict=True):
+            force = force + kinematics.frame_jacobian(m, middle, frame, domain=graph).T @ wrench
+        C = denoc.coriolis_matrix(m, middle, u, domain=graph)
+        rate = C.T @ u - denoc.gravity_forces(m, middle, domain=graph) + force
+        rate = rate + denoc.passive_forces(m, middle, u, domain=graph)
+        p = denoc.mass_matrix(m, q, domain=graph) @ v
+        residual = graph.column((p_middle - p) * graph.const(2) - rate * h)
+        slopes = casadi.densify(casadi.vec(casadi.jacobian(residual, columns[1]).T))
+        return self._function("middle", columns, columns[3], [residual, slopes], graph)
+
+    def _ends(self) -> Any:
+        graph: Any = domain("casadi")
+        columns, x, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
+        m = self.mechanism
+        moved = kinematics.integrate(m, q, u * h, domain=graph)
+        p = p_middle * graph.const(2) - denoc.mass_matrix(m, q, domain=graph) @ v
+        work = x[self.size - 1] + self.power(middle, u, tau, loads, graph) * h
+        new = np.concatenate([moved, v, x[self.model.nq + self.model.nv : self.size - 1], [work, x[self.size] + h]])
+        M = denoc.mass_matrix(m, moved, domain=graph)
+        return self._function("ends", columns, columns[3], [new, p, M], graph)
 
     def _unit(self) -> Any:
         import casadi
@@ -273,7 +325,7 @@ def require_compilable(model: Model, method: str) -> None:
     if model.nv > MOST_VELOCITIES:
         raise NotCompiled(f"{model.nv} velocities are too many for straight-line code")
     closed = all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints)
-    if not closed and (method == "semi-implicit" or model.mechanism.constrained):
+    if not closed and (method in ("semi-implicit", "midpoint") or model.mechanism.constrained):
         raise NotCompiled("a joint's manifold has no closed form")
 
 

@@ -22,14 +22,20 @@ class Radau5:
     def steps(self, problem: Problem, t: float, y: np.ndarray, end: float, options: Options) -> Iterator[Step]:
         from scipy.integrate import Radau
 
+        from polybody.simulation.compiled.rates import rates_of
+
+        known = rates_of(problem)
+        of_problem = problem.rate if known is None else known.rate
+        slopes = partial(jacobian, problem) if known is None else known.jacobian
+
         def rate(t: float, y: np.ndarray) -> np.ndarray:
             """SciPy's Radau never returns once a NaN has reached its step size: it must not see one."""
-            result = problem.rate(t, y)
+            result = of_problem(t, y)
             if not finite(result):
                 raise BlowUp("numbers are not finite any more")
             return result
 
-        return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=partial(jacobian, problem))
+        return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=slopes)
 
 
 __all__ = ["Radau5"]

@@ -1,0 +1,67 @@
+"""ẏ and ∂ẏ/∂y of a problem as compiled kernels, for implicit methods that take their steps in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.model.tracing import compiled, source_digest
+from polybody.simulation.compiled.engine import MOST_IMPLICIT, acting_of
+from polybody.simulation.compiled.field import require_compilable
+from polybody.simulation.compiled.laws import NotCompiled
+from polybody.simulation.problem import Problem
+
+Array = np.ndarray
+
+
+class Rates:
+    """The right side and its exact Jacobian, each one call; a user's traced functions are differentiated too.
+
+    Not for loops, whose accelerations must be looked at near singular configurations, nor while a joint is held.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        if problem.loops:
+            raise NotCompiled("loops are solved in Python")
+        require_compilable(problem.model, "radau")
+        if problem.model.nv > MOST_IMPLICIT:
+            raise NotCompiled(f"{problem.model.nv} velocities are too many for a compiled Jacobian")
+        self.problem, self.acting = problem, acting_of(problem)
+        acting, n = self.acting, self.acting.size
+        inputs = [("x", n + 1), ("c", len(acting.constants)), ("row", acting.law.signals.rows.shape[1])]
+        key = f"{acting.key}:{problem.model.engine.tree.source.digest}:{source_digest()}"
+        recorded = acting.recorded + 2
+        self._rate = compiled(
+            "simulate rate", inputs, [("rate", (n + 1,)), ("told", (recorded,))], lambda: acting.function("field"), key
+        )
+        self._slopes = compiled("simulate slopes", inputs, [("slopes", (n, n))], acting.slopes, key)
+        self._constants = acting.constants
+
+    def _arguments(self, t: float, y: Array) -> tuple[Array, Array, Array]:
+        signals = self.acting.law.signals
+        k = max(0, int(np.searchsorted(signals.breaks, t, side="right")) - 1)
+        row = signals.rows[k] if len(signals.breaks) else np.zeros(0)
+        return np.append(y, t), self._constants, row
+
+    def rate(self, t: float, y: Array) -> Array:
+        if self.problem.resting:
+            return self.problem.rate(t, y)
+        self.problem.evaluations += 1
+        return self._rate(*self._arguments(t, y))[0][:-1]
+
+    def jacobian(self, t: float, y: Array) -> Any:
+        return self._slopes(*self._arguments(t, y))
+
+
+def rates_of(problem: Problem) -> Rates | None:
+    """Compiled rates, or None where there are none or none are wanted."""
+    if not problem.compilable or problem.resting:
+        return None
+    try:
+        return Rates(problem)
+    except NotCompiled:
+        return None
+
+
+__all__ = ["Rates", "rates_of"]
