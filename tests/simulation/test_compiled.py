@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simulation_cases import moving, satellite, shipped
+from test_saturation import cart
 from test_switches import motor_slider, slider
 
 import polybody as pb
@@ -234,3 +235,11 @@ def test_law_of_a_computer_is_called_at_its_instants_only(method: str) -> None:
     ours, theirs = both(model, 0.1, [1.0, 0.5], controller=computer, method=method, dt=1e-3)
     assert_same(ours, theirs, 1e-8)
     assert len(calls) <= 2 * 11
+
+
+def test_drives_saturate_in_compiled_runs_too() -> None:
+    model = cart(effort=2.0, velocity=1.5, power=1.0)
+    ours, theirs = both(model, 1.0, controller=pb.PD(model, [3.0], 50.0, 1.0), method="rk4", dt=1e-3)
+    assert_same(ours, theirs)
+    assert np.abs(ours.tau).max() <= 2.0
+    assert ours.audit.saturation == theirs.audit.saturation

@@ -252,9 +252,8 @@ def grid(t: float, end: float, dt: float, most: int) -> Array:
 def acting_of(problem: Problem) -> Acting:
     """What acts in a problem, as text; or `NotCompiled`."""
     model = problem.model
-    for name in ("friction", "drives"):
-        if getattr(problem, name, None) is not None:
-            raise NotCompiled(f"{name} of joints acts in Python")
+    if problem.friction is not None:
+        raise NotCompiled("joints that stick are solved in Python; friction='smooth' is compiled")
     frames, values, changing = [], [np.zeros(0)], []
     for name, given in problem.wrenches.items():
         fixed = getattr(given, "value", None)
@@ -266,7 +265,8 @@ def acting_of(problem: Problem) -> Acting:
     law = law_of(model, problem.controller)
     circuits = problem.circuits if problem.circuits.closed else None
     return Acting(
-        model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing)
+        model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),
+        drives=problem.drives,
     )
 
 

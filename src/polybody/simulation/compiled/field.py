@@ -23,6 +23,7 @@ from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
+from polybody.mechanism.saturation import DriveLimits, saturated
 from polybody.model.model import Model
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
@@ -46,6 +47,7 @@ class Acting:
     circuits: Circuits | None = None
     dissipates: bool = True
     plan: Plan | None = None  # of elimination, with loops
+    drives: DriveLimits | None = None  # bounds of what the controller asks for
     changing: tuple[Any, ...] = ()  # for each frame: its wrench as a casadi.Function of time, or None
 
     @property
@@ -74,8 +76,10 @@ class Acting:
         frames = [(f.body, f.position.tolist()) for f in self.frames]
         motors = None if self.motors is None else repr(self.motors.motors)
         plan = self.plan.label if self.plan else ""
+        limits = None if self.drives is None else [self.drives.effort, self.drives.velocity, self.drives.power]
+        bounds = "" if limits is None else np.array(limits).tobytes().hex()
         waves = [None if f is None else key_of(f) for f in self.changing]
-        return f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates} {plan}"
+        return f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates} {plan} {bounds}"
 
     @property
     def size(self) -> int:
@@ -124,6 +128,8 @@ class Acting:
         m = self.mechanism
         of_law, _, voltages = self.split_constants(c)
         tau = self.law.text(m, t, q, v, of_law, row, graph)
+        if self.drives is not None:
+            tau = saturated(self.drives, tau, v, domain=graph)
         if self.motors is None:
             return tau, graph.zeros(0), graph.zeros(0)
         motors, inductive = self.motors.motors, self.motors.inductive
