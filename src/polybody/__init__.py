@@ -13,6 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from polybody import outlets as _outlets
+
+_outlets.offer("run", "polybody.studio.conveniences")
+_outlets.offer("model", "polybody.studio.conveniences")
+
 __version__ = "0.1.0.dev0"
 
 _LIST = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body

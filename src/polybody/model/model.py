@@ -42,6 +42,7 @@ from polybody.model.regressors import Regressor
 from polybody.model.source import Source
 from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
+from polybody.outlets import outlet
 from polybody.quantities import frames
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import QUANTITIES, quantity
@@ -75,6 +76,9 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model {self.name!r}: {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}>"
+
+    def _repr_html_(self) -> str:  # in notebooks
+        return outlet("model", "html")(self)
 
     def __reduce__(self) -> Any:
         source = self.engine.source

@@ -12,6 +12,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
+from polybody.outlets import outlet
 from polybody.simulation.audit import Audit
 from polybody.simulation.events import Happening
 from polybody.simulation.integrators import Interpolant
@@ -85,6 +86,39 @@ class Trajectory:
         y = np.array([self.pieces(float(s)) for s in times.ravel()]).reshape(*times.shape, -1)
         nq, nv = self.model.nq, self.model.nv
         return self.model.normalize(y[..., :nq]), y[..., nq : nq + nv]
+
+    # What is done with a run in higher folders: see polybody.outlets.
+
+    def plot(self, quantity: str = "positions", path: Any = None) -> Any:
+        """The curves of a quantity as a matplotlib figure, written to a .png, .svg or .pdf file where a path is given.
+
+        Quantities: positions, velocities, accelerations, forces, energy, mass centre, residual (with loops). Each unit
+        has axes of its own, and so have joints of very different size; what is zero throughout is left out and named.
+        """
+        return outlet("run", "plot")(self, quantity, path)
+
+    def save(self, folder: Any, *, force: bool = False) -> Any:
+        """Write the run's folder: arrays, CSV, plots, report and the model; `polybody view FOLDER` shows it."""
+        return outlet("run", "save")(self, folder, force)
+
+    def report(self, path: Any) -> Any:
+        """Write a report with interactive plots, one .html file that works offline."""
+        return outlet("run", "report")(self, path)
+
+    def view(self, *others: Trajectory, port: int = 8080, browser: bool = True) -> Any:
+        """Show the run, others of the same model beside it, in the browser; returns the page: `.close()` ends it."""
+        return outlet("run", "view")(self, *others, port=port, browser=browser)
+
+    def share(self, path: Any) -> Any:
+        """Write one .html page that plays the run offline in any browser."""
+        return outlet("run", "share")(self, path)
+
+    def animate(self, path: Any, **options: Any) -> Any:
+        """Render the run to a film (.mp4, .webm, .gif, .webp) or a picture (.png): see `pb.render` for the options."""
+        return outlet("run", "animate")(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        return outlet("run", "html")(self)
 
 
 __all__ = ["Pieces", "Trajectory"]

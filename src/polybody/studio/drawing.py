@@ -56,14 +56,48 @@ def draw(model: Model, path: str | os.PathLike[str], q: Any = None) -> None:
     q = model.neutral() if q is None else state_array("q", q, model.nq)
     if q.ndim != 1:
         raise InputError(f"q has shape {q.shape}, wanted one configuration, ({model.nq},)")
-    figure = Figure(figsize=(8, 7), dpi=150)
+    figure = Figure(figsize=(9.4, 7), dpi=150)
     FigureCanvasAgg(figure)
-    draw_on(figure.add_subplot(projection="3d", proj_type="ortho"), model, q)
+    axes = figure.add_axes((0.0, 0.02, 0.8, 0.93), projection="3d", proj_type="ortho")
+    draw_on(axes, model, q, legend=False)
+    outer_legend(figure, [axes])
     figure.savefig(path)
 
 
-def draw_on(axes: Any, model: Model, q: Array) -> None:
-    """Draw on 3-D axes of matplotlib."""
+def drawing_svg(model: Model, q: Any = None, width: float = 3.6) -> str:
+    """A small drawing as SVG text, for notebooks."""
+    import io
+
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, width), dpi=100)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 0.94), projection="3d", proj_type="ortho")
+    draw_on(axes, model, model.assemble() if q is None else q, legend=False)
+    axes.set_axis_off()
+    axes.set_title("")
+    data = io.StringIO()
+    figure.savefig(data, format="svg", metadata={"Date": None})
+    return data.getvalue()[data.getvalue().index("<svg") :]
+
+
+def outer_legend(figure: Any, every: list[Any]) -> None:
+    """One legend for all axes, at the right of the drawings and never over them."""
+    handles: dict[str, Any] = {}
+    for axes in every:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(handles.values(), handles.keys(), loc="center right", fontsize=8, frameon=False)
+
+
+def scene_points(model: Model, q: Array) -> Array:
+    """All points of a drawing: what its axes must hold."""
+    return _Scene(model, q).points
+
+
+def draw_on(axes: Any, model: Model, q: Array, *, points: Array | None = None, legend: bool = True) -> None:
+    """Draw on 3-D axes of matplotlib; `points` are what the axes must hold, where several drawings share one camera."""
     scene = _Scene(model, q)
     size = scene.size
     _draw_ground(axes, 0.12 * size)
@@ -96,9 +130,10 @@ def draw_on(axes: Any, model: Model, q: Array) -> None:
         axes.scatter(*np.array(scene.coms).T, color="black", marker="+", s=45, label="mass centre", depthshade=False)
     for R, p in scene.frames:
         _draw_triad(axes, R, p, 0.06 * size)
-    _frame_view(axes, scene.points)
+    _frame_view(axes, scene.points if points is None else points)
     axes.set_title(_title(model), parse_math=False)  # a name holds dollar signs
-    axes.legend(loc="upper left", fontsize=8, framealpha=0.6)
+    if legend:
+        axes.legend(loc="upper left", fontsize=8, framealpha=0.6)
 
 
 def _title(model: Model) -> str:
@@ -233,4 +268,4 @@ def _frame_view(axes: Any, points: Array) -> None:
         axes.view_init(elev=22, azim=-55)
 
 
-__all__ = ["draw", "draw_on"]
+__all__ = ["draw", "draw_on", "drawing_svg", "outer_legend", "scene_points"]

@@ -1,4 +1,4 @@
-"""Plots of a run: joints, speeds, torques, energies; each as PNG and SVG."""
+"""Plots of a run: any channel, each unit and size in axes of its own; as figures, PNG and SVG."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from polybody.studio.record import Record, q_labels, v_labels
+from polybody.errors import InputError
+from polybody.names import nearest
+from polybody.studio.channels import Channel, channels, tables
+from polybody.studio.panels import Panel, panels
+from polybody.studio.record import Record
 
 Array = np.ndarray
-PLOTS = ("joints", "speeds", "torques", "energies")
+#: the plots of a run's folder: the name of the file and the channel it shows
+PLOTS = {"joints": "positions", "speeds": "velocities", "torques": "forces", "energies": "energy"}
 MOST_LABELS = 24
+FORMATS = (".png", ".svg", ".pdf")
 
 STYLE: Any = {
     "axes.edgecolor": "#94a3b8",
@@ -34,8 +40,20 @@ STYLE: Any = {
 }
 
 
+def channel_of(record: Record, name: str) -> tuple[Channel, Array]:
+    """A channel of a run and its table (n, items), by its own name or by that of its file."""
+    every = channels(record.model, record.work is not None)
+    wanted = PLOTS.get(name, name)
+    channel = next((c for c in every if c.key == wanted), None)
+    if channel is None:
+        known = [c.key for c in every]
+        raise InputError(f"no quantity {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+    made = tables(record.model, record.q, record.v, record.accelerations, record.tau, record.work)
+    return channel, made[wanted]
+
+
 def figure_of(record: Record, name: str) -> Any:
-    """The figure of one plot, on no screen."""
+    """The figure of one channel, on no screen."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -43,69 +61,63 @@ def figure_of(record: Record, name: str) -> Any:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.4, 3.6), dpi=140, layout="constrained")
         FigureCanvasAgg(figure)
-        if name == "energies":
-            _energies(figure, record)
-        else:
-            _curves(figure, record, name)
+        channel, table = channel_of(record, name)
+        found, zero = panels(channel.items, table)
+        extra = _balance(record) if channel.key == "energy" else None
+        _draw(figure, record, channel.title, found + ([extra] if extra else []), zero)
         return figure
 
 
-def _curves(figure: Any, record: Record, name: str) -> None:
-    """One axes for what turns, one for what slides: their units differ."""
-    data, labels, turning = _data(record, name)
-    units = {"joints": ("rad", "m"), "speeds": ("rad/s", "m/s"), "torques": ("N m", "N")}[name]
-    groups = [(mask, unit) for mask, unit in ((turning, units[0]), (~turning, units[1])) if mask.any()]
-    if len(groups) > 1:
-        figure.set_size_inches(8.4, 5.6)
-    axes = figure.subplots(len(groups), 1, sharex=True, squeeze=False)[:, 0] if groups else []
-    for axis, (mask, unit) in zip(axes, groups, strict=True):
-        chosen = np.flatnonzero(mask)
-        colors = _colors(len(chosen))
-        for color, k in zip(colors, chosen, strict=True):
-            axis.plot(record.t, data[:, k], label=labels[k], color=color)
-        axis.set_ylabel(unit)
-        if len(chosen) <= MOST_LABELS:
-            axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, ncols=1 + len(chosen) // 13)
-    if len(axes):
-        axes[0].set_title({"joints": "Configuration", "speeds": "Velocity", "torques": "Joint forces"}[name])
-        axes[-1].set_xlabel("time, s")
+def plotted(record: Record, name: str, path: Any = None) -> Any:
+    """The figure, written to a file where a path is given."""
+    import matplotlib
+
+    if path is not None and Path(path).suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: a plot is one of {', '.join(FORMATS)}")
+    figure = figure_of(record, name)
+    if path is not None:
+        try:
+            with matplotlib.rc_context(STYLE):
+                figure.savefig(path)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    return figure
 
 
-def _data(record: Record, name: str) -> tuple[Array, list[str], Array]:
-    """(numbers, labels, which of them turn)."""
-    model = record.model
-    turns_v, turns_q = [], []
-    for joint in model.mechanism.independent_joints:
-        H = joint.model.velocity_map(joint.model.neutral())
-        own = list(np.linalg.norm(H[:3], axis=0) > 0)
-        turns_v += own
-        turns_q += own if joint.nq == joint.nv else [*([False] * 3 if joint.nq == 7 else []), *([True] * 4)]
-    if name == "joints":
-        return record.q, q_labels(model), np.array(turns_q, dtype=bool)
-    return (record.v if name == "speeds" else record.tau), v_labels(model), np.array(turns_v, dtype=bool)
+def _balance(record: Record) -> Panel | None:
+    """How well energy and work agree in a simulation; the power in inverse dynamics."""
+    from polybody.studio.panels import Curve
 
-
-def _energies(figure: Any, record: Record) -> None:
-    kinetic, potential = record.energies
-    total = kinetic + potential
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1))
-    figure.set_size_inches(8.4, 5.0)
-    curves = [("kinetic", kinetic, "#dc2626"), ("potential", potential, "#2563eb"), ("total", total, "#0f172a")]
-    if record.work is not None and np.ptp(record.work) > 0:
-        curves.append(("work", record.work, "#d97706"))
-    for label, values, color in curves:
-        top.plot(record.t, values, label=label, color=color)
-    top.set_title("Energy")
-    top.set_ylabel("J")
-    top.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
-    work = np.zeros_like(total) if record.work is None else record.work
     if record.kind == "simulation":
-        bottom.plot(record.t, total - work - total[0], color="#7c3aed")
-        bottom.set_ylabel("balance, J")
-    else:
-        bottom.plot(record.t, np.sum(record.tau * record.v, axis=1), color="#7c3aed")
-        bottom.set_ylabel("power, W")
-    bottom.set_xlabel("time, s")
+        kinetic, potential = record.energies
+        total = kinetic + potential
+        off = total - (0.0 if record.work is None else record.work) - total[0]
+        return Panel("J", [Curve("balance: energy − work", off, float(np.abs(off).max(initial=0.0)))])
+    power = np.sum(record.tau * record.v, axis=1)
+    return Panel("W", [Curve("power", power, float(np.abs(power).max(initial=0.0)))])
+
+
+def _draw(figure: Any, record: Record, title: str, found: list[Panel], zero: list[str]) -> None:
+    count = max(1, len(found))
+    figure.set_size_inches(8.4, 1.1 + 2.5 * count)
+    axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
+    for axis, panel in zip(axes, found, strict=False):
+        for color, curve in zip(_colors(len(panel.curves)), panel.curves, strict=True):
+            dashes = {"dashes": (4, 4 * curve.twins)} if curve.twins else {}
+            axis.plot(record.t, curve.values, label=curve.label, color=color, **dashes)
+        axis.set_ylabel("no unit" if panel.unit == "1" else panel.unit)
+        columns = 1 + (len(panel.curves) - 1) // 12
+        if len(panel.curves) <= MOST_LABELS:
+            axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, ncols=columns)
+    if not found:
+        axes[0].text(
+            0.5, 0.5, "zero throughout", ha="center", va="center", transform=axes[0].transAxes, color="#64748b"
+        )
+    axes[0].set_title(title)
+    axes[-1].set_xlabel("time, s")
+    if zero and found:
+        shown = ", ".join(zero[:8]) + (f" and {len(zero) - 8} more" if len(zero) > 8 else "")
+        figure.supxlabel(f"zero throughout: {shown}", fontsize=8, color="#64748b")
 
 
 def _colors(count: int) -> list[Any]:
@@ -131,4 +143,4 @@ def write_plots(record: Record, folder: Path) -> list[Path]:
     return written
 
 
-__all__ = ["PLOTS", "STYLE", "figure_of", "write_plots"]
+__all__ = ["PLOTS", "STYLE", "channel_of", "figure_of", "plotted", "write_plots"]

@@ -1,4 +1,9 @@
-"""`report.html`: a run on one page, without anything from the network."""
+"""`report.html`: a run on one page, without anything from the network.
+
+The plots are those of the page (`viewer/web/chart.js`): curves of every channel over time, with values at the cursor,
+zoom by the wheel and export. Channels that are zero throughout are left out. Snapshots share one camera and one
+legend beside them.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,17 @@ import io
 from pathlib import Path
 from typing import Any
 
-from polybody.studio.plots import PLOTS
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.files import write_text
+from polybody.studio.channels import channels, tables
 from polybody.studio.record import Record
+from polybody.studio.viewer.html import web
+from polybody.studio.viewer.pack import compressed
+
+#: states whose curves are drawn; more are thinned out evenly
+MOST_STATES = 4000
 
 CSS = """
 :root { color-scheme: light; --ink: #0f172a; --soft: #475569; --line: #e2e8f0; --good: #15803d; --bad: #b91c1c; }
@@ -31,23 +45,66 @@ img { width: 100%; height: auto; display: block; }
 .mark { display: inline-block; padding: 2px 11px; border-radius: 99px; font-weight: 600; font-size: 13px; }
 .good { background: #dcfce7; color: var(--good); } .bad { background: #fee2e2; color: var(--bad); }
 footer { color: var(--soft); font-size: 13px; }
+button { font: inherit; font-size: 12px; margin-left: 8px; border: 1px solid var(--line); background: white;
+         border-radius: 6px; cursor: pointer; }
+.foot { color: var(--soft); font-size: 13px; margin: 4px 0 0; display: flex; flex-wrap: wrap; }
+.foot::after { content: ""; flex: 1; order: 1; } .foot button { order: 2; }
+.chart { margin: 6px 0 10px; } .chart svg { display: block; width: 100%; height: auto; cursor: crosshair; }
+.chart text { font: 11px system-ui, sans-serif; fill: var(--soft); }
+.chart .unit { font-weight: 650; fill: var(--ink); }
+.chart .plate { fill: #f8fafc; } .chart .grid { stroke: var(--line); }
+.chart .cursor { stroke: var(--ink); stroke-width: 1.2; } .chart .event { stroke: #d97706; stroke-dasharray: 3 3; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 12.5px; } .legend .off { opacity: 0.35; }
+.legend > span { display: inline-flex; gap: 6px; align-items: center; cursor: pointer; }
+.legend i { width: 18px; border-top: 2.5px solid; } .legend b { font-weight: 500; color: var(--soft); min-width: 52px; }
 """
+SCRIPTS = ("math", "pack", "chart", "report")
 
 
-def report_text(record: Record, folder: Path, facts: dict[str, Any]) -> str:
-    """The page, with plots of `folder` embedded."""
+def report_text(record: Record, facts: dict[str, Any]) -> str:
+    """The page: one file."""
     model = record.model
     title = f"{model.name}: {record.kind}"
-    sections = [_pictures(record), *(_plot(folder, name) for name in PLOTS)]
-    tables = f'<div class="grid">{_run_table(record, facts)}{_audit_table(record)}</div><br>'
+    tables_part = f'<div class="grid">{_run_table(record, facts)}{_audit_table(record)}</div><br>'
+    scripts = "\n".join(web(f"{name}.js") for name in SCRIPTS)
+    data = base64.b64encode(compressed(_curves(record))).decode()
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head><body><main>'
-        f"<h1>{html.escape(title)}</h1>{_lead(record)}{tables}{''.join(sections)}{_happenings(record)}"
+        f"<h1>{html.escape(title)}</h1>{_lead(record)}{tables_part}{_pictures(record)}"
+        '<noscript><section>The plots need JavaScript; they are also in the .svg files beside this page.</section>'
+        '</noscript>'
+        f'<div id="plots"></div>{_happenings(record)}'
         f"<footer>polybody {html.escape(str(facts['versions']['polybody']))} · model hash "
         f"{html.escape(str(facts['model']['hash'])[:16])} · {html.escape(str(facts['made']))}</footer>"
-        "</main></body></html>\n"
+        f'</main><script id="data" type="text/plain">{data}</script><script>{scripts}</script></body></html>\n'
     )
+
+
+def write_report(record: Record, path: Any) -> Path:
+    """The report as one .html file."""
+    from polybody.studio.results import facts_of
+
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a report is an .html file")
+    write_text(path, report_text(record, facts_of(record, None)))
+    return path
+
+
+def _curves(record: Record) -> dict[str, Any]:
+    """What the plots show: every channel at the run's states."""
+    keep = np.unique(np.linspace(0, len(record.t) - 1, min(len(record.t), MOST_STATES)).astype(int))
+    work = None if record.work is None else record.work[keep]
+    made = tables(
+        record.model, record.q[keep], record.v[keep], record.accelerations[keep], record.tau[keep], work
+    )  # fmt: skip
+    events = [{"time": float(h["time"]), "name": str(h["name"])} for h in record.happenings[:500]]
+    return {
+        "name": record.model.name, "t": record.t[keep].astype(np.float32), "events": events,
+        "channels": [c.as_dict() for c in channels(record.model, work is not None)],
+        "tables": {key: np.asarray(table, dtype=np.float32).ravel() for key, table in made.items()},
+    }  # fmt: skip
 
 
 def _lead(record: Record) -> str:
@@ -59,7 +116,7 @@ def _lead(record: Record) -> str:
         doubts = "; ".join(record.audit.get("doubts") or ["not to be trusted"])
         words = "energy balance holds" if trusted else html.escape(doubts)
         marks.append(f'<span class="mark {"good" if trusted else "bad"}">{words}</span>')
-    span = f"{record.t[0]:g} to {record.t[-1]:g} s, {len(record.t)} states, {record.model.nv} degrees of freedom"
+    span = f"{record.t[0]:g} to {record.t[-1]:g} s, {len(record.t)} states, {record.model.nv} joint coordinates"
     return f'<p class="lead">{span} &nbsp; {" ".join(marks)}</p>'
 
 
@@ -106,30 +163,31 @@ def _joint_names(record: Record) -> list[str]:
 
 
 def _pictures(record: Record) -> str:
-    """The mechanism at the start, half way and at the end."""
+    """The mechanism at the start, half way and at the end: one camera, one legend beside the drawings."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from polybody.studio.drawing import draw_on
+    from polybody.studio.drawing import draw_on, outer_legend, scene_points
 
+    times = (0, len(record.t) // 2, len(record.t) - 1)
+    points = np.concatenate([scene_points(record.model, record.q[k]) for k in times])
     with matplotlib.rc_context({"svg.fonttype": "path", "font.size": 8, "text.parse_math": False}):
-        figure = Figure(figsize=(13.2, 4.4), dpi=110, layout="constrained")
+        figure = Figure(figsize=(13.2, 4.1), dpi=110)
         FigureCanvasAgg(figure)
-        for place, k in enumerate((0, len(record.t) // 2, len(record.t) - 1), start=1):
-            axes = figure.add_subplot(1, 3, place, projection="3d", proj_type="ortho")
-            draw_on(axes, record.model, record.q[k])
+        every = []
+        for place, k in enumerate(times):
+            axes = figure.add_axes((0.01 + 0.29 * place, 0.07, 0.27, 0.83), projection="3d", proj_type="ortho")
+            draw_on(axes, record.model, record.q[k], points=points, legend=False)
+            axes.set_box_aspect((1, 1, 1), zoom=0.9)
             axes.set_title(f"t = {record.t[k]:.3g} s")
+            every.append(axes)
+        outer_legend(figure, every)
         data = io.BytesIO()
         figure.savefig(data, format="png")
     text = base64.b64encode(data.getvalue()).decode()
     picture = f'<img alt="the mechanism at three times" src="data:image/png;base64,{text}">'
     return f"<section><h2>Motion</h2>{picture}</section>"
-
-
-def _plot(folder: Path, name: str) -> str:
-    text = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
-    return f'<section><img alt="{name}" src="data:image/svg+xml;base64,{text}"></section>'
 
 
 def _happenings(record: Record) -> str:

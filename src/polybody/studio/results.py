@@ -77,7 +77,7 @@ def write_run(
     path = check_folder(folder, force)
     try:
         with staged(path) as fresh:
-            facts = _facts(record, source)
+            facts = facts_of(record, source)
             _fill_data(record, fresh)
             try:
                 _fill_pictures(record, fresh, facts)
@@ -123,7 +123,7 @@ def _fill_pictures(record: Record, folder: Path, facts: dict[str, Any]) -> None:
     from polybody.studio.report import report_text
 
     write_plots(record, folder)
-    (folder / "report.html").write_text(report_text(record, folder, facts), encoding="utf-8")
+    (folder / "report.html").write_text(report_text(record, facts), encoding="utf-8")
 
 
 def _portable(description: Any) -> Any:
@@ -165,7 +165,7 @@ def _columns(record: Record) -> list[tuple[str, Array]]:
     return columns + ([] if record.work is None else [("work", record.work)])
 
 
-def _facts(record: Record, source: str | None) -> dict[str, Any]:
+def facts_of(record: Record, source: str | None) -> dict[str, Any]:
     import scipy
 
     from polybody import __version__
@@ -282,4 +282,4 @@ def _read_arrays(path: Path) -> dict[str, Array]:
     return arrays
 
 
-__all__ = ["check_folder", "read_run", "write_run"]
+__all__ = ["check_folder", "facts_of", "read_run", "write_run"]

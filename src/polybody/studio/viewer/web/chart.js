@@ -5,11 +5,16 @@ pb.dashes = ["", "7 3", "2 2", "9 3 2 3", "4 2"];
 // Curves {label, unit, t, y, run} in panels: one unit each, and within it sizes that differ by less than thirty times.
 // What is zero throughout is not drawn; it is named.
 pb.panels = curves => {
-  const units = new Map(), zero = [];
-  for (const curve of curves) {
+  const units = new Map(), zero = [], largest = new Map();
+  const sizes = curves.map(curve => {
     let size = 0;
     for (const y of curve.y) if (isFinite(y) && Math.abs(y) > size) size = Math.abs(y);
-    if (!(size > 1e-9)) { zero.push(curve.label); continue; }
+    largest.set(curve.unit, Math.max(size, largest.get(curve.unit) || 0));
+    return size;
+  });
+  for (const [k, curve] of curves.entries()) {
+    const size = sizes[k];
+    if (!(size > Math.max(1e-9, 1e-7 * largest.get(curve.unit)))) { zero.push(curve.label); continue; }
     if (!units.has(curve.unit)) units.set(curve.unit, []);
     units.get(curve.unit).push({ ...curve, size });
   }
@@ -160,7 +165,7 @@ pb.Chart = class {
       `<text class="tick" text-anchor="end" x="${this.left - 5}" y="${Y(y) + 3.5}">${texts[k]}</text>`));
     tx.found.forEach(t => parts.push(`<line class="grid" y1="${top}" y2="${H - bottom}" x1="${X(t)}" x2="${X(t)}"/>`,
       `<text class="tick" text-anchor="middle" x="${Math.min(Math.max(X(t), 12), W - 14)}" y="${H - 9}">${pb.show(t)}${t === tx.found[tx.found.length - 1] ? " s" : ""}</text>`));
-    parts.push(`<text class="unit" x="${4}" y="12">${pb.escape(unit)}</text>`);
+    parts.push(`<text class="unit" x="${4}" y="12">${unit === "1" ? "no unit" : pb.escape(unit)}</text>`);
     events.filter(e => e.time >= this.t0 && e.time <= this.t1).slice(0, 200).forEach(e => parts.push(
       `<line class="event" x1="${X(e.time)}" x2="${X(e.time)}" y1="${top}" y2="${H - bottom}"><title>${pb.escape(e.name)}</title></line>`));
     parts.push(`<clipPath id="clip${this.number}"><rect x="${this.left}" y="${top - 1}" width="${W - this.left - this.right}" height="${H - top - bottom + 2}"/></clipPath>`);

@@ -1,0 +1,149 @@
+"""What people do with a run or a model: plot, save, look, share, film; and how both show themselves in notebooks.
+
+`pb.view` and `pb.render` are public; `run_…` and `model_…` serve the methods of runs and models (polybody.outlets).
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polybody.errors import InputError
+from polybody.model.model import Model
+from polybody.simulation import Trajectory
+from polybody.studio.record import Record, from_trajectory
+
+STYLE = "border-collapse:collapse;font-size:13px"
+
+
+def _records(things: Sequence[Any]) -> tuple[Model, list[Record]]:
+    """The model, and the runs of it where runs are given."""
+    if not things:
+        raise InputError("nothing to show: give a model or runs")
+    if isinstance(things[0], Model):
+        if len(things) > 1:
+            raise InputError("one model is shown at a time; several runs of one model may be shown together")
+        return things[0], []
+    records = []
+    for thing in things:
+        if not isinstance(thing, (Trajectory, Record)):
+            raise InputError(f"{type(thing).__name__} is neither a model nor a run")
+        records.append(from_trajectory(thing) if isinstance(thing, Trajectory) else thing)
+    return records[0].model, records
+
+
+def view(*things: Any, live: bool = False, q: Any = None, port: int = 8080, browser: bool = True) -> Any:
+    """Show a model, a live simulation of it, or runs in the browser; returns the page, whose `close()` ends it.
+
+    `q` is where a model stands at first. The page is served to this machine alone, as long as this program runs.
+    """
+    import webbrowser
+
+    from polybody.studio.viewer import Viewer
+
+    model, records = _records(things)
+    if live and records:
+        raise InputError("live=True simulates a model; a run was given")
+    page = Viewer(model, records or None, port, live=live, q=q)
+    print(f"{page.url}  (this machine only)")
+    if browser:
+        webbrowser.open(page.url)
+    return page
+
+
+def render(path: str | os.PathLike[str], *things: Any, **options: Any) -> Path:
+    """Render runs to a film (.mp4, .webm, .gif, .webp), or a model or run to a picture (.png, .jpg), without a screen.
+
+    Options: `size` (width, height), `fps`, `speed`, `at` (the time of a picture), `view` (azimuth, elevation in rad),
+    `theme` ("light", "dark"), `trail` (a frame whose path is drawn), `zoom`, `q` (of a model).
+    """
+    from polybody.studio.render import render as to_file
+
+    model, records = _records(things)
+    return to_file(model, path, records, **options)
+
+
+def run_plot(run: Trajectory, quantity: str, path: Any) -> Any:
+    from polybody.studio.plots import plotted
+
+    return plotted(from_trajectory(run), quantity, path)
+
+
+def run_save(run: Trajectory, folder: Any, force: bool) -> Path:
+    from polybody.studio.results import write_run
+
+    return write_run(from_trajectory(run), folder, force=force)
+
+
+def run_report(run: Trajectory, path: Any) -> Path:
+    from polybody.studio.report import write_report
+
+    return write_report(from_trajectory(run), path)
+
+
+def run_view(run: Trajectory, *others: Trajectory, port: int, browser: bool) -> Any:
+    return view(run, *others, port=port, browser=browser)
+
+
+def run_share(run: Trajectory, path: Any) -> Path:
+    from polybody.studio.sharing import write_page
+
+    return write_page(path, run.model, [from_trajectory(run)], [run.model.name])
+
+
+def run_animate(run: Trajectory, path: Any, **options: Any) -> Path:
+    return render(path, run, **options)
+
+
+def _table(rows: Sequence[tuple[str, Any]]) -> str:
+    cells = "".join(
+        f'<tr><td style="padding:1px 10px 1px 0;color:#64748b">{html.escape(a)}</td><td>{html.escape(str(b))}</td></tr>'
+        for a, b in rows
+    )
+    return f'<table style="{STYLE}">{cells}</table>'
+
+
+def run_html(run: Trajectory) -> str:
+    """A run in a notebook: what it was, whether it is trusted, and its positions."""
+    from polybody.studio.plots import figure_of
+
+    rows: list[tuple[str, Any]] = [
+        ("run of", run.model.name),
+        ("time", f"{run.t[0]:g} to {run.t[-1]:g} s, {len(run)} states"),
+        ("method", run.options.get("method", "")),
+        ("trusted", "yes" if run.audit.trusted else "; ".join(run.audit.doubts)),
+    ]
+    if run.stopped:
+        rows.append(("stopped", run.stopped))
+    if run.happenings:
+        rows.append(("events", len(run.happenings)))
+    data = io.StringIO()
+    figure_of(from_trajectory(run), "positions").savefig(data, format="svg", metadata={"Date": None})
+    return f'<div style="max-width:760px">{_table(rows)}{data.getvalue()[data.getvalue().index("<svg") :]}</div>'
+
+
+def model_html(model: Model) -> str:
+    """A model in a notebook: its size and a drawing."""
+    from polybody.studio.drawing import drawing_svg
+
+    m = model.mechanism
+    kinds: dict[str, int] = {}
+    for joint in m.joints:
+        kinds[joint.kind] = kinds.get(joint.kind, 0) + 1
+    rows: list[tuple[str, Any]] = [
+        ("model", model.name),
+        ("bodies", len(m.bodies)),
+        ("joints", ", ".join(f"{count} {kind}" for kind, count in kinds.items())),
+        ("coordinates", f"nq = {model.nq}, nv = {model.nv}"),
+        ("mass", f"{model.total_mass:.4g} kg"),
+    ]
+    if m.closures:
+        rows.append(("loops", len(m.closures)))
+    return f'<div style="display:flex;gap:24px;align-items:center">{_table(rows)}{drawing_svg(model)}</div>'
+
+
+__all__ = ["render", "view"]
