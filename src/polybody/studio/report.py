@@ -177,7 +177,7 @@ def _pictures(record: Record) -> str:
         FigureCanvasAgg(figure)
         every = []
         for place, k in enumerate(times):
-            axes = figure.add_axes((0.01 + 0.29 * place, 0.07, 0.27, 0.83), projection="3d", proj_type="ortho")
+            axes: Any = figure.add_axes((0.01 + 0.29 * place, 0.07, 0.27, 0.83), projection="3d", proj_type="ortho")
             draw_on(axes, record.model, record.q[k], points=points, legend=False)
             axes.set_box_aspect((1, 1, 1), zoom=0.9)
             axes.set_title(f"t = {record.t[k]:.3g} s")
