@@ -53,7 +53,7 @@ def check_description(description: Description) -> list[Problem]:
 
 def _size_problems(d: Description) -> list[Problem]:
     """More records of a kind than are taken: nothing else of such a description is looked at."""
-    groups = ("bodies", "joints", "frames", "loops", "springs", "couplings", "motors", "transmissions")
+    groups = ("bodies", "joints", "frames", "loops", "springs", "couplings", "motors", "transmissions", "contacts")
     counted = {key: len(getattr(d, key)) for key in (*groups, "rods", "guides", "relations")}
     return [
         Problem(ERROR, f"{d.name!r} has {count} {key}; at most {RECORDS} are taken", d.source)
@@ -75,6 +75,8 @@ def _record_problems(d: Description) -> Iterator[Problem]:
         yield from record_checks.loop_problems(loop)
     for spring in d.springs:
         yield from record_checks.spring_problems(spring)
+    for contact in d.contacts:
+        yield from record_checks.contact_problems(contact)
     joints = {joint.name: joint for joint in d.joints}
     for coupling in d.couplings:
         yield from record_checks.coupling_problems(coupling, joints)
@@ -96,6 +98,7 @@ def _name_problems(d: Description) -> Iterator[Problem]:
             ("frame", d.frames),
             ("loop", d.loops),
             ("spring", d.springs),
+            ("contact", d.contacts),
             ("rod", d.rods),
             ("guide", d.guides),
             ("relation", d.relations),
@@ -137,6 +140,7 @@ def _reference_problems(d: Description) -> Iterator[Problem]:
     for what, records, roles in (
         ("joint", d.joints, ("parent", "child")),
         ("frame", d.frames, ("body",)),
+        ("contact", d.contacts, ("body",)),
         ("loop", d.loops, ("body_a", "body_b")),
         ("spring", d.springs, ("body_a", "body_b")),
         ("rod", d.rods, ("body_a", "body_b")),

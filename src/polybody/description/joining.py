@@ -34,6 +34,7 @@ def placed(part: Description, prefix: str, parent: str, origin: Any) -> Descript
         frames=tuple(replace(f, name=prefix + f.name, body=new(f.body)) for f in part.frames),
         loops=between(part.loops),
         springs=between(part.springs),
+        contacts=tuple(replace(c, name=prefix + c.name, body=new(c.body)) for c in part.contacts),
         rods=between(part.rods),
         guides=between(part.guides),
         couplings=tuple(couplings),

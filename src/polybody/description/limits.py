@@ -39,6 +39,8 @@ INCLUDED_FILES = 100
 
 RECORDS = 10_000
 TRANSMISSION_JOINTS = 100
+#: nodes of a contact's grid of heights: its text has a term for each
+GRID_NODES = 1024
 LARGEST_NUMBER = 1e30
 NUMBER_CHARACTERS = 100
 NAME_CHARACTERS = 1000

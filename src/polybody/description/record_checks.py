@@ -13,12 +13,13 @@ import numpy as np
 from polybody.algebra.inertia_checks import inertia_problem
 from polybody.algebra.rotations import is_rotation
 from polybody.description.expressions import parse
-from polybody.description.limits import LARGEST_NUMBER
+from polybody.description.limits import GRID_NODES, LARGEST_NUMBER
 from polybody.description.problems import ERROR, WARNING, Problem
 from polybody.description.records import (
     FRICTION_DEFAULTS,
     KINDS,
     Body,
+    Contact,
     Coupling,
     Frame,
     Friction,
@@ -239,6 +240,45 @@ def spring_problems(spring: Spring) -> Iterator[Problem]:
         if r.number(what, value) and value < 0:
             r.error(f"{what} is {value:g}; it must not be negative")
     yield from r.problems
+
+
+def contact_problems(contact: Contact) -> Iterator[Problem]:
+    r = _Record("contact", contact)
+    points = np.asarray(contact.points)
+    if points.ndim != 2 or points.shape[1:] != (3,) or not len(points) or not np.isfinite(points).all():
+        r.error(f"points has shape {points.shape}; wanted one or more rows of three finite numbers")
+    for what in ("stiffness", "damping", "friction", "radius", "exponent", "slip"):
+        value = getattr(contact, what)
+        least, strict = 1.0 if what == "exponent" else 0.0, what in ("stiffness", "slip")
+        if r.number(what, value) and (value < least or (strict and value == least)):
+            r.error(f"{what} is {value:g}; it must be {'above' if strict else 'at least'} {least:g}")
+    if r.array("point", contact.point, 3) and r.array("normal", contact.normal, 3):
+        length = float(np.linalg.norm(contact.normal))
+        if abs(length - 1) > 1e-9:
+            r.error(f"its normal has length {length:.6g}, wanted 1")
+    if contact.terrain is not None and contact.heights is not None:
+        r.error("it has a terrain and heights; wanted one of them")
+    if contact.terrain is not None:
+        _terrain(r, contact.terrain)
+    if (contact.heights is None) != (contact.extent is None):
+        r.error("heights need an extent (x_low, x_high, y_low, y_high), and an extent heights")
+    elif contact.heights is not None and contact.extent is not None and r.array("extent", contact.extent, 4):
+        heights, (x0, x1, y0, y1) = np.asarray(contact.heights), contact.extent
+        if heights.ndim != 2 or min(heights.shape) < 2 or heights.size > GRID_NODES or not np.isfinite(heights).all():
+            r.error(f"heights has shape {heights.shape}; wanted 2×2 or more finite numbers, at most {GRID_NODES}")
+        if not (x1 > x0 and y1 > y0):
+            r.error("its extent is empty; wanted (x_low, x_high, y_low, y_high)")
+    yield from r.problems
+
+
+def _terrain(r: _Record, text: str) -> None:
+    try:
+        others = sorted(set(parse(text).joints) - {"x", "y"})
+    except InputError as error:
+        r.error(f"terrain: {error}")
+        return
+    if others:
+        r.error(f"terrain {text!r:.60} names {', '.join(others)}; a terrain is an expression in x and y")
 
 
 def rod_problems(rod: Rod) -> Iterator[Problem]:

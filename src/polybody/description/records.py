@@ -240,6 +240,32 @@ class Spring:
 
 
 @dataclass(frozen=True, eq=False)
+class Contact:
+    """Points (n, 3) of a body, or spheres of `radius` around them, that touch the ground (see `mechanism.contacts`).
+
+    The ground is the world's plane through `point` with unit `normal`, or the terrain z = h(x, y): an expression in x
+    and y, or `heights` (nx, ny) on a grid over `extent` (x_low, x_high, y_low, y_high). `damping` is Hunt-Crossley's
+    (s/m), `friction` Coulomb's coefficient, `slip` the speed below which it is smoothed.
+    """
+
+    name: str
+    body: str
+    points: Array
+    stiffness: float
+    damping: float = 0.0
+    friction: float = 0.0
+    radius: float = 0.0
+    exponent: float = 1.5
+    slip: float = 0.01
+    point: Array = field(default_factory=lambda: frozen_array(np.zeros(3)))
+    normal: Array = field(default_factory=_z_axis)
+    terrain: str | None = None
+    heights: Array | None = None
+    extent: Array | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Coupling:
     """q of `joint` = ratio · q of `source_joint` + offset (URDF's mimic)."""
 
@@ -347,6 +373,7 @@ class Description:
     rods: tuple[Rod, ...] = ()
     guides: tuple[Guide, ...] = ()
     relations: tuple[Relation, ...] = ()
+    contacts: tuple[Contact, ...] = ()
     configurations: tuple[Configuration, ...] = ()
 
     def digest(self) -> str:
@@ -394,6 +421,7 @@ __all__ = [
     "WORLD",
     "Body",
     "Configuration",
+    "Contact",
     "Coupling",
     "Description",
     "Frame",

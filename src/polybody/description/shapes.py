@@ -62,6 +62,22 @@ def inertia_matrix(what: str, values: Any) -> Array:
     )
 
 
+def points(what: str, values: Any) -> Array:
+    """(n, 3) from one point or several."""
+    array = _floats(what, values)
+    if array.ndim in (1, 2) and array.shape[-1:] == (3,):
+        return frozen_array(array.reshape(-1, 3))
+    raise InputError(f"{what} has shape {array.shape}, wanted (3,) or (n, 3)")
+
+
+def table(what: str, values: Any) -> Array:
+    """Rows of numbers, all of one length."""
+    array = _floats(what, values)
+    if array.ndim != 2:
+        raise InputError(f"{what} has shape {array.shape}, wanted rows of numbers")
+    return frozen_array(array)
+
+
 def square_matrix(what: str, values: Any, nv: int) -> Array:
     """nv×nv from one number (times the identity), nv numbers (a diagonal) or a matrix."""
     array = _floats(what, values)
@@ -171,9 +187,11 @@ __all__ = [
     "joint_limits",
     "number",
     "numbers",
+    "points",
     "pose_matrix",
     "rest_configuration",
     "square_matrix",
+    "table",
     "unit_axis",
     "vector",
 ]

@@ -7,7 +7,8 @@ A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold'
 so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A follower's spring and
 damper are those of its own coordinate k q + c: what they exert on it acts on the slot, times k. A point spring pulls
 along the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
-Springs of cut joints: `closure_springs`; friction in joints: `friction`; stops that give: `compliant_stops`.
+Springs of cut joints: `closure_springs`; friction in joints: `friction`; stops that give:
+`compliant_stops`; contact with the ground: `contacts`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
 from polybody.mechanism import closure_springs
 from polybody.mechanism.compliant_stops import compliant, stop_energy, stop_forces
+from polybody.mechanism.contacts import contact_energy, contact_wrench
 from polybody.mechanism.friction import friction_forces
 from polybody.mechanism.geared import own_coordinates, own_model, own_velocities, slot_forces
 from polybody.mechanism.joints import JointModel
@@ -125,7 +127,7 @@ def spring_forces(
 def spring_wrenches(
     mechanism: Mechanism, poses: list[Pose], twists: list[Array] | None, *, domain: Domain = FLOAT
 ) -> list[Array | None]:
-    """Wrench of all springs between bodies on each: world axes, at the body's origin; None where no spring acts."""
+    """Wrench of springs and contacts on each body: world axes, at the body's origin; None where none acts."""
     wrenches: list[Array | None] = [None] * len(mechanism.bodies)
     forces = spring_forces(mechanism, poses, twists, domain=domain)
     for spring, (_, _, force) in zip(mechanism.springs, forces, strict=True):
@@ -140,6 +142,9 @@ def spring_wrenches(
         for body, wrench in closure_springs.on_bodies(element, poses, twists, domain=domain):
             previous = wrenches[body]
             wrenches[body] = wrench if previous is None else previous + wrench
+    for contact in mechanism.contacts:
+        previous, wrench = wrenches[contact.body], contact_wrench(contact, poses, twists, domain=domain)
+        wrenches[contact.body] = wrench if previous is None else previous + wrench
     return wrenches
 
 
@@ -181,6 +186,8 @@ def spring_energy(mechanism: Mechanism, q: Array, poses: list[Pose], *, domain: 
         energy = energy + half * domain.const(spring.stiffness) * stretch * stretch
     for element in mechanism.closure_springs:
         energy = energy + closure_springs.stored(element, poses, domain=domain)
+    for contact in mechanism.contacts:
+        energy = energy + contact_energy(contact, poses, domain=domain)
     return energy
 
 

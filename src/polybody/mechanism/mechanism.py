@@ -26,6 +26,7 @@ from polybody.algebra.spatial import inverse_pose, joined_inertia
 from polybody.description.records import WORLD, Description, Friction, Guide, Joint, Limits, Relation, Rod
 from polybody.errors import InputError
 from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
+from polybody.mechanism.contacts import GroundContact
 from polybody.mechanism.couplings import eliminated
 from polybody.mechanism.entries import Entries
 from polybody.mechanism.geared import GearedJoint, own_model
@@ -173,6 +174,8 @@ class Mechanism:
     relations: tuple[Relation, ...] = ()
     #: of loops' cut joints; they act on the tree too, when its loops are cut
     closure_springs: tuple[ClosureSpring, ...] = ()
+    #: of points of bodies with the ground
+    contacts: tuple[GroundContact, ...] = ()
     #: {follower: (leader, factor, offset)}, in the order of the joints; leaders are independent
     followers: dict[str, tuple[str, float, float]] = field(default_factory=dict)
     #: the CasADi columns of symbols among the numbers: further inputs of functions traced from it (see `variation`)
@@ -199,8 +202,8 @@ class Mechanism:
 
     @property
     def sprung(self) -> bool:
-        """Whether springs or dampers act between bodies: point springs, and those of cut joints."""
-        return bool(self.springs or self.closure_springs)
+        """Whether forces act on bodies besides joints': of point springs, springs of cut joints, contacts."""
+        return bool(self.springs or self.closure_springs or self.contacts)
 
     @cached_property
     def independent_joints(self) -> tuple[TreeJoint, ...]:
@@ -244,8 +247,8 @@ class Mechanism:
             for joint, own in zip(free.joints, self.joints, strict=True)
         )
         same = (
-            "gravity", "bodies", "frames", "closures", "springs", "closure_springs", "inertials", "rods", "guides",
-            "relations",
+            "gravity", "bodies", "frames", "closures", "springs", "closure_springs", "contacts", "inertials", "rods",
+            "guides", "relations",
         )  # fmt: skip
         return replace(free, joints=joints, **{name: getattr(self, name) for name in same})
 
@@ -391,6 +394,7 @@ class _TreeBuilder:
             closures=tuple(self._closures()),
             springs=tuple(self._springs()),
             closure_springs=tuple(self._closure_springs()),
+            contacts=tuple(self._contacts()),
             fixed_joints=tuple(fixed),
             armature_entries=Entries.summed((self.nv, self.nv), parts),
             motors=motors,
@@ -448,6 +452,15 @@ class _TreeBuilder:
         pairs = zip(self.description.loops, self._closures(), strict=True)
         found = [closure_spring(loop, closure.a, closure.b) for loop, closure in pairs]
         return [spring for spring in found if spring is not None]
+
+    def _contacts(self) -> list[GroundContact]:
+        result = []
+        for contact in self.description.contacts:
+            body, T = self.place[contact.body]
+            if body == GROUND:
+                raise InputError(f"contact {contact.name!r} is of {contact.body!r}, which is part of the ground")
+            result.append(GroundContact(body, np.asarray(contact.points) @ T[:3, :3].T + T[:3, 3], contact))
+        return result
 
     def _springs(self) -> list[PointSpring]:
         result = []

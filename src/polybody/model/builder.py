@@ -27,6 +27,7 @@ from polybody.description.records import (
     KINDS,
     WORLD,
     Body,
+    Contact,
     Coupling,
     Description,
     Frame,
@@ -62,6 +63,7 @@ class Builder:
         self._frames: dict[str, Frame] = {}
         self._loops: dict[str, Loop] = {}
         self._springs: dict[str, Spring] = {}
+        self._contacts: dict[str, Contact] = {}
         self._motors: dict[str, Motor] = {}
         self._transmissions: dict[str, Transmission] = {}
         self._couplings: dict[str, Coupling] = {}
@@ -243,7 +245,7 @@ class Builder:
 
     def _connections(self) -> tuple[dict[str, Any], ...]:
         """Everything that shares one table of names with joints."""
-        return self._joints, self._loops, self._springs, self._rods, self._guides, self._relations
+        return self._joints, self._loops, self._springs, self._contacts, self._rods, self._guides, self._relations
 
     def spring(
         self,
@@ -271,6 +273,46 @@ class Builder:
         )
         self._refuse(record_checks.spring_problems(spring))
         self._springs[name] = spring
+
+    def contact(
+        self,
+        name: str,
+        body: str,
+        points: Any = (0, 0, 0),
+        *,
+        stiffness: float,
+        damping: float = 0,
+        friction: float = 0,
+        radius: float = 0,
+        exponent: float = 1.5,
+        slip: float = 0.01,
+        point: Any = (0, 0, 0),
+        normal: Any = (0, 0, 1),
+        terrain: str | None = None,
+        heights: Any = None,
+        extent: Any = None,
+    ) -> None:
+        """Points of a body (3, or n×3 for a foot), or spheres of `radius` around them, that touch the ground.
+
+        The ground is the world's plane through `point` with `normal`; or the terrain z = h(x, y), an expression such as
+        "0.1*sin(3*x)"; or `heights` (nx, ny) on a grid over `extent` (x_low, x_high, y_low, y_high). The normal force
+        is stiffness δ^exponent (1 + damping δ̇), friction Coulomb's coefficient, smoothed below the speed `slip`.
+        """
+        owner = f"contact {name!r}: "
+        self._fresh("contact", name, *self._connections())
+        values = {"stiffness": stiffness, "damping": damping, "friction": friction, "radius": radius,
+                  "exponent": exponent, "slip": slip}  # fmt: skip
+        numbers: dict[str, Any] = {key: shapes.number(owner + key, value) for key, value in values.items()}
+        direction = shapes.numbers(owner + "normal", normal, 3)
+        contact = Contact(
+            name, body, shapes.points(owner + "points", points), **numbers,
+            point=shapes.numbers(owner + "point", point, 3), normal=shapes.unit_axis(direction),
+            terrain=None if terrain is None else str(terrain),
+            heights=None if heights is None else shapes.table(owner + "heights", heights),
+            extent=None if extent is None else shapes.numbers(owner + "extent", extent, 4),
+        )  # fmt: skip
+        self._refuse(record_checks.contact_problems(contact))
+        self._contacts[name] = contact
 
     def motor(
         self,
@@ -346,7 +388,8 @@ class Builder:
         if not isinstance(prefix, str) or not prefix:
             raise InputError(f"a part needs a prefix for its names, got {prefix!r}")
         part = placed(model.description, prefix, parent, _origin(f"part {prefix!r}: origin", origin))
-        for group in ("bodies", "joints", "frames", "loops", "springs", "motors", "transmissions", "rods", "guides"):
+        for group in ("bodies", "joints", "frames", "loops", "springs", "contacts", "motors", "transmissions",
+                      "rods", "guides"):  # fmt: skip
             self._take(group, getattr(part, group))
         self._couplings.update({coupling.joint: coupling for coupling in part.couplings})
 
@@ -370,6 +413,7 @@ class Builder:
                 tuple(self._frames.values()),
                 tuple(self._loops.values()),
                 tuple(self._springs.values()),
+                contacts=tuple(self._contacts.values()),
                 motors=tuple(self._motors.values()),
                 transmissions=tuple(self._transmissions.values()),
                 couplings=tuple(self._couplings.values()),

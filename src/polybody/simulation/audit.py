@@ -72,7 +72,7 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
 def momentum_applies(model: Model, acted: bool) -> str:
     """Empty when momentum must be kept, at least in a plane, else why it need not be."""
     m = model.mechanism
-    if kept_directions(m) is None or any(GROUND in (s.body_a, s.body_b) for s in m.springs):
+    if kept_directions(m) is None or m.contacts or any(GROUND in (s.body_a, s.body_b) for s in m.springs):
         return "the ground acts on the mechanism, so its momentum changes"
     if m.constrained and any(GROUND in (c.a.body, c.b.body) for c in m.closures):
         return "loops hold the mechanism to the ground, so its momentum changes"

@@ -309,7 +309,7 @@ def _has_dampers(mechanism: Any) -> bool:
     between = any(s.damping for s in mechanism.springs) or any(
         s.damping.any() or s.friction is not None for s in mechanism.closure_springs
     )
-    return joints or between
+    return joints or between or bool(mechanism.contacts)
 
 
 __all__ = ["Controller", "Problem", "wrench_functions"]

@@ -52,6 +52,7 @@ from polybody.description.records import (
     WORLD,
     Body,
     Configuration,
+    Contact,
     Coupling,
     Description,
     Frame,
@@ -86,6 +87,7 @@ SECTIONS = (
     "frames",
     "loops",
     "springs",
+    "contacts",
     "couplings",
     "motors",
     "transmissions",
@@ -137,6 +139,7 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         frames=(*tables[2], *_section(notes, top, "frames", _frame), *(f for c in chains for f in c[2])),
         loops=_section(notes, top, "loops", _loop),
         springs=_section(notes, top, "springs", _spring),
+        contacts=_section(notes, top, "contacts", _contact),
         couplings=_section(notes, top, "couplings", partial(_coupling, units)),
         motors=_section(notes, top, "motors", _motor),
         transmissions=_section(notes, top, "transmissions", _transmission),
@@ -310,6 +313,28 @@ def _spring(notes: Notes, name: str, line: int, node: Node) -> Spring:
         f.get("damping", as_number(), 0.0),
         notes.at(line),
     )
+
+
+CONTACT_NUMBERS = ("stiffness", "damping", "friction", "radius", "exponent", "slip")
+
+
+def _contact(notes: Notes, name: str, line: int, node: Node) -> Contact:
+    keys = ("body", "points", *CONTACT_NUMBERS, "point", "normal", "terrain", "heights", "extent")
+    f = Fields(notes, f"contact {name!r}", node, keys)
+    given: dict[str, Any] = {
+        key: f.get(key, as_number(*((LENGTH,) if key == "radius" else ())), None) for key in CONTACT_NUMBERS
+    }
+    given["points"] = f.get("points", lambda w, n: shapes.points(w, as_numbers(LENGTH)(w, n)), None)
+    given["point"] = f.get("point", as_array(3, dimensions=(LENGTH,)), None)
+    given["normal"] = f.get("normal", as_axis, None)
+    given["terrain"] = f.get("terrain", as_expression, None)
+    given["heights"] = f.get("heights", lambda w, n: shapes.table(w, as_numbers(LENGTH)(w, n)), None)
+    given["extent"] = f.get("extent", as_array(4, dimensions=(LENGTH,)), None)
+    if given["stiffness"] is None:
+        f.need("stiffness", as_number(), 0.0)
+    said = {key: value for key, value in given.items() if value is not None}
+    filled = {"points": frozen_array(np.zeros((1, 3))), "stiffness": 0.0} | said
+    return Contact(name, f.need("body", as_text, WORLD), **filled, source=notes.at(line))
 
 
 def _configuration(units: dict[str, Units], notes: Notes, name: str, line: int, node: Node) -> Configuration:

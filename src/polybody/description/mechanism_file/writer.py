@@ -15,7 +15,7 @@ import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy, rpy_matrix
 from polybody.description.checks import check_description
-from polybody.description.mechanism_file.reader import MOTOR_NUMBERS, VERSION
+from polybody.description.mechanism_file.reader import CONTACT_NUMBERS, MOTOR_NUMBERS, VERSION
 from polybody.description.mechanism_file.values import mesh_path
 from polybody.description.problems import raise_errors
 from polybody.description.records import (
@@ -23,6 +23,7 @@ from polybody.description.records import (
     UNLIMITED,
     Array,
     Body,
+    Contact,
     Description,
     Friction,
     Guide,
@@ -65,6 +66,7 @@ def _lines(d: Description) -> Iterator[str]:
         for s in d.springs
     }
     yield from _section("springs", springs)
+    yield from _section("contacts", {c.name: _contact(c) for c in d.contacts})
     couplings = {
         c.joint: {"source": text(c.source_joint), "ratio": number(c.ratio), "offset": number(c.offset)}
         for c in d.couplings
@@ -212,6 +214,19 @@ def _joint(joint: Joint) -> dict[str, str | None]:
         **_drive(joint),
         "active": None if joint.active is None else f"[{', '.join(str(flag).lower() for flag in joint.active)}]",
     }
+
+
+def _contact(c: Contact) -> dict[str, str | None]:
+    plain = Contact(c.name, c.body, c.points, c.stiffness)
+    said = {
+        key: number(getattr(c, key))
+        for key in CONTACT_NUMBERS
+        if key == "stiffness" or getattr(c, key) != getattr(plain, key)
+    }
+    arrays = {key: getattr(c, key) for key in ("point", "normal", "heights", "extent")}
+    told = {k: numbers(x) for k, x in arrays.items() if x is not None and not np.array_equal(x, getattr(plain, k))}
+    terrain = {} if c.terrain is None else {"terrain": quoted(c.terrain)}
+    return {"body": text(c.body), "points": numbers(c.points), **said, **told, **terrain}
 
 
 def _square(matrix: Array | None) -> str | None:

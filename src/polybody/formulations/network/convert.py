@@ -8,6 +8,7 @@ import numpy as np
 
 from polybody.algebra.spatial import pose
 from polybody.description.records import LOOP_SPRING, Rod
+from polybody.errors import PolybodyError
 from polybody.formulations.network.network import Network
 from polybody.formulations.network.parts import WORLD, MotorPart
 from polybody.mechanism.compliant_stops import compliant
@@ -25,6 +26,9 @@ def network_of(mechanism: Mechanism, powered: bool = False, make: type[N] = Netw
     `powered` connects the winding of each motor to a voltage source named `MOTOR supply`; else windings are open.
     Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays.
     """
+    if mechanism.contacts:
+        told = ", ".join(repr(contact.name) for contact in mechanism.contacts)
+        raise PolybodyError(f"a network has no component for contacts ({told}); build the model without them")
     followers, mechanism = mechanism.followers, mechanism.uncoupled
     net = make(mechanism.name, mechanism.gravity)
     places = _places(mechanism)

@@ -22,6 +22,7 @@ from polybody.errors import InputError
 from polybody.formulations.network.recursion import PortMotion, kinetic_through, outward_motions, resting
 from polybody.formulations.network.terminals import across_at, swapped, through_from
 from polybody.mechanism.closure_springs import wrench_on_b
+from polybody.mechanism.contacts import contact_forces
 from polybody.mechanism.forces import spring_forces
 from polybody.mechanism.graph import walk
 from polybody.mechanism.kinematics import Pose, body_poses, body_twists, frame_pose
@@ -89,6 +90,11 @@ def subtract_loads(
             wrench, point = wrench_on_b(element, poses, twists, domain=domain)
             for link, w in ((loops[element.name].body_b, wrench), (loops[element.name].body_a, -wrench)):
                 needed[link] = needed[link] - through_from(swapped(w), point - origins[link])
+        for contact in mechanism.contacts:
+            link = contact.record.body
+            for place, force in contact_forces(contact, poses, twists, domain=domain):
+                y = np.concatenate([force, domain.zeros(3)])
+                needed[link] = needed[link] - through_from(y, place - origins[link])
     if wrenches is None:
         return
     owners = {frame.name: frame.body for frame in description.frames}

@@ -15,8 +15,9 @@ def is_long(mechanism: Mechanism) -> bool:
 
 
 def _beside_the_tree(mechanism: Mechanism) -> bool:
-    """Springs of cut joints and stops that give have no step of their own: these mechanisms have straight lines."""
-    return bool(mechanism.closure_springs) or any(compliant(joint.limits) for joint in mechanism.joints)
+    """Springs of cut joints, contacts and stops that give have no step of their own: straight lines have them."""
+    elements = mechanism.closure_springs or mechanism.contacts
+    return bool(elements) or any(compliant(joint.limits) for joint in mechanism.joints)
 
 
 def worth_rolling(mechanism: Mechanism) -> bool:
