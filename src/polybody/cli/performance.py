@@ -35,6 +35,9 @@ def performance(
     duration: Annotated[float, typer.Option("--duration", "-t", help="Seconds of that motion.")] = 1.0,
     grid: Annotated[str, typer.Option(help="Two coordinates 'a,b' to map (in the report).")] = "",
     report: Annotated[str, typer.Option("--report", "-o", help="Write a page with pictures: an .html file.")] = "",
+    page: Annotated[
+        str, typer.Option(help="Write a page to turn about: the machine with its ellipsoids, modes to play (.html).")
+    ] = "",
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,6 +79,11 @@ def performance(
 
         options = {"samples": samples, "motion": motion, "stiffness": stiffness, "grid": pair}
         answer["report"] = str(write_performance(found, report, q, **options))
+    if page:
+        from polybody.studio.performance_page import write_performance_page
+
+        swing = None if stiffness is None else found.modes(q, stiffness)
+        answer["page"] = str(write_performance_page(found, page, q, modes=swing))
     emit(answer, as_json, lambda console: draw(console, answer))
 
 

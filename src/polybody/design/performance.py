@@ -18,7 +18,7 @@ from polybody.design.stiffness import Modes, Stiffness
 from polybody.design.task import Task, task_of
 from polybody.design.workspace import Workspace
 from polybody.errors import InputError
-from polybody.model.arguments import require_model
+from polybody.model.arguments import as_model
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -180,11 +180,10 @@ def performance(
 
     `frame` is by default the last named one that moves, or else the platform of loops or the last link. `rows` are
     "position", "orientation", "pose" or some of "rx ry rz x y z" in world axes, by default those of the position that
-    move at all; where rotations and translations mix, `length` metres stand for one radian. With
-    `scaled`, rates and forces of actuators count in parts of their limits. See `Performance` for what it tells.
+    move at all; where rotations and translations mix, `length` metres stand for one radian. With `scaled`, rates and
+    forces of actuators count in parts of their limits. Grasps are taken. See `Performance` for what it tells.
     """
-    require_model("performance", model)
-    return Performance(task_of(model, frame, rows, length), bool(scaled))
+    return Performance(task_of(as_model("performance", model), frame, rows, length), bool(scaled))
 
 
 __all__ = ["Performance", "performance"]
