@@ -164,3 +164,41 @@ def test_hybrid_control_presses_on_a_plane_and_moves_along_it():
     np.testing.assert_allclose(np.abs(np.ravel(loads)[np.abs(np.ravel(loads)) > 1]), 12.0, rtol=2e-2)
     with pytest.raises(pb.InputError, match="kf needs the measured wrench"):
         pb.controllers.HybridForcePosition(free, "tip", goal, push, "y", kf=1.0)
+
+
+@pytest.mark.parametrize("name", ["3-rrr", "space arm"])
+def test_forces_are_answered_by_platforms_and_on_free_bases_too(name):
+    """Impedance with an inertia of choice: the frame answers as that mass, spring and damper, wherever it stands."""
+    model, q, frame, rows, _ = machine(name)
+    place = model.pose(q, frame)[:3, 3]
+    push = np.array([0, 0, 0, 0.6, -0.4, 0.0]) * (1.0 if name == "space arm" else 0.05)
+    mass, K, D = (3.0, 80.0, 25.0) if name == "space arm" else (0.3, 40.0, 5.0)
+    law = pb.controllers.Impedance(model, frame, place, K, D, inertia=mass, force=lambda t, q, v: push, rows=rows)
+    run = pb.simulate(model, 0.2, q, np.zeros(model.nv), law, wrenches={frame: push}, sample=0.1, limits="ignore")
+    assert not run.tau[:, ~model.actuation.active].any()
+    A = np.array([[0, 1], [-K / mass, -D / mass]])
+    for t, at in zip(run.t, run.q, strict=True):
+        answer = expm(t * np.block([[A, np.array([[0], [1 / mass]])], [np.zeros((1, 3))]]))[0, 2]
+        np.testing.assert_allclose(model.pose(at, frame)[:3, 3] - place, answer * push[3:], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["3-rrr", "space arm"])
+def test_hybrid_control_steers_free_directions_and_pushes_along_the_others(name):
+    """With nothing to touch, the wanted force accelerates the frame as it would by itself: by the frame's mobility."""
+    model, q, frame, _, goal = machine(name)
+    place = model.pose(q, frame)[:3, 3]
+    target = np.array([goal[0], place[1], place[2]])
+    push = np.zeros(6)
+    push[4] = 1e-3 if name == "3-rrr" else 0.3
+    law = pb.controllers.HybridForcePosition(model, frame, target, push, "y", rows="position", contact_damping=0.0)
+    still = np.zeros(model.nv)
+    tau = law(0.0, q, still)
+    assert not tau[~model.actuation.active].any()
+    a = model.frame_acceleration(q, still, model.forward_dynamics(q, still, tau), frame)[3:]
+    joints = model.constraints.joint_influence(q, 1).G if len(model.constraints) else np.eye(model.nv)
+    J = model.jacobian(q, frame)[3:] @ joints
+    free = J @ np.linalg.solve(model.mass_matrix(q), J.T) @ push[3:]
+    free[0] += 100 * (target[0] - place[0])
+    np.testing.assert_allclose(a, free, atol=1e-8 * np.abs(a).max())
+    with pytest.raises(pb.InputError, match="wanted some of 'x y z'"):
+        pb.controllers.HybridForcePosition(model, frame, target, push, "rx", rows="position")

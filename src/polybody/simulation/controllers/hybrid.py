@@ -21,7 +21,7 @@ from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
 from polybody.simulation.controllers.impedance import Measured
-from polybody.simulation.controllers.own_motion import joint_map, on_loops, own_columns
+from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
 
 Array = np.ndarray
 NAMES = ("rx", "ry", "rz", "x", "y", "z")
@@ -30,17 +30,19 @@ NAMES = ("rx", "ry", "rz", "x", "y", "z")
 class HybridForcePosition:
     """Force along some directions of a frame, position along the others.
 
-    `contact` are the directions of force: names among "rx ry rz x y z" in world axes, or rows (k, 6). `wrench` is the
-    wrench [moment; force] that the frame shall exert, six numbers or a function of time. `force(t, q, v)` measures what
-    it exerts, for `kf`. `contact_damping` slows it down before it touches.
+    `contact` are the directions of force: names among "rx ry rz x y z" in world axes, or rows (k, 6); with
+    rows="position" the orientation is left alone (`target` is then a point, rows are (k, 3)). `wrench` is the wrench
+    [moment; force] that the frame shall exert, six numbers or a function of time. `force(t, q, v)` measures what it
+    exerts, for `kf`. `contact_damping` slows it down before it touches.
     """
 
     def __init__(
         self, model: Model, frame: str, target: Any, wrench: Any, contact: Any, *, kp: float = 100.0, kd: float = 20.0,
         kf: float = 0.0, force: Measured | None = None, contact_damping: float = 10.0, null_damping: float = 1.0,
+        rows: str = "pose",
     ) -> None:  # fmt: skip
         self.model: Model = as_model("controllers", model)
-        self.motion = FrameMotion(self.model, frame, target)
+        self.motion = FrameMotion(self.model, frame, target, rows)
         self.kp, self.kd, self.kf = float(kp), float(kd), float(kf)
         self.contact_damping, self.null_damping = float(contact_damping), float(null_damping)
         self.force = force
@@ -50,47 +52,38 @@ class HybridForcePosition:
         if fixed is not None and fixed.shape != (6,):
             raise InputError(f"wrench has shape {fixed.shape}; wanted six numbers [moment; force]")
         self.wrench: Any = wrench if fixed is None else lambda t: fixed
-        rows = _directions(contact)
-        basis, _ = np.linalg.qr(rows.T)
+        basis, _ = np.linalg.qr(_directions(contact, self.motion.size).T)
         self.touching = basis @ basis.T
-        self.free = np.eye(6) - self.touching
+        self.free = np.eye(self.motion.size) - self.touching
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         model, motion = self.model, self.motion
         q, v = on_loops(model, q, v)
         J, J_drift = motion.jacobian(q, v)
-        G, u = joint_map(model, q), own_columns(model)
         speed, acceleration = motion.goal_motion(t, q)
         wanted = acceleration + self.kd * (speed - J @ v) + self.kp * motion.error(t, q)
-        own = J @ G
-        M = model.mass_matrix(q)
-        inverse = np.linalg.solve(M, own.T)
-        seen = J_drift + J @ (model.constraints.joint_motion(q, v[u], np.zeros(len(u)))[1])
-        whole = np.linalg.pinv(own @ inverse, rcond=1e-9, hermitian=True)
-        # no acceleration along the contact: else the motion's inertia would change the force there
-        pull = own.T @ (whole @ (self.free @ wanted - seen))
         push = np.asarray(self.wrench(t), dtype=float)
         if self.force is not None:
             push = push + self.kf * (push - np.asarray(self.force(t, q, v), dtype=float))
-        push = self.touching @ (push - self.contact_damping * (J @ v))
-        damping = -self.null_damping * (M @ v[u])
-        rest = damping - own.T @ (whole @ (inverse.T @ damping))
-        tau = np.zeros(model.nv)
-        tau[u] = pull + own.T @ push + rest + model.bias_forces(q, v) - model.passive_forces(q, v)
-        if not len(model.constraints):
-            return np.where(model.actuation.active, tau, 0.0)
-        return model.actuation.equivalent_actuator_forces(q, tau)
+        push = self.touching @ (push[-motion.size :] - self.contact_damping * (J @ v))
+        own = J @ joint_map(model, q)
+        mobility = own @ np.linalg.solve(model.mass_matrix(q), own.T)
+        # No acceleration along the contact, else the motion's inertia would change the force there; the force is given
+        # as what it would accelerate, which is Jᵀf where every coordinate is driven.
+        tau0 = slowing(model, q, v, self.null_damping)
+        return task_forces(model, q, v, J, J_drift, self.free @ wanted + mobility @ push, tau0)
 
 
-def _directions(contact: Any) -> Array:
+def _directions(contact: Any, size: int) -> Array:
+    names = NAMES[-size:]
     if isinstance(contact, str):
         words = contact.split()
-        if not words or any(word not in NAMES for word in words):
-            raise InputError(f"contact is {contact!r}; wanted some of {' '.join(NAMES)!r}, or rows of six numbers")
-        return np.eye(6)[[NAMES.index(word) for word in words]]
+        if not words or any(word not in names for word in words):
+            raise InputError(f"contact is {contact!r}; wanted some of {' '.join(names)!r}, or rows of {size} numbers")
+        return np.eye(size)[[names.index(word) for word in words]]
     rows = np.atleast_2d(float_array("contact", contact))
-    if rows.shape[1] != 6 or np.linalg.matrix_rank(rows) < len(rows):
-        raise InputError(f"contact has shape {rows.shape}; wanted independent rows of six numbers")
+    if rows.shape[1] != size or np.linalg.matrix_rank(rows) < len(rows):
+        raise InputError(f"contact has shape {rows.shape}; wanted independent rows of {size} numbers")
     return rows
 
 
