@@ -26,30 +26,34 @@ else
 BIN := $(VENV)/bin
 endif
 STAMP := $(VENV)/.installed
+RUNNING := $(VENV)/.running
 
 .PHONY: site run test test-all lint bench docs fuzz clean
 .DEFAULT_GOAL := run
 
-# One installation for all targets, repeated only when pyproject.toml changes.
-$(STAMP): pyproject.toml
+# The environment, once.
+define environment
 	@test -n "$(PYTHON)" && $(PYTHON) -c "$(SUPPORTED)" || \
 	  { echo "polybody needs Python 3.11 to 3.14, found none: make PYTHON=/path/to/python3.x"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make environments (on Debian and Ubuntu: apt install python3-venv)"; rm -rf $(VENV); exit 1; }
+endef
+
+# What tests, lint and benchmarks need; repeated only when pyproject.toml changes.
+$(STAMP): pyproject.toml
+	$(call environment)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
-run: $(STAMP)
-	@mkdir -p runs
-	@$(BIN)/polybody info stanford-arm
-	@$(BIN)/polybody draw stanford-arm --q "0.3,1.2,0.3,0.4,0.6,0" --output runs/stanford-arm.png
-	@$(BIN)/polybody draw stanford-arm --output runs/stanford-arm-neutral.png
-	@echo "== torques for the path of Saha's paper"
-	@$(BIN)/polybody inverse stanford-arm --path cycloidal --from "0,90deg,0,0,0,0" \
-	  --to "60deg,60deg,0.1,60deg,60deg,60deg" --duration 10 --output runs/stanford-arm-path --force
-	@echo "== free fall under gravity"
-	@$(BIN)/polybody simulate stanford-arm --q "0,90deg,0,0,0,0" --duration 1 --output runs/stanford-arm-fall --force
-	@echo "== in the browser: $(BIN)/polybody view runs/stanford-arm-path"
+# Only what running needs: no linters, no other engines.
+$(RUNNING): pyproject.toml
+	$(call environment)
+	@echo "== installing polybody and what it needs to run"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[viewer]"
+	@touch $@
+
+run: $(RUNNING)
+	@$(BIN)/polybody demo --output runs --force
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)

@@ -19,6 +19,7 @@ from polybody.cli.failures import FriendlyGroup
 
 # Names of modules in this folder, in the order of `polybody --help`.
 COMMANDS: tuple[str, ...] = (
+    "demo",
     "models",
     "info",
     "check",
