@@ -89,9 +89,8 @@ def force_units(model: Model) -> list[str]:
     from polybody.description.units import LENGTH
 
     records = {joint.name: joint for joint in model.description.joints}
-    return [
-        "N" if LENGTH in unit else "N m" for name in model.joint_slices() for unit in coordinate_units(records[name], "v")
-    ]
+    units = [unit for name in model.joint_slices() for unit in coordinate_units(records[name], "v")]
+    return ["N" if LENGTH in unit else "N m" for unit in units]
 
 
 def show(answer: dict[str, Any]) -> None:
