@@ -56,7 +56,7 @@ def moved(name: str, folder: Path, force: bool) -> dict[str, Any]:
 
     model = load(name)
     start, end = ends(name, model)
-    path = paths.quintic(model, start, end, SECONDS)
+    path: Any = paths.quintic(model, start, end, SECONDS)
     law = controllers.ComputedTorque(model, path)
     run = simulate(model, SECONDS, start, controller=law, sample=0.02)
     write_run(from_trajectory(run), folder, force=force, source=name)
