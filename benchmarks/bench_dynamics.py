@@ -19,16 +19,19 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anchors
 import numpy as np
 import pinocchio_chain
-from rivals import best, chain, has_mimic, machine, pinocchio_states, robot
+from rivals import arm_without_fingers, best, chain, has_mimic, machine, only_avx2, pinocchio_states, robot
 
 import polybody as pb
 
 LOOPED = 400  # states for calls in a Python loop
+ARM = "Panda without fingers"
 
 
 def states_of(model: Any, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -48,7 +51,7 @@ def against_pinocchio(name: str, states: int, results: list[dict[str, Any]], cou
     """
     import pinocchio as pin
 
-    ours, theirs = robot(name, couplings)
+    ours, theirs = arm_without_fingers() if name == ARM else robot(name, couplings)
     free = robot(name, False)[1] if has_mimic(theirs) else theirs
     apart = f", nv {free.nv}" if has_mimic(theirs) else ""
     title = f"{name}, nv {ours.nv}" if couplings else f"{name}, nv {ours.nv}, couplings=False"
@@ -68,16 +71,17 @@ def against_pinocchio(name: str, states: int, results: list[dict[str, Any]], cou
                best(lambda: pin.abaInParallel(1, free_pool, *free_states)) / states)
         record(results, title, "mass matrix", "Pinocchio, calls", best(lambda: ours.mass_matrix(q)) / states,
                looped(lambda q: pin.crba(theirs, data, q), Q))
-        if ours.nv < 12:
+        if ours.nv < 12 or name == "G1":
+            some = states if ours.nv < 12 else states // 8  # 29 kB of results a state
             record(results, title, "inverse dynamics derivatives", f"Pinocchio, calls{apart}",
-                   best(lambda: ours.inverse_dynamics_derivatives(q, v, a)) / states,
+                   best(lambda: ours.inverse_dynamics_derivatives(q[:some], v[:some], a[:some])) / some,
                    looped(lambda q, v, a: pin.computeRNEADerivatives(free, free_data, q, v, a), *free_states[:3]))
         one = (q[0].copy(), v[0].copy(), a[0].copy())
         other = (Q[:, 0].copy(), V[:, 0].copy(), A[:, 0].copy())
         many = range(2000)
         lone = best(lambda: [ours.inverse_dynamics(*one) for _ in many]) / len(many)
         call = best(lambda: [pin.rnea(theirs, data, *other) for _ in many]) / len(many)
-        record(results, title, "lone inverse dynamics", "Pinocchio, call", lone, call)
+        record(results, title, "single inverse dynamics", "Pinocchio, call", lone, call)
 
 
 def against_mujoco(states: int, results: list[dict[str, Any]]) -> None:
@@ -211,21 +215,30 @@ def main() -> None:
         "--toolbox", default=os.environ.get("RTB_PYTHON"), help="a python with robotics-toolbox-python ($RTB_PYTHON)"
     )
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "dynamics.json")
+    parser.add_argument("--only", choices=("robots", "chains"), help="part of it")
+    parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
     options = parser.parse_args()
+    if options.avx2:
+        only_avx2()
     results: list[dict[str, Any]] = []
     where = machine()
     print(f"{where['llvm_cpu']}, {where['lanes']} lanes, load {where['load_before']}")
-    for name in ("UR5", "Panda") if options.quick else ("UR5", "Panda", "G1", "TALOS"):
-        against_pinocchio(name, options.states, results)
-    against_pinocchio("Panda", options.states, results, couplings=False)
-    against_mujoco(options.states, results)
-    two_threads(options.states, results)
-    toolbox(results, options.toolbox)
-    against_chains([10, 50] if options.quick else [10, 20, 50, 100, 200, 400, 1000], results)
+    if options.only != "chains":
+        for name in ("UR5", ARM) if options.quick else ("UR5", ARM, "Panda", "G1", "TALOS"):
+            against_pinocchio(name, options.states, results)
+    if options.only is None:
+        against_pinocchio("Panda", options.states, results, couplings=False)
+        against_mujoco(options.states, results)
+        two_threads(options.states, results)
+        toolbox(results, options.toolbox)
+        anchors.compared(partial(record, results))
+    if options.only != "robots":
+        against_chains([10, 50] if options.quick else [10, 20, 50, 100, 200, 400, 1000], results)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({"machine": where, "results": results}, indent=1) + "\n")
-    plot(results, options.json.with_suffix(".png"))
-    print(f"written: {options.json} and {options.json.with_suffix('.png')}")
+    if any(row["model"].startswith("chain") for row in results):
+        plot(results, options.json.with_suffix(".png"))
+    print(f"written: {options.json}")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,11 @@ from polybody.mechanism import mechanism_from
 Array = np.ndarray
 
 
-def best(work: Callable[[], object], seconds: float = 0.6, least: int = 3) -> float:
+#: of every measurement; BENCH_SECONDS=0.2 for a short run on a machine that others use
+SECONDS = float(os.environ.get("BENCH_SECONDS", "0.6"))
+
+
+def best(work: Callable[[], object], seconds: float = SECONDS, least: int = 3) -> float:
     """The shortest of many runs: other processes only ever make one longer."""
     work()
     shortest, end, runs = float("inf"), time.perf_counter() + seconds, 0
@@ -38,6 +42,16 @@ def robots() -> Path:
     import pinocchio
 
     return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
+
+
+def only_avx2() -> None:
+    """Let kernels be compiled as for a processor without AVX-512: before the first of them, in this process."""
+    import llvmlite.binding as llvm
+
+    known, name = llvm.get_host_cpu_features(), llvm.get_host_cpu_name()
+    features = llvm.targets.FeatureMap({key: on and not key.startswith("avx512") for key, on in known.items()})
+    llvm.get_host_cpu_features = lambda: features
+    llvm.get_host_cpu_name = lambda: "znver3" if name.startswith("znver") else "haswell"
 
 
 FILES = {
@@ -60,6 +74,16 @@ def robot(name: str, couplings: bool = True) -> tuple[Any, Any]:
         ours = pb.load(path, base="floating" if floating else "fixed", couplings=couplings,
                        friction=False)  # Pinocchio has none
     return ours, pinocchio_model(path, floating, couplings)
+
+
+def arm_without_fingers() -> tuple[Any, Any]:
+    """The Panda with its fingers locked, for both."""
+    import pinocchio as pin
+
+    ours, theirs = robot("Panda", couplings=False)
+    fingers = [name for name in ours.joint_names if "finger" in name]
+    places = [theirs.getJointId(name) for name in fingers]
+    return ours.lock(fingers), pin.buildReducedModel(theirs, places, pin.neutral(theirs))
 
 
 def pinocchio_model(path: Path, floating: bool, couplings: bool) -> Any:
