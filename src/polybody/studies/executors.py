@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from multiprocessing import get_context
@@ -31,14 +31,24 @@ _job: Job | None = None
 
 def content_of(job: Job, index: int) -> Result:
     """One chunk, as the bytes of its file."""
-    columns = job.compute(index)
-    return index, parquet_bytes(table_of(columns)), sum(error is not None for error in columns["error"])
+    return _encoded(index, job.compute(index))
+
+
+def _encoded(index: int, columns: dict[str, Any]) -> Result:
+    return index, parquet_bytes(table_of(columns)), len(columns["error"])
 
 
 def serial(job: Job, indices: Iterable[int], workers: int = 1) -> Iterator[Result]:
-    """In this process; kernels use the threads that `pb.threads` allows."""
-    for index in indices:
-        yield content_of(job, index)
+    """In this process, with the threads that `pb.threads` allows; a chunk is encoded while the next one runs."""
+    with ThreadPoolExecutor(1) as encoder:
+        before: Future[Result] | None = None
+        for index in indices:
+            columns = job.compute(index)
+            if before is not None:
+                yield before.result()
+            before = encoder.submit(_encoded, index, columns)
+        if before is not None:
+            yield before.result()
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------

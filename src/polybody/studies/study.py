@@ -219,10 +219,9 @@ class Study:
         """The first case, so that what cannot work for any says so before anything is computed."""
         job = Job(self.model, replace(self.cases, chunk=1), self.task)
         found = job.compute(0)
-        if found["error"][0] is not None and self.task.keep:
-            missing = [item for item in self.task.keep if item in str(found["error"][0])]
-            if missing or "keep has" in str(found["error"][0]):
-                raise InputError(str(found["error"][0]).partition(": ")[2])
+        wrong = found["error"].get(0, "")
+        if "keep has" in wrong:
+            raise InputError(wrong.partition(": ")[2])
 
 
 def _varied(model: Model | None, names: Sequence[str], kind: str) -> Model | None:

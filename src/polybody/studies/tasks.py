@@ -119,40 +119,42 @@ class Job:
     task: Task
 
     def compute(self, index: int) -> dict[str, Any]:
-        """Columns of one chunk: case, the varied names, what is kept, and errors (None where there is none)."""
+        """Columns of one chunk: case, the varied names, what is kept, and errors, {row: what was wrong}."""
         first, last = self.cases.span(index)
         values, count = self.cases.values(index), last - first
-        errors: list[str | None] = [None] * count
+        errors: dict[int, str] = {}
         results: dict[str, Array] = {}
         lanes = self.task.kind in ("quantity", "rollout")
         # a user's function may raise anything: its case failed, the others go on
         expected = (Exception,) if self.task.kind == "function" else (PolybodyError, ArithmeticError, ValueError)
 
-        def part(rows: Array) -> None:
+        def part(start: int, stop: int) -> None:
             """Compute these cases together; where that fails, halves of them."""
-            some = {name: array[rows] for name, array in values.items()}
+            some = {name: array[start:stop] for name, array in values.items()}
             try:
-                answer = self._lanes(some, len(rows)) if lanes else self._single(first + int(rows[0]), some)
+                answer = self._lanes(some, stop - start) if lanes else self._single(first + start, some)
             except expected as error:
-                if len(rows) > 1:
-                    half = len(rows) // 2
-                    part(rows[:half])
-                    part(rows[half:])
+                if stop - start > 1:
+                    middle = (start + stop) // 2
+                    part(start, middle)
+                    part(middle, stop)
                 else:
-                    errors[int(rows[0])] = f"{type(error).__name__}: {error}".replace(" (state 0 of the batch)", "")
+                    errors[start] = f"{type(error).__name__}: {error}".replace(" (state 0 of the batch)", "")
                 return
             for name, array in answer.items():
+                if stop - start == count:
+                    results[name] = array
+                    continue
                 if name not in results:
                     results[name] = np.full((count, *array.shape[1:]), np.nan)
                 if results[name].shape[1:] != array.shape[1:]:
                     others = results[name].shape[1:]
-                    errors[int(rows[0])] = f"{name} has shape {array.shape[1:]}; other cases have {others}"
+                    errors[start] = f"{name} has shape {array.shape[1:]}; other cases have {others}"
                     continue
-                results[name][rows] = array
+                results[name][start:stop] = array
 
-        every = np.arange(count)
-        for rows in [every] if lanes else np.split(every, count):
-            part(rows)
+        for start in (0,) if lanes else range(count):
+            part(start, count if lanes else start + 1)
         return {"case": np.arange(first, last), **values, **results, "error": errors}
 
     def _lanes(self, values: dict[str, Array], count: int) -> dict[str, Array]:
@@ -192,9 +194,12 @@ class Job:
             if target == "value":
                 continue
             if target not in found:
-                found[target] = np.tile(base(self.model, self.task, target), (count, 1))
+                found[target] = np.empty((count, len(base(self.model, self.task, target))))
+                found[target][:] = base(self.model, self.task, target)
             if columns is None:
                 found[target][:] = array  # one number for all, or one for each
+            elif columns == list(range(columns[0], columns[-1] + 1)):
+                found[target][:, columns[0] : columns[-1] + 1] = array
             else:
                 found[target][:, columns] = array
         return found
