@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.studies.cluster import killed_driver, same, study, two_nodes, workers  # noqa: E402
 
-CASES = 240
+CASES = 160
 
 
 def main() -> int:

@@ -37,7 +37,7 @@ def two_nodes() -> Iterator[Any]:
 
     before = dict(os.environ)
     os.environ["PYTHONPATH"] = os.pathsep.join(PATHS)
-    os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+    os.environ |= {"RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0", "RAY_raylet_start_wait_time_s": "120"}
     store = {"object_store_memory": 80 * 2**20, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **store})
     try:
