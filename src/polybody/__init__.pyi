@@ -27,6 +27,7 @@ from polybody.formulations.protocol import formulations as formulations
 from polybody.grasping.grasp import Grasp as Grasp
 from polybody.grasping.making import grasp as grasp
 from polybody.identification.base_parameters import base_parameters as base_parameters
+from polybody.identification.excitation import excitation as excitation
 from polybody.identification.identify import identify as identify
 from polybody.kernels.pool import threads as threads
 from polybody.linearization import derivative as derivative

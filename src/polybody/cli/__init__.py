@@ -35,6 +35,7 @@ COMMANDS: tuple[str, ...] = (
     "study",
     "performance",
     "identify",
+    "excite",
     "loops",
     "grasp",
     "network",

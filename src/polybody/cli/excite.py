@@ -1,0 +1,53 @@
+"""`polybody excite MODEL`: a motion to record for identification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
+
+
+def register(app: typer.Typer) -> None:
+    @app.command("excite")
+    def excite(
+        model: ModelArgument,
+        output: Annotated[
+            Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the motion: t, q, v, a as .csv.")
+        ] = None,
+        period: Annotated[float, typer.Option("--period", help="Seconds.")] = 10.0,
+        harmonics: Annotated[int, typer.Option("--harmonics", help="Sines and cosines of each joint.")] = 5,
+        criterion: Annotated[str, typer.Option("--criterion", help="condition or determinant.")] = "condition",
+        speed: Annotated[float | None, typer.Option("--speed", help="Limit of every joint; else the model's.")] = None,
+        acceleration: Annotated[float | None, typer.Option("--acceleration", help="Limit of every joint.")] = None,
+        tries: Annotated[int, typer.Option("--tries", help="Starts of the search.")] = 3,
+        iterations: Annotated[int, typer.Option("--iterations", help="Steps of the search.")] = 60,
+        seed: Annotated[int, typer.Option("--seed", help="Of the starts.")] = 0,
+        base: BaseOption = None,
+        json: JsonOption = False,
+    ) -> None:
+        """Find a periodic motion within limits along which the parameters can be identified well."""
+        from polybody.identification.excitation import excitation
+        from polybody.model.load import load
+
+        found = excitation(
+            load(model, base=base), period=period, harmonics=harmonics, criterion=criterion, speed=speed,
+            acceleration=acceleration, tries=tries, iterations=iterations, seed=seed,
+        )  # fmt: skip
+        if output is not None:
+            found.save(output)
+        answer: dict[str, Any] = {
+            "condition": found.condition, "start_condition": found.start_condition,
+            "base_parameters": len(found.base), "period": found.period, "joints": list(found.names),
+            "coefficients": found.coefficients, "largest_speed": abs(found.v).max(axis=0),
+            "largest_force": abs(found.tau).max(axis=0), "file": None if output is None else str(output),
+        }  # fmt: skip
+        said = f"condition number {found.condition:.4g} (a random motion: {found.start_condition:.4g}), " \
+               f"{len(found.base)} base parameters" + ("" if output is None else f"; wrote {output}")
+        emit(answer, json, lambda console: console.print(said, soft_wrap=True))
+
+
+__all__ = ["register"]

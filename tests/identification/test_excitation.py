@@ -1,0 +1,60 @@
+"""Exciting motions: gradients are exact, limits are kept, and parameters show better than along a random motion."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import polybody as pb
+from polybody.cli import app
+from polybody.identification.excitation import _Goal, _Limits, _Series
+
+
+@pytest.mark.parametrize("criterion", ["condition", "determinant"])
+def test_gradients_equal_differences(criterion: str) -> None:
+    model = pb.load("puma560")
+    series = _Series(model, 10.0, 3, 20)
+    box = {"link6": ((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1))}
+    limits = _Limits(model, series, 0.05, 0.1, np.full(6, 3.0), box, 10.0)
+    rng = np.random.default_rng(0)
+    x = limits.start(rng) * 1.7
+    goal = _Goal(model, series, pb.base_parameters(model), criterion)
+    direction, h = rng.normal(size=len(x)), 1e-6
+
+    def penalty(y):
+        return np.sum(np.minimum(limits.values(y), 0.0) ** 2)
+
+    for value, gradient in ((goal.value, goal.gradient), (penalty, limits.penalty_gradient)):
+        difference = (value(x + h * direction) - value(x - h * direction)) / (2 * h)
+        np.testing.assert_allclose(gradient(x) @ direction, difference, rtol=2e-5)
+
+
+def test_motion_keeps_its_limits_and_shows_parameters_better() -> None:
+    model = pb.load("two-link")
+    found = pb.excitation(model, speed=2.0, acceleration=8.0, harmonics=3, samples=30, iterations=25, tries=1)
+    assert found.condition < 0.8 * found.start_condition
+    assert np.abs(found.v).max() <= 2.0
+    assert np.abs(found.a).max() <= 8.0
+    rates = np.gradient(found.q, found.t, axis=0)
+    np.testing.assert_allclose(rates[2:-2], found.v[2:-2], atol=2e-3)
+
+
+def test_loops_are_excited_along_their_own_coordinates() -> None:
+    model = pb.load("four-bar")
+    found = pb.excitation(model, speed=2.0, harmonics=1, samples=8, iterations=1, tries=1, rate=2)
+    assert np.abs(model.constraints.residual(found.q)).max() < 1e-8
+    assert found.condition <= found.start_condition * 1.01
+
+
+def test_command_line_writes_a_motion(tmp_path) -> None:
+    arguments = "excite two-link --speed 2 --tries 1 --iterations 5 --harmonics 2 --json".split()
+    result = CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "motion.csv")])
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["condition"] > 1
+    assert (tmp_path / "motion.csv").read_text().startswith("t,q1,q2,v1,v2,a1,a2")
+    with pytest.raises(pb.InputError, match="criterion"):
+        pb.excitation(pb.load("two-link"), criterion="beauty")
