@@ -80,8 +80,8 @@ def excitation(
     """A periodic motion within limits that shows the base parameters well.
 
     Positions stay within the model's joint limits (π where there are none), speeds and efforts within the model's or
-    the given ones (one number or one per velocity), accelerations within `acceleration` (default: what `speed` reaches in a
-    tenth of the period). `workspace` maps frame names to boxes ((x0, y0, z0), (x1, y1, z1)) that their origins stay in.
+    the given ones (one number or one per velocity), accelerations within `acceleration` (default: 20 speeds a
+    period). `workspace` maps frame names to boxes ((x0, y0, z0), (x1, y1, z1)) that their origins stay in.
     The motion does not start at rest: a ramp to its first state is the user's.
     """
     if criterion not in CRITERIA:
