@@ -57,12 +57,12 @@ def test_a_mode_is_animated(arm, tmp_path):
 
 
 def test_page_in_the_browser_holds_ellipsoids_and_modes(arm, tmp_path):
-    from polybody.studio.performance_page import axes_of, tubes, write_performance_page
+    from polybody.studio.performance_page import tubes, write_performance_page
 
     rng = np.random.default_rng(1)
     axes, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     ball = Ellipsoid("velocity", ("x", "y", "z"), axes, np.array([3.0, 2.0, 0.5]), np.zeros(3), 3)
-    half = axes_of(ball, 0.3)
+    half = pictures.axes_of(ball, 0.3)
     np.testing.assert_allclose(np.linalg.norm(half, axis=0), [0.3, 0.2, 0.05], atol=1e-12)
     mesh = tubes(half, np.array([1.0, 2.0, 3.0]), 1e-6)
     inside = np.square((mesh.positions - [1, 2, 3]) @ (half / np.square([0.3, 0.2, 0.05])))

@@ -24,6 +24,8 @@ Array = np.ndarray
 #: m, rad: loops within this are closed
 CLOSED = 1e-9
 STEPS = 40
+#: of the normal equations' trace
+DAMPED = 1e-11
 #: steps of a random walk, and their greatest size, rad or m
 WALK, STRIDE = 30, 0.6
 #: the frame is singular where σ_min/σ_max is below this
@@ -125,8 +127,9 @@ def walked(task: Task, start: Array, count: int, rng: np.random.Generator) -> Ar
     for _ in range(WALK):
         for piece in (slice(k, k + PIECE) for k in range(0, count, PIECE)):
             here = q[piece]
-            Z = task.maps(here).Z
-            d = np.einsum("nij,nj->ni", Z, rng.normal(size=(len(here), Z.shape[-1])))
+            d = rng.normal(size=(len(here), task.model.nv))
+            rows = task.model.constraints.jacobian(here)
+            d = d + _least_step(rows, np.einsum("nij,nj->ni", rows, d))  # what the loops let pass of it
             largest = np.maximum(np.abs(d).max(axis=-1, keepdims=True), 1e-300)
             size = rng.uniform(0, STRIDE, size=(len(here), 1)) / largest
             there = closed(task.model, task.model.integrate(here, size * d), ())
@@ -192,7 +195,7 @@ def closed(model: Model, q: Array, hold: tuple[str, ...]) -> Array:
             break
         rows = model.constraints.jacobian(q[at])[..., free]
         step = np.zeros((len(at), model.nv))
-        step[:, free] = -np.einsum("nij,nj->ni", np.linalg.pinv(rows, rcond=1e-6), phi)
+        step[:, free] = _least_step(rows, phi)
         size = np.abs(step).max(axis=-1, keepdims=True)
         q[at] = model.integrate(q[at], step * np.minimum(1.0, 0.3 / np.maximum(size, 1e-300)))
     result = np.full(q.shape, np.nan)
@@ -205,6 +208,17 @@ def closed(model: Model, q: Array, hold: tuple[str, ...]) -> Array:
             inside &= ((values >= low - CLOSED) & (values <= high + CLOSED)).all(axis=-1)
     result[good[inside]] = q[good[inside]]
     return result
+
+
+def _least_step(J: Array, phi: Array) -> Array:
+    """The least d with J d = −φ, (n, k), by normal equations: rows that repeat others are damped away.
+
+    Singular values would take ten times as long; what damping leaves is taken by the next step.
+    """
+    squared = J @ np.swapaxes(J, -1, -2)
+    size = DAMPED * np.maximum(np.trace(squared, axis1=-2, axis2=-1), 1e-300)
+    inner = squared + size[:, None, None] * np.eye(squared.shape[-1])
+    return -np.einsum("nij,ni->nj", J, np.linalg.solve(inner, phi[..., None])[..., 0])
 
 
 def spread(model: Model, q: Array, hold: tuple[str, str], start: Array) -> Array:

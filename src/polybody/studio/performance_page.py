@@ -18,10 +18,9 @@ import numpy as np
 from polybody.design.ellipsoids import Ellipsoid
 from polybody.design.performance import Performance
 from polybody.design.stiffness import Modes
-from polybody.design.task import ROWS
 from polybody.errors import InputError
 from polybody.files import write_text
-from polybody.studio.performance_plots import COLORS
+from polybody.studio.performance_plots import COLORS, axes_of
 from polybody.studio.stage.meshes import Triangles
 from polybody.studio.stage.stage import Part, Stage, as_poses
 
@@ -78,21 +77,6 @@ def _radii(ball: Ellipsoid) -> str:
     return ", ".join(f"{x:.4g}" for x in ball.radii)
 
 
-def axes_of(ball: Ellipsoid, size: float) -> Array | None:
-    """Half axes in world directions as columns (3, 3) of the translational part, the largest of length `size`."""
-    rows = [(i, ROWS.index(name) - 3) for i, name in enumerate(ball.rows) if ROWS.index(name) >= 3]
-    radii = np.where(np.isfinite(ball.radii), ball.radii, 0.0)
-    if not rows:
-        return None
-    matrix = np.zeros((3, len(ball.rows)))
-    for i, axis in rows:
-        matrix[axis] = (ball.axes * radii)[i]
-    U, s, _ = np.linalg.svd(matrix)
-    if s[0] == 0:
-        return None
-    return U * (size / s[0] * np.concatenate([s, np.zeros(3)])[:3])
-
-
 def tubes(matrix: Array, center: Array, thick: float) -> Triangles:
     """The three principal ellipses of an ellipsoid as closed tubes."""
     turn = np.linspace(0, 2 * np.pi, AROUND, endpoint=False)[:, None]
@@ -138,4 +122,4 @@ def mode_motions(stage: Stage, modes: Modes) -> list[dict[str, Any]]:
     return found
 
 
-__all__ = ["axes_of", "mode_motions", "tubes", "write_performance_page"]
+__all__ = ["mode_motions", "tubes", "write_performance_page"]

@@ -68,23 +68,28 @@ def ellipsoid_figure(found: Performance, q: Any, kinds: tuple[str, ...] = ("velo
     return figure
 
 
-def surface_of(ball: Ellipsoid, size: float, count: int = 24) -> Array | None:
-    """Points (count, count, 3) of the translational part, its largest radius made `size`; None where it has none."""
-    rows = [ROWS.index(name) - 3 for name in ball.rows if ROWS.index(name) >= 3]
-    keep = [i for i, name in enumerate(ball.rows) if ROWS.index(name) >= 3]
+def axes_of(ball: Ellipsoid, size: float) -> Array | None:
+    """Half axes in world directions as columns (3, 3) of the translational part, the largest of length `size`."""
+    rows = [(i, ROWS.index(name) - 3) for i, name in enumerate(ball.rows) if ROWS.index(name) >= 3]
     radii = np.where(np.isfinite(ball.radii), ball.radii, 0.0)
-    if not rows or radii.max() == 0:
+    if not rows:
         return None
     matrix = np.zeros((3, len(ball.rows)))
-    matrix[rows] = (ball.axes * radii)[keep]
-    largest = np.linalg.svd(matrix, compute_uv=False)[0]
-    if largest == 0:
+    for i, axis in rows:
+        matrix[axis] = (ball.axes * radii)[i]
+    U, s, _ = np.linalg.svd(matrix)
+    if s[0] == 0:
+        return None
+    return U * (size / s[0] * np.concatenate([s, np.zeros(3)])[:3])
+
+
+def surface_of(ball: Ellipsoid, size: float, count: int = 24) -> Array | None:
+    """Points (count, count, 3) of the translational part, its largest radius made `size`; None where it has none."""
+    axes = axes_of(ball, size)
+    if axes is None:
         return None
     u, v = np.meshgrid(np.linspace(0, 2 * np.pi, count), np.linspace(0, np.pi, count), indexing="ij")
-    sphere = np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)], axis=-1)
-    U, s, _ = np.linalg.svd(matrix)
-    s = np.concatenate([s, np.zeros(3)])[:3]
-    return sphere @ (U * (size / largest * s)).T
+    return np.stack([np.cos(u) * np.sin(v), np.sin(u) * np.sin(v), np.cos(v)], axis=-1) @ axes.T
 
 
 @styled
@@ -216,5 +221,5 @@ def animate_mode(
     return target
 
 
-__all__ = ["animate_mode", "ellipsoid_figure", "modes_figure", "sizing_figure", "stiffness_figure", "surface_of",
-           "workspace_figure"]  # fmt: skip
+__all__ = ["COLORS", "animate_mode", "axes_of", "ellipsoid_figure", "modes_figure", "sizing_figure",
+           "stiffness_figure", "surface_of", "workspace_figure"]  # fmt: skip
