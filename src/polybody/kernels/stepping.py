@@ -29,13 +29,13 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels import machine, native, tape
+from polybody.kernels import background, cache, machine, native, tape
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.locks import Lock
 from polybody.kernels.operations import LIBM
-from polybody.kernels.programs import Made, digest, kept
+from polybody.kernels.programs import Made, compiled, digest, joined, kept
 from polybody.kernels.rows import in_blocks
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
 from polybody.kernels.target import Target, host
@@ -165,25 +165,48 @@ def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | 
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
 
-    def compiled(part: str) -> machine.Loaded:
+    def function(part: str) -> machine.Loaded:
         title = digest("part", parts.keys[part], chosen, [part])
         return _loaded(title, f"{name} {part}", part, lambda: Made(part_text(part, parts.make(part), chosen), chosen))
 
     title = digest("stepping", "", chosen, facts)
     loop = _loaded(title, name, "advance", lambda: Made(module_text(parts, tableau, chosen), chosen))
-    return Loop(parts, tableau, loop, {part: compiled(part) for part in names})
+    return Loop(parts, tableau, loop, {part: function(part) for part in names})
 
 
 def _loaded(title: str, name: str, entry: str, make: Callable[[], Made]) -> machine.Loaded:
+    """Code of one function: of this process, from disk, or compiled.
+
+    A long text that is not on disk is compiled without optimisation, which takes a fifth of the time and gives code
+    that is some 20 % slower; the optimised code is made in the background, for the next run (`background`).
+    """
     with _lock:
         if title not in _LOADED:
-            code, _ = kept(title, name, make)
             if len(_LOADED) >= MOST_LOADED:
                 _LOADED.pop(next(iter(_LOADED)))
-            _LOADED[title] = machine.Loaded(code, [entry])
+            _LOADED[title] = machine.Loaded(_code(title, name, entry, make), [entry])
         return _LOADED[title]
 
 
+def _code(title: str, name: str, entry: str, make: Callable[[], Made]) -> bytes:
+    tier = background.tier()
+    if tier == "optimised" or cache.load(title, cache.TRACE):
+        return kept(title, name, make)[0]
+    made = make()
+    if sum(map(len, made.texts)) < LONG_TEXT or cache.load(made.digest()):
+        return compiled(title, name, made)[0]
+
+    def later(between: Callable[[], None]) -> None:
+        code = compiled(title, name, made, between)[0]
+        with _lock:
+            _LOADED[title] = machine.Loaded(code, [entry])
+
+    if tier != "fast":
+        background.submit(name, later)
+    return joined(machine.assemble(text, made.target, level=0) for text in made.texts)
+
+
+LONG_TEXT = 150_000  # characters, some thousand operations
 _LOADED: dict[str, machine.Loaded] = {}
 MOST_LOADED = 256
 _lock = Lock()
