@@ -243,3 +243,23 @@ def test_drives_saturate_in_compiled_runs_too() -> None:
     assert_same(ours, theirs)
     assert np.abs(ours.tau).max() <= 2.0
     assert ours.audit.saturation == theirs.audit.saturation
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
+def test_joint_that_rests_at_its_stop_is_held_and_left_as_in_python(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first joint rests at its limit while the second swings, until the swing takes it away."""
+    monkeypatch.setattr("polybody.simulation.compiled.engine.PATIENCE_AT_STOPS", 3)
+    build = pb.Builder("chain", gravity=(0, 0, -9.81))
+    build.body("a", mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    build.body("b", mass=1.0, com=(0.5, 0, 0), inertia=(0.01, 0.1, 0.1))
+    build.joint("one", "revolute", "world", "a", axis=(0, 1, 0), limits=(-2.0, 0.0))
+    build.joint("two", "revolute", "a", "b", (1.0, 0, 0), axis=(0, 1, 0))
+    model = build.model()
+    push = pb.controllers.Given(model, np.array([[0.0, 0.0], [0.0, 0.0], [-60.0, 0.0]]), [0.0, 0.5, 0.9])
+    ours, theirs = both(model, 1.0, [0.0, 0.3], controller=push, method=method, dt=1e-3)
+    assert_same(ours, theirs, 1e-8)
+    assert [h.detail.split(",")[0] for h in ours.happenings] == [h.detail.split(",")[0] for h in theirs.happenings]
+    assert "left" in [h.detail for h in ours.happenings]
+    assert ours.audit.evaluations < 8 * ours.audit.steps

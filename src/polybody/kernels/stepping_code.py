@@ -139,7 +139,7 @@ def _unit(job, x):
     told = word(job + TOLD)
     spare = word(job + SPARE)
     call(word(job + UNIT_AT), x, spare, told, word(job + LIBM))
-    _copy(x, spare, NQ)
+    _copy(x, spare, NQ + NV)
     put(job + OFF_UNIT, number(told))
     return 0
 """

@@ -63,6 +63,17 @@ class Excess:
         return self.stop.excess(y)
 
 
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """How much a stop would have to pull, as a function of (problem, t, y)."""
+
+    stop: Stop
+    holding: Callable[[Any, float, Array], tuple[float, float]]
+
+    def __call__(self, problem: Any, t: float, y: Array) -> float:
+        return self.stop.side * self.holding(problem, t, y)[0]
+
+
 class Stops:
     """All finite limits of a model, and which joints rest at one."""
 
@@ -102,11 +113,9 @@ class Stops:
 
         return function
 
-    def pull(self, stop: Stop) -> Callable[[Any, float, Array], float]:
+    def pull(self, stop: Stop) -> Pull:
         """How much the stop would have to pull its joint towards itself: crosses zero upwards when it is left."""
-
-        held = self.holding(stop)
-        return lambda problem, t, y: stop.side * held(problem, t, y)[0]
+        return Pull(stop, self.holding(stop))
 
     def impact(self, struck: list[Stop], q: Array, v: Array) -> tuple[Array, Array]:
         """(speeds after the hits, impulses of the stops) by (1); again while a hit throws others onto their stops."""
@@ -216,4 +225,4 @@ def finite_limits(model: Model) -> list[Stop]:
     return stops
 
 
-__all__ = ["REST", "Excess", "Stop", "Stops", "finite_limits"]
+__all__ = ["REST", "Excess", "Pull", "Stop", "Stops", "finite_limits"]

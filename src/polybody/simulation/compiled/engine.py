@@ -30,6 +30,7 @@ from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
+from polybody.simulation.stops import Stop
 
 Array = np.ndarray
 #: methods that have loops
@@ -39,6 +40,7 @@ OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
 FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
 MOST_IMPLICIT = 40  # velocities, of implicit methods
+PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled
 PATIENCE = 4  # steps by the method itself where compiled code gave up
 
 
@@ -59,6 +61,7 @@ class Compiled:
         self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[str, Loop] = {}
         self.length = FIRST_CHUNK
+        self._known: set[tuple[Stop, ...]] = set()
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
@@ -89,16 +92,16 @@ class Compiled:
     def _built(self, acting: Acting, watch: Watch) -> Loop:
         names = ["field"]
         names += OWN.get(self.method.name, [])
-        names += ["unit"] if acting.curved else []
+        names += ["unit"] if acting.curved or acting.held else []
         names += ["back"] if acting.plan is not None else []
-        names += ["watch"] if watch.texts else []
+        names += ["watch"] if watch.count else []
         m = self.model.mechanism
         made = f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
         parts = Parts(
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
-            row=acting.law.signals.rows.shape[1], watched=len(watch.texts),
+            row=acting.law.signals.rows.shape[1], watched=watch.count,
             pivots=len(acting.plan.pivots) if acting.plan else 0,
         )  # fmt: skip
         loop = build(f"simulate {self.method.name}", parts, self.tableau)
@@ -122,9 +125,11 @@ class Compiled:
     ) -> Iterator[Step | Chunk]:
         """Steps and chunks from (t, y); `samples()` are the times at which states are still wanted, None for every
         step."""
-        if self.problem.resting:
+        held = self._held()
+        if held is None:
             yield from self.method.steps(self.problem, t, y, end, self.options)
             return
+        self.acting = replace(self.acting, held=held)
         if isinstance(self.problem.controller, Sampled):  # its forces are held until the stretch ends
             held = self.problem.torque(t, *self.problem.split(y))
             self.acting = replace(self.acting, law=replace(self.acting.law, constants=held))
@@ -134,6 +139,9 @@ class Compiled:
         self.called = self.called or watch.called
         first = self._next if self._ended == t and not fresh else self._first_step(t, y, end)
         by_hand = 1 if fresh and functions else 0
+        if held and held not in self._known:  # whoever rests for a moment only is not worth a compilation
+            by_hand = PATIENCE_AT_STOPS
+            self._known.add(held)
         while t < end:
             if by_hand:
                 for step in self._own_steps(t, y, end, first, by_hand):
@@ -221,6 +229,16 @@ class Compiled:
             loop.held("dense")[:done, :, : parts.size] if adaptive and (dense or parts.watched) else None,
         )  # fmt: skip
         return status, chunk
+
+    def _held(self) -> tuple[Stop, ...] | None:
+        """The stops at which joints rest; None where Python deals with them: loops, friction, implicit steps."""
+        stops = self.problem.stops
+        if stops is None or not stops.held:
+            return ()
+        found = [stop for stop in stops.held.values() if isinstance(stop, Stop)]
+        if self.problem.loops or len(found) < len(stops.held) or stops.implied or self.method.name == "midpoint":
+            return None
+        return tuple(sorted(found, key=lambda stop: stop.v))
 
     _room = 1024
     _ended, _next = np.nan, 0.0  # where a stretch ended, and the step that would come next

@@ -10,7 +10,7 @@ whether the elimination along its plan may be believed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,9 @@ from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.simulation.compiled.laws import Law, NotCompiled
 from polybody.simulation.compiled.tracing import key_of
+from polybody.simulation.compiled.watch import Watch
 from polybody.simulation.currents import Circuits
+from polybody.simulation.stops import Stop
 
 Array = np.ndarray
 #: velocities above which straight-line code takes too long to compile
@@ -47,6 +49,7 @@ class Acting:
     circuits: Circuits | None = None
     dissipates: bool = True
     plan: Plan | None = None  # of elimination, with loops
+    held: tuple[Stop, ...] = ()  # stops at which joints rest; of trees only
     drives: DriveLimits | None = None  # bounds of what the controller asks for
     changing: tuple[Any, ...] = ()  # for each frame: its wrench as a casadi.Function of time, or None
 
@@ -78,8 +81,10 @@ class Acting:
         plan = self.plan.label if self.plan else ""
         limits = None if self.drives is None else [self.drives.effort, self.drives.velocity, self.drives.power]
         bounds = "" if limits is None else np.array(limits).tobytes().hex()
+        held = [(stop.v, stop.q, stop.limit.hex()) for stop in self.held]
         waves = [None if f is None else key_of(f) for f in self.changing]
-        return f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates} {plan} {bounds}"
+        acts = f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates}"
+        return f"{acts} {plan} {bounds} {held}"
 
     @property
     def size(self) -> int:
@@ -147,11 +152,22 @@ class Acting:
         m = self.mechanism if loads else self.model.engine.reduced_mechanism
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
-            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph), graph.zeros(2)
+            a = denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph)
+            return (self.reaction(q, a, graph)[0] if self.held else a), graph.zeros(2)
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found = closed.motions(q, graph)
         return a, np.array([found.growth, found.narrow], dtype=object)
+
+    def reaction(self, q: Array, a: Array, graph: Domain) -> tuple[Array, Array]:
+        """(a with the held joints at rest, forces of their stops), from accelerations without stops."""
+        rows, m = [stop.v for stop in self.held], self.model.engine.reduced_mechanism
+        unit_forces = graph.eye(m.nv)[rows]
+        columns = np.array([denoc.solve_mass_matrix(m, q, e, domain=graph) for e in unit_forces], dtype=graph.dtype)
+        forces = graph.solve(columns[:, rows], -a[rows])
+        a = a + columns.T @ forces
+        a[rows] = graph.const(0)
+        return a, forces
 
     def power(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> Any:
         """Ẇ."""
@@ -164,9 +180,10 @@ class Acting:
             power = power + wrench @ (kinematics.frame_jacobian(m, q, frame, domain=graph) @ v)
         return power
 
-    def function(self, name: str, watched: Any = None) -> Any:
+    def function(self, name: str, watched: Watch | None = None) -> Any:
         """The casadi.Function of a part of `kernels.stepping`."""
         if name == "watch":
+            assert watched is not None
             return self._watch(watched)
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": self._middle, "ends": self._ends}  # fmt: skip
@@ -279,6 +296,8 @@ class Acting:
                 off = graph.where(graph.less(off, graph.const(0)), -off, off)
                 worst = graph.where(graph.less(worst, off), off, worst)
         new = np.concatenate([unit(self.model.mechanism, x[:nq], graph), x[nq:]])
+        for stop in self.held:
+            new[stop.q], new[nq + stop.v] = graph.const(stop.limit), graph.const(0)
         return casadi.Function("unit", [column], [graph.column(new), graph.column(np.array([worst], dtype=object))])
 
     def _back(self) -> Any:
@@ -295,12 +314,18 @@ class Acting:
         told = [graph.sqrt(squares(residual, graph)), found.growth, found.narrow, *found.turns.ravel()]
         return self._function("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
 
-    def _watch(self, text: Any) -> Any:
-        """text(t, q, v, graph) -> values."""
+    def _watch(self, watch: Watch) -> Any:
         graph: Any = domain("casadi")
-        columns, x, _, _ = self.columns(graph)
-        q, v, _, t = self.state(x, graph)
-        return self._function("watch", columns, columns[1], [np.array(text(t, q, v, graph), dtype=object)], graph)
+        columns, x, c, row = self.columns(graph)
+        q, v, i, t = self.state(x, graph)
+        values = list(watch(t, q, v, graph))
+        if watch.pulls:
+            free = replace(self, held=())
+            tau, loads = self.drive(q, v, i, t, c, row, graph)[0], self.loads(t, c, graph)
+            forces = self.reaction(q, free.accelerate(q, v, tau, loads, graph)[0], graph)[1]
+            by_stop = dict(zip(self.held, forces, strict=True))
+            values += [by_stop[stop] * graph.const(stop.side) for stop in watch.pulls]
+        return self._function("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
 
 
 def unit(mechanism: Any, q: Array, graph: Domain) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.simulation.compiled.laws import NotCompiled
-from polybody.simulation.stops import Excess
+from polybody.simulation.stops import Excess, Pull, Stop
 from polybody.simulation.switches import EventValue
 
 Array = np.ndarray
@@ -25,6 +25,11 @@ class Watch:
     texts: tuple[Text, ...] = ()
     directions: tuple[int, ...] = ()
     called: bool = False  # some functions must be called in Python, step by step
+    pulls: tuple[Stop, ...] = ()  # stops that hold a joint: by what they would have to pull it, after the texts
+
+    @property
+    def count(self) -> int:
+        return len(self.texts) + len(self.pulls)
 
     def __call__(self, t: Any, q: Array, v: Array, domain: Domain) -> list[Any]:
         return [text(t, q, v, domain) for text in self.texts]
@@ -33,8 +38,12 @@ class Watch:
 def watch_of(functions: Sequence[tuple[Any, int]]) -> Watch:
     """What of the functions of (t, y) that are watched now is text."""
     texts: list[Text] = []
-    keys, directions, called = [], [], False
+    keys, directions, called, pulls = [], [], False, []
     for function, direction in functions:
+        pull = getattr(function, "func", None)
+        if isinstance(pull, Pull):
+            pulls.append(pull.stop)
+            continue
         text = text_of(function)
         if text is None:
             called = True
@@ -43,7 +52,8 @@ def watch_of(functions: Sequence[tuple[Any, int]]) -> Watch:
         keys.append(key)
         texts.append(written)
         directions.append(direction)
-    return Watch(";".join(keys), tuple(texts), tuple(directions), called)
+    keys += [f"pull {stop.v} {stop.side}" for stop in pulls]
+    return Watch(";".join(keys), tuple(texts), (*directions, *(1 for _ in pulls)), called, tuple(pulls))
 
 
 def text_of(function: Any) -> tuple[str, Text] | None:
