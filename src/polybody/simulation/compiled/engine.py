@@ -131,8 +131,8 @@ class Compiled:
             return
         self.acting = replace(self.acting, held=held)
         if isinstance(self.problem.controller, Sampled):  # its forces are held until the stretch ends
-            held = self.problem.torque(t, *self.problem.split(y))
-            self.acting = replace(self.acting, law=replace(self.acting.law, constants=held))
+            forces = self.problem.torque(t, *self.problem.split(y))
+            self.acting = replace(self.acting, law=replace(self.acting.law, constants=forces))
         for known in self._loops.values():
             known.set(has_speed=0)
         watch = watch_of(functions)
