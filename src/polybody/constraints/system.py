@@ -1,7 +1,7 @@
 """All constraints of a mechanism as one system φ(q) = 0 with its J and γ, row by row under names.
 
-Rows come in the order loops, rods, guides, relations; each has the name of its constraint and the direction
-it holds ("d: tilt 1"). A loop whose joint leaves all motion free has no rows.
+Rows come in the order loops, rods, guides, relations, rolling, velocity relations; each has the name of its constraint
+and the direction it holds ("d: tilt 1"). A loop whose joint leaves all motion free has no rows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from polybody.constraints.map_closure import closure_constraint
 from polybody.constraints.place import Place
 from polybody.constraints.points import GuideConstraint, RodConstraint
 from polybody.constraints.relations import RelationConstraint
+from polybody.constraints.rolling import velocity_constraints
 from polybody.description.expressions import parse
 from polybody.mechanism.kinematics import rate
 from polybody.mechanism.mechanism import Mechanism
@@ -141,7 +142,8 @@ class Constraints:
     @cached_property
     def _ends(self) -> dict[str, tuple[str, str]]:
         d = self.mechanism.description
-        return {r.name: (r.body_a, r.body_b) for r in (*d.loops, *d.rods, *d.guides)}
+        ends = {r.name: (r.body_a, r.body_b) for r in (*d.loops, *d.rods, *d.guides)}
+        return ends | {r.name: ("world", r.body) for r in d.rolling}
 
     def wrenches(self, q: Array, multipliers: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
         """([moment; force] of each of `pairs` on b at b's origin, what all do to each of `loaded_links` at its frame).
@@ -176,7 +178,7 @@ class Constraints:
 
 
 def constraints_of(mechanism: Mechanism) -> Constraints:
-    """The constraints of a mechanism's loops, rods, guides and relations."""
+    """The constraints of a mechanism's loops, rods, guides and relations, and those on its velocities."""
     records = {loop.name: loop for loop in mechanism.description.loops}
     elements: list[Constraint] = []
     for closure in mechanism.closures:
@@ -192,6 +194,7 @@ def constraints_of(mechanism: Mechanism) -> Constraints:
         elements.append(GuideConstraint(guide.name, guide.kind, *ends, axis / domain_of(axis).sqrt(axis @ axis)))
     for relation in mechanism.relations:
         elements.append(RelationConstraint(relation.name, parse(relation.expression), mechanism))
+    elements += velocity_constraints(mechanism)
     return Constraints(mechanism, tuple(elements))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from polybody.algebra.inertia_checks import SLACK, inertia_problem
 from polybody.algebra.spatial import inverse_pose, joined_inertia
-from polybody.description import record_checks
+from polybody.description import record_checks, velocity_checks
 from polybody.description.limits import RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
@@ -53,8 +53,9 @@ def check_description(description: Description) -> list[Problem]:
 
 def _size_problems(d: Description) -> list[Problem]:
     """More records of a kind than are taken: nothing else of such a description is looked at."""
-    groups = ("bodies", "joints", "frames", "loops", "springs", "couplings", "motors", "transmissions", "contacts")
-    counted = {key: len(getattr(d, key)) for key in (*groups, "rods", "guides", "relations")}
+    groups = ("bodies", "joints", "frames", "loops", "springs", "couplings", "motors", "transmissions", "contacts",
+              "rolling", "velocity_relations", "rods", "guides", "relations")  # fmt: skip
+    counted = {key: len(getattr(d, key)) for key in groups}
     return [
         Problem(ERROR, f"{d.name!r} has {count} {key}; at most {RECORDS} are taken", d.source)
         for key, count in counted.items()
@@ -86,6 +87,10 @@ def _record_problems(d: Description) -> Iterator[Problem]:
         yield from record_checks.guide_problems(guide)
     for relation in d.relations:
         yield from record_checks.relation_problems(relation, joints)
+    for rolling in d.rolling:
+        yield from velocity_checks.rolling_problems(rolling)
+    for rate in d.velocity_relations:
+        yield from velocity_checks.velocity_relation_problems(rate, joints)
 
 
 def _name_problems(d: Description) -> Iterator[Problem]:
@@ -102,6 +107,8 @@ def _name_problems(d: Description) -> Iterator[Problem]:
             ("rod", d.rods),
             ("guide", d.guides),
             ("relation", d.relations),
+            ("rolling", d.rolling),
+            ("velocity relation", d.velocity_relations),
         )
         for record in records
     ]
@@ -141,6 +148,7 @@ def _reference_problems(d: Description) -> Iterator[Problem]:
         ("joint", d.joints, ("parent", "child")),
         ("frame", d.frames, ("body",)),
         ("contact", d.contacts, ("body",)),
+        ("rolling", d.rolling, ("body",)),
         ("loop", d.loops, ("body_a", "body_b")),
         ("spring", d.springs, ("body_a", "body_b")),
         ("rod", d.rods, ("body_a", "body_b")),

@@ -11,6 +11,8 @@ from polybody.errors import InputError
 
 def placed(part: Description, prefix: str, parent: str, origin: Any) -> Description:
     """The records of `part` with prefixed names; its ground is a massless body `<prefix>origin` fixed to `parent`."""
+    if part.velocity_relations:
+        raise InputError(f"{part.name!r} has velocity relations, written in its joints' names; add them afterwards")
     if part.relations:
         raise InputError(
             f"{part.name!r} has relations ({', '.join(r.name for r in part.relations)}), which are written in its "
@@ -35,6 +37,7 @@ def placed(part: Description, prefix: str, parent: str, origin: Any) -> Descript
         loops=between(part.loops),
         springs=between(part.springs),
         contacts=tuple(replace(c, name=prefix + c.name, body=new(c.body)) for c in part.contacts),
+        rolling=tuple(replace(r, name=prefix + r.name, body=new(r.body)) for r in part.rolling),
         rods=between(part.rods),
         guides=between(part.guides),
         couplings=tuple(couplings),

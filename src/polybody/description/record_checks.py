@@ -44,7 +44,7 @@ SYMMETRY_SLACK = 1e-9
 WITH_AXIS = ("revolute", "continuous", "prismatic", "screw", "cylindrical", "planar")
 
 
-class _Record:
+class Record:
     """Collects the problems of one record under its name ("joint 'elbow': …")."""
 
     def __init__(self, what: str, record: Any) -> None:
@@ -98,7 +98,7 @@ class _Record:
 
 
 def body_problems(body: Body) -> Iterator[Problem]:
-    r = _Record("body", body)
+    r = Record("body", body)
     if r.number("mass", body.mass) and body.mass < 0:
         r.error(f"mass is {body.mass:g} kg; it must not be negative")
     r.array("com", body.com, 3)
@@ -112,7 +112,7 @@ def body_problems(body: Body) -> Iterator[Problem]:
     yield from r.problems
 
 
-def _kind(r: _Record, record: Joint | Loop) -> bool:
+def _kind(r: Record, record: Joint | Loop) -> bool:
     """Problems of kind, axis, pitch, map and stages; whether (nq, nv) are known."""
     kind = record.kind
     if kind not in KINDS:
@@ -135,7 +135,7 @@ def _kind(r: _Record, record: Joint | Loop) -> bool:
     return _map(r, record)
 
 
-def _map(r: _Record, record: Joint | Loop) -> bool:
+def _map(r: Record, record: Joint | Loop) -> bool:
     if record.kind != "custom":
         for what, value in (("map", record.map), ("stages", record.stages)):
             if value is not None:
@@ -155,7 +155,7 @@ def _map(r: _Record, record: Joint | Loop) -> bool:
 
 
 def joint_problems(joint: Joint) -> Iterator[Problem]:
-    r = _Record("joint", joint)
+    r = Record("joint", joint)
     r.pose("origin", joint.origin)
     if joint.parent == joint.child:
         r.error(f"its parent and its child are both {joint.child!r}")
@@ -167,7 +167,7 @@ def joint_problems(joint: Joint) -> Iterator[Problem]:
     yield from r.problems
 
 
-def _passive(r: _Record, joint: Joint | Loop, nq: int, nv: int) -> None:
+def _passive(r: Record, joint: Joint | Loop, nq: int, nv: int) -> None:
     if joint.limits is not None:
         _limits(r, joint.limits, nv)
     if joint.stiffness is not None and r.array("stiffness", joint.stiffness, nv, nv):
@@ -186,7 +186,7 @@ def _passive(r: _Record, joint: Joint | Loop, nq: int, nv: int) -> None:
             r.error(f"the quaternion of rest has length {length:.6g}, wanted a unit (x, y, z, w)")
 
 
-def _friction(r: _Record, friction: Friction, nv: int) -> None:
+def _friction(r: Record, friction: Friction, nv: int) -> None:
     named = [(what, getattr(friction, what)) for what in FRICTION_DEFAULTS]
     if not all([r.array(f"friction.{what}", values, nv) for what, values in named]):
         return
@@ -199,7 +199,7 @@ def _friction(r: _Record, friction: Friction, nv: int) -> None:
         r.error("friction.static is below friction.coulomb; what holds a joint at rest is no less than what slows it")
 
 
-def _limits(r: _Record, limits: Limits, nv: int) -> None:
+def _limits(r: Record, limits: Limits, nv: int) -> None:
     named = [(what, getattr(limits, what)) for what in ("lower", "upper", "velocity", "effort")]
     sound = [r.array(f"limits.{what}", values, nv, finite=False) for what, values in named]
     lower, upper = np.asarray(limits.lower), np.asarray(limits.upper)
@@ -214,7 +214,7 @@ def _limits(r: _Record, limits: Limits, nv: int) -> None:
 
 
 def loop_problems(loop: Loop) -> Iterator[Problem]:
-    r = _Record("loop", loop)
+    r = Record("loop", loop)
     r.pose("origin_a", loop.origin_a)
     r.pose("origin_b", loop.origin_b)
     if loop.body_a == loop.body_b:
@@ -227,13 +227,13 @@ def loop_problems(loop: Loop) -> Iterator[Problem]:
 
 
 def frame_problems(frame: Frame) -> Iterator[Problem]:
-    r = _Record("frame", frame)
+    r = Record("frame", frame)
     r.pose("origin", frame.origin)
     yield from r.problems
 
 
 def spring_problems(spring: Spring) -> Iterator[Problem]:
-    r = _Record("spring", spring)
+    r = Record("spring", spring)
     r.array("point_a", spring.point_a, 3)
     r.array("point_b", spring.point_b, 3)
     for what, value in (("stiffness", spring.stiffness), ("length", spring.length), ("damping", spring.damping)):
@@ -243,7 +243,7 @@ def spring_problems(spring: Spring) -> Iterator[Problem]:
 
 
 def contact_problems(contact: Contact) -> Iterator[Problem]:
-    r = _Record("contact", contact)
+    r = Record("contact", contact)
     points = np.asarray(contact.points)
     if points.ndim != 2 or points.shape[1:] != (3,) or not len(points) or not np.isfinite(points).all():
         r.error(f"points has shape {points.shape}; wanted one or more rows of three finite numbers")
@@ -271,7 +271,7 @@ def contact_problems(contact: Contact) -> Iterator[Problem]:
     yield from r.problems
 
 
-def _terrain(r: _Record, text: str) -> None:
+def _terrain(r: Record, text: str) -> None:
     try:
         others = sorted(set(parse(text).joints) - {"x", "y"})
     except InputError as error:
@@ -282,7 +282,7 @@ def _terrain(r: _Record, text: str) -> None:
 
 
 def rod_problems(rod: Rod) -> Iterator[Problem]:
-    r = _Record("rod", rod)
+    r = Record("rod", rod)
     _ends(r, rod)
     if r.number("length", rod.length) and rod.length <= 0:
         r.error(f"length is {rod.length:g}; it must be positive (two points that coincide are a spherical loop)")
@@ -290,7 +290,7 @@ def rod_problems(rod: Rod) -> Iterator[Problem]:
 
 
 def guide_problems(guide: Guide) -> Iterator[Problem]:
-    r = _Record("guide", guide)
+    r = Record("guide", guide)
     _ends(r, guide)
     if guide.kind not in ("line", "plane"):
         r.error(f"no kind {guide.kind!r}; there are line (axis is its direction) and plane (axis is its normal)")
@@ -299,7 +299,7 @@ def guide_problems(guide: Guide) -> Iterator[Problem]:
     yield from r.problems
 
 
-def _ends(r: _Record, record: Rod | Guide) -> None:
+def _ends(r: Record, record: Rod | Guide) -> None:
     r.array("point_a", record.point_a, 3)
     r.array("point_b", record.point_b, 3)
     if record.body_a == record.body_b:
@@ -308,7 +308,7 @@ def _ends(r: _Record, record: Rod | Guide) -> None:
 
 def relation_problems(relation: Relation, joints: Mapping[str, Joint]) -> Iterator[Problem]:
     """Problems of a relation among these joints."""
-    r = _Record("relation", relation)
+    r = Record("relation", relation)
     try:
         used = parse(relation.expression).used
     except InputError as error:

@@ -315,6 +315,40 @@ class Relation:
     source: str | None = None
 
 
+#: What may roll or glide on the ground.
+ROLLING_KINDS = ("wheel", "disk", "sphere", "ellipsoid", "blade")
+
+
+@dataclass(frozen=True, eq=False)
+class Rolling:
+    """What rolls without slipping, or a blade, on a plane of the world (see `constraints.rolling`).
+
+    `point` is its centre in the body's frame, `axis` a wheel's or disk's axis or a blade's direction there, `radius`
+    one number, or an ellipsoid's three semi-axes. A wheel that is not `lateral` may slide along its axis. Wheels and
+    blades belong to bodies that other joints keep on the ground; disks, spheres and ellipsoids stay there themselves.
+    """
+
+    name: str
+    body: str
+    kind: str
+    radius: Array = field(default_factory=lambda: frozen_array([0.0]))
+    point: Array = field(default_factory=lambda: frozen_array(np.zeros(3)))
+    axis: Array = field(default_factory=lambda: frozen_array((0.0, 1.0, 0.0)))
+    normal: Array = field(default_factory=_z_axis)
+    ground: Array = field(default_factory=lambda: frozen_array(np.zeros(3)))
+    lateral: bool = True
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityRelation:
+    """Σ coefficient · velocity = 0: (joint, which of its velocities, a number or expression in joint coordinates)."""
+
+    name: str
+    terms: tuple[tuple[str, int, str], ...]
+    source: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Motor:
     """A direct-current motor that drives one velocity coordinate of a joint.
@@ -374,6 +408,8 @@ class Description:
     guides: tuple[Guide, ...] = ()
     relations: tuple[Relation, ...] = ()
     contacts: tuple[Contact, ...] = ()
+    rolling: tuple[Rolling, ...] = ()
+    velocity_relations: tuple[VelocityRelation, ...] = ()
     configurations: tuple[Configuration, ...] = ()
 
     def digest(self) -> str:
@@ -415,6 +451,7 @@ __all__ = [
     "KINDS",
     "LOOP_DRIVE",
     "LOOP_SPRING",
+    "ROLLING_KINDS",
     "SIZES",
     "SPRUNG_LOOPS",
     "UNLIMITED",
@@ -433,8 +470,10 @@ __all__ = [
     "Motor",
     "Relation",
     "Rod",
+    "Rolling",
     "Spring",
     "Transmission",
+    "VelocityRelation",
     "Visual",
     "as_data",
     "frozen_array",

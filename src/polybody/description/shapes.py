@@ -7,6 +7,7 @@ Values (signs, NaN, lengths of axes) are judged by `checks`, not here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,6 +61,12 @@ def inertia_matrix(what: str, values: Any) -> Array:
     raise InputError(
         f"{what} has shape {array.shape}, wanted (3,): xx, yy, zz; (6,): xx, yy, zz, xy, xz, yz; or (3, 3)"
     )
+
+
+def velocity_name(text: str) -> tuple[str, int]:
+    """("joint", 0), or ("joint", k) of "joint[k]"."""
+    found = re.fullmatch(r"(.*)\[(\d{1,2})\]", text)
+    return (found.group(1), int(found.group(2))) if found else (text, 0)
 
 
 def points(what: str, values: Any) -> Array:
@@ -194,4 +201,5 @@ __all__ = [
     "table",
     "unit_axis",
     "vector",
+    "velocity_name",
 ]

@@ -23,7 +23,18 @@ import numpy as np
 
 from polybody.algebra.scalars import domain_of, is_symbolic, numbers
 from polybody.algebra.spatial import inverse_pose, joined_inertia
-from polybody.description.records import WORLD, Description, Friction, Guide, Joint, Limits, Relation, Rod
+from polybody.description.records import (
+    WORLD,
+    Description,
+    Friction,
+    Guide,
+    Joint,
+    Limits,
+    Relation,
+    Rod,
+    Rolling,
+    VelocityRelation,
+)
 from polybody.errors import InputError
 from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
 from polybody.mechanism.contacts import GroundContact
@@ -172,6 +183,9 @@ class Mechanism:
     rods: tuple[Rod, ...] = ()
     guides: tuple[Guide, ...] = ()
     relations: tuple[Relation, ...] = ()
+    #: constraints on velocities
+    rolling: tuple[Rolling, ...] = ()
+    velocity_relations: tuple[VelocityRelation, ...] = ()
     #: of loops' cut joints; they act on the tree too, when its loops are cut
     closure_springs: tuple[ClosureSpring, ...] = ()
     #: of points of bodies with the ground
@@ -194,11 +208,12 @@ class Mechanism:
     @property
     def constrained(self) -> bool:
         """True where loops, rods, guides or relations hold beside the tree."""
-        return bool(self.closures or self.rods or self.guides or self.relations)
+        held = self.closures or self.rods or self.guides or self.relations
+        return bool(held or self.rolling or self.velocity_relations)
 
     def cut(self) -> Mechanism:
         """The tree alone: what is left when every constraint is taken away. Followers follow, loops' springs act."""
-        return replace(self, closures=(), rods=(), guides=(), relations=())
+        return replace(self, closures=(), rods=(), guides=(), relations=(), rolling=(), velocity_relations=())
 
     @property
     def sprung(self) -> bool:
@@ -248,7 +263,7 @@ class Mechanism:
         )
         same = (
             "gravity", "bodies", "frames", "closures", "springs", "closure_springs", "contacts", "inertials", "rods",
-            "guides", "relations",
+            "guides", "relations", "rolling", "velocity_relations",
         )  # fmt: skip
         return replace(free, joints=joints, **{name: getattr(self, name) for name in same})
 
@@ -405,6 +420,8 @@ class _TreeBuilder:
             rods=d.rods,
             guides=d.guides,
             relations=d.relations,
+            rolling=d.rolling,
+            velocity_relations=d.velocity_relations,
         )
         return eliminated(free, d.couplings)
 

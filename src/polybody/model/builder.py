@@ -12,12 +12,12 @@ Bodies may be named before they are made. Units are SI and radians; conventions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from polybody.description import record_checks, shapes
+from polybody.description import record_checks, shapes, velocity_checks
 from polybody.description.bases import Base, with_base
 from polybody.description.expressions import parse
 from polybody.description.flexible import flexible_link_records
@@ -37,10 +37,13 @@ from polybody.description.records import (
     Motor,
     Relation,
     Rod,
+    Rolling,
     Spring,
     Transmission,
+    VelocityRelation,
     joint_size,
 )
+from polybody.description.vehicles import vehicle_records
 from polybody.errors import InputError
 from polybody.model.model import Model
 from polybody.model.validation import map_problem, model_from, with_unit_axes
@@ -64,6 +67,8 @@ class Builder:
         self._loops: dict[str, Loop] = {}
         self._springs: dict[str, Spring] = {}
         self._contacts: dict[str, Contact] = {}
+        self._rolling: dict[str, Rolling] = {}
+        self._velocity_relations: dict[str, VelocityRelation] = {}
         self._motors: dict[str, Motor] = {}
         self._transmissions: dict[str, Transmission] = {}
         self._couplings: dict[str, Coupling] = {}
@@ -245,7 +250,8 @@ class Builder:
 
     def _connections(self) -> tuple[dict[str, Any], ...]:
         """Everything that shares one table of names with joints."""
-        return self._joints, self._loops, self._springs, self._contacts, self._rods, self._guides, self._relations
+        bodies = (self._joints, self._loops, self._springs, self._contacts, self._rolling, self._rods, self._guides)
+        return (*bodies, self._relations, self._velocity_relations)
 
     def spring(
         self,
@@ -313,6 +319,68 @@ class Builder:
         )  # fmt: skip
         self._refuse(record_checks.contact_problems(contact))
         self._contacts[name] = contact
+
+    def rolling(
+        self,
+        name: str,
+        kind: str,
+        body: str,
+        radius: Any = 0,
+        point: Any = (0, 0, 0),
+        axis: Any = (0, 1, 0),
+        *,
+        normal: Any = (0, 0, 1),
+        ground: Any = (0, 0, 0),
+        lateral: bool = True,
+    ) -> None:
+        """A wheel, disk, sphere or ellipsoid that rolls without slipping, or a blade, on the plane through `ground`.
+
+        `point` is its centre in the body's frame, `axis` the wheel's axis or the blade's direction there. Disks,
+        spheres and ellipsoids (`radius`: three semi-axes) also stay on the ground; wheels and blades leave that to
+        other joints. A wheel with lateral=False may slide along its axis.
+        """
+        owner = f"rolling {name!r}: "
+        self._fresh("rolling", name, *self._connections())
+        along = shapes.unit_axis(shapes.numbers(owner + "axis", axis, 3))
+        up = shapes.unit_axis(shapes.numbers(owner + "normal", normal, 3))
+        below = shapes.numbers(owner + "ground", ground, 3)
+        size = 3 if kind == "ellipsoid" else 1
+        rolling = Rolling(
+            name, body, str(kind), shapes.vector(owner + "radius", radius, size),
+            shapes.numbers(owner + "point", point, 3), along, up, below, bool(lateral),
+        )  # fmt: skip
+        self._refuse(velocity_checks.rolling_problems(rolling))
+        self._rolling[name] = rolling
+
+    def vehicle(
+        self,
+        name: str,
+        kind: str = "car",
+        *,
+        mass: float = 50,
+        size: tuple[float, float, float] = (0.8, 0.5, 0.3),
+        radius: float = 0.1,
+        wheel_mass: float = 2,
+        track: float = 0.5,
+        wheelbase: float = 0.7,
+    ) -> None:
+        """A mobile base on wheels that roll without slipping: "car" (single track, steered) or "differential".
+
+        Its chassis is the body `name`, on a planar joint of that name; see `description.vehicles` for the others.
+        """
+        bodies, joints, rolling = vehicle_records(
+            name, kind, mass=mass, size=size, radius=radius, wheel_mass=wheel_mass, track=track, wheelbase=wheelbase
+        )
+        for group, records in (("bodies", bodies), ("joints", joints), ("rolling", rolling)):
+            self._take(group, records)
+
+    def velocity_relation(self, name: str, terms: Mapping[str, Any]) -> None:
+        """Σ coefficient · velocity = 0, {"joint" or "joint[k]": a number or an expression in joint coordinates}."""
+        self._fresh("velocity relation", name, *self._connections())
+        listed_terms = tuple((*shapes.velocity_name(str(key)), str(value)) for key, value in terms.items())
+        relation = VelocityRelation(name, listed_terms)
+        self._refuse(velocity_checks.velocity_relation_problems(relation, self._joints))
+        self._velocity_relations[name] = relation
 
     def motor(
         self,
@@ -388,8 +456,8 @@ class Builder:
         if not isinstance(prefix, str) or not prefix:
             raise InputError(f"a part needs a prefix for its names, got {prefix!r}")
         part = placed(model.description, prefix, parent, _origin(f"part {prefix!r}: origin", origin))
-        for group in ("bodies", "joints", "frames", "loops", "springs", "contacts", "motors", "transmissions",
-                      "rods", "guides"):  # fmt: skip
+        for group in ("bodies", "joints", "frames", "loops", "springs", "contacts", "rolling", "motors",
+                      "transmissions", "rods", "guides"):  # fmt: skip
             self._take(group, getattr(part, group))
         self._couplings.update({coupling.joint: coupling for coupling in part.couplings})
 
@@ -414,6 +482,8 @@ class Builder:
                 tuple(self._loops.values()),
                 tuple(self._springs.values()),
                 contacts=tuple(self._contacts.values()),
+                rolling=tuple(self._rolling.values()),
+                velocity_relations=tuple(self._velocity_relations.values()),
                 motors=tuple(self._motors.values()),
                 transmissions=tuple(self._transmissions.values()),
                 couplings=tuple(self._couplings.values()),

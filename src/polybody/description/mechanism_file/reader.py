@@ -64,8 +64,10 @@ from polybody.description.records import (
     Motor,
     Relation,
     Rod,
+    Rolling,
     Spring,
     Transmission,
+    VelocityRelation,
     Visual,
     frozen_array,
     joint_size,
@@ -88,6 +90,8 @@ SECTIONS = (
     "loops",
     "springs",
     "contacts",
+    "rolling",
+    "velocity_relations",
     "couplings",
     "motors",
     "transmissions",
@@ -140,6 +144,8 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
         loops=_section(notes, top, "loops", _loop),
         springs=_section(notes, top, "springs", _spring),
         contacts=_section(notes, top, "contacts", _contact),
+        rolling=_section(notes, top, "rolling", _rolling),
+        velocity_relations=_section(notes, top, "velocity_relations", _velocity_relation),
         couplings=_section(notes, top, "couplings", partial(_coupling, units)),
         motors=_section(notes, top, "motors", _motor),
         transmissions=_section(notes, top, "transmissions", _transmission),
@@ -335,6 +341,36 @@ def _contact(notes: Notes, name: str, line: int, node: Node) -> Contact:
     said = {key: value for key, value in given.items() if value is not None}
     filled = {"points": frozen_array(np.zeros((1, 3))), "stiffness": 0.0} | said
     return Contact(name, f.need("body", as_text, WORLD), **filled, source=notes.at(line))
+
+
+def _rolling(notes: Notes, name: str, line: int, node: Node) -> Rolling:
+    keys = ("body", "kind", "radius", "point", "axis", "normal", "ground", "lateral")
+    f = Fields(notes, f"rolling {name!r}", node, keys)
+    given: dict[str, Any] = {
+        "radius": f.get("radius", lambda w, n: frozen_array(np.atleast_1d(as_numbers(LENGTH)(w, n))), None),
+        "point": f.get("point", as_array(3, dimensions=(LENGTH,)), None),
+        "axis": f.get("axis", as_axis, None),
+        "normal": f.get("normal", as_axis, None),
+        "ground": f.get("ground", as_array(3, dimensions=(LENGTH,)), None),
+        "lateral": f.get("lateral", as_flag, None),
+    }
+    said = {key: value for key, value in given.items() if value is not None}
+    body, kind = f.need("body", as_text, WORLD), f.need("kind", as_text, "wheel")
+    return Rolling(name, body, kind, **said, source=notes.at(line))
+
+
+def _velocity_relation(notes: Notes, name: str, line: int, node: Node) -> VelocityRelation:
+    owner = f"velocity relation {name!r}"
+    if not isinstance(node, Mapping):
+        notes.error(line, f"{owner} must be a mapping from joints to coefficients, got {describe(node)}")
+        return VelocityRelation(name, (), notes.at(line))
+    terms = []
+    for key, (where, value) in node.pairs.items():
+        if not isinstance(value, Scalar):
+            notes.error(where, f"{owner}: {key} must be a number or an expression, got {describe(value)}")
+            continue
+        terms.append((*shapes.velocity_name(key), value.text))
+    return VelocityRelation(name, tuple(terms), notes.at(line))
 
 
 def _configuration(units: dict[str, Units], notes: Notes, name: str, line: int, node: Node) -> Configuration:

@@ -31,6 +31,8 @@ from polybody.description.records import (
     Limits,
     Loop,
     Rod,
+    Rolling,
+    VelocityRelation,
     Visual,
 )
 
@@ -67,6 +69,8 @@ def _lines(d: Description) -> Iterator[str]:
     }
     yield from _section("springs", springs)
     yield from _section("contacts", {c.name: _contact(c) for c in d.contacts})
+    yield from _section("rolling", {r.name: _rolling(r) for r in d.rolling})
+    yield from _section("velocity_relations", {r.name: _rates(r) for r in d.velocity_relations})
     couplings = {
         c.joint: {"source": text(c.source_joint), "ratio": number(c.ratio), "offset": number(c.offset)}
         for c in d.couplings
@@ -227,6 +231,17 @@ def _contact(c: Contact) -> dict[str, str | None]:
     told = {k: numbers(x) for k, x in arrays.items() if x is not None and not np.array_equal(x, getattr(plain, k))}
     terrain = {} if c.terrain is None else {"terrain": quoted(c.terrain)}
     return {"body": text(c.body), "points": numbers(c.points), **said, **told, **terrain}
+
+
+def _rates(r: VelocityRelation) -> dict[str, str | None]:
+    return {quoted(f"{joint}[{k}]" if k else joint): quoted(value) for joint, k, value in r.terms}
+
+
+def _rolling(r: Rolling) -> dict[str, str | None]:
+    plain = Rolling(r.name, r.body, r.kind)
+    arrays = {key: getattr(r, key) for key in ("radius", "point", "axis", "normal", "ground")}
+    told = {k: numbers(x) for k, x in arrays.items() if not np.array_equal(x, getattr(plain, k))}
+    return {"body": text(r.body), "kind": r.kind, **told, **({} if r.lateral else {"lateral": "false"})}
 
 
 def _square(matrix: Array | None) -> str | None:

@@ -26,9 +26,10 @@ def network_of(mechanism: Mechanism, powered: bool = False, make: type[N] = Netw
     `powered` connects the winding of each motor to a voltage source named `MOTOR supply`; else windings are open.
     Joints that follow others do so by a gear, named `FOLLOWER gear`, and have no place in these arrays.
     """
-    if mechanism.contacts:
-        told = ", ".join(repr(contact.name) for contact in mechanism.contacts)
-        raise PolybodyError(f"a network has no component for contacts ({told}); build the model without them")
+    for what in ("contacts", "rolling", "velocity_relations"):
+        names = ", ".join(repr(record.name) for record in getattr(mechanism, what))
+        if names:
+            raise PolybodyError(f"a network has no component for {what} ({names}); build the model without them")
     followers, mechanism = mechanism.followers, mechanism.uncoupled
     net = make(mechanism.name, mechanism.gravity)
     places = _places(mechanism)

@@ -1,0 +1,221 @@
+"""Rolling, blades and velocity relations: closed forms, and two routes that agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from polybody.description.mechanism_file.reader import read_mechanism, schema
+from polybody.description.mechanism_file.writer import mechanism_text
+from polybody.description.records import same_description
+from polybody.model.engine import Request
+from polybody.quantities.table import QUANTITIES
+
+G = 9.81
+
+
+def sleigh(mass: float = 2.0, inertia: float = 0.3, ahead: float = 0.4) -> pb.Model:
+    build = pb.Builder("sleigh")
+    build.body("sleigh", mass, (ahead, 0, 0), (inertia,) * 3)
+    build.joint("base", "planar", "world", "sleigh")
+    build.rolling("blade", "blade", "sleigh", axis=(1, 0, 0))
+    return build.model()
+
+
+def rolling_body(kind: str, radius: Any, mass: float, inertia: Any, gravity: Any = (0, 0, -G)) -> pb.Model:
+    build = pb.Builder(kind, gravity=gravity)
+    build.body("body", mass, inertia=inertia)
+    build.joint("free", "floating", "world", "body")
+    build.rolling("rolls", kind, "body", radius, axis=(0, 1, 0))
+    return build.model()
+
+
+def disk() -> pb.Model:
+    return rolling_body("disk", 0.3, 1.5, (0.03375, 0.0675, 0.03375))
+
+
+def rattleback() -> pb.Model:
+    """An ellipsoid whose axes of inertia are turned against those of its shape, about the vertical."""
+    c, s = np.cos(0.1), np.sin(0.1)
+    turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
+    return rolling_body("ellipsoid", (0.2, 0.03, 0.02), 1.0, turn @ np.diag([2e-4, 1.6e-3, 1.7e-3]) @ turn.T)
+
+
+def snakeboard() -> pb.Model:
+    """A board with a rotor and two steered axles, one angle: the back turns against the front."""
+    build = pb.Builder("snakeboard", gravity=(0, 0, 0))
+    for name, mass, inertia in (("board", 3.0, 0.2), ("rotor", 0.5, 0.1), ("front", 0.2, 0.01), ("back", 0.2, 0.01)):
+        build.body(name, mass, inertia=(inertia,) * 3)
+    build.joint("base", "planar", "world", "board")
+    build.joint("rotor", "revolute", "board", "rotor")
+    build.joint("front", "revolute", "board", "front", (0.4, 0, 0))
+    build.joint("back", "revolute", "board", "back", (-0.4, 0, 0))
+    build.couple("back", "front", -1)
+    for name in ("front", "back"):
+        build.rolling(f"{name}_wheels", "blade", name, axis=(1, 0, 0))
+    return build.model()
+
+
+def vehicle(kind: str) -> pb.Model:
+    build = pb.Builder("robot")
+    build.vehicle("base", kind)
+    build.add(pb.load("two-link"), "arm_", "base", (0.2, 0, 0.4))
+    return build.model()
+
+
+def random_state(model: pb.Model, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = model.assemble(model.integrate(grounded(model), 0.3 * rng.normal(size=model.nv)))
+    return q, model.assemble_velocity(q, rng.normal(size=model.nv))
+
+
+def grounded(model: pb.Model) -> np.ndarray:
+    q = model.neutral()
+    heights = {"disk": 0.3, "ellipsoid": 0.02, "sphere": 0.1}
+    if model.name in heights:
+        q[2] = heights[model.name]
+    return q
+
+
+MODELS = {
+    "sleigh": sleigh, "disk": disk, "rattleback": rattleback, "snakeboard": snakeboard,
+    "car": lambda: vehicle("car"), "differential": lambda: vehicle("differential"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_multipliers_and_independent_velocities_give_one_motion(name: str) -> None:
+    model = MODELS[name]()
+    for seed in range(3):
+        q, v = random_state(model, seed)
+        tau = np.random.default_rng(seed).normal(size=model.nv)
+        a = model.forward_dynamics(q, v, tau)
+        K, right = model.engine.answer(Request(QUANTITIES["augmented_system"], (q, v, tau)))
+        wanted = np.linalg.lstsq(K, right, rcond=None)[0][: model.nv]
+        np.testing.assert_allclose(a, wanted, atol=1e-10 * np.abs(wanted).max())
+        # quasi-velocities p of an orthonormal basis of what the rows let pass: v = V p, Vᵀ(M (V ṗ + V̇ p) + h) = Vᵀ tau
+        J, bias = model.constraints.jacobian(q), model.constraints.bias(q, v)
+        V = np.linalg.svd(J)[2][np.linalg.matrix_rank(J) :].T
+        M, h = model.tree.mass_matrix(q), model.tree.inverse_dynamics(q, v, np.zeros(model.nv))
+        drift = -np.linalg.pinv(J) @ bias
+        p_dot = np.linalg.solve(V.T @ M @ V, V.T @ (tau - h - M @ drift))
+        np.testing.assert_allclose(V @ p_dot + drift, a, atol=1e-10 * np.abs(wanted).max())
+        assert np.abs(J @ v).max() < 1e-12
+
+
+def test_chaplygins_sleigh_has_its_equations() -> None:
+    m, inertia, ahead, w, u = 2.0, 0.3, 0.4, 1.2, 0.7
+    model = sleigh(m, inertia, ahead)
+    a = model.forward_dynamics([0.3, 0.1, -0.2], [w, u, 0], np.zeros(3))
+    np.testing.assert_allclose(a, [-m * ahead * u * w / (inertia + m * ahead**2), ahead * w**2, 0], atol=1e-12)
+    run = pb.simulate(model, 12.0, [0.3, 0.1, -0.2], [w, u, 0], sample=0.1)
+    energy = 0.5 * m * u**2 + 0.5 * (inertia + m * ahead**2) * w**2
+    assert abs(run.v[-1, 0]) < 1e-3  # it ends straight ahead, with all its energy
+    assert run.v[-1, 1] == pytest.approx(np.sqrt(2 * energy / m), rel=1e-5)
+    assert run.audit.trusted
+
+
+def test_a_sphere_rolls_down_an_incline_with_five_sevenths() -> None:
+    angle, radius = 0.3, 0.1
+    inertia = 0.4 * 2.0 * radius**2
+    model = rolling_body("sphere", radius, 2.0, (inertia,) * 3, (G * np.sin(angle), 0, -G * np.cos(angle)))
+    q = grounded(model)
+    run = pb.simulate(model, 1.0, q, sample=0.1)
+    assert run.q[-1, 0] == pytest.approx(0.5 * 5 / 7 * G * np.sin(angle), rel=1e-9)
+    assert run.q[-1, 2] == pytest.approx(radius, abs=1e-9)
+    assert run.audit.trusted
+    loads = model.reactions(q, np.zeros(6), model.forward_dynamics(q, np.zeros(6), np.zeros(6)))
+    assert loads["free"] == pytest.approx(np.zeros(6), abs=1e-9)  # the ground carries it, by the rolling constraint
+
+
+def test_an_upright_disk_rolls_straight_and_a_spun_one_wobbles_at_the_closed_form_rate() -> None:
+    mass, radius = 1.5, 0.3
+    A, C, spin = mass * radius**2 / 4, mass * radius**2 / 2, 8.0
+    model = disk()
+    q = model.neutral()
+    q[2] = radius
+    v = np.array([0, spin, 0, spin * radius, 0, 0])
+    straight = pb.simulate(model, 1.0, q, v, sample=0.1)
+    np.testing.assert_allclose(straight.q[-1, :3], [spin * radius, 0, radius], atol=1e-9)
+    # small lean θ of a disk that rolls at Ω: (A + m r²) θ̈ = −[C (C + m r²) Ω²/A − m g r] θ
+    rate = np.sqrt((C * (C + mass * radius**2) * spin**2 / A - mass * G * radius) / (A + mass * radius**2))
+    v = model.assemble_velocity(q, v + np.array([1e-4, 0, 0, 0, 0, 0]))
+    run = pb.simulate(model, np.pi / rate, q, v, sample=np.pi / rate / 40, rtol=1e-11, atol=1e-13)
+    axis = np.array([model.pose(x, "body")[2, 1] for x in run.q])
+    assert np.abs(axis[-1]) < 2e-2 * np.abs(axis).max()  # half a period on, upright again
+    assert run.audit.energy_error_relative < 1e-8
+
+
+def test_a_rattleback_turns_back_from_one_way_only() -> None:
+    model = rattleback()
+    q = grounded(model)
+    q[3:] = [0.01, 0.005, 0, 1]
+    q = model.assemble(model.normalize(q))
+    reversed_ = []
+    for spin in (2.0, -2.0):
+        v = model.assemble_velocity(q, np.array([0, 0, spin, 0, 0, 0]))
+        run = pb.simulate(model, 4.0, q, v, sample=0.05, rtol=1e-7, atol=1e-9)
+        assert run.audit.energy_error_relative < 1e-5
+        reversed_.append(bool(np.min(run.v[:, 2] * np.sign(spin)) < -0.2))
+    assert sorted(reversed_) == [False, True]
+
+
+@pytest.mark.parametrize("kind", ["car", "differential"])
+def test_a_mobile_manipulator_drives_with_its_wheels_rolling(kind: str) -> None:
+    model = vehicle(kind)
+    assert model.mobility(model.neutral()).here == 4
+    q, v = model.neutral(), np.zeros(model.nv)
+    slices = model.joint_slices()
+    if kind == "car":
+        q[slices["base_steer"][0]] = 0.2
+        v[slices["base_rear"][1]] = 5.0
+        v = model.assemble_velocity(q, v, hold=["base_rear", "base_steer", "arm_shoulder", "arm_elbow"])
+        assert v[slices["base"][1]] == pytest.approx([0.5 * np.tan(0.2) / 0.7, 0.5, 0])  # the single-track model
+    else:
+        v[slices["base_left"][1]], v[slices["base_right"][1]] = 4.0, 6.0
+        v = model.assemble_velocity(q, v, hold=["base_left", "base_right", "arm_shoulder", "arm_elbow"])
+        assert v[slices["base"][1]] == pytest.approx([0.1 * (6 - 4) / 0.5, 0.5, 0], abs=1e-12)
+    run = pb.simulate(model, 0.5, q, v, sample=0.05, rtol=1e-7, atol=1e-9)
+    assert run.audit.trusted
+
+
+def test_rows_that_a_user_writes_are_those_of_a_blade() -> None:
+    build = pb.Builder("sleigh")
+    build.body("link", 0.01, inertia=(1e-3,) * 3)
+    build.body("carriage", 0.01, inertia=(1e-3,) * 3)
+    build.body("sleigh", 2.0, (0.4, 0, 0), (0.3,) * 3)
+    build.joint("x", "prismatic", "world", "link", axis=(1, 0, 0))
+    build.joint("y", "prismatic", "link", "carriage", axis=(0, 1, 0))
+    build.joint("turn", "continuous", "carriage", "sleigh")
+    build.velocity_relation("blade", {"x": "-sin(turn)", "y": "cos(turn)"})
+    written = build.model()
+    q, w, u = np.array([0.1, 0.2, 0.3]), 1.2, 0.7
+    v = np.array([u * np.cos(0.3), u * np.sin(0.3), w])
+    a = written.forward_dynamics(q, v, np.zeros(3))
+    m, inertia, ahead = 2.0, 0.3, 0.4
+    along = a[0] * np.cos(0.3) + a[1] * np.sin(0.3)
+    assert a[2] == pytest.approx(-m * ahead * u * w / (inertia + m * ahead**2), rel=2e-2)
+    assert along == pytest.approx(m * ahead * w**2 / (m + 0.015), rel=1e-2)
+
+
+TEXT = """polybody: 1
+bodies: {b: {mass: 1, inertia: [1, 1, 1]}}
+joints: {base: {kind: planar, parent: world, child: b}}
+rolling: {w: {body: b, kind: wheel, radius: 10cm, point: [0, 0, 0.1], lateral: false}}
+velocity_relations: {r: {"base": 1, "base[1]": "sin(q['base'][0])"}}
+"""
+
+
+def test_files_say_velocity_constraints_and_are_written_back() -> None:
+    description = read_mechanism(TEXT, "m.yaml")
+    assert description.velocity_relations[0].terms == (("base", 0, "1"), ("base", 1, "sin(q['base'][0])"))
+    assert same_description(read_mechanism(mechanism_text(description), "m.yaml"), description)
+    yaml, jsonschema = pytest.importorskip("yaml"), pytest.importorskip("jsonschema")
+    assert not list(jsonschema.Draft202012Validator(schema()).iter_errors(yaml.safe_load(TEXT)))
+    with pytest.raises(pb.InputError, match=r"rolling 'w'.*no kind 'whel'"):
+        pb.Builder("m").rolling("w", "whel", "b", 0.1)
+    with pytest.raises(pb.InputError, match="no joint 'bas'"):
+        pb.Builder("m").velocity_relation("r", {"bas": 1})
