@@ -256,3 +256,19 @@ def test_a_killed_driver_leaves_whole_chunks_only(tmp_path: Path) -> None:
     assert [p.read_bytes() for p in results.files()] == [p.read_bytes() for p in wanted.files()]
     assert sorted(results.numpy()["case"].tolist()) == list(range(600))
 
+
+
+def chain(values: dict[str, Any]) -> pb.Model:
+    build = pb.Builder("chain")
+    before = "world"
+    for k in range(round(values["links"])):
+        build.body(f"b{k}", 1.0, com=(0.5, 0, 0), inertia=(0, 0.1, 0.1))
+        build.joint(f"j{k}", "revolute", before, f"b{k}", origin=(1.0 if k else 0.0, 0, 0), axis=(0, 1, 0))
+        before = f"b{k}"
+    return build.model()
+
+
+def test_a_template_makes_machines_of_different_structure(tmp_path: Path) -> None:
+    study = pb.Study(chain, {"links": [1, 2, 3]}, quantity="gravity_forces", keep=["gravity[0]"])
+    found = study.run(tmp_path / "out", workers=1).numpy()["gravity[0]"]
+    np.testing.assert_allclose(np.abs(found), 9.81 * np.array([0.5, 0.5 + 1.5, 0.5 + 1.5 + 2.5]))

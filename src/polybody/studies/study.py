@@ -43,6 +43,9 @@ OPTIONS = {
 class Study:
     """A model (or None, for functions that need none), what varies, what is done, and what is kept of it.
 
+    In place of a model there may be a template, a function {name: value} -> Model of the varied names that are no
+    states or gains, for machines that differ in structure; each case then builds its own.
+
     `vary` maps names to axes: numbers or vectors in a list, {"grid": [first, last, n]}, or a distribution ({"uniform":
     [low, high]}, {"normal": [mean, deviation]}, …; numbers may be lists, one for each component), or {"covariance": …,
     "mean": …, "names": […]}. Names are parameters of the model, as `with_parameters` has them; states ("q", "v",
@@ -56,7 +59,7 @@ class Study:
 
     def __init__(
         self,
-        model: Model | None,
+        model: Model | Callable[[dict[str, Any]], Model] | None,
         vary: Mapping[str, Any],
         *,
         quantity: str | None = None,
@@ -72,7 +75,8 @@ class Study:
         chunk: int | None = None,
         name: str = "study",
     ) -> None:
-        if model is not None:
+        template = None if model is None or isinstance(model, Model) or not callable(model) else model
+        if template is None and model is not None:
             require_model("Study", model)
         given = {"quantity": quantity, "rollout": rollout, "simulate": simulate, "linearize": linearize,
                  "function": function}  # fmt: skip
@@ -91,11 +95,16 @@ class Study:
         self.name, self.vary = name, dict(vary) if isinstance(vary, Mapping) else vary
         self.cases = cases_of(self.vary, samples, design, int(seed), int(size))
         names = varied_names(self.cases)
-        self.model = _varied(model, names, kind)
+        self.template = template
+        if template is not None:
+            self.model: Model | None = self._first_of(template)
+        else:
+            assert model is None or isinstance(model, Model)
+            self.model = _varied(model, names, kind)
         keep = (keep,) if isinstance(keep, str) else tuple(keep)
         check_keep(keep)
         task = Task(kind, _options(self.model, kind, given, at), keep, function)
-        self.task = replace(task, where=placed(self.model, task, names))
+        self.task = replace(task, where=placed(self.model, task, names, template is not None))
         self._check_sizes()
 
     def __len__(self) -> int:
@@ -106,7 +115,7 @@ class Study:
 
     @property
     def job(self) -> Job:
-        return Job(self.model, self.cases, self.task)
+        return Job(self.model, self.cases, self.task, self.template)
 
     @property
     def digest(self) -> str:
@@ -159,7 +168,7 @@ class Study:
         """What a run would be: cases, batches, and an estimate of time and size from a timed sample."""
         self._check_first()
         sample = replace(self.cases, chunk=min(self.cases.chunk, 64))
-        job = Job(self.model, sample, self.task)
+        job = Job(self.model, sample, self.task, self.template)
         content_of(job, 0)  # compiles
         started, cases, size = time.perf_counter(), 0, 0
         for k in range(sample.chunks):
@@ -194,13 +203,24 @@ class Study:
         from polybody.model.tracing import source_digest
 
         model = None if self.model is None else [self.model.mechanism.digest, *self.model.parameters.names]
-        function = self.task.function
+        function = self.task.function or self.template
         said = None if function is None else f"{function.__module__}:{function.__qualname__}:{_code(function)}"
         return {
             "model": model, "code": source_digest(), "vary": _plain(self.vary), "samples": self.cases.samples,
             "design": self.cases.design, "seed": self.cases.seed, "chunk": self.cases.chunk, "kind": self.task.kind,
             "options": _plain(self.task.options), "keep": list(self.task.keep), "function": said,
         }  # fmt: skip
+
+    def _first_of(self, template: Callable[[dict[str, Any]], Model]) -> Model:
+        """The model of the first case: what is asked of all is checked with it."""
+        values = replace(self.cases, chunk=1).values(0)
+        plain = {n: float(x[0, 0]) if x.shape[1] == 1 else x[0] for n, x in values.items()}
+        for name in list(plain):
+            if name.partition(".")[0] in ("q", "v", "a", "tau", "q0", "v0", "kp", "kd", "target"):
+                del plain[name]
+        found = template(plain)
+        require_model("the study's template returned", found)
+        return found
 
     def _check_sizes(self) -> None:
         """Axes whose vectors do not fit what they set."""
@@ -217,7 +237,7 @@ class Study:
 
     def _check_first(self) -> None:
         """The first case, so that what cannot work for any says so before anything is computed."""
-        job = Job(self.model, replace(self.cases, chunk=1), self.task)
+        job = Job(self.model, replace(self.cases, chunk=1), self.task, self.template)
         found = job.compute(0)
         wrong = found["error"].get(0, "")
         if "keep has" in wrong:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,9 @@ class Task:
     where: dict[str, tuple[str, Any]] = field(default_factory=dict)  # axis name -> (what it sets, where in it)
 
 
-def placed(model: Model | None, task: Task, names: Sequence[str]) -> dict[str, tuple[str, Any]]:
+def placed(
+    model: Model | None, task: Task, names: Sequence[str], template: bool = False
+) -> dict[str, tuple[str, Any]]:
     """What each varied name sets: parameters of the model, states, gains, or a value of the user's function."""
     found: dict[str, tuple[str, Any]] = {}
     states = _states(model, task)
@@ -75,7 +77,7 @@ def placed(model: Model | None, task: Task, names: Sequence[str]) -> dict[str, t
             found[name] = ("parameters", columns)
         elif owner in states or owner in gains:
             found[name] = (owner, _columns(model, owner, part))
-        elif task.kind == "function":
+        elif task.kind == "function" or template:
             found[name] = ("value", None)
         else:
             known = [*parameters, *states, *gains]
@@ -112,11 +114,15 @@ def _columns(model: Model | None, owner: str, part: str) -> list[int] | None:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """All that a worker needs: it can be sent to another process or machine."""
+    """All that a worker needs: it can be sent to another process or machine.
+
+    `template` makes the model of a case from its values, where cases differ in structure; `model` is then the first's.
+    """
 
     model: Model | None
     cases: Cases
     task: Task
+    template: Callable[[dict[str, Any]], Model] | None = None
 
     def compute(self, index: int) -> dict[str, Any]:
         """Columns of one chunk: case, the varied names, what is kept, and errors, {row: what was wrong}."""
@@ -124,7 +130,7 @@ class Job:
         values, count = self.cases.values(index), last - first
         errors: dict[int, str] = {}
         results: dict[str, Array] = {}
-        lanes = self.task.kind in ("quantity", "rollout")
+        lanes = self.task.kind in ("quantity", "rollout") and self.template is None
         # a user's function may raise anything: its case failed, the others go on
         expected = (Exception,) if self.task.kind == "function" else (PolybodyError, ArithmeticError, ValueError)
 
@@ -160,25 +166,28 @@ class Job:
     def _lanes(self, values: dict[str, Array], count: int) -> dict[str, Array]:
         """Results (count, …) of cases that differ in parameters, states and gains, in one call."""
         assert self.model is not None
-        given = self._given(values, count)
-        if self.task.kind == "quantity":
-            found = _quantity(self.model, self.task, given, count)
-        else:
-            found = _rollout(self.model, self.task, given, count)
-        return kept(self.task.keep, found)
+        return kept(self.task.keep, _answered(self.model, self.task, self._given(values, count), count))
 
     def _single(self, index: int, values: dict[str, Array]) -> dict[str, Array]:
+        plain = {name: _plain(array[0]) for name, array in values.items()}
+        if self.template is not None:
+            own = self.template({n: x for n, x in plain.items() if self.task.where[n][0] == "value"})
+            if not isinstance(own, Model):
+                raise InputError(f"the template returned {type(own).__name__}; wanted a Model")
+            return replace(self, model=own, template=None)._single(index, values)
         given = {} if self.model is None else self._given(values, 1)
         model = self.model
         if model is not None and "parameters" in given:
             model = model.parameters.at(given["parameters"][0])
         if self.task.kind == "function":
-            plain = {name: _plain(array[0]) for name, array in values.items()}
             assert self.task.function is not None
             answer = self.task.function(Case(index, plain, model, self.cases.seed))
             if not isinstance(answer, Mapping):
                 raise InputError(f"the study's function returned {type(answer).__name__}; wanted {{name: numbers}}")
             found = {str(name): np.asarray(x, dtype=float)[None] for name, x in answer.items()}
+        elif self.task.kind in ("quantity", "rollout"):
+            assert model is not None
+            found = _answered(model, self.task, {n: x for n, x in given.items() if n != "parameters"}, 1)
         else:
             assert model is not None
             one = _simulated if self.task.kind == "simulate" else _linearized
@@ -222,6 +231,10 @@ def base(model: Model, task: Task, target: str) -> Array:
 
 def _plain(value: Array) -> Any:
     return float(value[0]) if value.shape == (1,) else value
+
+
+def _answered(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
+    return (_quantity if task.kind == "quantity" else _rollout)(model, task, given, count)
 
 
 def _quantity(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
