@@ -365,6 +365,8 @@ def test_live_simulation_runs_pauses_steps_is_pulled_and_controlled(
     wait_for(lambda: np.linalg.norm(model.pose(live.q, "tip")[:3, 3] - target) < 0.01, 60)
     assert report(browser)["ghosts"] > 0, "the goal is shown"
     browser.press("#goal-here")
+    browser.slide("[id='parameter rod2.mass']", 1.25)
+    wait_for(lambda: live.model.total_mass == pytest.approx(2.25), 60)
 
 
 def test_page_on_a_phone_has_nothing_outside_it(browser: Browser, show: Callable[..., Viewer]) -> None:

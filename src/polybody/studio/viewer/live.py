@@ -5,9 +5,9 @@
 `s` scales gravity: G is linear in it, so (1 − s) G(q) is added to the joint forces and nothing is compiled anew. tau
 is the controller's, at active joints; gains are per unit of inertia, so that one pair suits a finger and a crane:
 
-    hold             K_p log(q, q0) − K_d v + what holds still
+    hold             K_p log(q, q0) − K_d v + what holds still                 K = k / diag M⁻¹(q0)
     PD               K_p log(q, goal) − K_d v
-    computed torque  ID(q, v, k_p log(q, goal) − k_d v),            K = k diag M(q0)
+    computed torque  ID(q, v, k_p log(q, goal) − k_d v)
 
 `pull` is a spring from a point p of a body to the pointer, as joint forces J_pᵀ f, f = k (target − p) − c ṗ. Joint
 limits act as stiff springs. A free base may be pinned by a spring and damper to where it was. All are held over one
@@ -28,25 +28,40 @@ from polybody.model.model import Model
 from polybody.simulation import controllers
 from polybody.simulation.rollout import METHODS, MIDPOINT_UP_TO, rollout
 from polybody.studio.viewer.posing import Posing
+from polybody.studio.viewer.tuning import Tuning
 
 Array = np.ndarray
 CONTROLLERS = ("none", "hold", "PD", "computed torque")
 STEPS = ("0.0002", "0.0005", "0.001", "0.002", "0.005")
 RANGES = {"speed": (0.001, 8.0), "kp": (0.0, 1e5), "kd": (0.0, 1e4), "gravity": (0.0, 100.0), "stiffness": (0.0, 1e6)}
-STOP_FREQUENCY = 120.0  # rad/s of the springs that stand for joint limits
-PIN_FREQUENCY = 60.0  # of the one that pins a free base
+STOP_FREQUENCY = 60.0  # rad/s of the springs that stand for joint limits
+#: seconds over which joint forces are held: controllers act 500 times per second, joint limits alone 200 times
+HELD, HELD_FREE = 0.002, 0.005
 BUDGET = 0.8  # of the time between states that stepping may take
 
 
 class Stepper:
-    """Advances (q, v) by fixed steps under a policy: today `rollout`."""
+    """Advances (q, v) by fixed steps in one call of compiled code, `rollout`.
 
-    def __init__(self, model: Model, method: str, dt: float) -> None:
-        self.model, self.method, self.dt = model, method, dt
+    A pinned base is exact: the model with its first joint locked is advanced. It is made anew only where the base was
+    turned meanwhile; where it stands does not matter to the motion.
+    """
 
-    def advance(self, q: Array, v: Array, policy: Any, steps: int) -> tuple[Array, Array]:
-        found = rollout(self.model, q, v, policy, steps, self.dt, method=self.method, keep="last")
-        return found.q.reshape(-1), found.v.reshape(-1)
+    def __init__(self) -> None:
+        self._pinned: tuple[Model, Array, Model] | None = None
+
+    def advance(
+        self, model: Model, q: Array, v: Array, tau: Array, steps: int, method: str, dt: float, pinned: bool
+    ) -> tuple[Array, Array]:
+        """The state after some steps under constant joint forces."""
+        if not pinned:
+            found = rollout(model, q, v, tau, steps, dt, method=method, keep="last")
+            return found.q.reshape(-1), found.v.reshape(-1)
+        base = q[:7]
+        if self._pinned is None or self._pinned[0] is not model or np.abs(self._pinned[1] - base[3:]).max() > 1e-9:
+            self._pinned = (model, base[3:].copy(), model.lock(model.mechanism.joints[0].name, q))
+        found = rollout(self._pinned[2], q[7:], v[6:], tau[6:], steps, dt, method=method, keep="last")
+        return np.concatenate([base, found.q.reshape(-1)]), np.concatenate([np.zeros(6), found.v.reshape(-1)])
 
 
 class Live:
@@ -70,6 +85,8 @@ class Live:
             m for m in METHODS if m != "midpoint" or (model.nv <= MIDPOINT_UP_TO and not model.mechanism.constrained)
         ]
         self.active = model.actuation.active
+        self._limited = limited(model)
+        self.stepper, self.tuning, self._owed = Stepper(), Tuning(model), 0.0
         self.running, self.factor = False, None
         self._ready: set[str] = set()
         self.place(posing.q)
@@ -94,8 +111,8 @@ class Live:
         self.a, self.tau, self.t = np.zeros(self.model.nv), np.zeros(self.model.nv), 0.0
         self.first = self.q.copy()
         self.pulled: tuple[int, Array, Array] | None = None
-        inertia = np.diagonal(self.model.tree.mass_matrix(self.q)).copy()
-        self.inertia = np.maximum(inertia, 1e-9 * max(inertia.max(initial=0.0), 1e-9))
+        # what each joint feels while the others are free: gains per unit of it are stable at the steps offered
+        self.inertia = 1 / np.maximum(np.diagonal(np.linalg.pinv(self.model.tree.mass_matrix(self.q))), 1e-9)
         self.history: deque[tuple[float, float]] = deque(maxlen=90)
 
     def goal_here(self) -> None:
@@ -125,6 +142,8 @@ class Live:
         """True where the next step must be compiled first, which takes a while for large models."""
         if key == "running":
             return bool(value) and self.options["method"] not in self._ready and self.model.nv > 8
+        if key.startswith("parameter "):
+            return not self.tuning.made
         return key == "method" and value not in self._ready and self.running
 
     def set(self, key: str, value: Any) -> None:
@@ -140,6 +159,8 @@ class Live:
             if key == "controller":
                 self.first = self.q.copy()
                 self.goal_here()
+        elif key.startswith("parameter ") and isinstance(value, (int, float)) and not isinstance(value, bool):
+            self.model = self.tuning.set(key, float(value))
         elif key in RANGES and isinstance(value, (int, float)) and not isinstance(value, bool):
             self.options[key] = float(np.clip(value, *RANGES[key]))
         else:
@@ -147,7 +168,8 @@ class Live:
 
     def settings(self) -> dict[str, Any]:
         offered = {"controllers": list(CONTROLLERS), "methods": list(self.methods), "steps": list(STEPS)}
-        told = {"running": self.running, "floating": self.floating, "parameters": [], "note": self._note()}
+        told = {"running": self.running, "floating": self.floating, "note": self._note(), **self.tuning.values,
+                "parameters": [slider.as_dict() for slider in self.tuning.sliders]}  # fmt: skip
         return {**self.options, **offered, **told}
 
     def _note(self) -> str:
@@ -184,21 +206,20 @@ class Live:
 
     # What acts.
 
-    def policy(self, t: float, q: Array, v: Array) -> Array:
+    @property
+    def _free(self) -> bool:
+        return self.options["controller"] == "none" and self.pulled is None and self._scale == 1.0
+
+    def policy(self, q: Array, v: Array) -> Array:
+        """Joint forces of everything that acts beside the model itself."""
         tau = np.where(self.active, self._control(q, v), 0.0)
         self.tau = tau
         total = tau + self._stops(q, v)
         if self._scale != 1.0:
             total = total + (1 - self._scale) * self.model.tree.gravity_forces(q)
-        if self.floating and self.options["base"] == "pinned":
-            off = self.model.difference(q, self.first)[:6]
-            total[:6] += self._base_inertia(q) * (PIN_FREQUENCY**2 * off - 2 * PIN_FREQUENCY * v[:6])
         if self.pulled is not None:
             total = total + self._pull(q, v)
         return total
-
-    def _base_inertia(self, q: Array) -> Array:
-        return self.inertia[:6]
 
     def _control(self, q: Array, v: Array) -> Array:
         kind, kp, kd = self.options["controller"], self.options["kp"], self.options["kd"]
@@ -223,15 +244,13 @@ class Live:
 
     def _stops(self, q: Array, v: Array) -> Array:
         """Springs and dampers beyond the limits of joints."""
+        at = q[self._limited[0]]
+        over = np.maximum(at - self._limited[3], 0) + np.minimum(at - self._limited[2], 0)
         tau = np.zeros(self.model.nv)
-        for joint in self.model.mechanism.independent_joints:
-            if joint.nq != joint.nv:
-                continue
-            over = np.maximum(q[joint.q] - joint.limits.upper, 0) + np.minimum(q[joint.q] - joint.limits.lower, 0)
-            beyond = over != 0
-            if beyond.any():
-                stiff = self.inertia[joint.v] * STOP_FREQUENCY
-                tau[joint.v] -= np.where(beyond, stiff * (STOP_FREQUENCY * over + v[joint.v]), 0.0)
+        if over.any():
+            columns = self._limited[1]
+            stiff = self.inertia[columns] * STOP_FREQUENCY
+            tau[columns] = -np.where(over != 0, stiff * (STOP_FREQUENCY * over + v[columns]), 0.0)
         return tau
 
     def _pull(self, q: Array, v: Array) -> Array:
@@ -263,14 +282,14 @@ class Live:
         wanted = min(passed, 0.1) * self.options["speed"]
         steps = round(wanted / dt)
         if not steps:
-            self._owed = getattr(self, "_owed", 0.0) + wanted
+            self._owed += wanted
             if self._owed < dt:
                 return
             steps, self._owed = 1, self._owed - dt
         clock, done = time.monotonic(), 0
         end = clock + BUDGET / 30
         while done < steps and time.monotonic() < end:
-            some = min(steps - done, 5)
+            some = min(steps - done, 10)
             self._steps(some)
             done += some
         self.history.append((time.monotonic(), self.t))
@@ -280,8 +299,14 @@ class Live:
 
     def _steps(self, count: int) -> None:
         dt = float(self.options["step_size"])
-        before = self.v
-        q, v = Stepper(self.model, self.options["method"], dt).advance(self.q, self.v, self.policy, count)
+        before, q, v, left = self.v, self.q, self.v, count
+        pinned = self.floating and self.options["base"] == "pinned"
+        held = max(1, round((HELD_FREE if self._free else HELD) / dt))
+        while left:
+            some = min(left, held)
+            forces = self.policy(q, v)
+            q, v = self.stepper.advance(self.model, q, v, forces, some, self.options["method"], dt, pinned)
+            left -= some
         self._ready.add(self.options["method"])
         if not (np.isfinite(q).all() and np.isfinite(v).all()) or np.abs(v).max(initial=0.0) > 1e6:
             self.running = False
@@ -292,6 +317,20 @@ class Live:
         self.q, self.v, self.t = q, v, self.t + count * dt
         if self.model.mechanism.constrained:
             self.a = self.model.assemble_acceleration(self.q, self.v, self.a)
+
+
+def limited(model: Model) -> tuple[Array, Array, Array, Array]:
+    """(places in q, columns of v, lower, upper) of the numbers that have limits."""
+    places, columns, lower, upper = [], [], [], []
+    for joint in model.mechanism.independent_joints:
+        for k in range(joint.nq if joint.nq == joint.nv else 0):
+            low, high = float(joint.limits.lower[k]), float(joint.limits.upper[k])
+            if np.isfinite(low) or np.isfinite(high):
+                places.append(joint.q.start + k)
+                columns.append(joint.v.start + k)
+                lower.append(low)
+                upper.append(high)
+    return np.array(places, dtype=int), np.array(columns, dtype=int), np.array(lower), np.array(upper)
 
 
 __all__ = ["CONTROLLERS", "Live", "Stepper"]

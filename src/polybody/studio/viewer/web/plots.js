@@ -7,6 +7,7 @@ pb.Plots = class {
     this.frameKeys = { "frame position": "m", "frame speed": "m/s", "frame orientation": "rad" };
     const titles = [...app.data.channels.map(c => [c.key, c.title]), ...Object.keys(this.frameKeys).map(k => [k, k[0].toUpperCase() + k.slice(1)])];
     this.choice = h("select", { id: "quantity", onchange: () => { this.items = null; this.rebuild(); } }, ...titles.map(([key, title]) => h("option", { value: key }, title)));
+    if (app.data.live) this.choice.value = "energy";
     this.chips = h("div", { class: "chips" });
     this.area = h("div", { id: "charts" });
     this.zero = h("p", { class: "note" });
