@@ -66,6 +66,16 @@ def test_steps_of_loops_are_those_of_python(method: str) -> None:
     assert ours.audit.loop_error < 1e-12
 
 
+@pytest.mark.parametrize("gravity", ["alone", "with pd"])
+def test_drives_of_loops_bear_gravity_as_in_python(gravity: str) -> None:
+    model = shipped("four-bar")
+    q = model.assemble()
+    v = model.assemble_velocity(q, np.full(model.nv, 0.3))
+    held = pb.PD(model, q, 50.0, 5.0, gravity=True)
+    law = pb.controllers.GravityCompensation(model, 0.5) if gravity == "alone" else held
+    assert_same(*both(model, 0.1, q, v, controller=law, method="rk4", dt=2e-3))
+
+
 def arm_controllers(model: pb.Model) -> dict[str, Any]:
     goal = np.full(model.nq, 0.3)
     quintic = pb.paths.quintic(model, model.neutral(), goal, 0.15)

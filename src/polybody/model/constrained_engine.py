@@ -343,6 +343,14 @@ class ConstrainedEngine:
             return shares is not None and len(shares.pivots) == len(self.driven)
         return len(self.driven) > len(plan.independent)
 
+    def can_hold(self, plan: Plan) -> bool:
+        """Whether the drives can hold every motion, along a plan."""
+        return self._can_drive(QUANTITIES["inverse_dynamics"], plan, self.assembly.from_neutral())
+
+    def shares_of(self, plan: Plan) -> Plan | None:
+        """How as many drives as motions share a load, along a plan."""
+        return self._share_plan(plan, self.assembly.from_neutral())
+
     def _share_plan(self, plan: Plan, q: Array) -> Plan | None:
         key = plan.label
         if key not in self._shares:

@@ -24,7 +24,9 @@ from polybody.mechanism import kinematics
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
 from polybody.mechanism.saturation import DriveLimits, saturated
+from polybody.model.constrained_engine import GROWTH
 from polybody.model.model import Model
+from polybody.model.plans import SWITCH
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.simulation.compiled.laws import Law, NotCompiled
@@ -157,7 +159,10 @@ class Acting:
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found = closed.motions(q, graph)
-        return a, np.array([found.growth, found.narrow], dtype=object)
+        growth = found.growth
+        for term in self.law.doubts:  # of drives that are asked for what they cannot give: believed up to 1e10
+            growth = growth + term * graph.const(SWITCH / GROWTH)
+        return a, np.array([growth, found.narrow], dtype=object)
 
     def reaction(self, q: Array, a: Array, graph: Domain) -> tuple[Array, Array]:
         """(a with the held joints at rest, forces of their stops), from accelerations without stops."""

@@ -20,6 +20,7 @@ from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
+from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.controllers import PD, ComputedTorque, Given, GravityCompensation
 from polybody.simulation.controllers.sampling import Sampled
 
@@ -45,9 +46,10 @@ class Law:
     """Joint forces as text. `key` tells texts apart, not their constants and signals."""
 
     key: str
-    text: Callable[[Any, Any, Array, Array, Array, Array, Domain], Array]
+    text: Callable[..., Array]  # (mechanism, t, q, v, constants, row, domain) -> tau
     constants: Array = field(default_factory=lambda: np.zeros(0))
     signals: Signals = field(default_factory=Signals)
+    doubts: list[Any] = field(default_factory=list)  # nodes that are large where the text just read is not believed
 
 
 def law_of(model: Model, controller: Any) -> Law:
@@ -78,16 +80,30 @@ def _traced(model: Model, controller: Any) -> Law:
     return Law(f"traced {key_of(function)}", text)
 
 
-def _holding(model: Model, q: Array, domain: Domain, m: Any) -> Array:
-    if model.mechanism.constrained:
-        raise NotCompiled("what holds a model with loops against gravity is found in Python")
-    return denoc.gravity_forces(m, q, domain=domain)
+def _holding(model: Model, q: Array, domain: Domain, m: Any, doubts: list[Any]) -> Array:
+    """What holds the mechanism still against gravity; with loops the drives bear it, along the plan of elimination."""
+    gravity = denoc.gravity_forces(m, q, domain=domain)
+    if not model.mechanism.constrained:
+        return gravity
+    engine: Any = model.engine
+    plan = engine.plans.free(None)
+    closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.driven, engine.shares_of(plan))
+    tau = drive_forces(closed, q, gravity, domain)
+    doubts[:] = closed.growth
+    return tau
+
+
+def _require_holding(model: Model) -> None:
+    engine: Any = model.engine
+    if model.mechanism.constrained and not (engine.plans.is_made and engine.can_hold(engine.plans.free(None))):
+        raise NotCompiled("the drives of the loops cannot hold every motion")
 
 
 def _pd(model: Model, law: PD) -> Law:
     nv = model.nv
-    if law.gravity and model.mechanism.constrained:
-        raise NotCompiled("what holds a model with loops against gravity is found in Python")
+    if law.gravity:
+        _require_holding(model)
+    doubts: list[Any] = []
     key = f"pd{' with gravity' if law.gravity else ''}"
     gains = np.concatenate([law.kp, law.kd])
     if law.path is None:
@@ -95,23 +111,27 @@ def _pd(model: Model, law: PD) -> Law:
 
         def still(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
             tau = kinematics.difference(m, q, c[2 * nv :], domain=domain) * c[:nv] - v * c[nv : 2 * nv]
-            return tau + _holding(model, q, domain, m) if law.gravity else tau
+            return tau + _holding(model, q, domain, m, doubts) if law.gravity else tau
 
-        return Law(key, still, np.concatenate([gains, law.target]))
+        return Law(key, still, np.concatenate([gains, law.target]), doubts=doubts)
     name, motion, signals = motion_of(model, law.path)
 
     def along(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
         goal, speed, _ = motion(t, row, domain)
         tau = kinematics.difference(m, q, goal, domain=domain) * c[:nv] + (speed - v) * c[nv:]
-        return tau + _holding(model, q, domain, m) if law.gravity else tau
+        return tau + _holding(model, q, domain, m, doubts) if law.gravity else tau
 
-    return Law(f"{key} along {name}", along, gains, signals)
+    return Law(f"{key} along {name}", along, gains, signals, doubts)
 
 
 def _gravity(model: Model, law: GravityCompensation) -> Law:
-    if model.mechanism.constrained:
-        raise NotCompiled("what holds a model with loops against gravity is found in Python")
-    return Law("gravity", lambda m, t, q, v, c, row, domain: _holding(model, q, domain, m) - v * c, law.kd)
+    _require_holding(model)
+    doubts: list[Any] = []
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
+        return _holding(model, q, domain, m, doubts) - v * c
+
+    return Law("gravity", text, law.kd, doubts=doubts)
 
 
 def _computed(model: Model, law: ComputedTorque) -> Law:
