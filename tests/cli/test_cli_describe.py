@@ -33,7 +33,7 @@ def test_models_lists_every_shipped_model() -> None:
 
 def test_info_shows_tree_slices_and_masses() -> None:
     text = run("info", "humanoid").stdout
-    assert "29 degrees of freedom (nq 34), 13 moving bodies, 48.2 kg" in text
+    assert "29 degrees of freedom, 29 joint coordinates, 13 moving bodies, 48.2 kg" in text
     assert "└── left_foot  left_ankle: universal" in text
     assert "10:14" in text
     answer = json.loads(run("info", "humanoid", "--json").stdout)
@@ -175,4 +175,4 @@ def test_check_explains_a_base_that_is_none(tmp_path: Path) -> None:
 
 def test_info_counts_one_body_in_the_singular(tmp_path: Path) -> None:
     file = urdf(tmp_path, *PENDULUM)
-    assert "1 degree of freedom (nq 1), 1 moving body," in run("info", file).stdout
+    assert "1 degree of freedom, 1 joint coordinate, 1 moving body," in run("info", file).stdout

@@ -88,7 +88,7 @@ def test_the_command_prints_the_state_space_model(tmp_path):
     path = tmp_path / "driven.yaml"
     path.write_text(FILE)
     run = CliRunner().invoke(
-        app, ["linearize", str(path), "--at", "shoulder=30deg", "--inputs", "voltage", "--output", "lower", "--json"])
+        app, ["linearize", str(path), "--at", "shoulder=30deg", "--inputs", "voltage", "--measure", "lower", "--json"])
     assert run.exit_code == 0, run.output
     answer = json.loads(run.output)
     model = pb.load(path)

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from polybody.cli.examples import epilog
 from polybody.cli.failures import FriendlyGroup
 
 # Names of modules in this folder, in the order of `polybody --help`.
@@ -77,6 +78,8 @@ def _polybody(
 
 for _command in COMMANDS:
     import_module(f"{__name__}.{_command}").register(app)
+for _told in app.registered_commands:
+    _told.epilog = epilog(_told.name or "")
 
 
 def main() -> None:

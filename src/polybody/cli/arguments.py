@@ -26,7 +26,7 @@ ModelArgument = Annotated[
     ),
 ]
 BaseOption = Annotated[
-    str | None, typer.Option("--base", help="How it stands on the ground: fixed, planar, floating or flying.")
+    str | None, typer.Option("--base", help="Base type: fixed, planar, floating or flying.")
 ]
 
 ArgOption = Annotated[

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
 
 
 def register(app: typer.Typer) -> None:
@@ -26,34 +27,29 @@ def derive(
         typer.Option(help="What stays symbols: all, none, or a list of masses, lengths, inertias, gravity, m1, …"),
     ] = "all",
     joints: Annotated[str, typer.Option(help="simple or compound for all joints, or 'wrist=compound,…'.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: ForceOption = False,
     base: BaseOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Derive the equations of motion in Poincaré's form, and print or write them."""
     from polybody.model.load import load
 
     wanted = {"latex": latex, "html": html, "python": python}
     for path in wanted.values():
-        _refuse_existing(path, force)
+        refuse_existing(path, force)
     loaded = load(model) if base is None else load(model, base=base)
     started = time.perf_counter()
     symbolic = loaded.symbolic(
         [word.strip() for word in symbols.split(",")], joints=_choices(joints), progress=_progress(started)
     )
     texts = {path: _text(symbolic, kind) for kind, path in wanted.items() if path is not None}
-    if not texts:
+    if not texts and not as_json:
         _show(symbolic)
     _write(texts)
+    if as_json:
+        answer = {"files": [str(path) for path in texts], "mass_matrix": str(symbolic.mass_matrix().tolist())}
+        emit(answer, True, lambda console: None)
     typer.echo(f"done in {time.perf_counter() - started:.1f} s", err=True)
-
-
-def _refuse_existing(path: Path | None, force: bool) -> None:
-    from polybody.errors import InputError
-
-    if path is not None and path.exists() and not force:
-        raise InputError(f"{path}: exists; choose another path, or overwrite with --force")
-    if path is not None and not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: the folder {str(path.absolute().parent)!r} does not exist")
 
 
 def _choices(text: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
-from polybody.cli.output import JsonOption, emit
+from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
 
 
 def register(app: typer.Typer) -> None:
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
         q: Annotated[
             str | None, typer.Option("--q", help="All of q, or 'joint=value,…'; default neutral.")
         ] = None,
+        force: ForceOption = False,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -27,6 +28,7 @@ def register(app: typer.Typer) -> None:
         from polybody.model.load import load
         from polybody.studio.drawing import draw as draw_model
 
+        refuse_existing(output, force)
         loaded = load(model, base=base)
         configuration = None if q is None else numbers("--q", q, loaded, "q")
         draw_model(loaded, output, configuration)

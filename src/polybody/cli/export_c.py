@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.output import JsonOption, emit
 
 
 def register(app: typer.Typer) -> None:
@@ -29,14 +30,15 @@ def export_c(
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     base: BaseOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write C source, header, Makefile, README and self-test. It allocates nothing and is re-entrant."""
     from polybody.bridges.c_library import export_c as write_library
     from polybody.model.load import load
 
     loaded = load(model) if base is None else load(model, base=base)
-    for path in write_library(loaded, folder, quantity or None, name=name, force=force):
-        typer.echo(str(path))
+    files = [str(path) for path in write_library(loaded, folder, quantity or None, name=name, force=force)]
+    emit({"files": files}, as_json, lambda console: console.print("\n".join(files), soft_wrap=True))
 
 
 __all__ = ["register"]

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
         model: ModelArgument,
         held: Annotated[str, typer.Option("--object", help="The body that is held; its joint is on the ground.")],
         hand: Annotated[list[str], typer.Option(help="An end effector's frame, or frame=its place on the object.")],
-        at: Annotated[str, typer.Option(help="The configuration, as for linearize; default neutral.")] = "",
+        at: Annotated[str, typer.Option("--q", "--at", help="The configuration; default neutral.")] = "",
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
         from polybody.model.load import load
 
         loaded = load(model, base=base).tree
-        q = numbers("--at", at, loaded, "q") if at else loaded.neutral()
+        q = numbers("--q", at, loaded, "q") if at else loaded.neutral()
         answer = summary(make(loaded, held, hand, q), q)
         emit(answer, as_json, lambda console: show(console, answer))
 

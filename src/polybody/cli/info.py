@@ -39,6 +39,7 @@ def summary(model: Model) -> dict[str, Any]:
     d = m.description
     return {
         "name": model.name,
+        "degrees_of_freedom": degrees_of_freedom(model),
         "nq": model.nq,
         "nv": model.nv,
         "gravity": m.gravity,
@@ -76,6 +77,26 @@ def summary(model: Model) -> dict[str, Any]:
     }
 
 
+def degrees_of_freedom(model: Model) -> int | None:
+    """The mobility where the loops can be assembled; None where they cannot."""
+    if not model.mechanism.constrained:
+        return model.nv
+    from polybody.errors import PolybodyError
+
+    try:
+        return model.mobility().true
+    except PolybodyError:
+        return None
+
+
+def freedom(answer: dict[str, Any]) -> str:
+    """ "1 degree of freedom, 3 joint coordinates"."""
+    found, coordinates = answer["degrees_of_freedom"], counted(answer["nv"], "joint coordinate", "joint coordinates")
+    if found is None:
+        return f"loops that could not be assembled, {coordinates}"
+    return f"{counted(found, 'degree', 'degrees')} of freedom, {coordinates}"
+
+
 def counted(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
 
@@ -93,7 +114,7 @@ def show(console: Console, answer: dict[str, Any], model: Model, frames: bool) -
     console.print(
         Text.assemble(
             (answer["name"], "bold"),
-            f": {counted(answer['nv'], 'degree', 'degrees')} of freedom (nq {answer['nq']}), "
+            f": {freedom(answer)}, "
             f"{counted(len(answer['bodies']), 'moving body', 'moving bodies')}, "
             f"{answer['mass']:.6g} kg, gravity ({gravity})",
         )

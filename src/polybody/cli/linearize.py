@@ -21,12 +21,17 @@ def register(app: typer.Typer) -> None:
 
 def linearize(
     model: Annotated[str, typer.Argument(help="A mechanism file, URDF, MJCF, or the name of a shipped model.")],
-    at: Annotated[str, typer.Option(help="Configuration: 'neutral', all of q ('0,0.5,…'), or 'joint=value,…'.")]
-    = "neutral",
-    velocity: Annotated[str, typer.Option(help="Velocity, as --at; default at rest.")] = "",
-    torque: Annotated[str, typer.Option(help="Joint forces, as --at; default those that give no acceleration.")] = "",
+    at: Annotated[
+        str, typer.Option("--q", "--at", help="Configuration: a name, all of q ('0,0.5,…'), or 'joint=value,…'.")
+    ] = "neutral",
+    velocity: Annotated[str, typer.Option("--v", "--velocity", help="Velocity, as --q; default at rest.")] = "",
+    torque: Annotated[
+        str, typer.Option("--tau", "--torque", help="Joint forces, as --q; default those that give no acceleration.")
+    ] = "",
     inputs: Annotated[str, typer.Option(help="'torque' or 'voltage' (of the model's motors).")] = "torque",
-    output: Annotated[list[str] | None, typer.Option(help="A frame to measure; default: every state.")] = None,
+    output: Annotated[
+        list[str] | None, typer.Option("--measure", help="A frame to measure; default: every state.")
+    ] = None,
     independent: Annotated[str, typer.Option(help="With loops: coordinates 'joint,…' that the others follow.")] = "",
     wrench: Annotated[
         list[str] | None,
@@ -47,14 +52,14 @@ def linearize(
     from polybody.model.load import load
 
     loaded = load(model)
-    q = loaded.neutral() if at == "neutral" else numbers("--at", at, loaded, "q")
-    v = numbers("--velocity", velocity, loaded, "v") if velocity else np.zeros(loaded.nv)
+    q = loaded.neutral() if at == "neutral" else numbers("--q", at, loaded, "q")
+    v = numbers("--v", velocity, loaded, "v") if velocity else np.zeros(loaded.nv)
     if loaded.mechanism.constrained:
         if at == "neutral" or "=" in at:
             q = loaded.assemble(q, hold=named(at))
         if "=" in velocity:
             v = loaded.assemble_velocity(q, v, hold=named(velocity))
-    tau = numbers("--torque", torque, loaded, "tau") if torque else None
+    tau = numbers("--tau", torque, loaded, "tau") if torque else None
     chosen = [part.strip() for part in independent.split(",")] if independent else None
     system = linearized(
         loaded, q, v, tau, inputs=inputs, outputs=output or None, independent=chosen, wrenches=loads(wrench or []),

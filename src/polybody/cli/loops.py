@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     def loops(
         model: ModelArgument,
         base: BaseOption = None,
-        at: Annotated[str, typer.Option(help="A guess of the configuration, as for linearize.")] = "",
+        at: Annotated[str, typer.Option("--q", "--at", help="A guess of the configuration, as for linearize.")] = "",
         hold: Annotated[list[str] | None, typer.Option(help="A joint that keeps its value while closing.")] = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         loaded = load(model, base=base)
         if not loaded.mechanism.constrained:
             raise InputError(f"{loaded.name!r} has neither loops nor couplings")
-        q = loaded.assemble(numbers("--at", at, loaded, "q") if at else None, hold=hold or ())
+        q = loaded.assemble(numbers("--q", at, loaded, "q") if at else None, hold=hold or ())
         told = loaded.mobility(q)
         answer: dict[str, Any] = {
             "name": loaded.name,

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+#: columns of output that no terminal shows
+PIPED_WIDTH = 10_000
 
 
 def plain(value: Any) -> Any:
@@ -47,7 +52,20 @@ def emit(answer: Any, as_json: bool, draw: Callable[[Console], None]) -> None:
         from rich.console import Console
 
         # Names come from files: what rich would take for its own marks or for a picture's name is printed as it stands.
-        draw(Console(highlight=False, markup=False, emoji=False))
+        console = Console(highlight=False, markup=False, emoji=False)
+        if not console.is_terminal and "COLUMNS" not in os.environ:
+            console.width = PIPED_WIDTH  # a program reads it: lines are not wrapped
+        draw(console)
 
 
-__all__ = ["JsonOption", "emit", "plain"]
+def refuse_existing(path: Path | None, force: bool) -> None:
+    """Nothing is overwritten without --force, and folders must exist."""
+    from polybody.errors import InputError
+
+    if path is not None and path.exists() and not force:
+        raise InputError(f"{path}: exists; choose another path, or overwrite with --force")
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: the folder {str(path.absolute().parent)!r} does not exist")
+
+
+__all__ = ["ForceOption", "JsonOption", "emit", "plain", "refuse_existing"]

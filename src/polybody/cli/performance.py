@@ -26,12 +26,12 @@ def performance(
     ] = "",
     length: Annotated[float, typer.Option(help="Metres that stand for one radian where rows mix.")] = 1.0,
     scaled: Annotated[bool, typer.Option("--scaled", help="Count actuators in parts of their limits.")] = False,
-    at: Annotated[str, typer.Option(help="Configuration, as for linearize; loops are closed.")] = "neutral",
+    at: Annotated[str, typer.Option("--q", "--at", help="Configuration; loops are closed.")] = "neutral",
     samples: Annotated[int, typer.Option(help="Configurations of the workspace; 0 for none.")] = 2000,
     stiffness: Annotated[
         float | None, typer.Option(help="Stiffness of the actuators, N m/rad or N/m: deflection and modes.")
     ] = None,
-    to: Annotated[str, typer.Option("--to", help="End of a quintic motion from --at, to size the actuators.")] = "",
+    to: Annotated[str, typer.Option("--to", help="End of a quintic motion from --q, to size the actuators.")] = "",
     duration: Annotated[float, typer.Option("--duration", "-t", help="Seconds of that motion.")] = 1.0,
     grid: Annotated[str, typer.Option(help="Two coordinates 'a,b' to map (in the report).")] = "",
     report: Annotated[str, typer.Option("--report", "-o", help="Write a page with pictures: an .html file.")] = "",
@@ -55,7 +55,7 @@ def performance(
         q = loaded.neutral() if text == "neutral" else numbers(option, text, loaded, "q")
         return loaded.assemble(q, hold=named(text)) if loaded.mechanism.constrained else q
 
-    q = place("--at", at)
+    q = place("--q", at)
     answer: dict[str, Any] = found.summary(q)
     if samples:
         answer["workspace"] = found.workspace(samples, q=q).summary()

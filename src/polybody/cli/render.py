@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from polybody.cli.arguments import BaseOption, complete_model
-from polybody.cli.output import JsonOption, emit
+from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
 from polybody.cli.view import read
 from polybody.errors import InputError
 
@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
         theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
         trail: Annotated[str | None, typer.Option(help="A frame whose path is drawn.")] = None,
         zoom: Annotated[float, typer.Option(help="Larger than 1: nearer.")] = 1.0,
+        force: ForceOption = False,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
         from polybody.description.units import ANGLE, quantity
         from polybody.studio.render import render as render_to
 
+        refuse_existing(output, force)
         model, records, _ = read(what, base)
         looking = None
         if view is not None:

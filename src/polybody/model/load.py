@@ -30,7 +30,7 @@ def load(
 ) -> Model:  # fmt: skip
     """The model in a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file, or a shipped one by name (see `polybody models`).
 
-    `base` says how it stands on the ground, in place of what the file says: "fixed", "planar" (mobile), "floating",
+    `base` is the base type, in place of what the file says: "fixed", "planar" (mobile), "floating",
     "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
 
     Joints that follow others (URDF `mimic`, MJCF joint equalities, the mechanism file's couplings) have no coordinates
