@@ -40,7 +40,7 @@ FRAX = TIMING + """
 import jax, jax.numpy as jnp, frax
 from frax.assets import FRANKA_ASSETS_DIR
 arm = frax.load_panda()
-down = jnp.array([0, 0, 0, 0, 0, 9.81])  # of the base, against gravity
+down = jnp.array([0, 0, 9.81, 0, 0, 0])  # acceleration of the base, against gravity
 x = [jnp.asarray(k) for k in (q, v, a)]
 inverse = jax.jit(jax.vmap(lambda q, v, a: arm.rnea(q, v, a, down, None)))
 forward = jax.jit(jax.vmap(lambda q, v, tau: arm.forward_dynamics(q, v, tau, None)))
