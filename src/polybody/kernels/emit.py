@@ -139,6 +139,9 @@ class Nodes:
 
     def wave(self, wave: Wave) -> None:
         for name, calls in wave.items():
+            calls = self.without_known(calls) if name == SINCOS else calls
+            if not calls:
+                continue
             columns = [self.code.buffer(len(calls)) for _ in range(len(next(iter(calls))))]
             for k, arguments in enumerate(calls):
                 for column, node in zip(columns, arguments, strict=True):
@@ -147,6 +150,19 @@ class Nodes:
                 self.call_sincos(columns[0], calls)
             else:
                 self.call_libm(name, columns, calls)
+
+    def without_known(self, calls: Calls) -> Calls:
+        """The calls but those of inputs whose sines and cosines the ports have already."""
+        find = getattr(self.ports, "turned", None)
+        rest: Calls = {}
+        for arguments, results in calls.items():
+            op, a, b = self.tape.nodes[arguments[0]]
+            found = find(self.code, int(a), int(b)) if find and op == INPUT else None
+            if found is None:
+                rest[arguments] = results
+            else:
+                self.places |= {n: found[self.tape.nodes[n][0] == ca.OP_COS] for n in results}
+        return rest
 
     def room(self, count: int) -> tuple[str, int]:
         """Memory for so many vectors of results: of this function, or of the frame that all functions share."""

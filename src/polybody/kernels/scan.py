@@ -141,8 +141,11 @@ def build(
         steps = _trace(scan, plan, kinds)
         widths = [[[*t.input_sizes], [len(o) for o in t.outputs]] if t else [[], []] for row in steps for t in row]
         costs = [[(t.operations(), t.work()) if t else (0, 0) for t in row] for row in steps]
-        text = scan_code.text(plan, _layouts(scan, plan, widths), steps, chosen)
-        return Made(text, chosen, {"costs": costs, "widths": widths})
+        placed = scan.placed
+        turned = {x: plan.ports.index(placed[x].port) for x in sorted(scan_code.turned_labels(plan, steps))}
+        turned = {x: port for x, port in turned.items() if port < len(inputs)}  # outputs change on the way
+        text = scan_code.text(plan, _layouts(scan, plan, widths), steps, chosen, turned)
+        return Made(text, chosen, {"costs": costs, "widths": widths, "turned": sorted(set(turned.values()))})
 
     title = digest("scan", key, chosen, [kinds, plan.describe()])
     loaded = program(title, name, make)
@@ -152,7 +155,8 @@ def build(
     visited = [[bool(row[0] or row[1]) for row in facts["widths"][p * len(kinds) : (p + 1) * len(kinds)]]
                for p in range(len(plan.passes))]  # fmt: skip
     layouts = _layouts(scan, plan, facts["widths"])
-    context, scratch, alive = _tables(scan, plan, kinds, layouts, visited, sizes_in, sizes_out, chosen)
+    turned = facts["turned"]
+    context, scratch, alive = _tables(scan, plan, kinds, layouts, visited, sizes_in, sizes_out, chosen, turned)
     nodes, work = (_cost(scan, kinds, [[c[k] for c in row] for row in facts["costs"]]) for k in range(2))
     kept = {"scratch": scratch, "contexts": [context], "alive": alive}
     named = [(scan.results.get(label, label), shape) for label, shape in outputs]
@@ -429,6 +433,7 @@ def _tables(
     sizes_in: list[int],
     sizes_out: list[int],
     target: Target,
+    turned: Sequence[int],
 ) -> tuple[np.ndarray, int, tuple[np.ndarray, ...]]:
     """(context for the machine code, bytes of scratch, what must stay alive)."""
     n, vector = len(scan.parents), target.size * target.lanes
@@ -438,9 +443,9 @@ def _tables(
     lengths = [plan.record, *(layouts[k].record if i < kept else 0 for i, k in enumerate(sorts))]
     records = vector * np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     regions, position = [], int(records[-1])
-    for size in (*sizes_in, *sizes_out):
+    for port, size in enumerate((*sizes_in, *sizes_out)):
         regions.append(position)
-        position += size * vector
+        position += (3 if port in turned else 1) * size * vector
     traveller = position
     position += sum(plan.carried_widths.values()) * vector
     parents = np.array(scan.parents, dtype=np.int64)

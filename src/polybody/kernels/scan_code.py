@@ -1,7 +1,8 @@
 """LLVM text of a tree scan: one function for each pass and kind, and the loops around them.
 
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
-output transposed, element by element, then what walkers carry. The context the body is given is the table of libm's
+output transposed, element by element (those inputs whose sines steps want are followed by their sines and cosines,
+computed all at once), then what walkers carry. The context the body is given is the table of libm's
 functions followed by the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
 walkers, places of the records), the number of walkers, where their fields are, how many nodes have records; for each
 port where its region begins, how many elements it has and how many begin as zero; for each label its stride and its
@@ -10,14 +11,16 @@ step from walker to walker; for each pass its first and last node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import casadi as ca
 
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.operations import LIBM
 from polybody.kernels.rows import shuffle_transpose
-from polybody.kernels.tape import Tape
+from polybody.kernels.tape import INPUT, Tape
 from polybody.kernels.target import Target
 
 FIRST = len(LIBM)
@@ -123,8 +126,8 @@ class Layout:
 class _StepPorts:
     """Ports of one step: constants are numbers spread over the lanes, all else is vectors in scratch memory."""
 
-    def __init__(self, plan: Plan, layout: Layout, visit: Visit) -> None:
-        self.plan, self.visit = plan, visit
+    def __init__(self, plan: Plan, layout: Layout, visit: Visit, turned: Mapping[str, int]) -> None:
+        self.plan, self.visit, self.turned_labels = plan, visit, turned
         self.fields = plan.fields | layout.fields
         self.sources = _roles(
             ("constant", visit.constants), ("port", visit.inputs), ("own", visit.own), ("parent", visit.parent),
@@ -176,6 +179,16 @@ class _StepPorts:
             self.strides[label] = _fact(code, self.plan.stride(label))
         return code.step(self.starts[label], code.add(f"mul i64 {self.strides[label]}, {element}")), 0
 
+    def turned(self, code: Code, argument: int, element: int) -> tuple[tuple[str, int], tuple[str, int]] | None:
+        """Where the sine and the cosine of an input's element are, if they are computed beforehand."""
+        role, label = self.sources[argument]
+        if role != "port" or label not in self.turned_labels:
+            return None
+        base, index = self._part(code, label, element)
+        size = _fact(code, self.plan.size(self.turned_labels[label]))
+        sines = code.step(base, code.add(f"mul i64 {size}, {code.bytes}"))
+        return (sines, index), (code.step(sines, code.add(f"mul i64 {size}, {code.bytes}")), index)
+
     def write(self, code: Code, output: int, element: int, value: str) -> None:
         if self.sinks[output] in self.waiting_fields:
             self.waiting.append((self.sinks[output], element, value))
@@ -185,7 +198,7 @@ class _StepPorts:
     def _store(self, code: Code, sink: tuple[str, str], element: int, value: str) -> None:
         place = self._place(code, sink, element)
         if sink[0] in ADDING:
-            value = code.op("fadd contract", code.load(*place), value)
+            value = code.op("fadd", code.load(*place), value)
         code.store(value, *place)
 
     def finish(self, code: Code) -> None:
@@ -202,9 +215,11 @@ def _fact(code: Code, index: int, kind: str = "i64") -> str:
     return code.fetch(kind, "%libm", index)
 
 
-def _step_text(name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target) -> str:
+def _step_text(
+    name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target, turned: Mapping[str, int]
+) -> str:
     code = Code(target)
-    ports = _StepPorts(plan, layout, visit)
+    ports = _StepPorts(plan, layout, visit, turned)
     emit_nodes(code, tape, ports)
     ports.finish(code)
     # A partner may be the parent itself, so the records are told apart only where there is none.
@@ -216,16 +231,33 @@ def _step_text(name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, 
     )
 
 
-def text(plan: Plan, layouts: Sequence[Layout], steps: Sequence[Sequence[Tape | None]], target: Target) -> str:
-    """The module; its function is `body`."""
+def turned_labels(plan: Plan, steps: Sequence[Sequence[Tape | None]]) -> set[str]:
+    """The inputs of whose elements some step wants sines or cosines."""
+    found = set()
+    for visit, row in zip(plan.passes, steps, strict=True):
+        first = len(visit.constants)
+        for tape in row:
+            for op, a, _ in tape.nodes if tape else ():
+                if op in (ca.OP_SIN, ca.OP_COS) and tape is not None and tape.nodes[int(a)][0] == INPUT:
+                    k = int(tape.nodes[int(a)][1]) - first
+                    if 0 <= k < len(visit.inputs):
+                        found.add(visit.inputs[k])
+    return found
+
+
+def text(
+    plan: Plan, layouts: Sequence[Layout], steps: Sequence[Sequence[Tape | None]], target: Target,
+    turned: Mapping[str, int],
+) -> str:  # fmt: skip
+    """The module; its function is `body`. `turned`: the input that each label of `turned_labels` is a part of."""
     parts = [f'target triple = "{target.triple}"']
     for p, (visit, row) in enumerate(zip(plan.passes, steps, strict=True)):
         for k, tape in enumerate(row):
             if tape is not None:
-                parts.append(_step_text(f"step_{p}_{k}", plan, layouts[k], visit, tape, target))
+                parts.append(_step_text(f"step_{p}_{k}", plan, layouts[k], visit, tape, target, turned))
     visited = [[tape is not None for tape in row] for row in steps]
     parts += [_transpose_text(target, inward=True), _transpose_text(target, inward=False), _zero_text(target)]
-    parts += [_body_text(plan, visited, target), support_text(target)]
+    parts += [_body_text(plan, visited, target, sorted(set(turned.values()))), support_text(target)]
     return "\n".join(parts)
 
 
@@ -238,7 +270,7 @@ def _zero_text(target: Target) -> str:
     return code.function(f"define internal void @zero(ptr noalias %region, i64 %n) {code.attributes()} noinline")
 
 
-def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target) -> str:
+def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, turned: Sequence[int]) -> str:
     code = Code(target)
     count = len(plan.ports)
     # Vectors are aligned to their size; the caller gives one vector more than is needed.
@@ -258,6 +290,11 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target) ->
     tables = {name: _fact(code, at, "ptr") for name, at in named}
     for p in range(len(plan.inputs)):
         code.do(f"call void @lanes_in(ptr {rows(p)}, ptr {region(p)}, i64 {_fact(code, plan.size(p))})")
+        if p in turned:
+            size, angles = _fact(code, plan.size(p)), region(p)
+            sines = code.step(angles, code.add(f"mul i64 {size}, {code.bytes}"))
+            cosines = code.step(sines, code.add(f"mul i64 {size}, {code.bytes}"))
+            code.do(f"call void @sincos_map(ptr {angles}, ptr {sines}, ptr {cosines}, i64 {size}, ptr %libm)")
     for p in range(len(plan.inputs), count):
         code.do(f"call void @zero(ptr {region(p)}, i64 {_fact(code, plan.blank(p))})")
     for p, visit in enumerate(plan.passes):
