@@ -137,3 +137,42 @@ def test_a_joint_without_a_closed_formula_is_named_and_left_out(tmp_path):
     assert "bent_rk4_step" in (tmp_path / "c" / "bent.h").read_text(encoding="utf-8")
     with pytest.raises(pb.InputError, match="'integrate' cannot be written in C: joint 'j'"):
         pb.export_c(model, tmp_path / "d", ["semi_implicit_step"])
+
+
+@gcc
+@pytest.mark.parametrize("which", ["two-link", "four-bar"])
+def test_steps_of_a_parametrised_model_take_its_parameters(which, tmp_path):
+    model = pb.load(which).with_parameters("*.mass")
+    library = built(model, tmp_path / "c", ["rk4_step", "semi_implicit_step", "simulate"], 1)
+    nominal = np.asarray(model.parameters.nominal)
+    heavier = nominal * np.linspace(1.3, 0.8, len(nominal))
+    q = model.assemble()
+    v, tau, dt = model.assemble_velocity(q, 0.3 * np.ones(model.nv)), np.zeros(model.nv), 1e-3
+    library.robot_rk4_step.restype = ctypes.c_int
+    x, y = q.copy(), v.copy()
+    arrays = [np.ascontiguousarray(z) for z in (tau, heavier)]
+    for _ in range(20):
+        pointers = [z.ctypes.data_as(DOUBLE) for z in (x, y, *arrays)]
+        assert library.robot_rk4_step(*pointers, ctypes.c_double(dt), *pointers[:2]) == 0
+    run = pb.simulate(model.parameters.at(heavier), 20 * dt, q, v, method="rk4", dt=dt)
+    np.testing.assert_allclose(x, run.q[-1], atol=1e-9)
+    other = pb.simulate(model.parameters.at(nominal), 20 * dt, q, v, method="rk4", dt=dt)
+    assert np.abs(other.v[-1] - run.v[-1]).max() > 1e-6
+
+
+@gcc
+@pytest.mark.parametrize("which", ["puma560", "four-bar"])
+def test_wrenches_on_bodies_are_an_input_where_they_are_asked_for(which, tmp_path):
+    model = pb.load(which)
+    library = built(model, tmp_path / "c", ["forward_dynamics:wrenches"], 0)
+    rng = np.random.default_rng(6)
+    q = model.assemble()
+    v, tau = model.assemble_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    loads = rng.normal(size=(len(model.body_names), 6))
+    function = library.robot_forward_dynamics_wrenches
+    shapes = [(model.nv,), (6,)] if len(model.constraints) else [(model.nv,)]
+    found = call(function, (q, v, tau, loads.ravel()), *shapes)[0]
+    wanted = model.forward_dynamics(q, v, tau, wrenches=dict(zip(model.body_names, loads, strict=True)))
+    np.testing.assert_allclose(found, wanted, atol=1e-10 * (1 + np.abs(wanted).max()))
+    with pytest.raises(pb.InputError, match="mass_matrix:wrenches"):
+        model.casadi("mass_matrix:wrenches")

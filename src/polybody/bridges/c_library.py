@@ -77,7 +77,7 @@ def export_c(
     called = needed(steps, bool(len(model.constraints)))
     functions = [_function(model, name) for name in dict.fromkeys([*wanted, *called]) if name not in STEPS]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
-    text = generate(prefix, functions, comment=comment, more=written(prefix, model, steps))
+    text = generate(prefix, functions, comment=comment, more=written(prefix, model, steps, functions))
     files = {
         f"{prefix}.c": text.source,
         f"{prefix}.h": text.header,
@@ -192,7 +192,8 @@ def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
     v = model.assemble_velocity(q, v)
     a = model.assemble_acceleration(q, v, a)
     sizes, other = model.engine.sizes(), model.integrate(q, 0.1 * d)
-    loads = {name: rng.normal(size=sizes[word]) for name, word in (("multipliers", "rows"), ("loads", "loads"))}
+    words = (("multipliers", "rows"), ("loads", "loads"), ("wrenches", "wrenches"))
+    loads = {name: rng.normal(size=sizes[word]) for name, word in words}
     numbers = {"parameters": model.parameters.nominal}
     return {"q": q, "v": v, "a": a, "tau": tau, "d": d, "q0": q, "q1": other, **loads, **numbers}
 
@@ -200,21 +201,24 @@ def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
 def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> list[tuple[str, list[str]]]:
     """(name, lines) of the self-test's functions of steps; `simulate` makes one step with no forces."""
     rng, found = np.random.default_rng(21), []
-    reference = Reference({f.name(): f for f in functions}, quaternions(model), bool(len(model.constraints)))
+    nominal = np.asarray(model.parameters.nominal, dtype=float)
+    reference = Reference({f.name(): f for f in functions}, quaternions(model), bool(len(model.constraints)), nominal)
+    parametrised = any("parameters" in f.name_in() for f in functions)
+    given, numbers = (", parameters", [_array("parameters", nominal)]) if parametrised else ("", [])
     for step in steps:
         for k in range(STATES):
             state = _state(model, rng)
             q, v, tau = state["q"], state["v"], state["tau"]
             if step == "simulate":
                 new = reference.rk4_step(q, v, 0 * tau, DURATION)
-                call = [f"    if ({prefix}_simulate(0.0, {DURATION!r}, 1, 0, 0, out0, out1)) failed++;"]
+                call = [f"    if ({prefix}_simulate(0.0, {DURATION!r}, 1, 0, 0, out0, out1{given})) failed++;"]
             else:
                 new = getattr(reference, step)(q, v, tau, DURATION)
-                run = f"{prefix}_{step}(out0, out1, tau, {DURATION!r}, out0, out1)"
+                run = f"{prefix}_{step}(out0, out1, tau{given}, {DURATION!r}, out0, out1)"
                 call = [_array("tau", tau), f"    if ({run}) failed++;"]
             lines = [_array(f"wanted{i}", x) for i, x in enumerate(new)]
             lines += [_array(f"out{i}", x, constant=False) for i, x in enumerate((q, v))]
-            lines += call
+            lines += numbers + call
             for i, name in enumerate("qv"):
                 lines.append(f'    failed += check("{step} {name}", out{i}, wanted{i}, {len(new[i])});')
             found.append((f"{step}_{k}", lines))
@@ -299,7 +303,8 @@ def _readme(prefix: str, model: Model, functions: list[Any], steps: Sequence[str
         takes = ", ".join(f"{f.name_in(k)}[{f.numel_in(k)}]" for k in range(f.n_in()))
         gives = ", ".join(f"{f.name_out(k)}[{f.numel_out(k)}]" for k in range(f.n_out()))
         rows.append(f"| `{prefix}_{f.name()}` | {takes} | {gives} |")
-    rows += [f"| `{prefix}_{step}` | {STEP_ARGUMENTS[step]} |" for step in steps]
+    more = ", parameters" if any("parameters" in f.name_in() for f in functions) else ""
+    rows += [f"| `{prefix}_{step}` | {STEP_ARGUMENTS[step].replace('tau', 'tau' + more)} |" for step in steps]
     joints = [f"| {cell(name)} | {_range(q)} | {_range(v)} |" for name, (q, v) in model.joint_slices().items()]
     return "\n".join(
         [

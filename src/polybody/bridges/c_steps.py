@@ -47,23 +47,54 @@ def needed(steps: Sequence[str], loops: bool) -> list[str]:
     return list(dict.fromkeys([*names, *(BACK if loops and steps else ())]))
 
 
-def written(prefix: str, model: Model, steps: Sequence[str]) -> list[Written]:
+@dataclass(frozen=True)
+class Names:
+    """How steps call the library's functions: the prefix, which have parameters of the model as an input, loops."""
+
+    prefix: str
+    parametrised: frozenset[str]
+    loops: bool
+
+    @property
+    def given(self) -> str:
+        """The argument that hands parameters on, where there are any."""
+        return ", parameters" if self.parametrised else ""
+
+    @property
+    def taken(self) -> str:
+        """And its declaration."""
+        return ", const double *parameters" if self.parametrised else ""
+
+    @property
+    def unused(self) -> str:
+        """A line that keeps compilers from complaining where nothing needs them."""
+        return "    (void)parameters;\n" if self.parametrised else ""
+
+    def call(self, name: str, inputs: str, outputs: str) -> str:
+        """One call; parameters come after the other inputs."""
+        more = ", parameters" if name in self.parametrised else ""
+        return f"{self.prefix}_{name}({inputs}{more}, {outputs});"
+
+
+def written(prefix: str, model: Model, steps: Sequence[str], functions: Sequence[Any]) -> list[Written]:
     """The C texts of these steps, what they share first."""
     if not steps:
         return []
     loops = bool(len(model.constraints))
+    with_parameters = frozenset(f.name() for f in functions if "parameters" in f.name_in())
+    names = Names(prefix, with_parameters, loops)
     starts = quaternions(model)
     curved = "rk4_step" in steps or "simulate" in steps
-    made = [_shape(prefix, model), _accelerate(prefix, loops)]
+    made = [_shape(prefix, model), _accelerate(names)]
     if curved and starts:
-        made.append(_unit(prefix, starts))
+        made.append(_unit(starts))
     if loops:
-        made.append(_close(prefix))
+        made.append(_close(names))
     if curved:
-        made.append(_forces(prefix))
-        made.append(_rk4(prefix, bool(starts), loops))
+        made.append(_forces(names))
+        made.append(_rk4(names, bool(starts)))
     texts = {"semi_implicit_step": _semi_implicit_step, "rk4_step": _rk4_step, "simulate": _simulate}
-    return made + [texts[step](prefix, loops) for step in texts if step in steps]
+    return made + [texts[step](names) for step in texts if step in steps]
 
 
 def quaternions(model: Model) -> list[int]:
@@ -82,21 +113,21 @@ def _shape(prefix: str, model: Model) -> Written:
     return Written(header, room)
 
 
-def _accelerate(prefix: str, loops: bool) -> Written:
-    P = prefix.upper()
+def _accelerate(names: Names) -> Written:
+    P, loops = names.prefix.upper(), names.loops
     told, extra = ("    double told[6];\n", ", told") if loops else ("", "")
     singular = f"    if (!(told[2] < {SINGULAR!r} && told[4] < {SINGULAR!r})) return {P}_SINGULAR;\n" if loops else ""
     return Written(
         "",
-        f"static int accelerate(const double *q, const double *v, const double *tau, double *a) {{\n{told}"
+        f"static int accelerate(const double *q, const double *v, const double *tau{names.taken}, double *a) {{\n{told}"
         f"    int i;\n"
-        f"    {prefix}_forward_dynamics(q, v, tau, a{extra});\n"
+        f"    {names.call('forward_dynamics', 'q, v, tau', f'a{extra}')}\n{names.unused}"
         f"    for (i = 0; i < {P}_NV; i++) if (!isfinite(a[i])) return {P}_NOT_FINITE;\n{singular}"
         f"    return {P}_DONE;\n}}",
     )
 
 
-def _unit(prefix: str, starts: Sequence[int]) -> Written:
+def _unit(starts: Sequence[int]) -> Written:
     lines = [f"    make_unit(q + {k});" for k in starts]
     return Written(
         "",
@@ -108,47 +139,49 @@ def _unit(prefix: str, starts: Sequence[int]) -> Written:
     )
 
 
-def _close(prefix: str) -> Written:
-    P = prefix.upper()
+def _close(names: Names) -> Written:
+    P = names.prefix.upper()
     return Written(
         "",
         f"/* Newton's way back to the loops: q first, then v. */\n"
-        f"static int close_loops(double *q, double *v) {{\n"
+        f"static int close_loops(double *q, double *v{names.taken}) {{\n"
         f"    double step[NV_ROOM], change[NV_ROOM], told[6], size = INFINITY;\n"
-        f"    int i, turn;\n"
+        f"    int i, turn;\n{names.unused}"
         f"    for (turn = 0; turn < {TURNS}; turn++) {{\n"
-        f"        {prefix}_projection_step(q, v, step, change, told);\n"
+        f"        {names.call('projection_step', 'q, v', 'step, change, told')}\n"
         f"        if (!(told[2] < {SINGULAR!r} && told[4] < {SINGULAR!r})) return {P}_SINGULAR;\n"
         f"        if (told[0] < {KEPT!r} || !(told[0] < size)) break;\n"
         f"        size = told[0];\n"
-        f"        {prefix}_integrate(q, step, q);\n"
+        f"        {names.call('integrate', 'q, step', 'q')}\n"
         f"    }}\n"
         f"    for (i = 0; i < {P}_NV; i++) v[i] += change[i];\n"
         f"    return told[0] < {OFF!r} ? {P}_DONE : {P}_OFF_LOOPS;\n}}",
     )
 
 
-def _forces(prefix: str) -> Written:
+def _forces(names: Names) -> Written:
+    prefix = names.prefix
     return Written(
         f"/* Joint forces tau[nv] at a time and state; `context` is what the caller gave. */\n"
         f"typedef void (*{prefix}_forces)(double t, const double *q, const double *v, double *tau, void *context);",
         f"static int rates(double t, const double *q, const double *v, {prefix}_forces forces, void *context,\n"
-        f"                 double *qdot, double *a) {{\n"
+        f"                 double *qdot, double *a{names.taken}) {{\n"
         f"    double tau[NV_ROOM] = {{0.0}};\n"
         f"    if (forces) forces(t, q, v, tau, context);\n"
-        f"    {prefix}_rate(q, v, qdot);\n"
-        f"    return accelerate(q, v, tau, a);\n}}",
+        f"    {names.call('rate', 'q, v', 'qdot')}\n"
+        f"    return accelerate(q, v, tau{names.given}, a);\n}}",
     )
 
 
-def _rk4(prefix: str, curved: bool, loops: bool) -> Written:
-    P = prefix.upper()
+def _rk4(names: Names, curved: bool) -> Written:
+    prefix, P = names.prefix, names.prefix.upper()
     unit = "        normalize(at_q);\n" if curved else ""
     unit_end = "    normalize(q);\n" if curved else ""
-    end = "    return close_loops(q, v);\n" if loops else f"    return {P}_DONE;\n"
+    end = f"    return close_loops(q, v{names.given});\n" if names.loops else f"    return {P}_DONE;\n"
     return Written(
         "",
-        f"static int rk4(double t, double dt, {prefix}_forces forces, void *context, double *q, double *v) {{\n"
+        f"static int rk4(double t, double dt, {prefix}_forces forces, void *context, double *q, double *v"
+        f"{names.taken}) {{\n"
         f"    static const double reach[4] = {{0.0, 0.5, 0.5, 1.0}}, weight[4] = {{1.0, 2.0, 2.0, 1.0}};\n"
         f"    double at_q[NQ_ROOM], at_v[NV_ROOM], k_q[NQ_ROOM], k_v[NV_ROOM];\n"
         f"    double sum_q[NQ_ROOM], sum_v[NV_ROOM];\n"
@@ -159,7 +192,7 @@ def _rk4(prefix: str, curved: bool, loops: bool) -> Written:
         f"        const double h = reach[stage] * dt;\n"
         f"        for (i = 0; i < {P}_NQ; i++) at_q[i] = q[i] + h * k_q[i];\n"
         f"        for (i = 0; i < {P}_NV; i++) at_v[i] = v[i] + h * k_v[i];\n{unit}"
-        f"        bad = rates(t + h, at_q, at_v, forces, context, k_q, k_v);\n"
+        f"        bad = rates(t + h, at_q, at_v, forces, context, k_q, k_v{names.given});\n"
         f"        if (bad) return bad;\n"
         f"        for (i = 0; i < {P}_NQ; i++) sum_q[i] += weight[stage] * k_q[i];\n"
         f"        for (i = 0; i < {P}_NV; i++) sum_v[i] += weight[stage] * k_v[i];\n"
@@ -169,24 +202,28 @@ def _rk4(prefix: str, curved: bool, loops: bool) -> Written:
     )
 
 
-_STEP = "const double *q, const double *v, const double *tau, double dt, double *q_next, double *v_next"
+def _step(names: Names, name: str) -> str:
+    """The head of a step with held forces."""
+    state = f"const double *q, const double *v, const double *tau{names.taken}"
+    return f"int {names.prefix}_{name}({state}, double dt,\n    double *q_next, double *v_next)"
 
 
-def _semi_implicit_step(prefix: str, loops: bool) -> Written:
-    P, head = prefix.upper(), f"int {prefix}_semi_implicit_step({_STEP})"
-    end = "    bad = close_loops(new_q, new_v);\n    if (bad) return bad;\n" if loops else ""
+def _semi_implicit_step(names: Names) -> Written:
+    P, head = names.prefix.upper(), _step(names, "semi_implicit_step")
+    back = f"    bad = close_loops(new_q, new_v{names.given});\n    if (bad) return bad;\n"
+    end = back if names.loops else ""
     return Written(
         f"/* One step of semi-implicit Euler, tau held: v first, then q along the manifold. Inputs and outputs may\n"
         f"   overlap. Returns {P}_DONE, or what is wrong; then nothing is written. */\n{head};",
         f"{head} {{\n"
         f"    double a[NV_ROOM], d[NV_ROOM], new_q[NQ_ROOM], new_v[NV_ROOM];\n"
-        f"    int i, bad = accelerate(q, v, tau, a);\n"
+        f"    int i, bad = accelerate(q, v, tau{names.given}, a);\n"
         f"    if (bad) return bad;\n"
         f"    for (i = 0; i < {P}_NV; i++) {{\n"
         f"        new_v[i] = v[i] + dt * a[i];\n"
         f"        d[i] = dt * new_v[i];\n"
         f"    }}\n"
-        f"    {prefix}_integrate(q, d, new_q);\n{end}" + _handed(P) + "}",
+        f"    {names.call('integrate', 'q, d', 'new_q')}\n{end}" + _handed(P) + "}",
     )
 
 
@@ -198,8 +235,8 @@ def _handed(P: str) -> str:
     )
 
 
-def _rk4_step(prefix: str, loops: bool) -> Written:
-    P, head = prefix.upper(), f"int {prefix}_rk4_step({_STEP})"
+def _rk4_step(names: Names) -> Written:
+    P, head = names.prefix.upper(), _step(names, "rk4_step")
     return Written(
         f"/* One step of the Runge-Kutta method of order 4, tau held. Inputs and outputs may overlap. Returns\n"
         f"   {P}_DONE, or what is wrong; then nothing is written. */\n{head};",
@@ -213,15 +250,15 @@ def _rk4_step(prefix: str, loops: bool) -> Written:
         f"    for (i = 0; i < {P}_NQ; i++) new_q[i] = q[i];\n"
         f"    for (i = 0; i < {P}_NV; i++) new_v[i] = v[i];\n"
         f"    for (i = 0; i < {P}_NV; i++) kept[i] = tau[i];\n"
-        f"    bad = rk4(0.0, dt, held, kept, new_q, new_v);\n"
+        f"    bad = rk4(0.0, dt, held, kept, new_q, new_v{names.given});\n"
         f"    if (bad) return bad;\n" + _handed(P) + "}",
     )
 
 
-def _simulate(prefix: str, loops: bool) -> Written:
-    P = prefix.upper()
+def _simulate(names: Names) -> Written:
+    prefix, P = names.prefix, names.prefix.upper()
     head = f"int {prefix}_simulate(double t, double dt, long steps, {prefix}_forces forces, void *context,\n"
-    head += "    double *q, double *v)"
+    head += f"    double *q, double *v{names.taken})"
     return Written(
         f"/* `steps` steps of order 4 from time t, in place; joint forces are asked at every stage (NULL: none).\n"
         f"   Returns {P}_DONE, or what is wrong; then q and v are those of the last good step. */\n{head};",
@@ -232,7 +269,7 @@ def _simulate(prefix: str, loops: bool) -> Written:
         f"    for (i = 0; i < {P}_NQ; i++) new_q[i] = q[i];\n"
         f"    for (i = 0; i < {P}_NV; i++) new_v[i] = v[i];\n"
         f"    for (step = 0; step < steps; step++) {{\n"
-        f"        const int bad = rk4(t + (double)step * dt, dt, forces, context, new_q, new_v);\n"
+        f"        const int bad = rk4(t + (double)step * dt, dt, forces, context, new_q, new_v{names.given});\n"
         f"        if (bad) return bad;\n"
         f"        for (i = 0; i < {P}_NQ; i++) q[i] = new_q[i];\n"
         f"        for (i = 0; i < {P}_NV; i++) v[i] = new_v[i];\n"
@@ -248,6 +285,7 @@ class Reference:
     functions: dict[str, Any]
     starts: list[int]
     loops: bool
+    parameters: Array
 
     def semi_implicit_step(self, q: Array, v: Array, tau: Array, dt: float) -> tuple[Array, Array]:
         v = v + dt * self._call("forward_dynamics", q, v, tau)[0]
@@ -279,7 +317,9 @@ class Reference:
         return q
 
     def _call(self, name: str, *arrays: Array) -> list[Array]:
-        return [np.asarray(x, dtype=float).ravel() for x in self.functions[name].call([*arrays])]
+        function = self.functions[name]
+        more = [self.parameters] if "parameters" in function.name_in() else []
+        return [np.asarray(x, dtype=float).ravel() for x in function.call([*arrays, *more])]
 
 
 __all__ = ["STEPS", "Reference", "needed", "quaternions", "written"]

@@ -171,11 +171,21 @@ FAMILIES: Mapping[str, Callable[..., Quantity]] = {
 }
 
 
+#: the parameter that asks for wrenches on bodies as one more argument
+LOADED = "wrenches"
+
+
 def quantity(mechanism: Mechanism, name: str) -> Quantity:
-    """The quantity of that name: "mass_matrix", or of a family "pose:FRAME", "jacobian:FRAME:frame", …"""
+    """The quantity of that name: "mass_matrix", or of a family "pose:FRAME", "jacobian:FRAME:frame", …
+
+    "forward_dynamics:wrenches" is the variant that takes wrenches on bodies as its last argument, of every quantity
+    that can.
+    """
     if name in QUANTITIES:
         return QUANTITIES[name]
     family, *parameters = str(name).split(":")
+    if parameters == [LOADED] and family in QUANTITIES and QUANTITIES[family].loaded:
+        return QUANTITIES[family].with_wrenches()
     if family in FAMILIES:
         try:
             return FAMILIES[family](mechanism, *parameters)
