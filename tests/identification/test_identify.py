@@ -130,3 +130,19 @@ def test_unusable_data_are_refused_by_name(arm, tmp_path) -> None:
         pb.identify(arm, tmp_path / "words.csv")
     with pytest.raises(pb.InputError, match="method"):
         pb.identify(arm, {}, method="best")
+
+
+def test_payload_follows_from_a_recording_without_and_one_with_it(arm) -> None:
+    held = {"mass": 1.6, "com": (0.02, -0.03, 0.08), "inertia": (0.004, 0.005, 0.003)}
+    loaded = arm.with_payload("link6", **held)
+    rng = np.random.default_rng(4)
+    parts = []
+    for model, seed in ((arm, 5), (loaded, 6)):
+        t, q, v, a = motion(model, np.random.default_rng(seed))
+        tau = forces(model, q, v, a)
+        parts.append(table(t, q, v, tau + 0.02 * rng.normal(size=tau.shape)))
+    found = pb.identify_payload(arm, *parts, frame="link6", terms="armature+viscous+coulomb+offset")
+    assert abs(found.mass - 1.6) < 0.05
+    np.testing.assert_allclose(found.com, held["com"], atol=0.01)
+    assert found.consistent
+    assert found.error < 0.02

@@ -87,6 +87,19 @@ def base_parameters(
     result.
     """
     chosen = ordered_terms(terms)
+    key = (model.mechanism.digest, chosen, None if joints is None else tuple(joints), seed)
+    if key not in _KNOWN:
+        if len(_KNOWN) >= 64:
+            _KNOWN.clear()
+        _KNOWN[key] = _found(model, chosen, joints, seed)
+    return _KNOWN[key]
+
+
+#: by everything they depend on
+_KNOWN: dict[Any, BaseParameters] = {}
+
+
+def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, seed: int) -> BaseParameters:
     names = column_names(model.mechanism, chosen)
     W, units = _tree_rows(model, chosen)
     gap = float("inf")

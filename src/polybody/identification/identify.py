@@ -120,7 +120,7 @@ def _thinned(problem: Problem, rows: Rows, load: Array) -> tuple[Array, Array]:
     return A[inner][::step], rows.b[inner][::step]
 
 
-def _stacked(problem: Problem, rows: Sequence[Rows], loads: Sequence[Array]) -> tuple[Array, Array]:
+def stacked_rows(problem: Problem, rows: Sequence[Rows], loads: Sequence[Array]) -> tuple[Array, Array]:
     parts = [_thinned(problem, r, load) for r, load in zip(rows, loads, strict=True)]
     return np.concatenate([A for A, _ in parts]), np.concatenate([b for _, b in parts])
 
@@ -130,10 +130,10 @@ def _fitted(
 ) -> Fit:
     """The fit of all recordings; where friction depends on the load, repeated until the load is the estimate's."""
     loads = [r.states.tau if start is None else problem.load(r, start) for r in rows]
-    fit = solve(*_stacked(problem, rows, loads), method)
+    fit = solve(*stacked_rows(problem, rows, loads), method)
     for _ in range(rounds - 1 if "load" in problem.terms else 0):
         loads = [problem.load(r, fit.x) for r in rows]
-        fit = solve(*_stacked(problem, rows, loads), method)
+        fit = solve(*stacked_rows(problem, rows, loads), method)
     return fit
 
 
@@ -182,10 +182,10 @@ def _best_width(problem: Problem, rows: Sequence[Rows], top: Array) -> tuple[Pro
 def _cross_validated(problem: Problem, rows: Sequence[Rows]) -> float:
     """The error at stretches of the recordings that were left out of the fit."""
     loads = [r.states.tau for r in rows]
-    A, b = _stacked(problem, rows, loads)
+    A, b = stacked_rows(problem, rows, loads)
     if "load" in problem.terms:
         x = solve(A, b, "weighted").x
-        A, b = _stacked(problem, rows, [problem.load(r, x) for r in rows])
+        A, b = stacked_rows(problem, rows, [problem.load(r, x) for r in rows])
     left = 0.0
     for out in np.array_split(np.arange(len(A)), FOLDS):
         inside = np.setdiff1d(np.arange(len(A)), out)
@@ -212,4 +212,4 @@ def _consistent(problem: Problem, fit: Fit, model: Model, weight: float) -> Arra
     return consistent_parameters(fit, problem.matrix, problem.names, prior, bodies, reach(model.mechanism), weight)
 
 
-__all__ = ["identify"]
+__all__ = ["identify", "stacked_rows"]

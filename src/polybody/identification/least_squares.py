@@ -17,6 +17,8 @@ from polybody.errors import InputError
 
 Array = np.ndarray
 METHODS = ("ordinary", "weighted", "reweighted")
+#: solutions of each method: weights are those of the one before
+SWEEPS = {"ordinary": 1, "weighted": 4, "reweighted": 7}
 HUBER = 1.345
 
 
@@ -33,7 +35,7 @@ class Fit:
     residual: float  # sum of squares of the weighted rows
 
 
-def solve(A: Array, b: Array, method: str = "reweighted", sweeps: int = 6) -> Fit:
+def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
     """x of A (N, m, k) x = b (N, m)."""
     if method not in METHODS:
         raise InputError(f"method is {method!r}; wanted {', '.join(map(repr, METHODS))}")
@@ -43,14 +45,17 @@ def solve(A: Array, b: Array, method: str = "reweighted", sweeps: int = 6) -> Fi
     # Columns of one size: the condition number then tells of the motion, not of units.
     size = np.maximum(np.sqrt(np.mean(A**2, axis=(0, 1))), 1e-300)
     rows, sigma, trust = A / size, np.ones(m), np.ones((N, m))
-    for sweep in range(1 if method == "ordinary" else 2 if method == "weighted" else sweeps):
+    last = SWEEPS[method] - 1
+    for sweep in range(last + 1):
         weights = np.sqrt(trust) / sigma
         Q, R = np.linalg.qr((rows * weights[..., None]).reshape(-1, k))
         z = Q.T @ (b * weights).ravel()
         x = np.linalg.lstsq(R, z, rcond=1e-12)[0]
         residual = b - rows @ x
+        if sweep == last:
+            break
         if method != "ordinary":
-            least = 1e-12 * max(float(np.abs(b).max()), 1e-300)
+            least = 1e-9 * max(float(np.abs(b).max()), 1e-300)
             sigma = np.maximum(_spread(residual, sweep and method == "reweighted"), least)
         if method == "reweighted":
             trust = np.minimum(1.0, HUBER * sigma / np.maximum(np.abs(residual), 1e-300))

@@ -3,9 +3,9 @@
 The choices, all stated in the result: samples are interpolated by cubic splines (joint forces linearly, they jump
 with friction) at the median rate; a fourth-order Butterworth filter runs forwards and backwards, so nothing is
 delayed; its cut-off is `MARGIN` times the frequency below which `POWER` of the velocities' power lies, unless it is
-given; derivatives are central differences, q̇ on the manifold. The same filter runs over the predicted forces and
-over the columns of the regressor ("parallel filtering"), so that what it does to friction's jumps it does on both
-sides. Ends of the recording, where filters have no past or future, are left out.
+given; derivatives are central differences of sixth order, q̇ on the manifold. The same filter runs over the predicted
+forces and over the columns of the regressor ("parallel filtering"), so that what it does to friction's jumps it does
+on both sides. Ends of the recording, where filters have no past or future, are left out.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ Array = np.ndarray
 
 POWER, MARGIN = 0.98, 12.0
 ORDER = 4
+#: samples at either end whose derivatives are one-sided
+EDGE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +47,8 @@ class States:
     def inner(self) -> slice:
         """Samples far enough from the ends for the filter."""
         if not np.isfinite(self.cutoff):
-            return slice(2, len(self.t) - 2)
-        edge = min(int(np.ceil(self.rate / self.cutoff)), len(self.t) // 10)
+            return slice(EDGE, len(self.t) - EDGE)
+        edge = max(EDGE, min(int(np.ceil(self.rate / self.cutoff)), len(self.t) // 10))
         return slice(edge, len(self.t) - edge)
 
     def filtered(self, x: Array) -> Array:
@@ -88,12 +90,21 @@ def states_of(model: Model, record: Recording, cutoff: float | None = None, rate
     if model.nq == model.nv:
         q = low_pass(q, cutoff, frequency)
     v = low_pass(rough if measured is not None else _rates(model, q, spacing), cutoff, frequency)
-    a = np.gradient(v, spacing, axis=0, edge_order=2)
+    a = rates_of(v, spacing)
     if model.mechanism.constrained:
         q = model.assemble(q, limits=False)
         v = model.assemble_velocity(q, v)
         a = model.assemble_acceleration(q, v, a)
     return States(t, q, v, a, low_pass(raw, cutoff, frequency), raw, cutoff, record.source)
+
+
+def rates_of(x: Array, spacing: float) -> Array:
+    """Time derivative of samples (N, …): central differences of sixth order, of second at the three at either end."""
+    result = np.gradient(x, spacing, axis=0, edge_order=2)
+    if len(x) > 6:
+        inside = 45 * (x[4:-2] - x[2:-4]) - 9 * (x[5:-1] - x[1:-5]) + (x[6:] - x[:-6])
+        result[3:-3] = inside / (60 * spacing)
+    return result
 
 
 def _splined(t: Array, x: Array, at: Array) -> Array:
@@ -105,9 +116,9 @@ def _splined(t: Array, x: Array, at: Array) -> Array:
 def _rates(model: Model, q: Array, spacing: float) -> Array:
     """v by central differences on the manifold."""
     if model.nq == model.nv:
-        return np.gradient(q, spacing, axis=0, edge_order=2)
+        return rates_of(q, spacing)
     forward = model.difference(q[:-1], q[1:]) / spacing
     return np.concatenate([forward[:1], (forward[1:] + forward[:-1]) / 2, forward[-1:]])
 
 
-__all__ = ["States", "low_pass", "motion_frequency", "states_of"]
+__all__ = ["States", "low_pass", "motion_frequency", "rates_of", "states_of"]

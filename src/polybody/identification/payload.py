@@ -1,0 +1,111 @@
+"""`pb.identify_payload`: what an arm holds, from a recording without it and one with it.
+
+The bodies and the joints are the same in both, so all rows are solved together, x the base parameters and joint terms,
+π the ten parameters of the payload about the frame that holds it:
+
+    A_1 x = b_1,        A_2 x + Y_i T π = b_2
+
+Y_i are the columns of the body that carries the frame, T places the frame in it. What the first recording says of x
+need not be said again by the second, so all ten numbers can be seen although the arm's own last body shows fewer. The
+estimate is then made one that can exist (`consistent`): J(π) ⪰ 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.formulations.denoc.regressor import BODY_PARAMETERS, ENTRIES
+from polybody.identification.consistent import is_consistent, parameters_of
+from polybody.identification.identify import identify, stacked_rows
+from polybody.identification.least_squares import Fit, solve
+from polybody.identification.recording import recording
+from polybody.identification.row_space import inertia_map
+from polybody.identification.signals import states_of
+from polybody.mechanism.mechanism import GROUND
+from polybody.model.model import Model
+from polybody.quantities.frames import find_frame
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """A body held at a frame: mass, centre in the frame's axes, inertia about that centre."""
+
+    frame: str
+    mass: float
+    com: Array
+    inertia: Array
+    parameters: Array  # mass, first moments, inertia about the frame's origin: ten numbers
+    deviations: Array
+    consistent: bool
+    error: float  # ‖τ − τ̂‖/‖τ‖ of the recording with the payload
+
+    def __str__(self) -> str:
+        rows = [f"  {n:4} {x:10.4g} ± {s:.2g}" for n, x, s in
+                zip(BODY_PARAMETERS, self.parameters, self.deviations, strict=True)]  # fmt: skip
+        return "\n".join([f"payload at {self.frame}: {self.mass:.4g} kg, centre {np.round(self.com, 4)}", *rows])
+
+
+def identify_payload(
+    model: Model, empty: Any, loaded: Any, frame: str, *, drive_gains: Sequence[float] | None = None, **options: Any
+) -> Payload:
+    """What is held at a frame in the recording `loaded` and not in `empty`; other options as in `pb.identify`."""
+    if model.mechanism.constrained:
+        raise InputError("payloads are identified on arms without loops")
+    place = find_frame(model.mechanism, frame)
+    if place.body == GROUND:
+        raise InputError(f"frame {frame!r} is fixed to the ground")
+    arm = identify(model, empty, drive_gains=drive_gains, **{**options, "consistent": False})
+    problem, choices = arm.problem, arm.choices
+    states = [
+        states_of(problem.model, recording(model, x, drive_gains=drive_gains), choices["cutoff_hz"], choices["rate_hz"])
+        for x in (empty, loaded)
+    ]
+    rows = [problem.rows(s) for s in states]
+    loads = [problem.load(r, arm.base) for r in rows]
+    parts = [stacked_rows(problem, [r], [load]) for r, load in zip(rows, loads, strict=True)]
+    T = inertia_map(place.rotation, place.position)
+    Y = problem.model.regressor(states[1].q, states[1].v, states[1].a)
+    own = Y[..., 10 * place.body : 10 * place.body + 10] @ T
+    step = max(1, round(choices["rate_hz"] / choices["thinned_to_hz"]))
+    held = states[1].filtered(own)[states[1].inner][::step]
+    A = np.concatenate([
+        np.concatenate([parts[0][0], np.zeros((*parts[0][0].shape[:2], 10))], axis=-1),
+        np.concatenate([parts[1][0], held], axis=-1),
+    ])  # fmt: skip
+    b = np.concatenate([parts[0][1], parts[1][1]])
+    fit = solve(A, b, choices["method"])
+    found = _existing(fit) if not is_consistent(fit.x[-10:]) else fit.x[-10:]
+    mass, com = float(found[0]), found[1:4] / found[0]
+    inertia = np.zeros((3, 3))
+    for value, (r, c) in zip(found[4:], ENTRIES, strict=True):
+        inertia[r, c] = inertia[c, r] = value
+    inertia -= mass * (com @ com * np.eye(3) - np.outer(com, com))
+    left = parts[1][1] - np.concatenate([parts[1][0], held], axis=-1) @ np.concatenate([fit.x[:-10], found])
+    return Payload(
+        frame, mass, com, inertia, found, np.sqrt(np.diag(fit.covariance))[-10:], is_consistent(found),
+        float(np.linalg.norm(left) / np.linalg.norm(parts[1][1])),
+    )  # fmt: skip
+
+
+def _existing(fit: Fit) -> Array:
+    """The payload nearest to the fit, in its own uncertainty, that can exist; the arm's parameters follow."""
+    try:
+        import cvxpy as cp
+    except ImportError:
+        raise InputError("a payload that can exist needs cvxpy: pip install 'polybody[identify]'") from None
+    J, x = cp.Variable((4, 4), PSD=True), cp.Variable(len(fit.x) - 10)
+    p = cp.hstack([x, *parameters_of(J, 0.1)])
+    limit: list[Any] = [J >> 1e-6 * abs(float(fit.x[-10])) * np.eye(4)]
+    cost = cp.sum_squares(fit.R @ p - fit.z) / max(fit.residual, 1e-12)
+    cp.Problem(cp.Minimize(cost), limit).solve(solver=cp.CLARABEL)
+    return np.asarray(p.value, dtype=float)[-10:]
+
+
+__all__ = ["Payload", "identify_payload"]
