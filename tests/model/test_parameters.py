@@ -11,9 +11,9 @@ from tests.mechanisms import random_tree, with_followers
 
 import polybody as pb
 from polybody.algebra.domains import FLOAT
+from polybody.description.parameters import parameters_of, substituted
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import mechanism_from
-from polybody.mechanism.parameters import parameters_of, substituted
 from polybody.model.engine import Request
 from polybody.model.model import Model
 from polybody.quantities.quantity import Traced
@@ -209,3 +209,43 @@ def test_rollouts_of_a_five_bar_with_other_lengths_stay_on_their_own_loops() -> 
         assert np.abs(other.constraints.residual(ends.q[k])).max() < 1e-9
         wanted = pb.rollout(other, q[k], np.zeros(model.nv), steps=50, dt=1e-3, keep="last")
         np.testing.assert_allclose(ends.q[k], wanted.q, rtol=1e-9, atol=1e-9)
+
+
+CRANK = """\
+polybody: 1
+name: crank
+parameters: {L1: 30cm, L2: =2*L1, m: 1.5}
+bodies:
+  a: {mass: =m, com: [=L1/2, 0, 0], inertia: [0.001, 0.02, 0.02]}
+  b: {mass: =m/2, com: [=L2/2, 0, 0], inertia: [0.001, 0.02, 0.02]}
+joints:
+  j1: {kind: revolute, parent: world, child: a, axis: y}
+  j2: {kind: revolute, parent: a, child: b, axis: y, origin: [=L1, 0, 0]}
+frames:
+  tip: {body: b, origin: [=L2, 0, 0]}
+"""
+
+
+def test_constants_of_a_file_move_all_that_is_written_with_them(tmp_path: Any) -> None:
+    path = tmp_path / "crank.yaml"
+    path.write_text(CRANK)
+    variant = pb.load(path).with_parameters("L1", "m")
+    path.write_text(CRANK.replace("30cm", "50cm").replace("m: 1.5", "m: 2.5"))
+    other, (q, v, a) = pb.load(path), np.random.default_rng(0).normal(size=(3, 2))
+    values = [0.5, 2.5]
+    np.testing.assert_allclose(variant.inverse_dynamics(q, v, a, parameters=values), other.inverse_dynamics(q, v, a),
+                               rtol=1e-13)  # fmt: skip
+    np.testing.assert_allclose(variant.pose(q, "tip", parameters=values), other.pose(q, "tip"), rtol=1e-13)
+    with pytest.raises(InputError, match=r"the parameters make 'a.mass' -1 kg \(state 1 of the batch\)"):
+        variant.mass_matrix(q, parameters=[[0.5, 1.0], [0.5, -1.0]])
+    path.write_text(CRANK.replace("=L2/2", "=L3/2"))
+    with pytest.raises(InputError, match=r"crank.yaml:6: =L3/2: no constant 'L3' .did you mean 'L2'"):
+        pb.load(path)
+
+
+def test_exported_c_takes_the_parameters(tmp_path: Any) -> None:
+    variant = pb.load("two-link").with_parameters("*.mass")
+    pb.export_c(variant, tmp_path / "c", ["inverse_dynamics"])
+    assert "const double *parameters" in (tmp_path / "c" / "two_link.h").read_text()
+    with pytest.raises(InputError, match=r"steps are written of models without parameters"):
+        pb.export_c(variant, tmp_path / "d", ["rk4_step"])

@@ -390,8 +390,28 @@ class Configuration:
 
 
 @dataclass(frozen=True, eq=False)
+class Constant:
+    """A number that a mechanism file names; `expression` says how it follows from earlier ones, None for a number."""
+
+    name: str
+    value: float
+    expression: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A number of a record that is an expression of constants; `place` is that of `parameters.Parameter`."""
+
+    place: tuple[Any, ...]
+    expression: str
+
+
+@dataclass(frozen=True, eq=False)
 class Description:
-    """A whole mechanism as it was described."""
+    """A whole mechanism as it was described.
+
+    `constants` are numbers with names, `formulas` where they stand; the records hold the values.
+    """
 
     name: str
     gravity: Array = field(default_factory=lambda: frozen_array((0.0, 0.0, -9.81)))
@@ -411,10 +431,13 @@ class Description:
     rolling: tuple[Rolling, ...] = ()
     velocity_relations: tuple[VelocityRelation, ...] = ()
     configurations: tuple[Configuration, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    formulas: tuple[Formula, ...] = ()
 
     def digest(self) -> str:
         """A hash of everything that matters to motion (not sources, not shapes to draw)."""
-        text = json.dumps(as_data(self, skip=("source", "visuals", "configurations")), sort_keys=True)
+        skipped = ("source", "visuals", "configurations", "constants", "formulas")
+        text = json.dumps(as_data(self, skip=skipped), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

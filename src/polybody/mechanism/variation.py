@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import domain
+from polybody.description.parameters import Parameter, substituted
 from polybody.description.records import Description
 from polybody.mechanism.mechanism import Mechanism, mechanism_from
-from polybody.mechanism.parameters import Parameter, substituted
 
 Array = np.ndarray
 

@@ -533,7 +533,7 @@ class Model:
         """The same model with some of its numbers as inputs: `parameters=` of every call, (k,) or (..., k).
 
         A pattern is a name ("forearm.mass", "elbow.origin", "spring1.stiffness") or has wildcards ("*.com"); see
-        `polybody.mechanism.parameters` for what there is, and `parameters` of the result for what was picked. Nothing
+        `polybody.description.parameters` for what there is, and `parameters` of the result for what was picked. Nothing
         is compiled when values change. Calls without `parameters=` take the present numbers.
         """
         from polybody.model import variants

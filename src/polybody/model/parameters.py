@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 
 from polybody.algebra.domains import Domain
 from polybody.algebra.inertia_checks import SLACK, inertia_problem
+from polybody.description.parameters import Parameter, followed, parameters_of, substituted
 from polybody.description.shapes import AXIS_SLACK
 from polybody.errors import InputError
 from polybody.mechanism.columns import state_text
-from polybody.mechanism.parameters import Parameter, substituted
 from polybody.model.arguments import choose, float_array, state_array
 from polybody.model.source import Source
 from polybody.model.tracing import trace
@@ -157,6 +157,10 @@ class Parameters:
                 raise InputError(f"parameter {p.name!r} is 0{where}; wanted another number")
         variation = self._engine.source.variation
         assert variation is not None
+        for p, value in _followers(self._engine.source, values):
+            if value < p.lower or (p.positive and value <= p.lower):
+                made = f"{p.name!r} {value:g} {p.unit}{where}"
+                raise InputError(f"the parameters make {made}; wanted at least {p.lower:g}")
         d = substituted(variation.description, variation.parameters, values)
         for k in _checked_bodies(self._engine.source):
             problem = inertia_problem(np.asarray(d.bodies[k].inertia, dtype=float))
@@ -181,6 +185,10 @@ def _worst(source: Source, domain: Domain) -> Array:
             margins.append(value - domain.const(parameter.lower + tiny))
         if parameter.place[2] in NEVER_ZERO:
             margins.append(value * value - domain.const(np.finfo(float).tiny))
+    for parameter, value in _followers(source, p):
+        if np.isfinite(parameter.lower):
+            tiny = np.finfo(float).tiny if parameter.positive else 0.0
+            margins.append(value - domain.const(parameter.lower + tiny))
     d = substituted(variation.description, variation.parameters, p)
     for k in _checked_bodies(source):
         margins += _inertia_margins(domain.array(d.bodies[k].inertia), domain)
@@ -195,6 +203,19 @@ def _worst(source: Source, domain: Domain) -> Array:
     for value in p:
         squares = squares + value * value
     return domain.array([domain.where(domain.less(squares, domain.const(LARGEST)), worst, domain.const(-1.0))])
+
+
+def _followers(source: Source, values: Any) -> list[tuple[Parameter, Any]]:
+    """(number of a record, its value) of those that named constants of the file move."""
+    variation = source.variation
+    assert variation is not None
+    d = variation.description
+    pairs = zip(variation.parameters, values, strict=True)
+    given = {p.place[1]: value for p, value in pairs if p.place[0] == "constants"}
+    if not given:
+        return []
+    every = {p.place: p for p in parameters_of(d)}
+    return [(every[place], value) for place, value in followed(d, given)[1]]
 
 
 def _inertia_margins(inertia: Array, domain: Domain) -> list[Any]:
@@ -225,7 +246,8 @@ def _checked_bodies(source: Source) -> list[int]:
     """Bodies some of whose inertia is an input, where the nominal one is sound: real files have others."""
     variation = source.variation
     assert variation is not None
-    chosen = [p.place for p in variation.parameters if p.place[0] == "bodies" and p.place[2] == "inertia"]
+    places = [*(p.place for p in variation.parameters), *(f.place for f in variation.description.formulas)]
+    chosen = [place for place in places if place[0] == "bodies" and place[2] == "inertia"]
     varied = dict.fromkeys(index for _, index, *_ in chosen)
     bodies = variation.description.bodies
     return [k for k in varied if inertia_problem(np.asarray(bodies[k].inertia, dtype=float)) is None]

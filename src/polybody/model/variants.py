@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from polybody.description import shapes
+from polybody.description.parameters import chosen, parameters_of
 from polybody.description.reading import write_description
 from polybody.description.records import Body, Description, Frame, Joint
 from polybody.errors import InputError, warn
-from polybody.mechanism.parameters import chosen, parameters_of
 from polybody.mechanism.variation import Variation
 from polybody.model.arguments import choose
 

@@ -246,7 +246,7 @@ class Study:
 
 def _varied(model: Model | None, names: Sequence[str], kind: str) -> Model | None:
     """The model with the parameters that are varied as inputs."""
-    from polybody.mechanism.parameters import parameters_of
+    from polybody.description.parameters import parameters_of
 
     if model is None:
         return None

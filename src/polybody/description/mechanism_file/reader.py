@@ -32,6 +32,7 @@ from polybody.description.dh import DH_KINDS, DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
 from polybody.description.flexible import flexible_link_records
 from polybody.description.limits import TRANSMISSION_JOINTS
+from polybody.description.mechanism_file.constants import with_constants
 from polybody.description.mechanism_file.values import (
     as_array,
     as_axis,
@@ -81,6 +82,7 @@ VERSION = 1
 SECTIONS = (
     "polybody",
     "name",
+    "parameters",
     "gravity",
     "dh",
     "bodies",
@@ -123,8 +125,12 @@ def read_mechanism(text: str, where: str) -> Description:
 
 def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
     """What could be read, and every problem met in reading."""
-    notes = Notes(where)
     root = compose(text, where)
+    return with_constants(root, where, lambda: _scan(root, where))
+
+
+def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
+    notes = Notes(where)
     top = Fields(notes, "the file", root, SECTIONS)
     if "polybody" not in top:
         notes.error(top.line, f"the first line must be 'polybody: {VERSION}', the version of the format")

@@ -35,6 +35,7 @@ from polybody.description.records import (
     VelocityRelation,
     Visual,
 )
+from polybody.errors import warn
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][\w./-]*", re.ASCII)
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
@@ -43,6 +44,9 @@ _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 def mechanism_text(description: Description) -> str:
     """The mechanism file of a description; one with errors is refused."""
     raise_errors(check_description(description), repr(description.name))
+    if description.formulas:
+        names = ", ".join(constant.name for constant in description.constants)
+        warn(f"the constants {names} are written as numbers: expressions of them are not kept")
     return "\n".join(_lines(description)) + "\n"
 
 

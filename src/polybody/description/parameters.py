@@ -2,7 +2,8 @@
 
 A parameter is one number of a record, named by its owner and field: `forearm.mass`, `forearm.com.x`,
 `forearm.inertia.xy`, `elbow.origin.z`, `elbow.axis.x`, `elbow.stiffness`, `spring1.length`, `motor2.gear`, `gravity.z`.
-A pattern picks several: `*.com` all mass centres, `forearm.*` all of the forearm.
+A constant that a mechanism file names (`parameters:`) has its bare name, and moves all that is written with it. A
+pattern picks several: `*.com` all mass centres, `forearm.*` all of the forearm.
 
     origin.x, .y, .z         the shift of a placement, in its parent's axes
     origin.rx, .ry, .rz      a rotation vector r, zero nominally: the placement's rotation is R exp[r]
@@ -23,10 +24,12 @@ import numpy as np
 
 from polybody.algebra.rotations import rotation_exp
 from polybody.algebra.scalars import domain_of, is_symbolic, numbers, plain
+from polybody.description.expressions import parse
 from polybody.description.records import (
     FRICTION_DEFAULTS,
     Array,
     Body,
+    Constant,
     Description,
     Friction,
     Joint,
@@ -76,7 +79,11 @@ class Parameter:
 
 def parameters_of(description: Description) -> list[Parameter]:
     """Every number that may become an input, in the order of the records."""
-    found = [*_gravity(description)]
+    found = [
+        Parameter(c.name, "", c.value, -np.inf, np.inf, ("constants", k, "value", ()))
+        for k, c in enumerate(description.constants)
+    ]
+    found += _gravity(description)
     for section, read in _SECTIONS.items():
         for index, record in enumerate(getattr(description, section)):
             found += read(section, index, record)
@@ -252,8 +259,16 @@ _SECTIONS: dict[str, Any] = {
 def substituted(description: Description, chosen: Iterable[Parameter], values: Any) -> Description:
     """The description with other numbers, floats or scalars of an expression graph."""
     by_record: dict[tuple[str, int], dict[str, list[tuple[Any, Any]]]] = {}
-    for parameter, value in zip(chosen, values, strict=True):
-        section, index, field, where = parameter.place
+    places = [(parameter.place, value) for parameter, value in zip(chosen, values, strict=True)]
+    constants = {place[1]: value for place, value in places if place[0] == "constants"}
+    if constants:
+        said = {place for place, _ in places}
+        changed_constants, formulas = followed(description, constants)
+        description = replace(description, constants=changed_constants)
+        places += [(place, value) for place, value in formulas if place not in said]
+    for (section, index, field, where), value in places:
+        if section == "constants":
+            continue
         by_record.setdefault((section, index), {}).setdefault(field, []).append((where, value))
     sections: dict[str, list[Any]] = {}
     changed: dict[str, Any] = {}
@@ -265,6 +280,46 @@ def substituted(description: Description, chosen: Iterable[Parameter], values: A
         record = records[index]
         records[index] = replace(record, **{field: _field(record, field, new) for field, new in fields.items()})
     return replace(description, **changed, **{section: tuple(records) for section, records in sections.items()})
+
+
+def followed(
+    description: Description, given: dict[int, Any]
+) -> tuple[tuple[Constant, ...], list[tuple[tuple[Any, ...], Any]]]:
+    """All constants with some given anew, and the numbers of records that follow from them."""
+    domain = domain_of(*given.values())
+    known: dict[str, Any] = {}
+    moved: set[str] = set()
+    for k, constant in enumerate(description.constants):
+        value: Any = constant.value
+        if k in given:
+            value = given[k]
+            moved.add(constant.name)
+        elif constant.expression is not None and moved & set(parse(constant.expression).joints):
+            value = parse(constant.expression).value(known, domain)
+            moved.add(constant.name)
+        known[constant.name] = (domain.const(value),)
+    constants = tuple(
+        replace(c, value=known[c.name][0] if is_symbolic(known[c.name][0]) else float(known[c.name][0]))
+        for c in description.constants
+    )
+    formulas = [(f.place, parse(f.expression)) for f in description.formulas]
+    return constants, [(place, e.value(known, domain)) for place, e in formulas if moved & set(e.joints)]
+
+
+def number_at(description: Description, place: tuple[Any, ...]) -> float:
+    """The number that stands at a place; turns of placements are not numbers there, and read zero."""
+    section, index, field, where = place
+    if section == "gravity":
+        return float(description.gravity[where])
+    record = getattr(description, section)[index]
+    value = getattr(record, field)
+    if field.startswith("origin"):
+        return float(value[XYZ.index(where), 3]) if where in XYZ else 0.0
+    if value is None:
+        return 0.0
+    if field == "friction":
+        return float(getattr(value, where[0])[where[1]])
+    return float(value) if where == () else float(np.asarray(value)[where])
 
 
 def _field(record: Any, field: str, new: list[tuple[Any, Any]]) -> Any:
@@ -316,4 +371,4 @@ def _placed(origin: Any, new: dict[str, Any]) -> Array:
     return plain(result)
 
 
-__all__ = ["Parameter", "chosen", "parameters_of", "substituted"]
+__all__ = ["Parameter", "chosen", "followed", "number_at", "parameters_of", "substituted"]
