@@ -31,6 +31,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.kernels import background, cache, machine, native, tape
 from polybody.kernels import stepping_code as code_of
+from polybody.kernels import stepping_methods as methods
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.locks import Lock
@@ -226,10 +227,10 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
         code_of.seen(watched, loops),
     ]
     if adaptive:
-        pieces += [code_of.AHEAD if loops else code_of.MOVED if curved else code_of.STAYED, code_of.ADAPTIVE]
+        pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED, methods.ADAPTIVE]
     else:
-        own = code_of.IMPLICIT if "middle" in parts.keys else code_of.BY_FUNCTION
-        pieces += [own if tableau is None else code_of.BY_TABLEAU, code_of.FIXED]
+        own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
+        pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [

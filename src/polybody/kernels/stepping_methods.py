@@ -1,0 +1,297 @@
+"""Machine code of integration methods, in the language of `native`: how a step is taken, and the loops over steps.
+
+    FIXED      steps between given times: by a tableau, by a formula of its own, or by Newton's iterations
+    ADAPTIVE   an embedded pair of orders 8(5, 3) with SciPy's control of the step (Hairer's DOP853)
+
+What they call, and what the words of a job are, is in `stepping_code`.
+"""
+
+from __future__ import annotations
+
+BY_TABLEAU = """
+def _stepped(job, x, f, new, h: float):
+    K = word(job + STAGES)
+    tableau = word(job + TABLEAU)
+    stage = word(job + STAGE)
+    _copy(K, f, N)
+    for s in range(1, STAGE_COUNT):
+        combine(stage, x, h, K, tableau + 8 * STAGE_COUNT * s, s)
+        if _evaluate(job, stage, K + F * s) != 0:
+            return CANNOT
+    combine(new, x, h, K, tableau + 8 * STAGE_COUNT * STAGE_COUNT, STAGE_COUNT)
+    return 0
+"""
+
+BY_FUNCTION = """
+def _stepped(job, x, f, new, h: float):
+    put(job + H, h)
+    call(word(job + LEAP_AT), x, f, job + H, word(job + CONSTANTS), _row(job, x), new, word(job + LIBM))
+    return 0
+"""
+
+#: an implicit step: middle(x, u, h, …) -> residual, its Jacobian in u; ends(x, u, h, …) -> x, M v, M at the end
+IMPLICIT = """
+def _solved(A, b, n):  # A x = b by elimination with pivots, in place
+    for k in range(n):
+        best = size(number(A + 8 * (k * n + k)))
+        pivot = k
+        for i in range(k + 1, n):
+            entry = size(number(A + 8 * (i * n + k)))
+            if entry > best:
+                best = entry
+                pivot = i
+        if not best > 0.0:
+            return CANNOT
+        if pivot != k:
+            for j in range(k, n):
+                upper = number(A + 8 * (k * n + j))
+                put(A + 8 * (k * n + j), number(A + 8 * (pivot * n + j)))
+                put(A + 8 * (pivot * n + j), upper)
+            first = number(b + 8 * k)
+            put(b + 8 * k, number(b + 8 * pivot))
+            put(b + 8 * pivot, first)
+        inverse = 1.0 / number(A + 8 * (k * n + k))
+        for i in range(k + 1, n):
+            factor = number(A + 8 * (i * n + k)) * inverse
+            for j in range(k + 1, n):
+                at = A + 8 * (i * n + j)
+                put(at, number(at) - factor * number(A + 8 * (k * n + j)))
+            put(b + 8 * i, number(b + 8 * i) - factor * number(b + 8 * k))
+    i = n
+    while i > 0:
+        i -= 1
+        total = number(b + 8 * i)
+        for j in range(i + 1, n):
+            total = total - number(A + 8 * (i * n + j)) * number(b + 8 * j)
+        put(b + 8 * i, total / number(A + 8 * (i * n + i)))
+    return 0
+
+def _stepped(job, x, f, new, h: float):
+    u = word(job + SPEED)
+    last = word(job + LAST_SPEED)
+    r = word(job + RIGHT)
+    A = word(job + MATRIX)
+    stage = word(job + STAGE)
+    put(job + H, h)
+    if word(job + HAS_SPEED) == 1:  # the last two middles tell the next
+        for i in range(NV):
+            now = number(u + 8 * i)
+            put(u + 8 * i, 2.0 * now - number(last + 8 * i))
+            put(last + 8 * i, now)
+    else:
+        _copy(u, x + NQ8, NV)
+        _copy(last, u, NV)
+        put(job + HAS_SPEED, 1)
+    _copy(stage, x, N)
+    put(stage + T, number(x + T) + 0.5 * h)
+    row = _row(job, stage)
+    count = 0
+    going = 1
+    while going == 1:
+        put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
+        call(word(job + MIDDLE_AT), x, u, job + H, word(job + CONSTANTS), row, r, A, word(job + LIBM))
+        if _solved(A, r, NV) != 0:
+            return CANNOT
+        worst = 0.0
+        fastest = 1.0
+        for i in range(NV):
+            change = number(r + 8 * i)
+            put(u + 8 * i, number(u + 8 * i) - change)
+            worst = most(size(change), worst)
+            fastest = most(size(number(u + 8 * i)), fastest)
+        if worst <= 1e-9 * fastest:
+            going = 0
+        count += 1
+        if count > 25 or not _finite(u, NV) == 1:
+            return CANNOT
+    call(word(job + ENDS_AT), x, u, job + H, word(job + CONSTANTS), row, new, r, A, word(job + LIBM))
+    if _solved(A, r, NV) != 0:
+        return CANNOT
+    _copy(new + NQ8, r, NV)
+    return 0
+"""
+
+FIXED = """
+def advance(job):
+    x = word(job + STATES)
+    f = word(job + ANSWERS)
+    times = word(job + TIMES)
+    steps = word(job + STEPS)
+    k = 0
+    put(job + DONE, 0)
+    status = _begin(job, x, f)
+    while k < steps and status == 0:
+        new = x + X
+        answer = f + F
+        h = number(times + 8 * k + 8) - number(times + 8 * k)
+        status = _stepped(job, x, f, new, h)
+        if status == 0:
+            put(new + T, number(times + 8 * k + 8))
+            if _finite(new, NX) == 0:
+                status = CANNOT
+        if status == 0:
+            status = _returned(job, new)
+        if status == 0:
+            _noted(job)
+            status = _evaluate(job, new, answer)
+        if status == 0 and _finite(answer, NX) == 0:
+            status = CANNOT
+        if status == 0:
+            status = _seen(job, x, f, new, answer, h)
+            if status == 0 or status == CROSSED or status == TURNED:
+                k += 1
+                put(job + DONE, k)
+            x = new
+            f = answer
+    return status
+"""
+
+ADAPTIVE = """
+def _tried(job, x, f, new, h: float):  # the twelve stages of a try, and the rate at its end
+    K = word(job + STAGES)
+    tableau = word(job + TABLEAU)
+    stage = word(job + STAGE)
+    for s in range(1, STAGE_COUNT):
+        combine(stage, x, h, K, tableau + 8 * COLUMNS * s, s)
+        if _evaluate(job, stage, K + F * s) != 0:
+            return CANNOT
+    combine(new, x, h, K, tableau + 8 * COLUMNS * STAGE_COUNT, STAGE_COUNT)
+    return 0
+
+def _error(job, x, new, h: float, result):  # the pair's error norm, to be below 1
+    K = word(job + STAGES)
+    estimates = word(job + TABLEAU) + 8 * COLUMNS * (STAGE_COUNT + EXTRA + 1)
+    fifth = word(job + STAGE)
+    third = word(job + SPARE)
+    combine(fifth, word(job + NOUGHT), 1.0, K, estimates, STAGE_COUNT + 1)
+    combine(third, word(job + NOUGHT), 1.0, K, estimates + 8 * COLUMNS, STAGE_COUNT + 1)
+    a = 0.0
+    b = 0.0
+    for i in range(CONTROLLED):
+        scale = number(job + ATOL) + number(job + RTOL) * most(size(number(x + 8 * i)), size(number(new + 8 * i)))
+        e5 = number(fifth + 8 * i) / scale
+        e3 = number(third + 8 * i) / scale
+        a = a + e5 * e5
+        b = b + e3 * e3
+    norm = 0.0
+    if not a + b == 0.0:
+        norm = h * a / root((a + 0.01 * b) * ENTRIES)
+    put(result, norm)
+    return 0
+
+def _densified(job, x, f, new, answer, h: float):  # three stages more, and the interpolant's seven rows
+    K = word(job + STAGES)
+    tableau = word(job + TABLEAU)
+    stage = word(job + STAGE)
+    for s in range(EXTRA):
+        used = STAGE_COUNT + 1 + s
+        combine(stage, x, h, K, tableau + 8 * COLUMNS * used, used)
+        if _evaluate(job, stage, K + F * used) != 0:
+            return CANNOT
+    rows = word(job + DENSE) + word(job + DONE) * DENSE_ROW
+    mix(rows, new, 1.0, x, 0.0 - 1.0, x, 0.0, x, 0.0)
+    mix(rows + X, rows, 0.0 - 1.0, f, h, x, 0.0, x, 0.0)
+    mix(rows + 2 * X, rows, 2.0, f, 0.0 - h, answer, 0.0 - h, x, 0.0)
+    for r in range(4):
+        d = tableau + 8 * COLUMNS * (STAGE_COUNT + EXTRA + 3 + r)
+        combine(rows + X * (3 + r), word(job + NOUGHT), h, K, d, STAGE_COUNT + 1 + EXTRA)
+    return 0
+
+def advance(job):
+    x = word(job + STATES)
+    f = word(job + ANSWERS)
+    steps = word(job + STEPS)
+    K = word(job + STAGES)
+    end = number(job + END)
+    norm_at = job + FIRST
+    k = 0
+    put(job + DONE, 0)
+    status = _begin(job, x, f)
+    until = number(job + UNTIL)
+    while k < steps and status == 0 and number(x + T) < until:
+        new = x + X
+        answer = f + F
+        _copy(K, f, N)
+        t = number(x + T)
+        tiny = 2.3e-15 * size(t) + 1e-300
+        h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
+        t1 = t
+        rejected = 0
+        accepted = 0
+        while accepted == 0 and status == 0:
+            t1 = t + h
+            if h < tiny:
+                status = CANNOT
+            if t1 > end:
+                t1 = end
+            h = t1 - t
+            if status == 0:
+                status = _tried(job, x, f, new, h)
+            if status == 0:
+                put(new + T, t1)
+                status = _evaluate(job, new, K + F * STAGE_COUNT)
+            if status == 0:
+                _error(job, x, new, h, norm_at)
+                norm = number(norm_at)
+                if norm < 1.0:
+                    factor = 10.0
+                    if norm > 0.0:
+                        factor = least(10.0, 0.9 * power(word(job + POW), norm, 0.0 - 0.125))
+                    if rejected > 0:
+                        factor = least(1.0, factor)
+                    put(job + H, h * factor)
+                    accepted = 1
+                else:
+                    h = h * most(0.9 * power(word(job + POW), norm, 0.0 - 0.125), 0.2)
+                    rejected += 1
+        if status == 0 and _finite(new, NX) == 0:
+            status = CANNOT
+        if status == 0:
+            status = _moved(job, K, f, new, answer)
+        if status == 0 and _finite(answer, NX) == 0:
+            status = CANNOT
+        if status == 0:
+            wanted = word(job + DENSE_WANTED)
+            if word(job + NEXT) < word(job + COUNT):
+                if number(word(job + SAMPLES) + 8 * word(job + NEXT)) < t1:
+                    wanted = 1
+            if wanted == 1:
+                status = _densified(job, x, f, new, answer, h)
+        if status == 0:
+            status = _seen(job, x, f, new, answer, h)
+            if status == 0 or status == CROSSED or status == TURNED:
+                k += 1
+                put(job + REJECTED, word(job + REJECTED) + rejected)
+                put(job + DONE, k)
+            x = new
+            f = answer
+    return status
+"""
+
+#: what is done with the state that a try of the adaptive method ends at
+STAYED = """
+def _moved(job, K, f, new, answer):
+    _copy(answer, K + F * STAGE_COUNT, S)
+    return 0
+"""
+MOVED = """
+def _moved(job, K, f, new, answer):
+    status = _returned(job, new)
+    _noted(job)
+    if status == 0:
+        status = _evaluate(job, new, answer)
+    return status
+"""
+#: with loops: a step over which pivots' rows shrink by a third of their length heads for a singular configuration
+AHEAD = """
+def _moved(job, K, f, new, answer):
+    status = _returned(job, new)
+    _noted(job)
+    if status == 0:
+        status = _evaluate(job, new, answer)
+    if status == 0 and number(answer + TOLD_AT + 8) > 2.0 * number(f + TOLD_AT + 8):
+        status = CANNOT
+    return status
+"""
+
+__all__ = ["ADAPTIVE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIXED", "IMPLICIT", "MOVED", "STAYED"]
