@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,15 +25,6 @@ from polybody.simulation.arguments import (
     require_motion,
     sample_times,
 )
-from polybody.simulation.audit import (
-    Audit,
-    allowed_energy,
-    doubts_about,
-    energy_balance,
-    limit_excess,
-    momentum_applies,
-    momentum_balance,
-)
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers.sampling import Sampling
@@ -43,8 +33,9 @@ from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.friction import DryFriction, has_dry_friction
 from polybody.simulation.integrators import Integrator, Options, Step, method_named
 from polybody.simulation.kept import Kept
+from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY, Controller, Problem
-from polybody.simulation.saturation import Saturation, chosen_efforts, saturations
+from polybody.simulation.saturation import chosen_efforts
 from polybody.simulation.switches import Switches
 from polybody.simulation.trajectory import Pieces, Trajectory
 
@@ -242,7 +233,7 @@ class Run:
             self._keep(self.reached, self.last)
             if not self.switches.ended_on_purpose:
                 warn(f"the run stopped early: {stopped}")
-        trajectory = self._trajectory(said, stopped, clock)
+        trajectory = trajectory_of(self, said, stopped, clock)
         doubts = [text for text in trajectory.audit.doubts if not text.startswith("the run stopped early")]
         if doubts:
             warn("; ".join(doubts))
@@ -253,7 +244,7 @@ class Run:
         if not len(self.record):
             return
         try:
-            setattr(error, "trajectory", self._trajectory(said, str(error), clock))  # noqa: B010  of any exception
+            setattr(error, "trajectory", trajectory_of(self, said, str(error), clock))  # noqa: B010  of any exception
         except Exception as failure:
             error.add_note(f"the {len(self.record)} states before it could not be kept: {failure}")
 
@@ -446,60 +437,6 @@ class Run:
             f"the run blew up after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the wildest: "
             f"v = {v[k]:.4g}, a = {a[k]:.4g}"
         )
-
-    def _trajectory(self, said: dict[str, Any], stopped: str | None, clock: float) -> Trajectory:
-        model, problem = self.problem.model, self.problem
-        rows = self.record.all()
-        t, y, tau = rows.t, rows.y, rows.tau
-        q, v, work = y[:, : problem.nq], y[:, problem.nq : problem.nq + problem.nv], y[:, -1]
-        seconds = time.perf_counter() - clock
-        kinetic, potential = model.energy(q, v)
-        error, relative = energy_balance(kinetic, potential, work)
-        allowed = allowed_energy(self.method.adaptive, self.options.rtol, self.options.atol, self.steps)
-        note = momentum_applies(model, bool(problem.wrenches) or self._base_driven(tau))
-        excess, passed = (None, "") if self.switches.limits != "stop" else limit_excess(self.switches.stops.all, q)
-        audit = Audit(
-            method=self.method.name,
-            steps=self.steps,
-            rejected=self.rejected if self.rejected_known else None,
-            evaluations=problem.evaluations,
-            energy_error=error,
-            energy_error_relative=relative,
-            energy_allowed_relative=allowed,
-            momentum_error_relative=None if note else momentum_balance(model, t, q, v, kinetic),
-            momentum_note=note,
-            quaternion_error=self.off_manifold if problem.curved else None,
-            seconds=seconds,
-            limit_excess=excess,
-            loop_error=float(np.abs(model.constraints.residual(q)).max(initial=0.0)) if problem.loops else None,
-            loop_drift=problem.off_loops if problem.loops else None,
-            singular_evaluations=problem.singular,
-            singular_passages=problem.passed,
-            path=self.path,
-            saturation=self._saturation(t, v, tau),
-        )
-        if problem.singular or problem.passed:
-            warn(
-                f"the motion went near singular configurations of its loops ({problem.singular} evaluations, "
-                f"{problem.passed} passed): the branch it took there is one of several, and loads are large"
-            )
-        early = None if self.switches.ended_on_purpose else stopped
-        doubts = doubts_about(audit, early, f"the {passed}")
-        audit = replace(audit, trusted=not doubts, doubts=doubts)
-        happenings = list(self.switches.happenings)
-        currents = rows.currents if problem.circuits.closed else None
-        told = (audit, said, happenings, stopped, self.pieces, currents)
-        return Trajectory(problem.whole, t, q, v, rows.a, tau, work, *told)
-
-    def _saturation(self, t: Array, v: Array, tau: Array) -> tuple[Saturation, ...]:
-        m, word = self.problem.whole.mechanism, self.problem.efforts
-        if word == "ignore" or self.problem.controller is None:
-            return ()
-        return saturations(m, drive_limits(m), t, v, tau, bounded=word == "saturate")
-
-    def _base_driven(self, tau: Array) -> bool:
-        roots = [j.v for j in self.problem.model.mechanism.joints if j.parent < 0]
-        return any(tau[:, part].any() for part in roots)
 
 
 def _short(values: Array) -> str:
