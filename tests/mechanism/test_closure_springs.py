@@ -161,16 +161,11 @@ def test_the_reaction_of_a_loop_holds_its_spring() -> None:
     assert found[2] == pytest.approx(-7.0 * (np.angle(np.exp(1j * (angle - 0.4)))), abs=1e-8)
 
 
-def test_what_does_not_act_in_a_cut_joint_is_warned_of_or_refused_by_name() -> None:
-    with pytest.warns(pb.PolybodyWarning) as told:
-        four_bar("C", armature=0.2, limits=(-1, 1))
-    said = "\n".join(str(w.message) for w in told)
-    assert "armature of cut joints does not act yet; it is recorded, of loops C" in said
-    assert "limits of cut joints does not act yet" in said
+def test_what_a_cut_joint_cannot_have_is_refused_by_name() -> None:
     build = pb.Builder("motor")
     _bodies(build, "crank")
     build.joint("A", "revolute", "world", "crank")
-    build.loop("C", "revolute", "world", "crank")
+    build.loop("C", "fixed", "world", "crank")
     build.motor("C", 1.0, 0.0, 0.1)
     with pytest.raises(pb.InputError, match="on 'C', which is not a moving joint of the tree"):
         build.model()

@@ -24,7 +24,7 @@ from polybody.description import record_checks, velocity_checks
 from polybody.description.limits import RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
-from polybody.description.records import LOOP_DRIVE, LOOP_SPRING, SPRUNG_LOOPS, WORLD, Body, Description, Joint
+from polybody.description.records import LOOP_DRIVE, WORLD, Body, Description, Joint
 from polybody.names import listed, nearest
 
 
@@ -286,20 +286,11 @@ def _rigid_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) ->
 
 
 def _unused(d: Description) -> Iterator[Problem]:
-    """What the records hold and no force comes from: one warning for each kind, with its joints."""
-    loaded = [x.name for x in d.loops if x.friction is not None and np.any(x.friction.load)]
-    if loaded:
-        yield Problem(WARNING, f"friction by load of cut joints does not act, of loops {listed(loaded)}", d.source)
-    for key in LOOP_DRIVE:
-        names = [
-            loop.name
-            for loop in d.loops
-            if getattr(loop, key) is not None and not (key in LOOP_SPRING and loop.kind in SPRUNG_LOOPS)
-        ]
-        if names:
-            kind = f" of these kinds (it does of {', '.join(SPRUNG_LOOPS)})" if key in LOOP_SPRING else ""
-            told = f"{key} of cut joints{kind} does not act yet; it is recorded, of loops {listed(names)}"
-            yield Problem(WARNING, told, d.source)
+    """What the records hold and no force comes from."""
+    names = [x.name for x in d.loops if x.kind == "floating" and any(getattr(x, key) is not None for key in LOOP_DRIVE)]
+    if names:
+        told = f"springs, armature and limits of floating cut joints do not act, of loops {listed(names)}"
+        yield Problem(WARNING, told, d.source)
 
 
 def _mass_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> Iterator[Problem]:

@@ -39,6 +39,7 @@ from polybody.errors import InputError
 from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
 from polybody.mechanism.contacts import GroundContact
 from polybody.mechanism.couplings import eliminated
+from polybody.mechanism.driven_loops import with_driven_loops
 from polybody.mechanism.entries import Entries
 from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.graph import Step, joint_graph, walk
@@ -315,9 +316,11 @@ def mechanism_from(description: Description, *, couplings: bool = True) -> Mecha
     """Build the mechanism of a description that `description.checks` found sound.
 
     Joints that follow others by linear couplings have no coordinates of their own; without `couplings` they are free.
+    Cut joints with armature, limits or motors have (`driven_loops`).
     """
     if not couplings:
         description = replace(description, couplings=())
+    description = with_driven_loops(description)
     builder = _TreeBuilder(description)
     for step in walk(description):
         builder.take(step)

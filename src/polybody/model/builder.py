@@ -173,7 +173,8 @@ class Builder:
 
         `stiffness`, `damping`, `rest`, `armature`, `friction` and `limits` are those of `joint`, in the cut joint's
         coordinates. Springs, dampers and friction act in revolute, continuous, prismatic, screw and cylindrical ones;
-        turns are counted from `rest`, between −π and π. Armature and limits are recorded and do not act.
+        turns are counted from `rest`, between −π and π. With armature, limits, friction by
+        load, a motor, or springs of other kinds, the cut joint gets coordinates of its own in q and v, under its name.
         """
         self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
