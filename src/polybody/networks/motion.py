@@ -48,7 +48,13 @@ class Motion:
             raise InputError(f"network {net.name!r} has no parts that move")
         self.inputs = input_values(self.components, inputs or {})
         self.started = started
-        self.systems: dict[tuple[tuple[str, str], ...], System] = {}
+        # Components do not change: systems made before serve again while the network has the same ones.
+        key = (tuple(self.components), started, tuple((name, x) for name, x in self.inputs.items()))
+        if net.kept_systems is None or net.kept_systems[0] != key:
+            net.kept_systems = (key, {})
+        self.systems: dict[tuple[tuple[str, str], ...], System] = net.kept_systems[1]
+        for system in self.systems.values():
+            system.evaluations = 0
 
     def first_modes(self) -> Modes:
         return {part.name: mode for part in self.components
@@ -220,7 +226,7 @@ class _Run:
         self.reached = t
         while t < end:
             for step in steps(self.method, system, t, y, end, self.options):
-                self.count += 1
+                self.count += step.count
                 if self.count > self.most:
                     raise SimulationError(f"{self.count} steps were taken, of at most {self.most} (max_steps)", t)
                 found = self._crossing(system, step)

@@ -45,6 +45,8 @@ class Network(BodyNetwork):
         self.nodes: dict[str, tuple[EnergyDomain, str]] = {}
         #: names under which nodes are seen from outside, where this is a sub-network
         self.terminals: dict[str, str] = {}
+        #: what was assembled last, and from what
+        self.kept_systems: tuple[Any, dict[Any, Any]] | None = None
 
     def __repr__(self) -> str:
         bodies = super().__repr__()

@@ -14,7 +14,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, fixed_times
 
 Array = np.ndarray
-CHUNK = 256  # fixed steps in one call
+CHUNK = 1024  # fixed steps in one call
 
 
 @dataclass
@@ -37,6 +37,7 @@ class Advance:
     y0: Array
     y1: Array
     dense: Callable[[], Callable[[float], Array]]
+    count: int = 1  # the method's own steps that it stands for
 
 
 def steps(method: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
@@ -104,33 +105,53 @@ def _hermite(system: System, t0: float, t1: float, y0: Array, y1: Array) -> Call
 
 
 def _rk4(system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
-    compiled = not system.called and not system.m
+    """Fixed steps; where nothing is called back, many of them in one call, up to the next wanted time."""
     marks = list(fixed_times(t, end, options.dt))
+    whole = len(marks) - 1  # the last one may be shorter
+    wanted = set(np.searchsorted([t1 for _, t1 in marks], np.array(options.times) - 1e-12 * (1 + abs(end))).tolist())
     done = 0
     while done < len(marks):
-        few = marks[done : done + CHUNK]
-        h = few[0][1] - few[0][0]
-        same = compiled and len(few) > 1 and not system.projected
-        if same:
-            count = len(few) - (1 if done + len(few) == len(marks) else 0)  # the last one may be shorter
-            states = _chunk(system, count)(np.append(y, few[0][0]), np.array([h]))[:, :-1]
+        (t0, t1), h = marks[done], marks[done][1] - marks[done][0]
+        if done < whole and not system.called and not system.m and not system.projected:
+            count = min(CHUNK, whole - done)
+            states = _chunk(system)(count)(np.append(y, t0), np.array([h]))[:, :-1]
         else:
-            count, (t0, t1) = 1, few[0]
+            count = 1
             k1 = system.rate(t0, y)
             k2 = system.rate(t0 + h / 2, y + h / 2 * k1)
             k3 = system.rate(t0 + h / 2, y + h / 2 * k2)
             k4 = system.rate(t1, y + h * k3)
             states = system.project(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))[None]
-        for (t0, t1), new in zip(few[:count], states, strict=True):
-            if not np.isfinite(new).all():
-                raise BlowUp("numbers are not finite any more")
-            yield Advance(t0, t1, y, new, partial(_hermite, system, t0, t1, y, new))
-            y = new
+        if not np.isfinite(states).all():
+            raise BlowUp("numbers are not finite any more")
+        # Steps go to the driver one by one only where it looks at each: at wanted times, or where modes may change.
+        each = not options.times or _may_switch(system, [m[1] for m in marks[done : done + count]], states)
+        first = 0
+        for k in range(count):
+            if not (each or k + 1 == count or done + k in wanted or done + k + 1 in wanted):
+                continue
+            t0, t1 = marks[done + first][0], marks[done + k][1]
+            new = states[k]
+            yield Advance(t0, t1, y, new, partial(_hermite, system, t0, t1, y, new), k + 1 - first)
+            first, y = k + 1, new
         done += count
 
 
-def _chunk(system: System, count: int) -> Any:
-    """`count` steps of rk4 in one call: (x = [y; W; t], [h]) -> states after each."""
+def _may_switch(system: System, times: list[float], states: Array) -> bool:
+    """Whether a condition to leave a mode holds at any of these states."""
+    if not system.conditions:
+        return False
+    return bool((system.watch_all(np.array(times), states) > -1e-9).any())
+
+
+def _chunk(system: System) -> Callable[[int], Any]:
+    """count -> kernel of so many steps of rk4: (x = [y; W; t], [h]) -> states after each."""
+    if system.chunks is None:
+        system.chunks = _chunks_of(system)
+    return system.chunks
+
+
+def _chunks_of(system: System) -> Callable[[int], Any]:
     import casadi as ca
 
     from polybody.kernels import iterate
@@ -149,12 +170,7 @@ def _chunk(system: System, count: int) -> Any:
     k4 = rate(x + h * k3)
     step = ca.Function("network_rk4", [x, h], [ca.densify(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))])
     key = f"{hashlib.sha256(step.serialize().encode()).hexdigest()}:{source_digest()}"
-    if (key, count) not in _CHUNKS:
-        _CHUNKS[(key, count)] = iterate.build("network_rk4", (n + 1, 1, 0), count, lambda: step, key)
-    return _CHUNKS[(key, count)]
-
-
-_CHUNKS: dict[tuple[str, int], Any] = {}
+    return cache(lambda count: iterate.build("network_rk4", (n + 1, 1, 0), count, lambda: step, key))
 
 
 def _idas(system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:

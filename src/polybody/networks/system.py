@@ -45,6 +45,7 @@ class System:
         self.n, self.m = len(self.states), len(self.algebraic)
         self.observed = list(assembly.observables())
         self.evaluations = 0
+        self.chunks: Callable[[int], Any] | None = None  # compiled loops of fixed steps, by `stepping`
         # variables whose derivatives occur: they have a memory, whether they are states or follow from some
         self.remembered = [assembly.names[j] for j, k in equations.reduced.symbols if k == 0
                            and (j, 1) in equations.reduced.symbols]
@@ -196,6 +197,10 @@ class System:
     def watch(self, t: float, y: Array) -> Array:
         """What is positive where a mode must be left, in the order of `conditions`."""
         return np.atleast_1d(self._watch(self.argument(t, y))) if self.conditions else np.zeros(0)
+
+    def watch_all(self, times: Array, states: Array) -> Array:
+        """`watch` at many states, without inputs that are Python functions."""
+        return np.asarray(self._watch(np.column_stack([states[:, : self.n], times])))
 
     def values(self, t: float, y: Array) -> dict[str, float]:
         """Every unknown and derivative, and all that can be observed, by name."""
