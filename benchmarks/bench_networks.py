@@ -2,7 +2,8 @@
 
     python benchmarks/bench_networks.py [--json FILE]
 
-Fixed steps (rk4), the whole run in compiled loops, states kept rarely; and the right side alone, as other methods call it.
+Fixed steps (rk4), the whole run in compiled loops, states kept rarely; and the right side alone, as other methods call
+it.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ def main() -> None:
     for name, net in (("alone", arm_alone()), ("driven", arm_driven())):
         options = {"method": "rk4", "dt": dt, "sample": steps * dt / 4}
         pb.simulate(net, steps * dt, **options)
-        found[f"{name}: us a step of rk4"] = 1e6 / steps * best(lambda n=net, o=options: pb.simulate(n, steps * dt, **o))
+        took = best(lambda n=net, o=options: pb.simulate(n, steps * dt, **o))
+        found[f"{name}: us a step of rk4"] = 1e6 / steps * took
         motion = Motion(net)
         system, y = motion.start(0.0, {})
         system.rate(0.0, y)
-        found[f"{name}: us a right side"] = 1e6 / 2000 * best(lambda s=system, y=y: [s.rate(0.0, y) for _ in range(2000)])
+        took = best(lambda s=system, y=y: [s.rate(0.0, y) for _ in range(2000)])
+        found[f"{name}: us a right side"] = 1e6 / 2000 * took
         batch = np.tile(system.argument(0.0, y), (4096, 1))
         found[f"{name}: ns a right side in batches"] = 1e9 / 4096 * best(lambda s=system, b=batch: s._rate(b))
     for what in ("us a step of rk4", "us a right side", "ns a right side in batches"):

@@ -47,6 +47,7 @@ from polybody.networks.linear import impedance as impedance
 from polybody.networks.making import network as network
 from polybody.networks.network import Network as Network
 from polybody.networks.part import Part as Part
+from polybody.networks.reading import load_network as load_network
 from polybody.networks.trajectory import NetworkTrajectory as NetworkTrajectory
 from polybody.simulation import Event as Event
 from polybody.simulation import SimulationError as SimulationError

@@ -47,16 +47,25 @@ def simulate(
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a model; plots, data and a report go into a folder. Ctrl-C keeps what was computed."""
+    """Simulate a model, or a network (a file with `network:`); plots, data and a report go into a folder.
+
+    Ctrl-C keeps what was computed.
+    """
     import numpy as np
 
     from polybody.cli.linearize import numbers
     from polybody.description.naming import file_name
     from polybody.model.load import load
+    from polybody.networks.reading import has_network
     from polybody.simulation import simulate as run
     from polybody.studio.record import from_trajectory
     from polybody.studio.results import check_folder, write_run
 
+    if has_network(model):
+        refused = {"--q": q != "neutral", "--v": bool(v), "--controller": controller != "none", "--base": bool(base)}
+        simulate_file(model, duration, [key for key, given in refused.items() if given], output, force, as_json,
+                      method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample)
+        return
     loaded = load(model, base=base)
     folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
     start = loaded.neutral() if q == "neutral" else numbers("--q", q, loaded, "q")
@@ -87,6 +96,33 @@ def simulate(
     answer = {"folder": str(folder), "states": len(made), "end": made.t[-1], "stopped": made.stopped,
               "audit": made.audit.as_dict()}  # fmt: skip
     emit(answer, as_json, lambda console: draw(console, answer))
+
+
+def simulate_file(
+    source: str, duration: float, refused: list[str], output: str, force: bool, as_json: bool, **options: Any
+) -> None:
+    """The motion of a file with a network, into a folder."""
+    from polybody.description.naming import file_name
+    from polybody.errors import InputError
+    from polybody.networks.reading import load_network
+    from polybody.simulation import simulate as run
+    from polybody.studio.network_results import write_network_run
+    from polybody.studio.results import check_folder
+
+    if refused:
+        raise InputError(f"{refused[0]} is for models; a network starts from `initial:` in its file")
+    net = load_network(source)
+    folder = check_folder(output or f"runs/{file_name(net.name)}", force)
+    with progress_bar(duration, not as_json) as advance:
+        made: Any = run(net, duration, progress=advance, **options)  # type: ignore[arg-type]
+    write_network_run(made, folder, force=force)
+    answer = {"folder": str(folder), "states": len(made), "end": made.t[-1], "stopped": made.stopped,
+              "switches": made.audit.switches, "audit": made.audit.as_dict()}  # fmt: skip
+
+    def show(console: Any) -> None:
+        draw(console, answer)
+
+    emit(answer, as_json, show)
 
 
 def keep_before(error: Exception, write: Callable[[Trajectory], None], folder: Path) -> None:
@@ -160,7 +196,8 @@ def draw(console: Any, answer: dict[str, Any]) -> None:
     for doubt in audit["doubts"]:
         console.print(f"not to be trusted: {doubt}", style="red", soft_wrap=True, markup=False)
     console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)
-    console.print(f"look at it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
+    if "switches" not in answer:  # a network's run has no bodies to look at
+        console.print(f"look at it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
 
 
 __all__ = ["CONTROLLERS", "controller_named", "register"]

@@ -433,10 +433,12 @@ class Description:
     configurations: tuple[Configuration, ...] = ()
     constants: tuple[Constant, ...] = ()
     formulas: tuple[Formula, ...] = ()
+    #: the `network:` section of a mechanism file as nested dicts, lists and texts; `networks.reading` reads it
+    network: Any = None
 
     def digest(self) -> str:
         """A hash of everything that matters to motion (not sources, not shapes to draw)."""
-        skipped = ("source", "visuals", "configurations", "constants", "formulas")
+        skipped = ("source", "visuals", "configurations", "constants", "formulas", "network")
         text = json.dumps(as_data(self, skip=skipped), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

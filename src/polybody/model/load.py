@@ -19,7 +19,7 @@ from polybody.description.reading import (
     shipped_models,
 )
 from polybody.description.records import Description, without_friction
-from polybody.errors import InputError
+from polybody.errors import InputError, warn
 from polybody.model.model import Model
 from polybody.model.validation import model_from
 
@@ -44,7 +44,16 @@ def load(
     """
     ours = find_source(source) in shipped_models().values()
     description = based_description(source, base, arguments)
+    if description.network is not None:
+        if not description.bodies:
+            raise InputError(f"{source}: a network without bodies is no model; pb.load_network reads it")
+        warnings_of_network(str(source))
     return model_from(description if friction else without_friction(description), warn=not ours, couplings=couplings)
+
+
+def warnings_of_network(source: str) -> None:
+    """Say that the parts of a file's network are not in its model."""
+    warn(f"{source}: the parts in `network:` are not in the model; pb.load_network reads the whole")
 
 
 def based_description(

@@ -232,6 +232,11 @@ class Assembly:
                 leaving = leaving + loss
         return energy, leaving
 
+    def domains(self) -> dict[str, str]:
+        """{across or through variable: its domain}."""
+        return {f"{port.name}.{letter}": port.domain.name for port in self.graph.ports.values()
+                for letter in (port.domain.across, port.domain.through)}
+
     def observables(self) -> dict[str, Any]:
         """{name: SX}: across and through of every edge, then variables."""
         found: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from polybody.networks.energy import GROUND, EnergyDomain
@@ -70,6 +71,14 @@ class Component(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Occurrence:
+    """Whether equations have a variable, and its derivative."""
+
+    used: bool
+    derived: bool
+
+
 @dataclass(frozen=True, eq=False)
 class PartComponent:
     """An entry of the part library, connected and with numbers."""
@@ -126,17 +135,35 @@ class PartComponent:
         return self.part.stored is not None or self.part.heat is not None
 
     def character(self, port: Port) -> str:
-        part, own = self.part, port.own
-        across, through = part.uses(own, "across"), part.uses(own, "through")
-        if across and not through:
-            return "across driver" if not part.derived(own, "across") else "across state"
-        if through and not across:
-            return "through driver" if not part.derived(own, "through") else "through state"
-        if part.derived(own, "across"):
+        across, through = (self._occurs[(port.own, kind)] for kind in ("across", "through"))
+        if across.used and not through.used:
+            return "across state" if across.derived else "across driver"
+        if through.used and not across.used:
+            return "through state" if through.derived else "through driver"
+        if across.derived:
             return "across state"
-        if part.derived(own, "through") or any(own == "" and v for v in part.variables):
-            return "through state"
-        return "plain"
+        # a spring: its own variable is a state, and its through variable follows from it
+        return "through state" if through.derived or (port.own == "" and self.part.variables) else "plain"
+
+    @cached_property
+    def _occurs(self) -> dict[tuple[str, str], Occurrence]:
+        """Whether equations have each across and through variable, and its derivative, with the numbers as they are."""
+        import casadi as ca
+
+        letters = self.part.letters()
+        names = [*letters, *self.part.variables, "time", *self.part.parameters]
+        symbols = {name: ca.SX.sym(name) for name in names}
+        rates = {name: ca.SX.sym(f"der {name}") for name in names}
+        column, changes = ca.vertcat(*symbols.values()), ca.vertcat(*rates.values())
+
+        def der(x: Any) -> Any:
+            return ca.jtimes(x, column, changes) if isinstance(x, ca.SX) else 0.0
+
+        residuals = [ca.SX(r) for mode in self.part.alternatives or [None]
+                     for r in self.equations(mode, symbols.__getitem__, der)]
+        every = ca.vertcat(*residuals)
+        return {where: Occurrence(ca.depends_on(every, ca.vertcat(symbols[name], rates[name])),
+                                  ca.depends_on(every, rates[name])) for name, where in letters.items()}
 
 
 __all__ = ["GROUND", "Component", "Lookup", "PartComponent", "Port", "Variable"]

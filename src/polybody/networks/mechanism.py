@@ -18,6 +18,7 @@ from polybody.formulations.network.parts import WORLD, JointPart
 from polybody.mechanism.joints import MapJoint, PlanarJoint
 from polybody.model.builder import Builder
 from polybody.model.model import Model
+from polybody.model.validation import model_from
 
 if TYPE_CHECKING:
     from polybody.formulations.network import Network
@@ -57,7 +58,7 @@ def model_of(net: Network) -> Model:
     for gear in parts.gears.values():
         build.couple(gear.follower, gear.leader, float(gear.factor), float(gear.offset))
     _add_others(net, build)
-    return build.model()
+    return model_from(build.description(), warn=False)  # what is unusual about the bodies was said where they were made
 
 
 def _refuse_others(net: Network) -> None:

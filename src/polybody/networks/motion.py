@@ -82,7 +82,40 @@ class Motion:
             if name not in known:
                 raise InputError(f"initial: there is no variable {name!r}{nearest(name, known)}")
         values = {**dict(zip(system.assembly.names, system.assembly.starts, strict=True)), **given}
+        for part in self.components:  # a loop that is not closed at its neutral configuration is closed near it
+            for names, function in getattr(part, "projections", ()):
+                for name, x in zip(names, function(np.array([values.get(n, 0.0) for n in names])), strict=True):
+                    if name not in given:
+                        values[name] = float(x)
+        if any(name not in system.states for name in given):
+            values |= self._states_for(t, system, values, given)
         return self.settle(t, system, values, given)
+
+    @staticmethod
+    def _states_for(
+        t: float, system: System, values: Mapping[str, float], given: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Values of states, as near to `values` as can be, that give other variables the values they shall have."""
+        y = np.array([*(values.get(name, 0.0) for name in system.states), 0.0])
+        free = [k for k, name in enumerate(system.states) if name not in given]
+        wanted = np.array(list(given.values()))
+
+        def told(y: Array) -> Array:
+            found = system.values(t, y)
+            return np.array([found[name] for name in given])
+
+        for _ in range(8):
+            off = wanted - told(y)
+            if np.abs(off).max(initial=0.0) <= 1e-12 * (1 + np.abs(wanted).max(initial=0.0)) or not free:
+                break
+            columns = []
+            for k in free:
+                step = 1e-6 * (1 + abs(y[k]))
+                ahead, behind = y.copy(), y.copy()
+                ahead[k], behind[k] = y[k] + step, y[k] - step
+                columns.append((told(ahead) - told(behind)) / (2 * step))
+            y[free] += np.linalg.lstsq(np.column_stack(columns), off, rcond=1e-9)[0]
+        return dict(zip(system.states, y[:-1].tolist(), strict=True))
 
     def settle(
         self, t: float, system: System, values: Mapping[str, float], given: Mapping[str, float] | None = None,
@@ -171,7 +204,8 @@ def simulate_network(
     if method not in METHODS:
         raise InputError(f"no integration method {method!r} for networks; there are {', '.join(METHODS)}")
     duration, begin = positive("duration", duration), number("start", start)
-    motion = Motion(net, inputs, frozenset(initial or {}))
+    initial = {**net.initial, **(initial or {})}
+    motion = Motion(net, inputs, frozenset(initial))
     end = begin + duration
     kept = sample_times(begin, end, sample, times, method in ADAPTIVE, 8)
     options = Options(
@@ -182,7 +216,7 @@ def simulate_network(
     )  # fmt: skip
     most = MOST_STEPS if max_steps is None else int(positive("max_steps", max_steps))
     run = _Run(motion, method, options, kept, tuple(events), most, progress)
-    return run.to_end(begin, end, dict(initial or {}))
+    return run.to_end(begin, end, initial)
 
 
 class _Run:
@@ -400,7 +434,8 @@ class _Run:
         audit = NetworkAudit(self.method, self.count, evaluations, self.switches, index, error, relative,
                              clock.perf_counter() - began, not doubts, doubts)
         return NetworkTrajectory(self.motion.net, np.array(self.times), tuple(first.observed), values[:, :-1],
-                                 tuple(first.states), energy, work, audit, self.happenings, stopped)
+                                 tuple(first.states), energy, work, audit, first.assembly.domains(), self.happenings,
+                                 stopped)
 
 
 __all__ = ["Motion", "input_values", "simulate_network"]

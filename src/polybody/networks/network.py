@@ -45,6 +45,8 @@ class Network(BodyNetwork):
         self.nodes: dict[str, tuple[EnergyDomain, str]] = {}
         #: names under which nodes are seen from outside, where this is a sub-network
         self.terminals: dict[str, str] = {}
+        #: start values that a file says
+        self.initial: dict[str, float] = {}
         #: what was assembled last, and from what
         self.kept_systems: tuple[Any, dict[Any, Any]] | None = None
 
@@ -82,9 +84,18 @@ class Network(BodyNetwork):
             self._node(port.head, port.domain, name, f"model {name!r}")
         self.components[name] = component
 
+    def own_model(self, model: Model) -> None:
+        """A `Model` whose joints are nodes by their own names, as those of a mechanism file with a network."""
+        component = ModelComponent(model.name, model, "")
+        self._fresh(component.name, f"model {model.name!r}")
+        for port in component.ports:
+            self._node(port.head, port.domain, component.name, f"model {model.name!r}")
+        self.components[component.name] = component
+
     def model(self) -> Model:
         """The network's bodies, joints and constraints as a `Model`; what a model has no record for is refused."""
-        return model_of(self)
+        models = [part.model for part in self.components.values() if isinstance(part, ModelComponent)]
+        return models[0] if len(models) == 1 and not self.parts.bodies else model_of(self)
 
     def terminal(self, name: str, node: str) -> None:
         """Name a node that is connected from outside where this network is used in another."""
@@ -135,6 +146,12 @@ class Network(BodyNetwork):
         from polybody.networks.linear import linearize_network
 
         return linearize_network(self, *arguments, **options)
+
+    def equations(self, form: str = "text") -> str:
+        """Graph, tree with reasons, matrices, terminal equations and assembled system as "text", "latex" or "html"."""
+        from polybody.networks.equations import equations
+
+        return equations(self, form)
 
     def with_component(self, component: Component) -> Network:
         """A copy with one more component."""

@@ -106,18 +106,6 @@ class Part:
             names[f"{lead}{domain.through}"] = (port, "through")
         return names
 
-    def uses(self, port: str, kind: str) -> bool:
-        """Whether an equation of any mode has the port's across or through variable."""
-        letter = next(name for name, where in self.letters().items() if where == (port, kind))
-        every = [*self.common, *(e for mode in self.alternatives.values() for e in mode.equations)]
-        return any(letter in set(side.names()) for equation in every for side in equation)
-
-    def derived(self, port: str, kind: str) -> bool:
-        """Whether an equation has the time derivative of the port's across or through variable."""
-        letter = next(name for name, where in self.letters().items() if where == (port, kind))
-        every = [*self.common, *(e for mode in self.alternatives.values() for e in mode.equations)]
-        return any(f"der({letter})" in side.text.replace(" ", "") for equation in every for side in equation)
-
     def _check(self) -> None:
         known = {*self.parameters, *self.variables, *self.letters(), "time"}
         clash = [n for n in self.parameters if n in self.variables or n in self.letters() or n in self.ports]
@@ -151,13 +139,13 @@ class Part:
         for name in given:
             if name not in self.parameters:
                 has = ", ".join(self.parameters) or "none"
-                raise InputError(f"{owner}: a {self.name} has no parameter {name!r}{nearest(name, self.parameters)}; "
+                raise InputError(f"{owner}: {self.name!r} has no parameter {name!r}{nearest(name, self.parameters)}; "
                                  f"it has {has}")
         result: dict[str, Any] = {}
         for name, parameter in self.parameters.items():
             if name not in given and parameter.default is None:
                 unit = f", in {parameter.unit}" if parameter.unit else ""
-                raise InputError(f"{owner}: a {self.name} needs its {name}{unit}")
+                raise InputError(f"{owner}: {self.name!r} needs its {name}{unit}")
             said = given.get(name, parameter.default)
             said = result[said] if name not in given and isinstance(said, str) else said
             result[name] = _given(f"{owner}: {name}", parameter, said)
@@ -171,11 +159,16 @@ def _given(what: str, parameter: Parameter, said: Any) -> Any:
         try:
             return value_of(said, parameter.unit, what)
         except InputError as failure:
+            if "time" not in said:  # no expression in time: what the number lacks is more to the point
+                raise failure from None
             text = parse(said)
             others = [name for name in text.names() if name != "time"]
-            if others:  # no expression in time: what the number lacks is more to the point
-                raise failure from None
+            if others:
+                raise InputError(f"{what} is {said!r}, which uses {others[0]!r}; an input is an expression in `time`") \
+                    from None
             return text
+    if isinstance(said, str) and "time" in said and not parameter.input:
+        raise InputError(f"{what} is {said!r}, but it cannot change in time; wanted a number")
     value = value_of(said, parameter.unit, what)
     if parameter.positive and not value > 0:
         raise InputError(f"{what} is {value:g}, wanted a number above zero")

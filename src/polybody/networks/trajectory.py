@@ -54,6 +54,7 @@ class NetworkTrajectory:
     energy: Array  # stored, over all domains
     work: Array  # what has left the storing parts since the start
     audit: NetworkAudit
+    domains: dict[str, str]  # of across and through variables, by name
     happenings: list[Happening] = field(default_factory=list)
     stopped: str | None = None
 

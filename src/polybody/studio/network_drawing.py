@@ -13,20 +13,12 @@ from html import escape
 from polybody.formulations.network import Network, SystemGraph
 from polybody.formulations.network.graph import Edge
 from polybody.formulations.network.parts import CENTRE
+from polybody.studio.network_layers import layered_svg
+from polybody.studio.svg_pieces import ACROSS, COLOURS, THROUGH, arrow, key_entry, key_of_weights, mark, page, words
 
 COLUMN, GAP, MARGIN = 84.0, 46.0, 70.0
-COLOURS = {
-    "body": "#4a5560",
-    "multiport": "#4a5560",
-    "joint": "#1f6fb2",
-    "velocity": "#c2261d",
-    "force": "#d07a00",
-    "spring": "#2d8a4e",
-    "constraint": "#8a6d3b",
-    "voltage": "#7b3fa0",
-    "current": "#7b3fa0",
-    "electric": "#7b3fa0",
-}
+#: a row of bodies that would be wider is laid out in layers
+WIDEST = 1600.0
 LEGEND = (
     ("body", "port of a body"),
     ("joint", "joint"),
@@ -36,9 +28,6 @@ LEGEND = (
     ("constraint", "rod or guide"),
     ("electric", "electrical"),
 )
-#: kinds that are drivers, and get a mark: a circle for across, a diamond for through
-ACROSS, THROUGH = {"velocity", "voltage"}, {"force", "current"}
-
 
 @dataclass
 class _Layout:
@@ -55,21 +44,19 @@ class _Layout:
 
 
 def network_svg(net: Network, graph: SystemGraph) -> str:
-    """The drawing as SVG text."""
+    """The drawing as SVG text; what would be wider than a page is laid out in layers."""
     layout = _laid_out(net, graph)
+    if layout.width > WIDEST:
+        return layered_svg(net, graph)
     tree = set(graph.tree)
     drawn = [_edge(edge, i in tree, layout, k) for i, (edge, k) in enumerate(_parallels(graph))]
     kinds = {edge.kind for edge in graph.edges}
     legend = _legend(kinds, layout)  # first: it may need a wider page
-    content = [_background(layout), *_boxes(layout), _rail(layout), *drawn, *_names(layout), *_vertices(layout)]
+    content = [*_boxes(layout), _rail(layout), *drawn, *_names(layout), *_vertices(layout)]
     content.append(legend)
     title = f"System graph of {net.name}: {len(tree)} of {len(graph.edges)} edges in the formulation tree"
-    content.append(_text(MARGIN, 30, title, size=16, weight="600", anchor="start", halo=False))
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{layout.width:.0f}" height="{layout.height:.0f}" '
-        f'viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" font-family="Helvetica, Arial, sans-serif">'
-    )
-    return "\n".join([head, *content, "</svg>\n"])
+    content.append(words(MARGIN, 30, title, size=16, weight="600", anchor="start", halo=False))
+    return page(layout.width, layout.height, content)
 
 
 def _parallels(graph: SystemGraph) -> list[tuple[Edge, int]]:
@@ -144,10 +131,6 @@ def _ports_in_order(net: Network, graph: SystemGraph, body: str) -> list[str]:
     return [entry, centre, *(p for p in ports if p not in (entry, centre))]
 
 
-def _background(layout: _Layout) -> str:
-    return f'<rect width="{layout.width:.0f}" height="{layout.height:.0f}" fill="#ffffff"/>'
-
-
 def _boxes(layout: _Layout) -> list[str]:
     result = []
     for _, start, end in layout.boxes:
@@ -162,7 +145,7 @@ def _boxes(layout: _Layout) -> list[str]:
 def _names(layout: _Layout) -> list[str]:
     """Names of components, between the drops of their first two terminals."""
     y = layout.centres + 31
-    return [_text(min(start + COLUMN, (start + end) / 2), y, name, size=13, weight="600", colour="#33404a")
+    return [words(min(start + COLUMN, (start + end) / 2), y, name, size=13, weight="600", colour="#33404a")
             for name, start, end in layout.boxes]
 
 
@@ -174,14 +157,14 @@ def _rail(layout: _Layout) -> str:
     )
     right = layout.ground
     line = f'<path d="M{MARGIN / 2:.0f} {y:.0f} H{right:.0f}" stroke="#22292f" stroke-width="4"/>'
-    return hatch + line + _text(MARGIN / 2 - 8, y + 5, "O", size=15, weight="700", anchor="end", halo=False)
+    return hatch + line + words(MARGIN / 2 - 8, y + 5, "O", size=15, weight="700", anchor="end", halo=False)
 
 
 def _node_rail(edge: Edge, x: float, layout: _Layout) -> str:
     """An electrical reference has a rail of its own."""
     name = edge.tail if edge.tail not in layout.place else edge.head
     bar = f'<path d="M{x - 22:.1f} {layout.rail:.1f} h44" stroke="{COLOURS["electric"]}" stroke-width="4"/>'
-    return bar + _text(x, layout.rail + 18, name, size=11)
+    return bar + words(x, layout.rail + 18, name, size=11)
 
 
 def _point(vertex: str, other: str, layout: _Layout) -> tuple[float, float]:
@@ -203,38 +186,16 @@ def _edge(edge: Edge, heavy: bool, layout: _Layout, parallel: int) -> str:
     colour, width = COLOURS[edge.kind], 3.6 if heavy else 1.2
     path = f'<path d="M{x0:.1f} {y0:.1f} Q{control[0]:.1f} {control[1]:.1f} {x1:.1f} {y1:.1f}" fill="none" '
     path += f'stroke="{colour}" stroke-width="{width}"><title>{escape(edge.name)}</title></path>'
-    path += _arrow(middle, (x1 - x0, y1 - y0), colour, heavy) + _mark(edge, middle, colour)
+    path += arrow(middle, (x1 - x0, y1 - y0), colour, heavy) + mark(edge.kind, middle, colour)
     if edge.kind in ("body", "multiport"):
         return path
     if grounded:
         side = 1 if control[0] >= x0 else -1
         path += _node_rail(edge, x0, layout) if edge.size == 1 else ""
-        return path + _text(middle[0] + 9 * side, middle[1] + 34, edge.name, colour=colour,
+        return path + words(middle[0] + 9 * side, middle[1] + 34, edge.name, colour=colour,
                             anchor="start" if side > 0 else "end")
     above = 18 if edge.kind in ACROSS | THROUGH else 11
-    return path + _text(middle[0], middle[1] - above, edge.name, colour=colour)
-
-
-def _arrow(at: tuple[float, float], along: tuple[float, float], colour: str, heavy: bool) -> str:
-    size = 7.5 if heavy else 5.5
-    length = max((along[0] ** 2 + along[1] ** 2) ** 0.5, 1e-9)
-    ux, uy = along[0] / length, along[1] / length
-    tip = (at[0] + size * ux, at[1] + size * uy)
-    left = (at[0] - size * ux - 0.7 * size * uy, at[1] - size * uy + 0.7 * size * ux)
-    right = (at[0] - size * ux + 0.7 * size * uy, at[1] - size * uy - 0.7 * size * ux)
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (tip, left, right))
-    return f'<polygon points="{points}" fill="{colour}"/>'
-
-
-def _mark(edge: Edge, at: tuple[float, float], colour: str) -> str:
-    """A circle around the arrow of an across driver, a diamond around that of a through driver."""
-    x, y = at
-    if edge.kind in ACROSS:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="12" fill="none" stroke="{colour}" stroke-width="1.8"/>'
-    if edge.kind in THROUGH:
-        points = f"{x:.1f},{y - 14:.1f} {x + 14:.1f},{y:.1f} {x:.1f},{y + 14:.1f} {x - 14:.1f},{y:.1f}"
-        return f'<polygon points="{points}" fill="none" stroke="{colour}" stroke-width="1.8"/>'
-    return ""
+    return path + words(middle[0], middle[1] - above, edge.name, colour=colour)
 
 
 def _vertices(layout: _Layout) -> list[str]:
@@ -244,35 +205,20 @@ def _vertices(layout: _Layout) -> list[str]:
         result.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#ffffff" stroke="#22292f" stroke-width="1.8"/>')
         label = vertex.rpartition(".")[2] if "." in vertex else vertex
         right = x in starts or y == layout.centres
-        result.append(_text(x + 9 if right else x - 9, y + 4, label, size=11, anchor="start" if right else "end"))
+        result.append(words(x + 9 if right else x - 9, y + 4, label, size=11, anchor="start" if right else "end"))
     return result
 
 
 def _legend(kinds: set[str], layout: _Layout) -> str:
-    x, y, parts = MARGIN, layout.height - 30, []
-    for heavy, words in ((True, "tree branch"), (False, "co-tree chord")):
-        parts.append(f'<path d="M{x:.0f} {y:.0f} h26" stroke="#4a5560" stroke-width="{3.6 if heavy else 1.2}"/>')
-        parts.append(_text(x + 32, y + 4, words, anchor="start", halo=False))
-        x += 46 + 6.6 * len(words)
-    for kind, words in LEGEND:
+    y = layout.height - 30
+    drawn, x = key_of_weights(MARGIN, y)
+    for kind, said in LEGEND:
         same = {"electric": {"electric", "voltage", "current"}}.get(kind, {kind})
         if same & kinds:
-            parts.append(f'<rect x="{x:.0f}" y="{y - 6:.0f}" width="12" height="12" rx="2" fill="{COLOURS[kind]}"/>')
-            parts.append(_text(x + 17, y + 4, words, anchor="start", halo=False))
-            x += 34 + 6.6 * len(words)
+            more, x = key_entry(x, y, COLOURS[kind], said)
+            drawn += more
     layout.width = max(layout.width, x + MARGIN / 2)
-    return "".join(parts)
-
-
-def _text(
-    x: float, y: float, words: str, *, size: int = 12, weight: str = "400", anchor: str = "middle",
-    colour: str = "#22292f", halo: bool = True,
-) -> str:
-    behind = 'paint-order="stroke" stroke="#ffffff" stroke-width="3.5" stroke-linejoin="round" ' if halo else ""
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" text-anchor="{anchor}" '
-        f'{behind}fill="{colour}">{escape(words)}</text>'
-    )
+    return drawn
 
 
 __all__ = ["network_svg"]

@@ -43,7 +43,7 @@ from polybody.description.mechanism_file.values import (
     as_stages,
     mesh_path,
 )
-from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, compose, describe
+from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, Sequence, compose, describe, plain
 from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, raise_errors
 from polybody.description.records import (
@@ -101,6 +101,7 @@ SECTIONS = (
     "guides",
     "relations",
     "configurations",
+    "network",
 )
 JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
@@ -159,6 +160,7 @@ def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
         guides=_section(notes, top, "guides", _guide),
         relations=_section(notes, top, "relations", _relation),
         configurations=_section(notes, top, "configurations", partial(_configuration, units)),
+        network=None if (network := top.node("network")) is None else plain(network),
         source=where,
     )
     return description, notes.problems

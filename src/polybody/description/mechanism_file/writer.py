@@ -99,6 +99,10 @@ def _lines(d: Description) -> Iterator[str]:
     guides = {guide.name: {"kind": guide.kind, **_ends(guide), "axis": numbers(guide.axis)} for guide in d.guides}
     yield from _section("guides", guides)
     yield from _section("configurations", {c.name: {j: numbers(q) for j, q in c.joints} for c in d.configurations})
+    if d.network is not None:
+        import yaml
+
+        yield from yaml.safe_dump({"network": d.network}, sort_keys=False, allow_unicode=True).rstrip("\n").split("\n")
     yield from _section("relations", {r.name: {"expression": quoted(r.expression)} for r in d.relations})
 
 

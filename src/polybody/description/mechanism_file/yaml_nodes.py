@@ -44,6 +44,15 @@ def describe(node: Node) -> str:
     return "a list" if isinstance(node, Sequence) else "a mapping"
 
 
+def plain(node: Node) -> Any:
+    """A node as nested dicts, lists and texts."""
+    if isinstance(node, Scalar):
+        return node.text
+    if isinstance(node, Sequence):
+        return [plain(item) for item in node.items]
+    return {key: plain(value) for key, (_, value) in node.pairs.items()}
+
+
 def compose(text: str, where: str) -> Node:
     """The one document of a YAML text; `where` names the file in messages."""
     import yaml
@@ -171,4 +180,4 @@ class _Composer:
             self.stack[-1] = (parent, None)
 
 
-__all__ = ["Mapping", "Node", "Scalar", "Sequence", "compose", "describe"]
+__all__ = ["Mapping", "Node", "Scalar", "Sequence", "compose", "describe", "plain"]

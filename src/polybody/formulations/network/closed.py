@@ -89,7 +89,7 @@ def closed_form(net: NetworkBuilder, state: Situation, ends: tuple[str, ...]) ->
     if others:
         what = ", ".join(map(repr, others))
         raise InputError(f"the closed form is that of open chains of bodies; {what} makes this network another")
-    order = _outward(net)
+    order = outward(net)
     domain, m = state.domain, len(order)
     index = {body: k for k, (_, body, _, _) in enumerate(order)}
     before = [index.get(near) for _, _, near, _ in order]
@@ -144,7 +144,7 @@ def _direction_rates(joint: JointPart, state: Situation, R: Array, omega: Array)
     )
 
 
-def _outward(net: NetworkBuilder) -> list[tuple[JointPart, str, str, int]]:
+def outward(net: NetworkBuilder) -> list[tuple[JointPart, str, str, int]]:
     """(joint, body it enters, body it comes from, +1 or −1 for a joint walked from b to a), outwards."""
     order: list[tuple[JointPart, str, str, int]] = []
     reached, waiting = {WORLD}, list(net.parts.joints.values())
@@ -161,4 +161,4 @@ def _outward(net: NetworkBuilder) -> list[tuple[JointPart, str, str, int]]:
     return order
 
 
-__all__ = ["ClosedForm", "closed_form"]
+__all__ = ["ClosedForm", "closed_form", "outward"]

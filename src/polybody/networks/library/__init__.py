@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from polybody.errors import InputError
-from polybody.names import nearest
+from polybody.names import listed, nearest
 from polybody.networks.energy import domain_named
 from polybody.networks.library import electrical, hydraulic, machines, rotational, signals, translational
 from polybody.networks.part import Part
@@ -18,7 +18,7 @@ PARTS: dict[str, Part] = {
 def part_named(name: str) -> Part:
     """The part of that name, or an error with the nearest."""
     if name not in PARTS:
-        raise InputError(f"no part {name!r}{nearest(name, PARTS)}; there are {', '.join(PARTS)}")
+        raise InputError(f"no part {name!r}{nearest(name, PARTS)}; there are {listed(PARTS)} (pb.parts())")
     return PARTS[name]
 
 

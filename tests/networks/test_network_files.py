@@ -1,0 +1,142 @@
+"""Networks in files: what they say, what is wrong in them with its line, and the commands."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import polybody as pb
+from polybody.cli import app
+from polybody.description.mechanism_file.reader import schema
+
+DRIVE = """\
+polybody: 1
+name: drive
+network:
+  kinds:
+    varistor: {ports: electrical, parameters: {level: V!, amp: [A, 0.1]}, equations: ["i = amp*(v/level)^3"], loss: v*i}
+  networks:
+    filter:
+      parts:
+        R: {kind: resistor, nodes: [a, b], resistance: 1 kohm}
+        C: {kind: capacitor, nodes: b, capacitance: 1 uF}
+      terminals: {in: a, out: b}
+  parts:
+    supply: {kind: voltage_source, nodes: plus, voltage: 24 V}
+    motor:
+      {kind: dc_motor, winding: plus, shaft: axle, torque_constant: 0.05 N m/A, resistance: 1.2 ohm, inductance: 3 mH}
+    flywheel: {kind: inertia, nodes: axle, inertia: 2e-4 kg m^2}
+    stage: {use: filter, in: plus, out: smooth}
+    limiter: {kind: varistor, nodes: smooth, level: 5}
+  initial: {flywheel.w: 10}
+"""
+
+
+@pytest.fixture
+def drive(tmp_path):
+    path = tmp_path / "drive.yaml"
+    path.write_text(DRIVE, encoding="utf-8")
+    return path
+
+
+def test_file_is_the_network_built_in_python(drive):
+    run = pb.simulate(pb.load_network(drive), 0.1)
+    net = pb.Network("drive")
+    net.part("supply", "voltage_source", "plus", voltage=24)
+    net.part("motor", "dc_motor", winding="plus", shaft="axle", torque_constant=0.05, resistance=1.2, inductance=3e-3)
+    net.part("flywheel", "inertia", "axle", inertia=2e-4)
+    wanted = pb.simulate(net, 0.1, {"flywheel.w": 10})
+    np.testing.assert_allclose(run["flywheel.w"], wanted["flywheel.w"], rtol=1e-8)
+    assert run["flywheel.w"][0] == 10
+    assert 0 < run["limiter.v"][-1] < 24
+
+
+def test_file_follows_the_published_schema():
+    jsonschema.validate(yaml.safe_load(DRIVE), schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"polybody": 1, "network": {"parts": {"R": {"nodes": "a"}}}}, schema())
+
+
+def test_every_mistake_is_reported_with_its_line(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text("""\
+polybody: 1
+name: bad
+network:
+  kinds:
+    odd: {ports: electrical, equations: [v = i, i = 0]}
+  parts:
+    supply: {kind: voltage_source, nodes: plus, voltage: 24 N}
+    motor: {kind: dc_motr, winding: plus, shaft: axle}
+    sound: {kind: resistor, nodes: a, resistance: 1}
+    wheel: {kind: inertia, nodes: a, inertia: 1}
+    load: {kind: inertia, nodes: axle, inertia: 1 ohm}
+    again: {use: nothing}
+""", encoding="utf-8")
+    with pytest.raises(pb.InputError) as told:
+        pb.load_network(path)
+    said = {5: "2 equations", 7: "not in N", 8: "did you mean 'dc_motor'", 10: "is electrical, by 'sound'",
+            11: r"in kg m\^2, not in ohm", 12: "'nothing'"}
+    for line, words in said.items():
+        assert f"bad.yaml:{line}:" in str(told.value)
+        assert told.match(words)
+
+
+def test_joints_of_the_same_file_are_nodes_and_the_model_says_what_it_leaves_out(tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text("""\
+polybody: 1
+name: arm
+gravity: [0, -9.81, 0]
+bodies:
+  rod: {mass: 1, com: [0.5, 0, 0], inertia: [0.01, 0.08, 0.08]}
+joints:
+  hinge: {kind: revolute, parent: world, child: rod}
+network:
+  parts:
+    brake: {kind: rotational_damper, nodes: hinge, damping: 0.5 N m s/rad}
+""", encoding="utf-8")
+    run = pb.simulate(pb.load_network(path), 0.5)
+    with pytest.warns(pb.PolybodyWarning, match="not in the model; pb.load_network"):
+        bare = pb.load(path)
+    assert bare.description.network["parts"]["brake"]["damping"] == "0.5 N m s/rad"
+    build = pb.Builder("arm", gravity=(0, -9.81, 0))
+    build.body("rod", 1, (0.5, 0, 0), (0.01, 0.08, 0.08))
+    build.joint("hinge", "revolute", "world", "rod", damping=0.5)
+    wanted = pb.simulate(build.model(), 0.5, times=run.t)
+    np.testing.assert_allclose(run["hinge.q"], wanted.q[:, 0], atol=1e-8)
+    bare.save(tmp_path / "again.yaml")
+    assert pb.load_network(tmp_path / "again.yaml").components["brake"].values["damping"] == 0.5
+
+
+def test_network_without_bodies_is_no_model(drive):
+    with pytest.raises(pb.InputError, match=r"pb\.load_network reads it"):
+        pb.load(drive)
+
+
+def test_commands_simulate_draw_and_print(drive, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+    done = runner.invoke(app, ["simulate", str(drive), "-t", "0.05", "-o", "run", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["audit"]["trusted"]
+    table = (tmp_path / "run" / "values.csv").read_text().splitlines()
+    assert table[0].startswith("time,")
+    assert "flywheel.w" in table[0]
+    assert (tmp_path / "run" / "report.html").exists()
+    files = ["--svg", "g.svg", "--blocks", "b.svg", "--write", "e.html"]
+    done = runner.invoke(app, ["network", str(drive), "--equations", *files])
+    assert done.exit_code == 0, done.output
+    for words in ("motor.winding.v = der(motor.winding.i)*motor.inductance", "an across driver: always in the tree",
+                  "limiter.v − stage.C.v = 0", "index 1"):
+        assert words in done.stdout
+    assert "<math>" in (tmp_path / "e.html").read_text(encoding="utf-8")
+    for name in ("g.svg", "b.svg"):
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg")
+    refused = runner.invoke(app, ["simulate", str(drive), "--q", "0", "-o", "other"])
+    assert refused.exit_code != 0
