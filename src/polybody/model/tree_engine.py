@@ -217,8 +217,10 @@ class TreeEngine:
 
     def _is_rolled(self, quantity: Quantity) -> bool:
         """Inverse and forward dynamics are rolled early, all that can be on long chains."""
+        if self.is_long or not self.is_rolled:
+            return self.is_long
         early = quantity.name.removesuffix("_wrenches") in ("inverse_dynamics", "forward_dynamics")
-        return self.is_long or (early and self.is_rolled)
+        return early and long_chains.early(self.mechanism)
 
     def _has_single(self, request: Request) -> bool:
         """True where a kernel of its own answers: what is composed or interpreted is computed in float64."""
