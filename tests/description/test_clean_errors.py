@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -116,38 +115,6 @@ def test_mujoco_refusal_is_an_input_error_with_our_line(tmp_path: Path) -> None:
     path.write_text("<mujoco>\n<worldbody>\n<body><joint axis='0 0 0'/><geom size='1'/></body></worldbody></mujoco>")
     with pytest.raises(pb.InputError, match=r"MuJoCo refuses the file: .*m\.xml:3"):
         read_description(path)
-
-
-FRICTION = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
-<inertia ixx="1" iyy="1" izz="1"/></inertial></link>
-<joint name="elbow" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
-<dynamics friction="2"/><limit lower="-1" upper="1" velocity="3" effort="10"/></joint></robot>"""
-ACTUATED = """<mujoco><worldbody><body name="b"><joint name="elbow" frictionloss="2" axis="0 0 1"/>
-<geom size="1"/></body></worldbody><actuator><motor name="drive" joint="elbow"/></actuator></mujoco>"""
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "wanted"),
-    [
-        ("r.xml", ACTUATED, ("actuators do not act yet.*drive",)),
-    ],
-)
-def test_what_is_read_and_does_not_act_is_warned_of_by_name(
-    name: str, text: str, wanted: tuple[str, ...], tmp_path: Path
-) -> None:
-    path = tmp_path / name
-    path.write_text(text)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        pb.load(path)
-    assert {w.filename for w in caught} == {__file__}, "a warning points at its caller's line"
-    told = " | ".join(str(w.message) for w in caught)
-    for message in wanted:
-        with pytest.raises(AssertionError, match=message):
-            raise AssertionError(told)
-    result = CliRunner().invoke(app, ["check", "--strict", str(path)])
-    assert result.exit_code == 1
-    assert "do not act yet" in result.output
 
 
 def test_warnings_of_builders_point_at_the_callers_line() -> None:

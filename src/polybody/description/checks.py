@@ -21,6 +21,7 @@ import numpy as np
 from polybody.algebra.inertia_checks import SLACK, inertia_problem
 from polybody.algebra.spatial import inverse_pose, joined_inertia
 from polybody.description import record_checks, velocity_checks
+from polybody.description.actuators import actuator_problems
 from polybody.description.limits import RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
@@ -54,7 +55,7 @@ def check_description(description: Description) -> list[Problem]:
 def _size_problems(d: Description) -> list[Problem]:
     """More records of a kind than are taken: nothing else of such a description is looked at."""
     groups = ("bodies", "joints", "frames", "loops", "springs", "couplings", "motors", "transmissions", "contacts",
-              "rolling", "velocity_relations", "rods", "guides", "relations")  # fmt: skip
+              "rolling", "velocity_relations", "actuators", "rods", "guides", "relations")  # fmt: skip
     counted = {key: len(getattr(d, key)) for key in groups}
     return [
         Problem(ERROR, f"{d.name!r} has {count} {key}; at most {RECORDS} are taken", d.source)
@@ -87,6 +88,8 @@ def _record_problems(d: Description) -> Iterator[Problem]:
         yield from record_checks.guide_problems(guide)
     for relation in d.relations:
         yield from record_checks.relation_problems(relation, joints)
+    for actuator in d.actuators:
+        yield from actuator_problems(actuator, joints)
     for rolling in d.rolling:
         yield from velocity_checks.rolling_problems(rolling)
     for rate in d.velocity_relations:
@@ -112,7 +115,7 @@ def _name_problems(d: Description) -> Iterator[Problem]:
         )
         for record in records
     ]
-    for record in (d, *d.motors, *d.transmissions):
+    for record in (d, *d.motors, *d.transmissions, *d.actuators):
         yield from _one_name(type(record).__name__.lower(), record)
     first: dict[tuple[bool, str], tuple[str, Any]] = {}
     for what, record in named:

@@ -38,6 +38,7 @@ def placed(part: Description, prefix: str, parent: str, origin: Any) -> Descript
         springs=between(part.springs),
         contacts=tuple(replace(c, name=prefix + c.name, body=new(c.body)) for c in part.contacts),
         rolling=tuple(replace(r, name=prefix + r.name, body=new(r.body)) for r in part.rolling),
+        actuators=tuple(replace(a, name=prefix + a.name, joint=prefix + a.joint) for a in part.actuators),
         rods=between(part.rods),
         guides=between(part.guides),
         couplings=tuple(couplings),

@@ -371,6 +371,25 @@ class Motor:
 
 
 @dataclass(frozen=True, eq=False)
+class Actuator:
+    """What turns a control u into a force on one velocity coordinate of a joint, through a gear.
+
+    With l = gear · q and its rate, force = gain · u + bias[0] + bias[1] · l + bias[2] · l̇, u within `control` and force
+    within `limit`; the joint gets gear · force. A motor has no bias, a position servo gain kp and bias (0, −kp, −kd).
+    """
+
+    name: str
+    joint: str
+    gain: float = 1.0
+    bias: Array = field(default_factory=lambda: frozen_array(np.zeros(3)))
+    gear: float = 1.0
+    control: Array = field(default_factory=lambda: frozen_array((-np.inf, np.inf)))
+    limit: Array = field(default_factory=lambda: frozen_array((-np.inf, np.inf)))
+    coordinate: int = 0
+    source: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Transmission:
     """A drive that couples the motors of several joints: joint speeds = matrix · motor speeds, in joints' order."""
 
@@ -429,6 +448,7 @@ class Description:
     relations: tuple[Relation, ...] = ()
     contacts: tuple[Contact, ...] = ()
     rolling: tuple[Rolling, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
     velocity_relations: tuple[VelocityRelation, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     constants: tuple[Constant, ...] = ()
@@ -481,6 +501,7 @@ __all__ = [
     "SPRUNG_LOOPS",
     "UNLIMITED",
     "WORLD",
+    "Actuator",
     "Body",
     "Configuration",
     "Contact",

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from polybody.description import record_checks, shapes, velocity_checks
+from polybody.description.actuators import actuator_problems
 from polybody.description.bases import Base, with_base
 from polybody.description.expressions import parse
 from polybody.description.flexible import flexible_link_records
@@ -26,6 +27,7 @@ from polybody.description.problems import Problem, errors_of
 from polybody.description.records import (
     KINDS,
     WORLD,
+    Actuator,
     Body,
     Contact,
     Coupling,
@@ -68,6 +70,7 @@ class Builder:
         self._springs: dict[str, Spring] = {}
         self._contacts: dict[str, Contact] = {}
         self._rolling: dict[str, Rolling] = {}
+        self._actuators: dict[str, Actuator] = {}
         self._velocity_relations: dict[str, VelocityRelation] = {}
         self._motors: dict[str, Motor] = {}
         self._transmissions: dict[str, Transmission] = {}
@@ -353,6 +356,31 @@ class Builder:
         self._refuse(velocity_checks.rolling_problems(rolling))
         self._rolling[name] = rolling
 
+    def actuator(
+        self,
+        name: str,
+        joint: str,
+        *,
+        gain: float = 1,
+        bias: Any = (0, 0, 0),
+        gear: float = 1,
+        control: Any = (-np.inf, np.inf),
+        limit: Any = (-np.inf, np.inf),
+        coordinate: int = 0,
+    ) -> None:
+        """What turns a control u into a joint force: gear · (gain u + bias · (1, l, l̇)), l = gear q, within its limits.
+
+        A motor has gain and gear; a position servo gain kp and bias (0, −kp, −kd). See `pb.controllers.Actuators`.
+        """
+        owner = f"actuator {name!r}: "
+        self._fresh("actuator", name, self._actuators)
+        arrays = {"bias": bias, "control": control, "limit": limit}
+        made: dict[str, Any] = {k: shapes.numbers(owner + k, x, 3 if k == "bias" else 2) for k, x in arrays.items()}
+        ratio = {"gain": shapes.number(owner + "gain", gain), "gear": shapes.number(owner + "gear", gear)}
+        actuator = Actuator(name, joint, **ratio, **made, coordinate=int(coordinate))
+        self._refuse(actuator_problems(actuator, self._joints))
+        self._actuators[name] = actuator
+
     def vehicle(
         self,
         name: str,
@@ -457,7 +485,7 @@ class Builder:
         if not isinstance(prefix, str) or not prefix:
             raise InputError(f"a part needs a prefix for its names, got {prefix!r}")
         part = placed(model.description, prefix, parent, _origin(f"part {prefix!r}: origin", origin))
-        for group in ("bodies", "joints", "frames", "loops", "springs", "contacts", "rolling", "motors",
+        for group in ("bodies", "joints", "frames", "loops", "springs", "contacts", "rolling", "motors", "actuators",
                       "transmissions", "rods", "guides"):  # fmt: skip
             self._take(group, getattr(part, group))
         self._couplings.update({coupling.joint: coupling for coupling in part.couplings})
@@ -467,7 +495,7 @@ class Builder:
         mine = getattr(self, f"_{group}")
         taken = (self._bodies, self._frames) if group in ("bodies", "frames") else self._connections()
         for record in records:
-            own = (mine,) if group in ("motors", "transmissions") else taken
+            own = (mine,) if group in ("motors", "transmissions", "actuators") else taken
             self._fresh(type(record).__name__.lower(), record.name, *own)
             mine[record.name] = record
 
@@ -484,6 +512,7 @@ class Builder:
                 tuple(self._springs.values()),
                 contacts=tuple(self._contacts.values()),
                 rolling=tuple(self._rolling.values()),
+                actuators=tuple(self._actuators.values()),
                 velocity_relations=tuple(self._velocity_relations.values()),
                 motors=tuple(self._motors.values()),
                 transmissions=tuple(self._transmissions.values()),

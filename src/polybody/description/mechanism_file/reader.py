@@ -51,6 +51,7 @@ from polybody.description.records import (
     LOOP_DRIVE,
     UNLIMITED,
     WORLD,
+    Actuator,
     Body,
     Configuration,
     Contact,
@@ -92,6 +93,7 @@ SECTIONS = (
     "loops",
     "springs",
     "contacts",
+    "actuators",
     "rolling",
     "velocity_relations",
     "couplings",
@@ -151,6 +153,7 @@ def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
         loops=_section(notes, top, "loops", _loop),
         springs=_section(notes, top, "springs", _spring),
         contacts=_section(notes, top, "contacts", _contact),
+        actuators=_section(notes, top, "actuators", _actuator),
         rolling=_section(notes, top, "rolling", _rolling),
         velocity_relations=_section(notes, top, "velocity_relations", _velocity_relation),
         couplings=_section(notes, top, "couplings", partial(_coupling, units)),
@@ -349,6 +352,15 @@ def _contact(notes: Notes, name: str, line: int, node: Node) -> Contact:
     said = {key: value for key, value in given.items() if value is not None}
     filled = {"points": frozen_array(np.zeros((1, 3))), "stiffness": 0.0} | said
     return Contact(name, f.need("body", as_text, WORLD), **filled, source=notes.at(line))
+
+
+def _actuator(notes: Notes, name: str, line: int, node: Node) -> Actuator:
+    f = Fields(notes, f"actuator {name!r}", node, ("joint", "gain", "bias", "gear", "control", "limit", "coordinate"))
+    given: dict[str, Any] = {key: f.get(key, as_number(), None) for key in ("gain", "gear")}
+    given |= {key: f.get(key, as_array(n), None) for key, n in (("bias", 3), ("control", 2), ("limit", 2))}
+    given["coordinate"] = f.get("coordinate", as_count, None)
+    said = {key: value for key, value in given.items() if value is not None}
+    return Actuator(name, f.need("joint", as_text, ""), **said, source=notes.at(line))
 
 
 def _rolling(notes: Notes, name: str, line: int, node: Node) -> Rolling:

@@ -21,6 +21,7 @@ from polybody.description.problems import raise_errors
 from polybody.description.records import (
     FRICTION_DEFAULTS,
     UNLIMITED,
+    Actuator,
     Array,
     Body,
     Contact,
@@ -73,6 +74,7 @@ def _lines(d: Description) -> Iterator[str]:
     }
     yield from _section("springs", springs)
     yield from _section("contacts", {c.name: _contact(c) for c in d.contacts})
+    yield from _section("actuators", {a.name: _actuator(a) for a in d.actuators})
     yield from _section("rolling", {r.name: _rolling(r) for r in d.rolling})
     yield from _section("velocity_relations", {r.name: _rates(r) for r in d.velocity_relations})
     couplings = {
@@ -239,6 +241,14 @@ def _contact(c: Contact) -> dict[str, str | None]:
     told = {k: numbers(x) for k, x in arrays.items() if x is not None and not np.array_equal(x, getattr(plain, k))}
     terrain = {} if c.terrain is None else {"terrain": quoted(c.terrain)}
     return {"body": text(c.body), "points": numbers(c.points), **said, **told, **terrain}
+
+
+def _actuator(a: Actuator) -> dict[str, str | None]:
+    plain = Actuator(a.name, a.joint)
+    told = {k: number(getattr(a, k)) for k in ("gain", "gear") if getattr(a, k) != getattr(plain, k)}
+    arrays = {k: getattr(a, k) for k in ("bias", "control", "limit")}
+    told |= {k: numbers(x) for k, x in arrays.items() if not np.array_equal(x, getattr(plain, k))}
+    return {"joint": text(a.joint), **told, **({"coordinate": str(a.coordinate)} if a.coordinate else {})}
 
 
 def _rates(r: VelocityRelation) -> dict[str, str | None]:

@@ -2,8 +2,8 @@
 
 Bodies and inertias, hinge, slide, ball and free joints (`mjcf_joints`), armature, damping, friction loss, springs with
 their `springref`, `connect` and `weld` equalities as loops, linear `joint` equalities as couplings, sites as frames,
-gravity, keyframes as configurations, and boxes, spheres, cylinders and capsules to draw. Our q of a hinge or slide is
-MuJoCo's minus its `ref`.
+gravity, keyframes as configurations, motors and servos as actuators, and boxes, spheres, cylinders and capsules to
+draw. Our q of a hinge or slide is MuJoCo's minus its `ref`.
 
     base=None        as the file says; its only root body, if free, moves by `root_joint`
     base="fixed"     that body is fixed where the file puts it
@@ -25,6 +25,7 @@ from polybody.description.mjcf.joints import BALL, FREE, connect, place, read_jo
 from polybody.description.mjcf.sources import Sources, checked_sources
 from polybody.description.records import (
     WORLD,
+    Actuator,
     Array,
     Body,
     Configuration,
@@ -37,7 +38,6 @@ from polybody.description.records import (
     frozen_array,
 )
 from polybody.errors import InputError, warn
-from polybody.names import listed
 
 ROOT_JOINT = "root_joint"
 #: the file that MuJoCo could not get over, if there was one
@@ -140,7 +140,8 @@ class _Reader:
         for i in range(1, self.model.nbody):
             self._read_body(i)
         loops, couplings, left_out = self._read_equalities()
-        self._warn(left_out)
+        actuators, others = self._read_actuators()
+        self._warn(left_out + others)
         no_gravity = self.model.opt.disableflags & self.mj.mjtDisableBit.mjDSBL_GRAVITY
         return Description(
             name=self._model_name() or self.path.stem,
@@ -150,6 +151,7 @@ class _Reader:
             frames=tuple(self._read_sites()),
             loops=tuple(loops),
             couplings=tuple(couplings),
+            actuators=tuple(actuators),
             configurations=tuple(self._read_keyframes()),
             source=str(self.path),
         )
@@ -300,6 +302,32 @@ class _Reader:
         a, b = (frozen_array(T) for T in origins)
         return Loop(name, kind, self.body_name[one], self.body_name[two], a, b, source=source)
 
+    def _read_actuators(self) -> tuple[list[Actuator], list[str]]:
+        """Motors and servos on hinges and slides; others, and those with states of their own, are left out."""
+        m, mj, found, others = self.model, self.mj, [], []
+        for i in range(m.nu):
+            name, joint = self._name("ACTUATOR", i, f"actuator{i}"), int(m.actuator_trnid[i, 0])
+            direct = int(m.actuator_trntype[i]) == mj.mjtTrn.mjTRN_JOINT and joint in self.alone
+            affine = int(m.actuator_gaintype[i]) == mj.mjtGain.mjGAIN_FIXED and int(m.actuator_biastype[i]) in (
+                mj.mjtBias.mjBIAS_NONE, mj.mjtBias.mjBIAS_AFFINE)  # fmt: skip
+            if not direct or not affine or int(m.actuator_dyntype[i]) != mj.mjtDyn.mjDYN_NONE:
+                others.append(f"actuator {name!r}")
+                continue
+            gear, bias = float(m.actuator_gear[i, 0]), np.zeros(3)
+            if int(m.actuator_biastype[i]) == mj.mjtBias.mjBIAS_AFFINE:
+                bias = np.array(m.actuator_biasprm[i, :3], dtype=float)
+            bias[0] += bias[1] * gear * float(m.qpos0[m.jnt_qposadr[joint]])  # our q is MuJoCo's minus its ref
+            ends = [
+                frozen_array(m_range[i] if limited[i] else (-np.inf, np.inf))
+                for limited, m_range in (
+                    (m.actuator_ctrllimited, m.actuator_ctrlrange), (m.actuator_forcelimited, m.actuator_forcerange)
+                )
+            ]  # fmt: skip
+            gain = float(m.actuator_gainprm[i, 0])
+            ours, source = self.alone[joint], self.path.name
+            found.append(Actuator(name, ours, gain, frozen_array(bias), gear, ends[0], ends[1], source=source))
+        return found, others
+
     def _warn(self, left_out: list[str]) -> None:
         m = self.model
         told = []
@@ -313,9 +341,6 @@ class _Reader:
             left_out.append("gravity compensation")
         if left_out:
             told.append(f"left out, for a description has no place for it: {', '.join(left_out)}")
-        if m.nu:
-            names = [self._name("ACTUATOR", i, f"actuator{i}") for i in range(m.nu)]
-            told.append(f"actuators do not act yet; their forces are left out: {listed(names)}")
         if told:
             warn(f"{self.path.name}: {'; '.join(told)}")
 

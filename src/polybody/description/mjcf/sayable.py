@@ -105,8 +105,8 @@ def _hinge_or_slide(column: Array) -> tuple[str, Array, Array]:
 def without_losses(description: Description) -> tuple[Description, list[str]]:
     """The description without what MJCF cannot express, and the list of that; what cannot be left out is an error."""
     lost = []
-    for what in ("rods", "guides", "relations", "springs", "motors", "transmissions", "contacts", "rolling",
-                 "velocity_relations"):
+    for what in ("rods", "guides", "relations", "springs", "motors", "transmissions", "contacts",
+                 "actuators", "rolling", "velocity_relations"):
         lost += [f"{what[:-1]} {record.name!r}" for record in getattr(description, what)]
         description = replace(description, **{what: ()})
     loops = []

@@ -76,8 +76,8 @@ def urdf_text(description: Description) -> str:
 def without_losses(description: Description) -> tuple[Description, list[str]]:
     """The description without what URDF has no words for and can be left out, and the list of that."""
     lost = []
-    for what in ("loops", "rods", "guides", "relations", "springs", "motors", "transmissions", "contacts", "rolling",
-                 "velocity_relations"):
+    for what in ("loops", "rods", "guides", "relations", "springs", "motors", "transmissions", "contacts",
+                 "actuators", "rolling", "velocity_relations"):
         lost += [f"{what[:-1]} {record.name!r}" for record in getattr(description, what)]
         description = replace(description, **{what: ()})
     if tuple(description.gravity) != (0.0, 0.0, -9.81):

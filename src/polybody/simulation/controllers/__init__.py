@@ -3,6 +3,7 @@
 Those that measure at instants of their own (`sampling`) have `next_sample` and `sample`; a run calls them there.
 """
 
+from polybody.simulation.controllers.actuators import Actuators
 from polybody.simulation.controllers.adaptive import Adaptive
 from polybody.simulation.controllers.admittance import Admittance
 from polybody.simulation.controllers.computed_torque import ComputedTorque
@@ -19,6 +20,7 @@ from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled, 
 
 __all__ = [
     "PD",
+    "Actuators",
     "Adaptive",
     "Admittance",
     "ComputedTorque",
