@@ -97,6 +97,40 @@ def test_disturbances_and_loads_go_through_motors_and_transfers():
     assert both.input_labels[-1] == "tip_fz"
 
 
+@pytest.mark.parametrize("inductance", [0.0, 5e-3])
+def test_loads_and_disturbances_go_through_loops_and_motors_together(inductance):
+    """A four-bar whose crank has a motor: E and the nominal load against differences of its own motion."""
+    build = pb.Builder("driven four-bar", gravity=(0, -9.81, 0))
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        build.body(name, 1, com=(length / 2, 0, 0), inertia=(0.001, 0.02, 0.02))
+    build.joint("a", "revolute", "world", "crank", damping=0.05)
+    build.joint("b", "revolute", "crank", "coupler", (0.2, 0, 0), active=False)
+    build.joint("d", "revolute", "world", "rocker", (0.5, 0, 0), active=False)
+    build.loop("c", "revolute", "coupler", "rocker", (0.5, 0, 0), (0.4, 0, 0))
+    build.frame("point", "coupler", (0.3, 0.1, 0))
+    build.motor("a", 1.2, inductance, 0.06, 0.06, 3e-5, 1e-5, 30)
+    model = build.model()
+    q = model.assemble([0.8, 0.4, 1.4])
+    still, load = np.zeros(3), {"point": np.array([0, 0, 0.2, 4.0, -7.0, 0])}
+    tau = model.inverse_dynamics(q, still, still, wrenches=load)
+    system = pb.linearize(model, q, still, tau, inputs="voltage", independent=["a"], wrenches=load,
+                          disturbances=["point"])  # fmt: skip
+    assert len(system.states) == (3 if inductance else 2)
+    push = np.array([0, 0, 0.3, 1.0, 2.0, 0])
+    both = {"point": load["point"] + push}
+    change = model.forward_dynamics(q, still, tau, wrenches=both) - model.forward_dynamics(q, still, tau, wrenches=load)
+    np.testing.assert_allclose(system.E[1] @ push, change[0], atol=1e-9 * scale(change))
+    eps, u = 1e-6, 0
+    ends = []
+    for sign in (1, -1):
+        at = q.copy()
+        at[u] += sign * eps
+        at = model.constraints.assemble_dependent(at, ["a"])
+        ends.append(model.forward_dynamics(at, still, tau, wrenches=load)[u])
+    np.testing.assert_allclose(system.A[1, 0], (ends[0] - ends[1]) / (2 * eps), atol=1e-5 * scale(system.A))
+    assert np.abs(system.nominal_load).max() > 1e-2
+
+
 def ended(model, t, q, v, forces, wrenches=None):
     run = pb.simulate(model, t, q, v, lambda s, q, v: forces(s), wrenches=wrenches, rtol=1e-11, atol=1e-13,
                       limits="ignore")
