@@ -17,7 +17,7 @@ import numpy as np
 import polybody as pb
 from polybody.formulations.denoc import body_parameters
 from polybody.identification.problem import bare
-from polybody.mechanism.columns import actuated
+from polybody.mechanism.columns import actuated, plain_columns
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
@@ -67,7 +67,8 @@ def motion(model: pb.Model, rng: np.random.Generator, count: int = 400, seconds:
 
 
 def _on_loops(model: pb.Model, rng: np.random.Generator, t: np.ndarray):
-    own, start = list(model.engine.independent), model.assemble()
+    own, start = plain_columns(model.mechanism, model.engine.independent), model.assemble()
+    assert own is not None
     if model.name == "five-bar":
         start = model.assemble(np.deg2rad([70, -35, -100, -25]))
     size = 0.25

@@ -28,7 +28,7 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.identification.base_parameters import BaseParameters, base_parameters
 from polybody.identification.row_space import reach
-from polybody.mechanism.columns import velocity_names
+from polybody.mechanism.columns import plain_columns, velocity_names
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -86,8 +86,8 @@ def excitation(
     """
     if criterion not in CRITERIA:
         raise InputError(f"criterion is {criterion!r}; wanted {' or '.join(map(repr, CRITERIA))}")
-    if model.nq != model.nv:
-        raise InputError("exciting motions need joints whose positions are plain numbers, no quaternions")
+    if plain_columns(model.mechanism, model.engine.independent) is None:
+        raise InputError("exciting motions need coordinates that are plain numbers, no quaternions")
     series = _Series(model, period, harmonics, samples)
     limits = _Limits(model, series, speed, acceleration, effort, workspace or {}, period)
     base = base_parameters(model)
@@ -119,6 +119,7 @@ class _Series:
 
     def __init__(self, model: Model, period: float, harmonics: int, samples: int) -> None:
         self.model, self.own = model, list(model.engine.independent)
+        self.places = plain_columns(model.mechanism, self.own) or []
         self.t = np.arange(samples) * period / samples
         w = 2 * np.pi / period * np.arange(1, harmonics + 1)
         phase = np.outer(self.t, w)
@@ -150,10 +151,10 @@ class _Series:
         if self._last is not None and np.array_equal(self._last[0], x):
             return self._last[1]
         guess, rows = self.model.assemble(), []
-        approach = guess[self.own] + np.linspace(0, 1, 9)[1:-1, None] * (u[0] - guess[self.own])
+        approach = guess[self.places] + np.linspace(0, 1, 9)[1:-1, None] * (u[0] - guess[self.places])
         for row in (*approach, *u):
             guess = guess.copy()
-            guess[self.own] = row
+            guess[self.places] = row
             guess = self.model.constraints.assemble_dependent(guess)
             rows.append(guess)
         q = np.array(rows)[len(approach):]
@@ -241,8 +242,10 @@ class _Limits:
         for name in workspace:
             if name not in model.frame_names:
                 raise InputError(f"workspace: no frame {name!r}")
-        middle = model.assemble() if model.mechanism.constrained else (self.lower + self.upper) / 2
-        self.middle = np.clip(middle, self.lower, self.upper)[own]
+        middle = (self.lower + self.upper)[own] / 2
+        if model.mechanism.constrained:
+            middle = model.assemble()[series.places]
+        self.middle = np.clip(middle, self.lower[own], self.upper[own])
 
     def start(self, rng: np.random.Generator) -> Array:
         """Coefficients of a small random motion about the middle."""
@@ -266,8 +269,11 @@ class _Limits:
         if not self.series.reachable(x):
             return np.array([-1.0])
         q, v, a = self.series.motion(x)
-        width = self.upper - self.lower
-        parts = [(q - self.lower) / width, (self.upper - q) / width, 1 - (v / self.speed) ** 2]
+        width, own = self.upper - self.lower, slice(None)
+        if self.model.nq != self.model.nv:  # positions of joints with quaternions are not limited
+            own = self.series.own
+            q, width = q[:, self.series.places], width[own]
+        parts = [(q - self.lower[own]) / width, (self.upper[own] - q) / width, 1 - (v / self.speed) ** 2]
         parts.append(1 - (a / self.acceleration) ** 2)
         if np.isfinite(self.effort).any():
             tau = self.model.inverse_dynamics(q, v, a)

@@ -43,7 +43,9 @@ def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
     if N * m <= k:
         raise InputError(f"{N} samples of {m} joint forces for {k} parameters: the recording is too short")
     # Columns of one size: the condition number then tells of the motion, not of units.
-    size = np.maximum(np.sqrt(np.mean(A**2, axis=(0, 1))), 1e-300)
+    size = np.sqrt(np.mean(A**2, axis=(0, 1)))
+    still = size <= 1e-12 * size.max(initial=1e-300)  # not moved at all by this recording
+    size = np.where(still, 1.0, size)
     rows, sigma, trust = A / size, np.ones(m), np.ones((N, m))
     last = SWEEPS[method] - 1
     for sweep in range(last + 1):
@@ -65,6 +67,7 @@ def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
     variance = residual_squares / freedom
     inverse = np.linalg.pinv(R)
     covariance = inverse @ inverse.T * variance * _inflation(residual / sigma)
+    covariance[still, still] = np.inf
     return Fit(x / size, covariance / np.outer(size, size), float(np.linalg.cond(rows.reshape(-1, k))), R * size, z,
                sigma, residual_squares)  # fmt: skip
 

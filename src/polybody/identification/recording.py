@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, warn
-from polybody.mechanism.columns import actuated, velocity_names
+from polybody.mechanism.columns import actuated, plain_columns, velocity_names
 from polybody.model.model import Model
 from polybody.names import listed
 
@@ -184,14 +184,15 @@ def _whole(model: Model, q: Array, source: str) -> Array:
     if q.shape[1] == model.nq:
         return model.normalize(q)
     driven = actuated(model.mechanism)
-    if not model.mechanism.constrained or q.shape[1] != len(driven) or model.nq != model.nv:
+    columns = plain_columns(model.mechanism, driven)
+    if not model.mechanism.constrained or q.shape[1] != len(driven) or columns is None:
         raise InputError(f"{source}: {q.shape[1]} positions; the model has {model.nq}")
     names = velocity_names(model.mechanism)
     held = [names[k] for k in driven]
     rows, guess = [], model.assemble()
     for row in q:
         guess = guess.copy()
-        guess[driven] = row
+        guess[columns] = row
         guess = model.assemble(guess, hold=held, limits=False)
         rows.append(guess)
     return np.array(rows)

@@ -25,6 +25,15 @@ def actuated(mechanism: Mechanism) -> Array:
     return np.flatnonzero(np.concatenate(flags)) if flags else np.zeros(0, dtype=int)
 
 
+def plain_columns(mechanism: Mechanism, velocities: Sequence[int]) -> list[int] | None:
+    """Indices in q of velocities whose joints have as many positions; None where one has a quaternion."""
+    found = {}
+    for joint in mechanism.independent_joints:
+        if joint.nq == joint.nv:
+            found |= zip(range(joint.v.start, joint.v.stop), range(joint.q.start, joint.q.stop), strict=True)
+    return [found[int(k)] for k in velocities] if all(int(k) in found for k in velocities) else None
+
+
 def direction_text(direction: Array, names: Sequence[str]) -> str:
     """ "0.71 hand.x − 0.71 hand.y": the larger parts of a direction."""
     order = np.argsort(-np.abs(direction))
@@ -38,4 +47,4 @@ def state_text(index: Sequence[int]) -> str:
     return f" (state {', '.join(str(int(i)) for i in index)} of the batch)" if len(index) else ""
 
 
-__all__ = ["actuated", "direction_text", "state_text", "velocity_names"]
+__all__ = ["actuated", "direction_text", "plain_columns", "state_text", "velocity_names"]
