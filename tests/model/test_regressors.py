@@ -46,7 +46,7 @@ def test_compiled_regressor_equals_its_text_with_every_term_and_out() -> None:
     p = np.concatenate([model.regressor.parameters(), np.diag(model.mechanism.armature), np.zeros(18)])
     np.testing.assert_allclose(Y @ p, model.inverse_dynamics(q, v, a) + model.passive_forces(q, v), atol=1e-10)
     p = np.concatenate([np.zeros(66), np.full(6, 0.5), np.full(6, 2.0), np.full(6, 7.0)])
-    np.testing.assert_allclose(Y @ p, 0.5 * v + 2 * np.sign(v) + 7)
+    np.testing.assert_allclose(Y @ p, 0.5 * v + 2 * np.tanh(v / 0.01) + 7)
     out = np.empty_like(Y)
     assert model.regressor(q, v, a, terms=terms, out=out) is out
     np.testing.assert_array_equal(out, Y)
@@ -115,6 +115,18 @@ def test_regressor_of_a_two_link_arm_in_symbols_is_the_closed_form() -> None:
     place = dict(zip([*q, *v, *a], np.linspace(0.3, 1.7, 6), strict=True))
     gaps = (second["mass"], second["mx"] - sideways, second["my"] + forward, Y[1, 16] - a.sum())
     assert all(abs(float(sympy.sympify(gap).subs(place))) < 1e-12 for gap in gaps)
+
+
+def test_friction_columns_times_the_laws_numbers_are_the_friction_of_the_model() -> None:
+    build = pb.Builder("rough")
+    build.body("b", 1, inertia=(1, 1, 1))
+    law = {"coulomb": 3.0, "viscous": 0.4, "static": 5.0, "stribeck": 0.3, "exponent": 1.5, "regularisation": 0.05}
+    build.joint("j", "revolute", "world", "b", friction=law)
+    model = build.model()
+    v = np.linspace(-1, 1, 9)[:, None]
+    q = a = np.zeros((9, 1))
+    Y = model.regressor(q, v, a, terms=("viscous", "coulomb", "stribeck"))
+    np.testing.assert_allclose(Y[..., 10:] @ [0.4, 3.0, 2.0], -model.passive_forces(q, v), atol=1e-12)
 
 
 def test_unknown_terms_are_refused_with_the_nearest_one() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -25,13 +25,14 @@ def actuated(mechanism: Mechanism) -> Array:
     return np.flatnonzero(np.concatenate(flags)) if flags else np.zeros(0, dtype=int)
 
 
-def plain_columns(mechanism: Mechanism, velocities: Sequence[int]) -> list[int] | None:
+def plain_columns(mechanism: Mechanism, velocities: Iterable[int]) -> list[int] | None:
     """Indices in q of velocities whose joints have as many positions; None where one has a quaternion."""
     found = {}
     for joint in mechanism.independent_joints:
         if joint.nq == joint.nv:
             found |= zip(range(joint.v.start, joint.v.stop), range(joint.q.start, joint.q.stop), strict=True)
-    return [found[int(k)] for k in velocities] if all(int(k) in found for k in velocities) else None
+    wanted = [int(k) for k in velocities]
+    return [found[k] for k in wanted] if all(k in found for k in wanted) else None
 
 
 def direction_text(direction: Array, names: Sequence[str]) -> str:

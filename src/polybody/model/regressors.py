@@ -36,7 +36,8 @@ class Regressor:
         """Y (..., m, columns) with tau + passive_forces = Y p + armature a; with loops Gᵀ Y of the independent ones.
 
         `terms` adds columns for each number of v, in this order: "armature" (the armature then is in p), "viscous" v,
-        "coulomb" sign v and "offset" 1, signed as what the joint must exert.
+        "coulomb" and "stribeck" of the joint's friction law for unit levels (F_c and F_s − F_c are in p), and "offset"
+        1, signed as what the joint must exert.
         """
         asked = regressors.regressor(self._model.mechanism, "+".join(regressors.ordered_terms(terms)))
         return self._model._ask(asked, (q, v, a), out=out)

@@ -3,8 +3,9 @@
     tau + passive_forces = Y p + armature a,        columns body by body, `BODY_PARAMETERS` of `denoc.regressor`
 
 Further columns on request, one for each number of v, after those of the bodies and in this order whatever order they
-are asked in: `armature` a, `viscous` v, `coulomb` sign v, `offset` 1. They add to joint forces with the sign of what
-the joint must exert, so p has friction coefficients as positive numbers.
+are asked in: `armature` a, `viscous` v, `coulomb` tanh(v/u_0), `stribeck` e^{−|v/u_s|^δ} tanh(v/u_0), whose
+coefficient is F_s − F_c (the law of `mechanism.friction`, with the joint's own u_0, u_s, δ), and `offset` 1. They add
+to joint forces with the sign of what the joint must exert, so p has friction coefficients as positive numbers.
 
 With constraints the rows are those of independent coordinates: Gᵀ Y p = G_Aᵀ τ_A holds for every share of the load
 among the drives A, redundant ones too.
@@ -13,6 +14,7 @@ among the drives A, redundant ones too.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,10 +22,12 @@ import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.constraints.sparse import carried_back
+from polybody.description.records import FRICTION_DEFAULTS, Friction
 from polybody.errors import InputError
 from polybody.formulations import denoc
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
 from polybody.mechanism.columns import velocity_names
+from polybody.mechanism.friction import stribeck_excess
 from polybody.mechanism.mechanism import Mechanism
 from polybody.names import listed, nearest
 from polybody.quantities.constrained import Closed
@@ -31,7 +35,7 @@ from polybody.quantities.derivatives import graph_domain
 from polybody.quantities.quantity import Quantity
 
 #: what a joint may have beside bodies, in the order of the columns
-TERMS = ("armature", "viscous", "coulomb", "offset")
+TERMS = ("armature", "viscous", "coulomb", "stribeck", "offset")
 
 
 def ordered_terms(terms: str | Sequence[str]) -> tuple[str, ...]:
@@ -49,17 +53,34 @@ def column_names(m: Mechanism, terms: str | Sequence[str] = ()) -> list[str]:
     return names + [f"{joint}.{term}" for term in ordered_terms(terms) for joint in velocity_names(m)]
 
 
-def _sign(x: Any, domain: Domain) -> Any:
-    zero, one = domain.const(0), domain.const(1)
-    return domain.where(domain.less(zero, x), one, domain.where(domain.less(x, zero), -one, zero))
+def friction_laws(m: Mechanism) -> list[tuple[Friction, int]]:
+    """(friction, number in it) of each velocity: the joint's own, or one of unit levels with the usual speeds."""
+    laws: list[tuple[Friction, int]] = []
+    for joint in m.independent_joints:
+        usual = {k: np.full(joint.nv, 0.0 if x is None else x) for k, x in FRICTION_DEFAULTS.items()}
+        own = joint.friction or Friction(**usual)
+        laws += [(own, k) for k in range(joint.nv)]
+    return laws
 
 
 def joint_columns(m: Mechanism, v: Array, a: Array, terms: Sequence[str], *, domain: Domain) -> Array:
     """The columns of the terms, (nv, terms·nv): diagonal blocks."""
+    laws = friction_laws(m) if {"coulomb", "stribeck"} & set(terms) else []
+
+    def direction(k: int) -> Any:
+        law, number = laws[k]
+        return domain.tanh(v[k] / domain.array(law.regularisation)[number])
+
+    def excess(k: int) -> Any:
+        law, number = laws[k]
+        unit = replace(law, static=np.ones(len(law.static)), coulomb=np.zeros(len(law.coulomb)))
+        return stribeck_excess(unit, number, v[k], domain=domain) * direction(k)
+
     diagonal = {
         "armature": lambda k: a[k],
         "viscous": lambda k: v[k],
-        "coulomb": lambda k: _sign(v[k], domain),
+        "coulomb": direction,
+        "stribeck": excess,
         "offset": lambda k: domain.const(1),
     }
     result = domain.zeros(m.nv, len(terms) * m.nv)
@@ -91,7 +112,7 @@ def regressor(m: Mechanism, terms: str = "") -> Quantity:
         Y = _tree(c.tree, chosen, q, v, a, domain)
         return np.array([carried_back(G, y, domain) for y in Y.T], dtype=domain.dtype).reshape(-1, G.shape[1]).T
 
-    doc = "Y with joint forces Y p: columns body by body, then armature, viscous, coulomb, offset as asked."
+    doc = "Y with joint forces Y p: columns body by body, then armature, viscous, coulomb, stribeck, offset as asked."
     columns = len(column_names(m, chosen))
     results = (("Y", ("m", columns)),)
     return Quantity(_name("regressor", chosen), ("q", "v", "a"), results, tree, closed, doc, "regressors")
