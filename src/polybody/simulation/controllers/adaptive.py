@@ -105,7 +105,7 @@ class Adaptive:
         Y = self._at(q, speeds, onwards)
         quadratic = 0.5 * (Y[1] - Y[2] - Y[3] + Y[4])
         for k, name in enumerate(self.model.regressor.columns(self.terms)):
-            if name.rpartition(".")[2] in ("viscous", "coulomb", "stribeck"):  # of the motion itself, not of the reference
+            if name.rpartition(".")[2] in ("viscous", "coulomb", "stribeck"):  # of the motion itself
                 quadratic[:, k] = Y[2][:, k]
         return Y[0] + quadratic, u - reference
 
