@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 #: a through driver and an across driver for each domain, to measure ports with
-_PROBES = {
+PROBES = {
     "electrical": ("current_source", "current", "voltage_source", "voltage"),
     "rotational": ("torque_source", "torque", "speed_source", "speed"),
     "translational": ("force_source", "force", "velocity_source", "velocity"),
@@ -112,6 +112,24 @@ def _slopes(system: System, t: float, y: Array, inputs: list[str], outputs: list
         fy, fu = fy - fa @ np.linalg.solve(ga, gy), fu - fa @ np.linalg.solve(ga, gu)
         hy, hu = hy - ha @ np.linalg.solve(ga, gy), hu - ha @ np.linalg.solve(ga, gu)
     return fy, fu, hy, hu
+
+
+def rate_function(net: Network) -> Any:
+    """casadi.Function (y, u, t) -> ẏ in the first modes; a network with iterated unknowns has none."""
+    import casadi as ca
+
+    motion = Motion(net)
+    system = motion.system(motion.first_modes())
+    if system.m:
+        raise PolybodyError(f"{', '.join(system.algebraic)} are found by iteration: the network has no explicit rates")
+    equations, assembly = system.equations, system.assembly
+    rates = equations.substituted([equations.reduced.symbols[(j, k + 1)] for j, k in equations.states])
+    u = ca.vertcat(*assembly.inputs.values(), ca.SX(0, 1))
+    slow = [(symbol, 0.0) for (_, order), symbol in assembly.input_rates.items() if order]  # inputs are held
+    if slow:
+        rates = ca.substitute(rates, [ca.vertcat(*(s for s, _ in slow))], [ca.SX.zeros(len(slow))])
+    column = ca.vertcat(*rates, ca.SX(0, 1))
+    return ca.Function("network", [system.y, u, system.t], [ca.densify(column)], ["y", "u", "t"], ["rates"])
 
 
 def _fixed(system: System, inputs: list[str]) -> list[tuple[Any, Any]]:
@@ -270,9 +288,9 @@ def _measured(net: Network, port: Any, omega: Any, at: Any, which: int, options:
         if node != GROUND and node not in net.nodes:
             raise InputError(f"there is no node {node!r}{nearest(node, net.nodes)}")
     domain = net.nodes[head if head != GROUND else tail][0]
-    if domain.name not in _PROBES:
+    if domain.name not in PROBES:
         raise InputError(f"node {head!r} is a {domain.name}; impedance is a matter of ports that carry power")
-    kind, key = _PROBES[domain.name][2 * which : 2 * which + 2]
+    kind, key = PROBES[domain.name][2 * which : 2 * which + 2]
     probe = PartComponent("probe of the port", part_named(kind), {"": (head, tail)}, {key: 0.0})
     probed = net.with_component(probe)
     letter = domain.across if which == 0 else domain.through
@@ -283,4 +301,4 @@ def _measured(net: Network, port: Any, omega: Any, at: Any, which: int, options:
     return sign * answer
 
 
-__all__ = ["admittance", "equilibrium", "frequency_response", "impedance", "linearize_network"]
+__all__ = ["PROBES", "admittance", "equilibrium", "frequency_response", "impedance", "linearize_network"]

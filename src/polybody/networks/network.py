@@ -153,6 +153,22 @@ class Network(BodyNetwork):
 
         return equations(self, form)
 
+    def as_part(self, name: str | None = None) -> Part:
+        """This network of linear parts as one `Part`, its m-port in closed form: ports are its terminals."""
+        from polybody.networks.multiport import multiport_part
+
+        return multiport_part(self, name)
+
+    def function(self) -> Any:
+        """casadi.Function (y, u, t) -> rates of the states, to export or to optimise with; see `function().name_in()`.
+
+        y are the states and u the inputs, in the order of `pb.linearize(network)`; parts that switch are in their
+        first modes.
+        """
+        from polybody.networks.linear import rate_function
+
+        return rate_function(self)
+
     def with_component(self, component: Component) -> Network:
         """A copy with one more component."""
         copy = Network(self.name, self.gravity)

@@ -14,10 +14,11 @@ from polybody.formulations.network.closed import ClosedForm, closed_form
 from polybody.formulations.network.graph import SystemGraph, system_graph
 from polybody.formulations.network.loops import close_loops, complete_velocities
 from polybody.formulations.network.multiport import HybridMultiport, Multiport
-from polybody.formulations.network.parts import WORLD, ForceDriver, JointPart
+from polybody.formulations.network.parts import CENTRE, WORLD, ForceDriver, JointPart
 from polybody.formulations.network.situation import Situation, joint_values, situation
 from polybody.formulations.network.solution import Solution, read_solution, solve_tableau
 from polybody.formulations.network.tableau import Problem, Tableau
+from polybody.formulations.network.terminals import TerminalForm, active_port, terminal_form
 
 
 class Network(NetworkBuilder):
@@ -104,6 +105,26 @@ class Network(NetworkBuilder):
         """As `multiport`, with across inputs at the ports in `across`. The name of a joint opens it as a port, (20)."""
         H, h, _ = self._reduced(ports, across, q, v, forces, domain)
         return HybridMultiport(name or self.name, tuple(ports), tuple(across), H, h)
+
+    def terminal_form(
+        self, body: str, base: str = CENTRE, q: Any = None, v: Any = None, *, domain: Domain = FLOAT
+    ) -> TerminalForm:
+        """The terminal equations of a body at a state with `base` in the co-tree: (1) for "G", (5) or (6) for a port.
+
+        Its `active` part is the one-port moved there, P, Q and u of (49), (50); `ideal` the ideal transformer.
+        """
+        if body not in self.parts.bodies:
+            raise InputError(f"there is no body {body!r}; there are {', '.join(self.parts.bodies)}")
+        part = self.parts.bodies[body]
+        if base not in part.ports:
+            raise InputError(f"body {body!r} has no port {base!r}; it has {', '.join(part.ports)}")
+        state = situation(self, q, v, domain=domain)
+        centre, R = state.port(self, f"{body}.{CENTRE}"), state.frames[body].R
+        places = {name: state.port(self, port.full).p - centre.p for name, port in part.ports.items()}
+        J, omega = R @ domain.array(part.inertia) @ R.T, centre.x[3:]
+        mass = domain.array([part.mass])[0]
+        kinetic = active_port(mass, J, omega, domain.array(self.gravity), domain=domain)
+        return terminal_form(places, base, kinetic, omega, domain=domain)
 
     def closed_form(
         self, q: Any = None, v: Any = None, ends: Sequence[str] = (), *, domain: Domain = FLOAT
