@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import polybody as pb
 from polybody.cli import app
+from polybody.kernels.stepping import Loop
 from polybody.studio.results import read_run
 
 pytestmark = pytest.mark.filterwarnings("ignore::polybody.errors.PolybodyWarning")
@@ -60,16 +61,16 @@ def test_a_function_that_raises_leaves_the_run_until_then(tmp_path: Path, monkey
 
 @pytest.mark.usefixtures("plain")
 def test_any_other_error_leaves_the_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that is no SimulationError: here memory runs out inside the model."""
+    """Also one that is no SimulationError: here memory runs out under way."""
     calls = iter(range(10**9))
-    plain = pb.Model.forward_dynamics
+    plain = Loop.run
 
-    def tired(self: Any, *state: Any, **options: Any) -> Any:
-        if next(calls) > 30:
+    def tired(self: Loop) -> int:
+        if next(calls) > 3:
             raise MemoryError
-        return plain(self, *state, **options)
+        return plain(self)
 
-    monkeypatch.setattr(pb.Model, "forward_dynamics", tired)
+    monkeypatch.setattr(Loop, "run", tired)
     answer = simulate(tmp_path / "run")
     assert isinstance(answer.exception, MemoryError)
     assert len(read_run(tmp_path / "run").t) > 1
