@@ -169,6 +169,19 @@ def test_capture_keeps_momentum_and_loses_the_energy_it_says(seed):
     near(held.W.T @ after.impulses.ravel(), M @ (after.v - v)[-6:], 1e-10)
 
 
+def test_a_capture_that_bounces_reverses_velocities_at_the_grips_and_keeps_momentum():
+    held, q, v, _ = held_system(0, (SIX, MIXED), closed=False)
+    model, e = held.model, 0.6
+    bounced, taken = held.capture(q, v, restitution=e), held.capture(q, v)
+    J = held.closure_matrix(q)
+    near(J @ bounced.v, -e * (J @ v), 1e-10)
+    near(model.momentum(q, bounced.v), model.momentum(q, v), 1e-10)
+    near(bounced.energy_lost, model.energy(q, v)[0] - model.energy(q, bounced.v)[0], 1e-10)
+    near(bounced.impulses, (1 + e) * taken.impulses, 1e-12)
+    with pytest.raises(InputError, match="restitution is 2"):
+        held.capture(q, v, restitution=2)
+
+
 def test_projection_closes_an_open_grasp():
     held, q, v, _ = held_system(5, (SIX, MIXED))
     rng = np.random.default_rng(1)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from polybody.description.problems import Problem
+    from polybody.description.records import Description
 
 
 def register(app: typer.Typer) -> None:
@@ -25,8 +26,10 @@ def register(app: typer.Typer) -> None:
         arg: ArgOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Check a file and report all its problems with their lines; exit with 1 if it has errors."""
-        problems = all_problems(file, base, given_arguments(arg))
+        """Check a file: all its problems with their lines, and what acts in it; exit with 1 if it has errors."""
+        from polybody.description.modelled import modelled
+
+        description, problems = scanned(file, base, given_arguments(arg))
         severities = ["error" if strict else problem.severity for problem in problems]
         errors = severities.count("error")
         answer: dict[str, Any] = {
@@ -37,6 +40,7 @@ def register(app: typer.Typer) -> None:
                 {"severity": severity, "message": problem.message, "source": problem.source}
                 for severity, problem in zip(severities, problems, strict=True)
             ],
+            "acts": [] if description is None or errors else modelled(description),
         }
         emit(answer, as_json, lambda console: show(console, answer))
         if errors:
@@ -45,6 +49,13 @@ def register(app: typer.Typer) -> None:
 
 def all_problems(file: str, base: str | None, arguments: dict[str, str] | None = None) -> list[Problem]:
     """Problems of reading, of the description, and of its joints; readers' warnings are among them."""
+    return scanned(file, base, arguments)[1]
+
+
+def scanned(
+    file: str, base: str | None, arguments: dict[str, str] | None = None
+) -> tuple[Description | None, list[Problem]]:
+    """The description of a file where it could be read, and `all_problems`."""
     from polybody.description.problems import WARNING, Problem
     from polybody.errors import PolybodyWarning
     from polybody.model.load import scan_based
@@ -60,7 +71,7 @@ def all_problems(file: str, base: str | None, arguments: dict[str, str] | None =
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if description is not None:
         problems += description_problems(description)
-    return sorted(problems, key=line_of)
+    return description, sorted(problems, key=line_of)
 
 
 def line_of(problem: Problem) -> int:
@@ -80,6 +91,8 @@ def show(console: Console, answer: dict[str, Any]) -> None:
         severity = problem["severity"]
         told = printable(place + problem["message"])
         console.print(Text.assemble((f"{severity}: ", colors[severity]), told), soft_wrap=True)
+    for line in answer["acts"]:
+        console.print(Text(printable(line)), soft_wrap=True)
     errors, others = answer["errors"], answer["warnings"]
     counted = f"{errors} error{'s' * (errors != 1)}, {others} warning{'s' * (others != 1)}"
     console.print(Text(printable(f"{answer['file']}: {counted if answer['problems'] else 'sound'}")), soft_wrap=True)

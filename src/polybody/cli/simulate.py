@@ -42,6 +42,10 @@ def simulate(
     sample: Annotated[float | None, typer.Option(help="Seconds between kept states.")] = None,
     limits: Annotated[str, typer.Option(help="What joint limits do: stop, halt, report or ignore.")] = "stop",
     restitution: Annotated[float, typer.Option(help="Of joints that hit their limits, 0 to 1.")] = 0.0,
+    efforts: Annotated[
+        str | None, typer.Option(help="What effort, power and velocity limits do: saturate, report or ignore.")
+    ] = None,
+    friction: Annotated[str, typer.Option(help="Dry friction of joints: stick, or smooth as in kernels.")] = "stick",
     output: Annotated[str, typer.Option("--output", "-o", help="Folder of the run; default runs/MODEL.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,
     base: BaseOption = None,
@@ -87,7 +91,7 @@ def simulate(
         with progress_bar(duration, not as_json) as advance:
             made = run(
                 loaded, duration, start, speed, law, method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample,
-                limits=limits, restitution=restitution, progress=advance,
+                limits=limits, restitution=restitution, efforts=efforts, friction=friction, progress=advance,
             )  # fmt: skip
     except Exception as error:  # whatever it is, what was computed before it is worth keeping
         keep_before(error, write, folder)
@@ -193,6 +197,10 @@ def draw(console: Any, answer: dict[str, Any]) -> None:
                   f"({audit['method']}, {audit['steps']} steps)")  # fmt: skip
     balance = f"energy balance {audit['energy_error_relative']:.1e} relative"
     console.print(balance, style="green" if audit["trusted"] else "red")
+    for at in audit.get("saturation", ()):
+        word, first = "at" if at["bounded"] else "above", f"from t = {at['first']:.4g} s"
+        told = f"{at['joint']} was {word} its {at['limit']} limit for {at['seconds']:.3g} s, {first}"
+        console.print(told, style="yellow", soft_wrap=True, markup=False)
     for doubt in audit["doubts"]:
         console.print(f"not to be trusted: {doubt}", style="red", soft_wrap=True, markup=False)
     console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)

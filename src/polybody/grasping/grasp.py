@@ -294,12 +294,21 @@ class Grasp:
             f"{abs(residual):.6g} there beyond what is given; no loads of the arms supply it"
         )
 
-    def capture(self, q: ArrayLike, v: ArrayLike) -> Capture:
-        """The velocities right after the end effectors take hold, and the impulses on the object (v need not agree)."""
+    def capture(self, q: ArrayLike, v: ArrayLike, restitution: float = 0.0) -> Capture:
+        """The velocities right after the end effectors touch the object, and the impulses on it (v need not agree).
+
+        With `restitution` e = 0 they take hold; else the velocities at the grips against each other become −e times
+        what they were (Newton's law, all six directions), the impulses grow by 1 + e, and (1 − e²) of the loss remains.
+        """
+        e = float(restitution)
+        if not 0 <= e <= 1:
+            raise InputError(f"restitution is {restitution!r}; wanted a number from 0 to 1")
         self.check(q)
         q, v = self._states(("q", q), ("v", v))
         after, impulses, lost = self._engine.capture(q, v)
-        return Capture(after, self._f_e(impulses), lost)
+        if not e:
+            return Capture(after, self._f_e(impulses), lost)
+        return Capture(v + (1 + e) * (after - v), self._f_e(impulses) * (1 + e), lost * (1 - e**2))
 
     # Inside
 
