@@ -105,17 +105,16 @@ def general_counts(n: int) -> dict[str, Counts]:
     if n < 1:
         raise InputError(f"a chain has at least one joint, got {n}")
     if n > TRACED:
-        two = [_general(TRACED - 2), _general(TRACED)]
-        steps = (n - TRACED) // 2, (n - TRACED) % 2
-        if steps[1]:
-            two = [_general(TRACED - 1), _general(TRACED)]
-        return {name: _extended(two[0][name], two[1][name], n - TRACED, 1 if steps[1] else 2) for name in two[0]}
+        half, whole = _general(TRACED // 2), _general(TRACED)
+        return {name: _extended(half[name], whole[name], n - TRACED) for name in whole}
     return _general(n)
 
 
-def _extended(one: Counts, two: Counts, more: int, apart: int) -> Counts:
+def _extended(one: Counts, two: Counts, more: int) -> Counts:
+    """Counts of `more` joints beyond TRACED, along the slope from half as many."""
+
     def at(a: int, b: int) -> int:
-        return b + (b - a) * more // apart
+        return b + (b - a) * more // (TRACED - TRACED // 2)
 
     return Counts(
         at(one.multiplications, two.multiplications), at(one.additions, two.additions), at(one.sines, two.sines),
