@@ -139,6 +139,8 @@ def made_shapes(model: Model, size: float) -> list[list[Shape]]:
         if joint.kind != "floating":
             ends[ground if joint.parent == GROUND else joint.parent].append(np.asarray(joint.position))
         result[joint.index].append(joint_shape(joint, rods))
+        if joint.kind == "prismatic":
+            add_guide(result[joint.index], joint, rods, size)
     for closure in m.closures:
         for frame in (closure.a, closure.b):
             ends[ground if frame.body == GROUND else frame.body].append(np.asarray(frame.position))
@@ -157,6 +159,15 @@ def made_shapes(model: Model, size: float) -> list[list[Shape]]:
     for point in ends[ground]:
         result[ground].append(pedestal(point, rods))
     return result
+
+
+def add_guide(shapes: list[Shape], joint: Any, rods: float, size: float) -> None:
+    """The rod that a slide draws out of its joint, as long as its travel."""
+    travel = float(joint.limits.upper[0])
+    if not (np.isfinite(travel) and travel > 0):
+        travel = 0.35 * size
+    axis = joint.model.velocity_map(joint.model.neutral())[3:, 0]
+    add_rod(shapes, np.zeros(3), -travel * axis / np.linalg.norm(axis), 0.7 * rods, KINDS["prismatic"])
 
 
 def pedestal(point: Array, rods: float) -> Shape:

@@ -8,7 +8,10 @@ from functools import cache
 from importlib import resources
 
 #: in the order in which they need each other
-SCRIPTS = ("math", "pack", "renderer", "camera", "scene", "chart", "link", "player", "panel", "plots", "card", "app")
+SCRIPTS = (
+    "math", "dom", "pack", "renderer", "camera", "scene", "chart", "link", "player", "panel", "live", "plots", "card",
+    "overlay", "hand", "motions", "keys", "app", "begin",
+)  # fmt: skip
 
 
 @cache

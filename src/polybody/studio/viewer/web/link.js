@@ -3,8 +3,12 @@ pb.Link = class {
   constructor(app, address) {
     this.app = app;
     this.address = address;
-    this.number = 0; this.acknowledged = 0; this.waiting = new Map();
-    this.tries = 0; this.frames = 0; this.bytes = 0;
+    this.number = 0;
+    this.acknowledged = 0;
+    this.waiting = new Map();
+    this.tries = 0;
+    this.frames = 0;
+    this.bytes = 0;
     this.open();
   }
 
@@ -12,7 +16,9 @@ pb.Link = class {
     this.socket = new WebSocket(this.address);
     this.socket.binaryType = "arraybuffer";
     this.socket.onopen = () => {
-      this.tries = 0; this.acknowledged = this.number; this.sent = 0;
+      this.tries = 0;
+      this.acknowledged = this.number;
+      this.sent = 0;
       if (this.lost) this.app.say("connected again", "info");
       this.lost = false;
       this.app.connected();
@@ -20,7 +26,13 @@ pb.Link = class {
     this.socket.onmessage = event => this.receive(event.data);
     this.socket.onclose = () => {
       this.lost = true;
-      this.app.say(this.tries < 8 ? "the connection to polybody is lost; trying again …" : "polybody has ended: start `polybody view` again and open its address", "error", true);
+      this.app.say(
+        this.tries < 8
+          ? "the connection to polybody is lost; trying again …"
+          : "polybody has ended: start `polybody view` again and open its address",
+        "error",
+        true,
+      );
       this.tries += 1;
       setTimeout(() => this.open(), Math.min(5000, 250 * 1.6 ** this.tries));
     };
@@ -29,7 +41,10 @@ pb.Link = class {
   receive(data) {
     if (typeof data === "string") {
       const message = JSON.parse(data);
-      if (message.k === "ack") { this.acknowledged = Math.max(this.acknowledged, message.n); this.flush(); } else this.app.told(message);
+      if (message.k === "ack") {
+        this.acknowledged = Math.max(this.acknowledged, message.n);
+        this.flush();
+      } else this.app.told(message);
       return;
     }
     this.frames += 1;
@@ -50,7 +65,9 @@ pb.Link = class {
     this.flush();
   }
 
-  forget(what) { this.waiting.delete(`${what} `); }
+  forget(what) {
+    this.waiting.delete(`${what} `);
+  }
 
   flush() {
     const late = performance.now() - (this.sent || 0) > 700;

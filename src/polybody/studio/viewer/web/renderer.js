@@ -2,21 +2,26 @@
 pb.Renderer = class {
   constructor(canvas) {
     this.canvas = canvas;
-    const gl = this.gl = canvas.getContext("webgl2", { antialias: true, alpha: false, preserveDrawingBuffer: true });
+    const gl = (this.gl = canvas.getContext("webgl2", { antialias: true, alpha: false, preserveDrawingBuffer: true }));
     if (!gl) throw new Error("this browser has no WebGL 2");
     const about = gl.getExtension("WEBGL_debug_renderer_info");
-    this.slow = !!about && /swiftshader|llvmpipe|software/i.test(gl.getParameter(about.UNMASKED_RENDERER_WEBGL));  // no graphics card
+    this.slow = !!about && /swiftshader|llvmpipe|software/i.test(gl.getParameter(about.UNMASKED_RENDERER_WEBGL)); // no graphics card
     this.shadowSize = this.slow ? 1024 : 2048;
     this.makePrograms();
     this.makeShadow();
-    this.floor = this.mesh({ positions: new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]),
-      normals: new Float32Array([0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1]), indices: new Uint32Array([0, 1, 2, 0, 2, 3]) });
+    this.floor = this.mesh({
+      positions: new Float32Array([-1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0]),
+      normals: new Float32Array([0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1]),
+      indices: new Uint32Array([0, 1, 2, 0, 2, 3]),
+    });
     this.drawn = 0;
   }
 
   makePrograms() {
     const head = "#version 300 es\nprecision highp float;\nprecision highp sampler2DShadow;\n";
-    const vertex = head + `
+    const vertex =
+      head +
+      `
       layout(location=0) in vec3 position; layout(location=1) in vec3 normal; layout(location=2) in vec3 tint;
       uniform mat4 model, view, projection, sun;
       out vec3 vNormal, vPlace, vTint; out vec4 vSun;
@@ -26,7 +31,8 @@ pb.Renderer = class {
         vSun = sun * vec4(place.xyz + normalize(vNormal) * 0.0, 1.0);
         gl_Position = projection * view * place;
       }`;
-    const taps = this.slow ? 1 : 2, shade = `
+    const taps = this.slow ? 1 : 2,
+      shade = `
       uniform sampler2DShadow shadow;
       float lit(vec4 at, float bias) {
         vec3 p = at.xyz / at.w * 0.5 + 0.5;
@@ -36,7 +42,11 @@ pb.Renderer = class {
           sum += texture(shadow, vec3(p.xy + vec2(i, j) * 1.1 / ${this.shadowSize}.0, p.z - bias));
         return sum / ${(2 * taps + 1) ** 2}.0;
       }`;
-    this.main = this.program(vertex, head + shade + `
+    this.main = this.program(
+      vertex,
+      head +
+        shade +
+        `
       in vec3 vNormal, vPlace, vTint; in vec4 vSun; out vec4 color;
       uniform vec3 base, eye, up, toSun, sky, earth; uniform float opacity, glow, tinted, flatness;
       void main() {
@@ -53,8 +63,13 @@ pb.Renderer = class {
         vec3 result = mix(albedo * lightIn + shine, albedo, flatness);
         result = mix(result, vec3(1.0, 0.62, 0.12), glow * (0.25 + 0.5 * rim));
         color = vec4(pow(clamp(result, 0.0, 1.0), vec3(1.0 / 2.2)), opacity);
-      }`);
-    this.ground = this.program(vertex, head + shade + `
+      }`,
+    );
+    this.ground = this.program(
+      vertex,
+      head +
+        shade +
+        `
       in vec3 vNormal, vPlace, vTint; in vec4 vSun; out vec4 color;
       uniform vec3 eye, across, ahead, center, line, floorColor; uniform float cell, reach, strength, grid;
       float lines(vec2 p, float width) {
@@ -71,20 +86,36 @@ pb.Renderer = class {
         vec3 c = mix(floorColor, line, g / max(g + disc * 0.6, 1e-4));
         c = mix(c, vec3(0.02, 0.03, 0.06), dark);
         color = vec4(c, max(max(g, disc), dark * (1.0 - smoothstep(0.7, 1.0, r))));
-      }`);
-    this.depth = this.program(head + `layout(location=0) in vec3 position; uniform mat4 model, sun;
-      void main() { gl_Position = sun * model * vec4(position, 1.0); }`, head + "void main() {}");
-    this.flat = this.program(head + `layout(location=0) in vec3 position; uniform mat4 model, view, projection;
+      }`,
+    );
+    this.depth = this.program(
+      head +
+        `layout(location=0) in vec3 position; uniform mat4 model, sun;
+      void main() { gl_Position = sun * model * vec4(position, 1.0); }`,
+      head + "void main() {}",
+    );
+    this.flat = this.program(
+      head +
+        `layout(location=0) in vec3 position; uniform mat4 model, view, projection;
       void main() { gl_Position = projection * view * model * vec4(position, 1.0); }`,
-    head + "uniform vec3 base; out vec4 color; void main() { color = vec4(base, 1.0); }");
-    this.backdrop = this.program(head + `out vec2 at; void main() {
+      head + "uniform vec3 base; out vec4 color; void main() { color = vec4(base, 1.0); }",
+    );
+    this.backdrop = this.program(
+      head +
+        `out vec2 at; void main() {
       at = vec2((gl_VertexID << 1) & 2, gl_VertexID & 2); gl_Position = vec4(at * 2.0 - 1.0, 0.9999, 1.0); }`,
-    head + "in vec2 at; uniform vec3 top, bottom; out vec4 color; void main() { color = vec4(mix(bottom, top, at.y), 1.0); }");
+      head +
+        "in vec2 at; uniform vec3 top, bottom; out vec4 color; void main() { color = vec4(mix(bottom, top, at.y), 1.0); }",
+    );
   }
 
   program(vertex, fragment) {
-    const gl = this.gl, made = gl.createProgram();
-    for (const [kind, text] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+    const gl = this.gl,
+      made = gl.createProgram();
+    for (const [kind, text] of [
+      [gl.VERTEX_SHADER, vertex],
+      [gl.FRAGMENT_SHADER, fragment],
+    ]) {
       const shader = gl.createShader(kind);
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
@@ -105,10 +136,26 @@ pb.Renderer = class {
     const gl = this.gl;
     this.shadowMap = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, this.shadowMap);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.DEPTH_COMPONENT24, this.shadowSize, this.shadowSize, 0, gl.DEPTH_COMPONENT, gl.UNSIGNED_INT, null);
-    for (const [name, value] of [[gl.TEXTURE_MIN_FILTER, gl.LINEAR], [gl.TEXTURE_MAG_FILTER, gl.LINEAR],
-      [gl.TEXTURE_COMPARE_MODE, gl.COMPARE_REF_TO_TEXTURE], [gl.TEXTURE_COMPARE_FUNC, gl.LEQUAL],
-      [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE], [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE]]) gl.texParameteri(gl.TEXTURE_2D, name, value);
+    gl.texImage2D(
+      gl.TEXTURE_2D,
+      0,
+      gl.DEPTH_COMPONENT24,
+      this.shadowSize,
+      this.shadowSize,
+      0,
+      gl.DEPTH_COMPONENT,
+      gl.UNSIGNED_INT,
+      null,
+    );
+    for (const [name, value] of [
+      [gl.TEXTURE_MIN_FILTER, gl.LINEAR],
+      [gl.TEXTURE_MAG_FILTER, gl.LINEAR],
+      [gl.TEXTURE_COMPARE_MODE, gl.COMPARE_REF_TO_TEXTURE],
+      [gl.TEXTURE_COMPARE_FUNC, gl.LEQUAL],
+      [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE],
+      [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
+    ])
+      gl.texParameteri(gl.TEXTURE_2D, name, value);
     this.shadowFrame = gl.createFramebuffer();
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.shadowFrame);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.DEPTH_ATTACHMENT, gl.TEXTURE_2D, this.shadowMap, 0);
@@ -116,7 +163,8 @@ pb.Renderer = class {
   }
 
   mesh({ positions, normals, indices, colors }) {
-    const gl = this.gl, array = gl.createVertexArray();
+    const gl = this.gl,
+      array = gl.createVertexArray();
     gl.bindVertexArray(array);
     const buffers = [];
     const attribute = (place, data, size, type, normalized) => {
@@ -161,8 +209,11 @@ pb.Renderer = class {
 
   // items: {mesh, matrix, color, opacity, id, glow, flat, shadow, hidden}; world: camera, bounds, floor and theme.
   render(items, world) {
-    const gl = this.gl, m = pb.math, { camera, theme } = world;
-    const sun = this.sunMatrix(world), toSun = this.toSun;
+    const gl = this.gl,
+      m = pb.math,
+      { camera, theme } = world;
+    const sun = this.sunMatrix(world),
+      toSun = this.toSun;
     gl.enable(gl.DEPTH_TEST);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.shadowFrame);
     gl.viewport(0, 0, this.shadowSize, this.shadowSize);
@@ -197,7 +248,7 @@ pb.Renderer = class {
     const clear = items.filter(i => !i.hidden && (i.opacity ?? 1) < 1 && !i.over);
     const far = i => -m.norm(m.sub([i.matrix[12], i.matrix[13], i.matrix[14]], camera.eye));
     for (const item of clear.sort((a, b) => far(a) - far(b))) {
-      gl.colorMask(false, false, false, false);  // the nearest layer alone: no inner faces shine through
+      gl.colorMask(false, false, false, false); // the nearest layer alone: no inner faces shine through
       this.item(item);
       gl.colorMask(true, true, true, true);
       gl.depthFunc(gl.LEQUAL);
@@ -206,35 +257,64 @@ pb.Renderer = class {
     }
     gl.disable(gl.BLEND);
     const over = items.filter(i => !i.hidden && i.over);
-    if (over.length) { gl.clear(gl.DEPTH_BUFFER_BIT); for (const item of over) this.item(item); }
+    if (over.length) {
+      gl.clear(gl.DEPTH_BUFFER_BIT);
+      for (const item of over) this.item(item);
+    }
     this.drawn += 1;
   }
 
   item(item) {
-    this.set(this.main, { model: item.matrix, base: item.color, opacity: item.opacity ?? 1, glow: item.glow ?? 0,
-      tinted: item.mesh.tinted && !item.recolored ? 1 : 0, flatness: item.flat ?? 0 });
+    this.set(this.main, {
+      model: item.matrix,
+      base: item.color,
+      opacity: item.opacity ?? 1,
+      glow: item.glow ?? 0,
+      tinted: item.mesh.tinted && !item.recolored ? 1 : 0,
+      flatness: item.flat ?? 0,
+    });
     this.draw(item.mesh);
   }
 
   sunMatrix(world) {
-    const m = pb.math, up = world.up, side = world.across, ahead = m.cross(up, side);
-    this.toSun = m.unit(m.add(up, m.add(m.scale(side, 0.06), m.scale(ahead, -0.55))));  // over the first viewer's left shoulder
-    const r = 0.62 * world.radius + 0.02, eye = m.add(world.center, m.scale(this.toSun, 3 * r));
+    const m = pb.math,
+      up = world.up,
+      side = world.across,
+      ahead = m.cross(up, side);
+    this.toSun = m.unit(m.add(up, m.add(m.scale(side, 0.06), m.scale(ahead, -0.55)))); // over the first viewer's left shoulder
+    const r = 0.62 * world.radius + 0.02,
+      eye = m.add(world.center, m.scale(this.toSun, 3 * r));
     return m.multiply(m.orthographic(r, 0.5 * r, 6 * r), m.lookAt(eye, world.center, side));
   }
 
   drawFloor(world, common) {
     if (!world.showFloor) return;
-    const gl = this.gl, m = pb.math, { theme } = world, across = world.across, ahead = m.cross(world.up, across);
-    const height = m.dot(world.center, world.up), reach = 3.2 * world.radius;
+    const gl = this.gl,
+      m = pb.math,
+      { theme } = world,
+      across = world.across,
+      ahead = m.cross(world.up, across);
+    const height = m.dot(world.center, world.up),
+      reach = 3.2 * world.radius;
     const center = m.add(world.center, m.scale(world.up, world.floor - height - 1e-4 * world.radius));
     const matrix = [...m.scale(across, reach), 0, ...m.scale(ahead, reach), 0, ...world.up, 0, ...center, 1];
     gl.useProgram(this.ground.made);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
     gl.depthMask(false);
-    this.set(this.ground, { ...common, model: matrix, across, ahead, center, line: theme.line, floorColor: theme.floor,
-      cell: world.cell, reach, strength: theme.shadow, grid: world.grid ? 1 : 0 });
+    this.set(this.ground, {
+      ...common,
+      model: matrix,
+      across,
+      ahead,
+      center,
+      line: theme.line,
+      floorColor: theme.floor,
+      cell: world.cell,
+      reach,
+      strength: theme.shadow,
+      grid: world.grid ? 1 : 0,
+    });
     this.draw(this.floor);
     gl.depthMask(true);
     gl.disable(gl.BLEND);
@@ -242,11 +322,16 @@ pb.Renderer = class {
 
   // The id of what is seen at a pixel, 0 for nothing.
   pick(items, world, x, y) {
-    const gl = this.gl, w = this.canvas.width, h = this.canvas.height;
+    const gl = this.gl,
+      w = this.canvas.width,
+      h = this.canvas.height;
     if (!this.pickFrame || this.pickSize !== w + "x" + h) {
       this.pickFrame = this.pickFrame || gl.createFramebuffer();
       gl.bindFramebuffer(gl.FRAMEBUFFER, this.pickFrame);
-      for (const [place, format] of [[gl.COLOR_ATTACHMENT0, gl.RGBA8], [gl.DEPTH_ATTACHMENT, gl.DEPTH_COMPONENT16]]) {
+      for (const [place, format] of [
+        [gl.COLOR_ATTACHMENT0, gl.RGBA8],
+        [gl.DEPTH_ATTACHMENT, gl.DEPTH_COMPONENT16],
+      ]) {
         const buffer = gl.createRenderbuffer();
         gl.bindRenderbuffer(gl.RENDERBUFFER, buffer);
         gl.renderbufferStorage(gl.RENDERBUFFER, format, w, h);
@@ -262,13 +347,17 @@ pb.Renderer = class {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     gl.useProgram(this.flat.made);
     this.set(this.flat, { view: world.camera.view, projection: world.camera.projection });
-    const solid = items.filter(i => !i.hidden && i.id && !i.over), over = items.filter(i => !i.hidden && i.id && i.over);
+    const solid = items.filter(i => !i.hidden && i.id && !i.over),
+      over = items.filter(i => !i.hidden && i.id && i.over);
     const paint = item => {
       this.set(this.flat, { model: item.matrix, base: [(item.id & 255) / 255, ((item.id >> 8) & 255) / 255, 0] });
       this.draw(item.mesh);
     };
     solid.forEach(paint);
-    if (over.length) { gl.clear(gl.DEPTH_BUFFER_BIT); over.forEach(paint); }
+    if (over.length) {
+      gl.clear(gl.DEPTH_BUFFER_BIT);
+      over.forEach(paint);
+    }
     const pixel = new Uint8Array(4);
     gl.readPixels(x, h - y - 1, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
     gl.disable(gl.SCISSOR_TEST);
