@@ -68,10 +68,10 @@ def check_forces(model, found) -> None:
 
 
 @pytest.mark.parametrize("name", ["four-bar", "five-bar"])
-def test_loops_hide_more_than_their_tree(name: str) -> None:
+def test_loops_show_what_sampled_states_show_and_no_more_than_their_tree(name: str) -> None:
     model = massive(name)
     found, tree = pb.base_parameters(model), pb.base_parameters(model.tree)
-    assert len(found) < len(tree)
+    assert len(found) <= len(tree)
     assert found.gap > 1e6
     assert len(found) == sampled_rank(model, seed=4)[0]
     check_forces(model, found)
