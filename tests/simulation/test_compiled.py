@@ -66,6 +66,18 @@ def test_steps_of_loops_are_those_of_python(method: str) -> None:
     assert ours.audit.loop_error < 1e-12
 
 
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_blade_slides_as_in_python(method: str) -> None:
+    """A blade on ice, whose constraint is one of velocities only."""
+    build = pb.Builder("sleigh", gravity=(0, 0, 0))
+    build.body("sleigh", 2.0, com=(0.2, 0, 0), inertia=(0.1, 0.1, 0.3))
+    build.joint("base", "planar", "world", "sleigh")
+    build.rolling("blade", "blade", "sleigh", axis=(1, 0, 0))
+    model = build.model()
+    v = model.assemble_velocity(model.neutral(), [0.8, 1.0, 0.2])
+    assert_same(*both(model, 0.3, None, v, method=method, dt=2e-3, sample=0.05), 1e-9)
+
+
 @pytest.mark.parametrize("gravity", ["alone", "with pd"])
 def test_drives_of_loops_bear_gravity_as_in_python(gravity: str) -> None:
     model = shipped("four-bar")

@@ -193,8 +193,9 @@ def progress_bar(duration: float, shown: bool) -> Any:
 
 def draw(console: Any, answer: dict[str, Any]) -> None:
     audit = answer["audit"]
+    path = f", {audit['path']}" if "path" in audit else ""  # networks have no such choice
     console.print(f"{answer['states']} states to t = {answer['end']:g} s in {audit['seconds']:.2f} s "
-                  f"({audit['method']}, {audit['steps']} steps)")  # fmt: skip
+                  f"({audit['method']}, {audit['steps']} steps{path})", markup=False)  # fmt: skip
     balance = f"energy balance {audit['energy_error_relative']:.1e} relative"
     console.print(balance, style="green" if audit["trusted"] else "red")
     for at in audit.get("saturation", ()):
