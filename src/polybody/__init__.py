@@ -18,7 +18,7 @@ from polybody import outlets as _outlets
 _outlets.offer("run", "polybody.studio.conveniences")
 _outlets.offer("model", "polybody.studio.conveniences")
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _LIST = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
 #: public name: the module it lives in
