@@ -10,7 +10,7 @@ import pytest
 import polybody as pb
 from closed_states import closed_state
 from mechanisms import random_tree
-from polybody.description.records import Motor
+from polybody.description.records import Motor, without_friction
 from polybody.mechanism import mechanism_from
 from polybody.model import Model
 from polybody.model.validation import model_from
@@ -33,7 +33,9 @@ def test_a_model_alone_moves_as_pb_simulate_says(name):
 
 
 def test_floating_trees_with_quaternions_move_as_pb_simulate_says():
-    model = Model(mechanism_from(random_tree(np.random.default_rng(5), 3, kinds=("floating", "spherical", "revolute"))))
+    """Without dry friction: pb.simulate lets joints stick, a network takes the smooth law of forward_dynamics."""
+    tree = random_tree(np.random.default_rng(5), 3, kinds=("floating", "spherical", "revolute"))
+    model = Model(mechanism_from(without_friction(tree)))
     rng = np.random.default_rng(0)
     q, v = model.random_configuration(rng), 0.5 * rng.normal(size=model.nv)
     net = pb.Network("alone")
@@ -142,3 +144,17 @@ def test_network_of_bodies_moves_and_takes_parts_on_its_joints():
     build.motor("hinge", 3.0, 1e-2, 0.5)
     wanted = pb.simulate(build.model(), 0.5, voltages=[0.0], times=run.t)
     np.testing.assert_allclose(run["hinge.q"], wanted.q[:, 0], atol=1e-8)
+
+
+def test_friction_goes_to_the_network_and_back():
+    tree = random_tree(np.random.default_rng(8), 4, kinds=("revolute", "prismatic"), springs=0)
+    model = Model(mechanism_from(tree))
+    assert any(joint.friction is not None for joint in model.mechanism.joints)
+    rng = np.random.default_rng(1)
+    q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    net = pb.network(model)
+    wanted = model.forward_dynamics(q, v, tau)
+    found = net.solve(q, v, forces=tau).accelerations
+    a = np.concatenate([found[joint.name] for joint in model.mechanism.joints])
+    np.testing.assert_allclose(a, wanted, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(net.model().forward_dynamics(q, v, tau), wanted, rtol=1e-8, atol=1e-9)

@@ -7,11 +7,13 @@ merged, and nothing of the motion changes. Joints that close loops become loops.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.spatial import inverse_pose, pose
+from polybody.description.records import Description
 from polybody.errors import PolybodyError
 from polybody.formulations.network.graph import Groups, node_of
 from polybody.formulations.network.parts import WORLD, JointPart
@@ -58,7 +60,20 @@ def model_of(net: Network) -> Model:
     for gear in parts.gears.values():
         build.couple(gear.follower, gear.leader, float(gear.factor), float(gear.offset))
     _add_others(net, build)
-    return model_from(build.description(), warn=False)  # what is unusual about the bodies was said where they were made
+    return model_from(_with_laws(net, build.description()), warn=False)  # oddities were told where bodies were made
+
+
+def _with_laws(net: Network, description: Description) -> Description:
+    """Friction and stops of joints are records already: they go over as they are."""
+
+    def own(record: Any) -> Any:
+        part = net.parts.joints.get(record.name)
+        if part is None or (part.friction is None and part.limits is None):
+            return record
+        return replace(record, friction=part.friction, limits=part.limits)
+
+    joints, loops = (tuple(own(record) for record in group) for group in (description.joints, description.loops))
+    return replace(description, joints=joints, loops=loops)
 
 
 def _refuse_others(net: Network) -> None:

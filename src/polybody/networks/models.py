@@ -8,7 +8,9 @@
 
 A coordinate that nothing is connected to has tau = 0, a winding no current. The forward form is explicit where torques
 come from springs and currents (elastic drives); where inertias are geared to the joints without elasticity the inverse
-form makes the coupled equations M a + … that are solved together.
+form makes the coupled equations M a + … that are solved together. Dry friction in the model's joints is the smooth law
+of `forward_dynamics`; a joint that must truly stick gets a `clutch` or `friction` part instead. Limits of joints do not
+act in a network: put a `rotational_stop` or `stop` on the joint.
 """
 
 from __future__ import annotations
