@@ -45,3 +45,10 @@ def test_controller_can_be_changed_and_stops_hold() -> None:
     assert live.q[0] == pytest.approx(0.5, abs=1e-3)
     live.set_state([0.0], [0.0])
     assert live.q[0] == 0.0
+
+
+def test_motion_that_blows_up_is_said_with_its_time() -> None:
+    model = slider()
+    live = Stepper(model, controller=pb.PD(model, [0.0], 1e9, 0.0), dt=1e-2)
+    with pytest.raises(pb.SimulationError, match="blew up after t = "):
+        live.advance(2000)

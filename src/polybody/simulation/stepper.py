@@ -20,6 +20,7 @@ from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
 from polybody.simulation.arguments import lone_state, number, positive, require_motion
 from polybody.simulation.events import Event, Happening
+from polybody.simulation.failures import BlowUp, SimulationError
 from polybody.simulation.integrators import Options, method_named
 from polybody.simulation.kept import Kept
 from polybody.simulation.problem import Controller, Problem
@@ -124,7 +125,11 @@ class Stepper:
         run.record = Kept()
         run.start, run.reached, run.last = self.t, self.t, self._y
         run.end = self.t + int(steps) * self.options.dt
-        run.advance(self.t, self._y, run.end)
+        try:
+            run.advance(self.t, self._y, run.end)
+        except BlowUp as reason:
+            text = f"the motion blew up after t = {run.reached:.9g} s ({reason}); a smaller dt may help"
+            raise SimulationError(text, run.reached) from None
         self.t, self._y = run.reached, run.last
         rows, nq, nv = run.record.all()[1:], self.problem.nq, self.problem.nv
         news = run.switches.happenings[seen:]
