@@ -29,6 +29,7 @@ from polybody.grasping.making import grasp as grasp
 from polybody.identification.base_parameters import base_parameters as base_parameters
 from polybody.identification.excitation import excitation as excitation
 from polybody.identification.identify import identify as identify
+from polybody.identification.payload import identify_drive_gains as identify_drive_gains
 from polybody.identification.payload import identify_payload as identify_payload
 from polybody.kernels.pool import threads as threads
 from polybody.linearization import derivative as derivative

@@ -61,6 +61,7 @@ def test_consistent_estimate_predicts_as_well_and_has_bodies_that_can_exist(arm)
     q = found.model.random_configuration(0, 2000)
     assert np.linalg.eigvalsh(found.model.mass_matrix(q)).min() > 0
     assert "link1.mass" in found.unidentifiable
+    assert len(found.plot().axes) == 6
     text = json.dumps(found.summary())
     assert "validation_error" in text
 
@@ -146,3 +147,16 @@ def test_payload_follows_from_a_recording_without_and_one_with_it(arm) -> None:
     np.testing.assert_allclose(found.com, held["com"], atol=0.01)
     assert found.consistent
     assert found.error < 0.02
+
+
+def test_drive_gains_follow_from_a_known_payload(arm) -> None:
+    held = {"mass": 4.0, "com": (0.05, -0.06, 0.12), "inertia": (0.02, 0.02, 0.02)}
+    gains = np.array([10.0, 11, 12, 3, 4, 5])
+    rng = np.random.default_rng(4)
+    parts = []
+    for model, seed in ((arm, 5), (arm.with_payload("link6", **held), 6)):
+        t, q, v, a = motion(model, np.random.default_rng(seed))
+        i = (forces(model, q, v, a) + 0.01 * rng.normal(size=q.shape)) / gains
+        parts.append({"t": t, "q": q, "v": v, "i": i})
+    found = pb.identify_drive_gains(arm, *parts, frame="link6", **held, terms="armature+viscous+coulomb+offset")
+    np.testing.assert_allclose(found.gains, gains, rtol=0.05)

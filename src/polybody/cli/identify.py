@@ -62,9 +62,9 @@ def register(app: typer.Typer) -> None:
         if save is not None:
             answer["saved"] = str(found.save(save, force=force))
         if report is not None:
-            from polybody.studio.identification_report import write_identification_report
+            from polybody.studio.identification_report import identification_report
 
-            answer["report"] = str(write_identification_report(found, report, force=force))
+            answer["report"] = str(identification_report(found, report, force=force))
         emit(answer, json, lambda console: console.print(str(found), soft_wrap=True))
 
 

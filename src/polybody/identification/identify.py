@@ -36,6 +36,8 @@ WIDTHS, STRIBECK = (0.005, 0.01, 0.02, 0.04), 0.15
 #: a term is taken where it lowers the cross-validated error by this part
 GAIN = 0.01
 FOLDS = 5
+#: a joint slower than this part of its top speed stands still
+STILL = 2e-3
 #: rounds in which load-dependent friction follows the estimate
 ROUNDS = 4
 
@@ -117,7 +119,19 @@ def _thinned(problem: Problem, rows: Rows, load: Array) -> tuple[Array, Array]:
     """(A, b) of a recording: filtered, without its ends, thinned."""
     A = rows.states.filtered(problem.columns(rows, load))
     inner, step = rows.states.inner, _step(rows.states)
-    return A[inner][::step], rows.b[inner][::step]
+    A, b, still = A[inner][::step], rows.b[inner][::step], _sticking(problem, rows)[inner][::step]
+    return np.where(still[..., None], 0.0, A), np.where(still, 0.0, b)
+
+
+def _sticking(problem: Problem, rows: Rows) -> Array:
+    """(N, m): joints that stand still in a recording that moves them: stiction may be anything below Coulomb's."""
+    none = np.zeros(rows.b.shape, dtype=bool)
+    if rows.G is not None or "coulomb" not in problem.terms:
+        return none
+    slow = np.abs(rows.states.v) < STILL * problem.speeds.stribeck / STRIBECK
+    standing = slow & np.roll(slow, 1, axis=0) & np.roll(slow, -1, axis=0)  # not a mere change of direction
+    none[:, list(problem.joints)] = standing[:, list(problem.joints)]
+    return none & (np.mean(standing, axis=0) < 0.7)
 
 
 def stacked_rows(problem: Problem, rows: Sequence[Rows], loads: Sequence[Array]) -> tuple[Array, Array]:

@@ -26,6 +26,7 @@ from polybody.identification.least_squares import Fit, solve
 from polybody.identification.recording import recording
 from polybody.identification.row_space import inertia_map
 from polybody.identification.signals import states_of
+from polybody.mechanism.columns import actuated, velocity_names
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
@@ -94,6 +95,61 @@ def identify_payload(
     )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Joint force per current of each driven velocity, with standard deviations."""
+
+    names: tuple[str, ...]
+    gains: Array
+    deviations: Array
+    error: float  # ‖K i − τ̂‖/‖K i‖ over both recordings
+
+
+def identify_drive_gains(
+    model: Model, empty: Any, loaded: Any, frame: str, mass: float, com: Any = (0.0, 0.0, 0.0),
+    inertia: Any = (0.0, 0.0, 0.0), **options: Any,
+) -> DriveGains:  # fmt: skip
+    """Drive gains from currents: a recording without, and one with a known payload at a frame.
+
+    A_1 x − i_1 K = 0 and A_2 x − i_2 K = −(forces of the payload): its known weight gives the scale. Every joint must
+    feel the payload.
+    """
+    driven = [int(k) for k in actuated(model.mechanism)]
+    ones = np.ones(len(driven))
+    arm = identify(model, empty, drive_gains=ones, **{**options, "consistent": False})
+    problem, choices = arm.problem, arm.choices
+    if "load" in problem.terms:
+        raise InputError("drive gains and load-dependent friction cannot be told apart; give terms= without load")
+    held = model.with_payload(frame, mass, com, inertia)
+    blocks, right, sizes = [], [], []
+    for data, known in ((empty, False), (loaded, True)):
+        states = states_of(
+            problem.model, recording(model, data, drive_gains=ones), choices["cutoff_hz"], choices["rate_hz"]
+        )
+        rows = problem.rows(states)
+        A, currents = stacked_rows(problem, [rows], [states.tau])
+        more = np.zeros((len(states.t), model.nv))
+        if known:
+            motion = (states.q, states.v, states.a)
+            with_it, without = (x.regressor(*motion) @ x.regressor.parameters() for x in (held, model))
+            more = states.filtered(with_it - without)
+        step = max(1, round(choices["rate_hz"] / choices["thinned_to_hz"]))
+        beside = np.zeros((*A.shape[:2], len(driven)))
+        beside[:, driven, range(len(driven))] = -currents[:, driven]
+        blocks.append(np.concatenate([A, beside], axis=-1))
+        right.append(-more[states.inner][::step])
+        sizes.append(currents[:, driven])
+    A, b = np.concatenate(blocks), np.concatenate(right)
+    fit = solve(A, b, choices["method"])
+    K = fit.x[-len(driven) :]
+    left = (b - A @ fit.x)[:, driven]
+    names = velocity_names(model.mechanism)
+    return DriveGains(
+        tuple(names[k] for k in driven), K, np.sqrt(np.diag(fit.covariance))[-len(driven) :],
+        float(np.linalg.norm(left) / np.linalg.norm(np.concatenate(sizes) * K)),
+    )  # fmt: skip
+
+
 def _existing(fit: Fit) -> Array:
     """The payload nearest to the fit, in its own uncertainty, that can exist; the arm's parameters follow."""
     try:
@@ -108,4 +164,4 @@ def _existing(fit: Fit) -> Array:
     return np.asarray(p.value, dtype=float)[-10:]
 
 
-__all__ = ["Payload", "identify_payload"]
+__all__ = ["DriveGains", "Payload", "identify_drive_gains", "identify_payload"]

@@ -16,6 +16,7 @@ from polybody.identification.recording import recording
 from polybody.identification.signals import States, states_of
 from polybody.identification.updating import updated_model
 from polybody.model.model import Model
+from polybody.outlets import outlet
 
 Array = np.ndarray
 
@@ -120,6 +121,14 @@ class Identification:
         if unsaid:
             warn(f"{path}: left out, no joint's description has them: {', '.join(unsaid)}")
         return self.model.save(path, force=force, lossy=True)
+
+    def plot(self, prediction: Prediction | None = None) -> Any:
+        """A figure of measured and predicted forces: of the validation data, the training data, or a `predict`."""
+        return outlet("identification", "plot")(self, prediction or (*self.validation, *self.training)[0])
+
+    def report(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write an HTML page with errors, curves, estimates and choices."""
+        return outlet("identification", "report")(self, path, force=force)
 
     def summary(self) -> dict[str, Any]:
         """Everything in plain numbers and words, for JSON."""

@@ -5,7 +5,8 @@ with friction) at the median rate; a fourth-order Butterworth filter runs forwar
 delayed; its cut-off is `MARGIN` times the frequency below which `POWER` of the velocities' power lies, unless it is
 given; derivatives are central differences of sixth order, q̇ on the manifold. The same filter runs over the predicted
 forces and over the columns of the regressor ("parallel filtering"), so that what it does to friction's jumps it does
-on both sides. Ends of the recording, where filters have no past or future, are left out.
+on both sides. Ends of the recording, where filters have no past or future, are left out. Samples beyond `DENSE` times
+the cut-off are left out too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ Array = np.ndarray
 
 POWER, MARGIN = 0.98, 12.0
 ORDER = 4
+#: samples kept for each period of the cut-off frequency: what a faster recording has more is in its filtered signals
+DENSE = 20
 #: samples at either end whose derivatives are one-sided
 EDGE = 4
 
@@ -91,11 +94,13 @@ def states_of(model: Model, record: Recording, cutoff: float | None = None, rate
         q = low_pass(q, cutoff, frequency)
     v = low_pass(rough if measured is not None else _rates(model, q, spacing), cutoff, frequency)
     a = rates_of(v, spacing)
+    step = max(1, int(frequency / (DENSE * cutoff))) if np.isfinite(cutoff) else 1
+    t, q, v, a, tau, raw = (x[::step] for x in (t, q, v, a, low_pass(raw, cutoff, frequency), raw))
     if model.mechanism.constrained:
         q = model.assemble(q, limits=False)
         v = model.assemble_velocity(q, v)
         a = model.assemble_acceleration(q, v, a)
-    return States(t, q, v, a, low_pass(raw, cutoff, frequency), raw, cutoff, record.source)
+    return States(t, q, v, a, tau, raw, cutoff, record.source)
 
 
 def rates_of(x: Array, spacing: float) -> Array:

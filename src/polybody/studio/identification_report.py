@@ -20,7 +20,7 @@ from polybody.studio.plots import STYLE
 from polybody.studio.report import CSS, rows_table
 
 
-def forces_figure(found: Identification, prediction: Prediction) -> Any:
+def identification_plot(found: Identification, prediction: Prediction) -> Any:
     """Measured and predicted joint forces of one recording, coordinate by coordinate."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -67,7 +67,7 @@ def estimates_figure(found: Identification) -> Any:
 def identification_page(found: Identification) -> str:
     """The whole page, with nothing from the network."""
     title = f"{found.problem.model.name}: identification"
-    sections = [_embedded(f"{p.source}: {100 * p.error:.2f} %", forces_figure(found, p))
+    sections = [_embedded(f"{p.source}: {100 * p.error:.2f} %", identification_plot(found, p))
                 for p in (*found.validation, *found.training)]  # fmt: skip
     sections.append(_embedded("How sure the estimates are", estimates_figure(found)))
     tables = f'<div class="grid">{_errors(found)}{_choices(found)}</div><br>'
@@ -79,7 +79,7 @@ def identification_page(found: Identification) -> str:
     )
 
 
-def write_identification_report(found: Identification, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+def identification_report(found: Identification, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write the page; an existing file is kept unless `force`."""
     target = Path(path)
     if target.exists() and not force:
@@ -130,4 +130,4 @@ def _embedded(title: str, figure: Any) -> str:
     return f'<section><h2>{name}</h2><img alt="{name}" src="data:image/png;base64,{text}"></section>'
 
 
-__all__ = ["estimates_figure", "forces_figure", "identification_page", "write_identification_report"]
+__all__ = ["estimates_figure", "identification_plot", "identification_page", "identification_report"]
