@@ -115,7 +115,7 @@ def identify_drive_gains(
     feel the payload.
     """
     driven = [int(k) for k in actuated(model.mechanism)]
-    ones = np.ones(len(driven))
+    ones = [1.0] * len(driven)
     arm = identify(model, empty, drive_gains=ones, **{**options, "consistent": False})
     problem, choices = arm.problem, arm.choices
     if "load" in problem.terms:

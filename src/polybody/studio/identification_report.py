@@ -130,4 +130,4 @@ def _embedded(title: str, figure: Any) -> str:
     return f'<section><h2>{name}</h2><img alt="{name}" src="data:image/png;base64,{text}"></section>'
 
 
-__all__ = ["estimates_figure", "identification_plot", "identification_page", "identification_report"]
+__all__ = ["estimates_figure", "identification_page", "identification_plot", "identification_report"]
