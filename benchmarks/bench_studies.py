@@ -127,7 +127,7 @@ def scaling() -> None:
     """Simulations case by case: one process, two processes."""
     for workers in (1, 2):
         with tempfile.TemporaryDirectory() as folder:
-            print(f"{workers} process(es): {_rate(slow_study(600), Path(folder) / 'out', workers=workers)}")
+            print(f"{workers} process(es): {_rate(slow_study(2400), Path(folder) / 'out', workers=workers)}")
 
 
 def on_ray() -> None:

@@ -42,7 +42,9 @@ def study(
 
         typer.echo(json.dumps(published(), indent=2))
         return
-    if words[0] == "plot":
+    if words[0] == "run":
+        words = words[1:]
+    if words[:1] == ["plot"]:
         if len(words) != 2:
             raise InputError("plot wants one folder: polybody study plot FOLDER")
         _plot(Path(words[1]), out, as_json)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any
@@ -26,6 +27,7 @@ Result = tuple[int, bytes, int]
 AHEAD = 2
 #: how often a chunk whose worker died is tried anew
 PATIENCE = 4
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _job: Job | None = None
 
 
@@ -68,7 +70,26 @@ def _one(index: int) -> Result:
 
 def processes(job: Job, indices: Iterable[int], workers: int) -> Iterator[Result]:
     """Processes of this machine, one thread each; a worker that dies takes its chunks only, and is replaced."""
-    todo = iter(indices)
+    with _alone():
+        yield from _pooled(job, iter(indices), workers)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Libraries of linear algebra use one thread in processes that start now: more would wait for each other."""
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _pooled(job: Job, todo: Iterator[int], workers: int) -> Iterator[Result]:
     again: list[int] = []
     deaths: dict[int, int] = {}
     while True:
