@@ -6,7 +6,6 @@ newton is drawn is the outlet's business; it shows the scale.
     joint torques, joint forces      what drives: tau along each axis of a joint, by whether it turns or slides
     reaction forces, moments         the wrench of each joint on its child, at the child's origin
     closure forces, moments          the wrench of each loop on its body b, at b's frame
-    spring forces                    of point springs, at both ends
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ class Posing:
             found = inverse_kinematics(self.model, targets, self.q, tolerance=1e-5, restarts=0, steps=25)
             arrived = bool(found.converged)
             q = found.q
-            if self.model.mechanism.constrained and not arrived:
+            if self.model.mechanism.constrained:  # what inverse kinematics leaves open is closed to the last digits
                 try:
                     q = self.model.assemble(q, restarts=0)
                 except (AssemblyError, PolybodyError):
