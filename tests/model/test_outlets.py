@@ -37,10 +37,10 @@ def test_reactions_in_joint_axes_are_the_same_by_every_outlet():
 def test_frames_that_cannot_move_in_six_directions_have_no_task_space_inertia():
     model = pb.load("puma560")
     with pytest.raises(pb.PolybodyError, match="six directions"):
-        model.task_space_inertia(model.neutral(), "link1")
+        model.coefficients.task_space_inertia(model.neutral(), "link1")
     tip = model.frame_names[-1]
     with pytest.raises(pb.PolybodyError, match=r"state 1 of the batch.*singular"):
-        model.task_space_inertia(np.stack([model.random_configuration(1), model.neutral()]), tip)
+        model.coefficients.task_space_inertia(np.stack([model.random_configuration(1), model.neutral()]), tip)
 
 
 def test_a_joint_is_locked_though_its_name_begins_another_that_a_relation_names():

@@ -20,9 +20,9 @@ from polybody.formulations import influence as freeman
 from polybody.formulations import operators as formulation
 from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
 from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
-from polybody.mechanism.columns import velocity_names
+from polybody.mechanism.columns import state_text, velocity_names
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
-from polybody.model.arguments import state_array
+from polybody.model.arguments import into, state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
 from polybody.model.tracing import trace
@@ -98,6 +98,27 @@ class Coefficients:
         """A(q), (..., 6, nv): momentum = A v, rows [angular; linear], about the centre of mass, world axes."""
         self._model._require_mass("momentum about a centre of mass")
         return self._model._ask("centroidal_momentum_matrix", (q,), parameters=parameters)
+
+    def task_space_inertia(
+        self, q: ArrayLike, frame: str, *, parameters: ArrayLike | None = None, out: Array | None = None
+    ) -> Array:
+        """(J M⁻¹ Jᵀ)⁻¹, (..., 6, 6): the inertia that the frame shows to wrenches on it, world axes.
+
+        The frame must be able to move in all six directions.
+        """
+        if self._model.nv < 6:
+            raise InputError(f"{self._model.name!r} has {self._model.nv} velocities: no frame of it moves in all six directions")
+        try:
+            found = self._model._ask(frames.task_space_inertia(self._mechanism, frame), (q,), parameters=parameters)
+        except ZeroDivisionError:  # known while the text is read: no state can do it
+            raise InputError(f"frame {frame!r} cannot move in all six directions, so it has no 6×6 inertia") from None
+        bad = ~np.isfinite(found).all(axis=(-1, -2)) & np.isfinite(self._model._q(q)).all(axis=-1)
+        if np.any(bad):
+            index = tuple(int(i) for i in np.argwhere(bad)[0]) if found.ndim > 2 else ()
+            raise PolybodyError(
+                f"frame {frame!r} cannot move in all six directions{state_text(index)}: the configuration is singular"
+            )
+        return into(out, found)
 
     def center_of_mass(
         self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None

@@ -28,7 +28,7 @@ from polybody.mechanism.variation import Variation
 from polybody.model import configurations
 from polybody.model import wrenches as loads
 from polybody.model.actuation import Actuation
-from polybody.model.arguments import float_array, into, precision, state_array
+from polybody.model.arguments import float_array, precision, state_array
 from polybody.model.assembly import Assembly, column_indices
 from polybody.model.base import Base
 from polybody.model.batches import batch_shape
@@ -407,27 +407,6 @@ class Model:
         """[angular; linear] momentum about the centre of mass, world axes, (..., 6)."""
         self._require_mass("momentum about a centre of mass")
         return self._ask("momentum", (q, v), out=out, parameters=parameters)
-
-    def task_space_inertia(
-        self, q: ArrayLike, frame: str, *, parameters: Values = None, out: Array | None = None
-    ) -> Array:
-        """(J M⁻¹ Jᵀ)⁻¹, (..., 6, 6): the inertia that the frame shows to wrenches on it, world axes.
-
-        The frame must be able to move in all six directions.
-        """
-        if self.nv < 6:
-            raise InputError(f"{self.name!r} has {self.nv} velocities: no frame of it moves in all six directions")
-        try:
-            found = self._ask(frames.task_space_inertia(self.mechanism, frame), (q,), parameters=parameters)
-        except ZeroDivisionError:  # known while the text is read: no state can do it
-            raise InputError(f"frame {frame!r} cannot move in all six directions, so it has no 6×6 inertia") from None
-        bad = ~np.isfinite(found).all(axis=(-1, -2)) & np.isfinite(self._q(q)).all(axis=-1)
-        if np.any(bad):
-            index = tuple(int(i) for i in np.argwhere(bad)[0]) if found.ndim > 2 else ()
-            raise PolybodyError(
-                f"frame {frame!r} cannot move in all six directions{state_text(index)}: the configuration is singular"
-            )
-        return into(out, found)
 
     def compute(
         self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, *, quantities: Sequence[str],
