@@ -107,7 +107,8 @@ class Coefficients:
         The frame must be able to move in all six directions.
         """
         if self._model.nv < 6:
-            raise InputError(f"{self._model.name!r} has {self._model.nv} velocities: no frame of it moves in all six directions")
+            few = f"{self._model.name!r} has {self._model.nv} velocities"
+            raise InputError(f"{few}: no frame of it moves in all six directions")
         try:
             found = self._model._ask(frames.task_space_inertia(self._mechanism, frame), (q,), parameters=parameters)
         except ZeroDivisionError:  # known while the text is read: no state can do it
