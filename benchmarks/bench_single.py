@@ -49,7 +49,7 @@ def throughput(states: int) -> list[dict[str, Any]]:
 
 def timed(model: Any, quantity: str, given: tuple[np.ndarray, ...]) -> float:
     """Seconds a state."""
-    return best(lambda: getattr(model, quantity)(*given), 0.3) / len(given[0])
+    return best(lambda: getattr(model, quantity)(*given)) / len(given[0])
 
 
 def error(model: Any, quantity: str, count: int) -> float:

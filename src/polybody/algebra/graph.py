@@ -8,6 +8,7 @@ and they do so by `SX.binary` and `SX.unary`: the overloaded operators spend eig
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,31 @@ import numpy as np
 _NUMBERS = (int, float, np.number)
 
 
-def _binary(operation: str, a: Any, b: Any) -> Any:
+@functools.cache
+def _casadi() -> Any:
     import casadi
 
-    return casadi.SX.binary(getattr(casadi, operation), a, b)
+    return casadi
+
+
+@functools.cache
+def _code(operation: str) -> int:
+    return getattr(_casadi(), operation)
+
+
+def _binary(operation: str, a: Any, b: Any) -> Any:
+    return _casadi().SX.binary(_code(operation), a, b)
 
 
 def unary(operation: str, a: Any) -> Any:
     """Apply a CasADi unary operation by its opcode's name, such as "OP_SIN"."""
-    import casadi
-
-    return casadi.SX.unary(getattr(casadi, operation), a)
+    return _casadi().SX.unary(_code(operation), a)
 
 
+@functools.lru_cache(maxsize=4096)
 def number(value: Any) -> Any:
-    """A constant as a 1×1 casadi.SX."""
-    import casadi
-
-    return casadi.SX(float(value))
+    """A constant as a 1×1 casadi.SX, which is never changed."""
+    return _casadi().SX(float(value))
 
 
 class Node:
