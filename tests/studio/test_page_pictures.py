@@ -64,7 +64,7 @@ def runs(size: tuple[int, int], act: str) -> tuple[str, tuple[int, int], str]:
 
 
 PAGES: dict[str, Callable[[], tuple[str, tuple[int, int], str]]] = {
-    "stewart": lambda: stewart("polybody.toggle('joint axes'); polybody.select({kind: 'joint', index: 2})"),
+    "stewart": lambda: stewart("polybody.toggle('closure forces'); polybody.select({kind: 'joint', index: 2})"),
     "stewart-dark": lambda: stewart(
         "polybody.setTheme('dark'); polybody.toggle('inertia ellipsoids'); polybody.toggle('centre of mass')"
     ),

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polybody.errors import InputError, PolybodyError
 from polybody.files import write_text
 from polybody.model.model import Model
+from polybody.studio.channels import holding
 from polybody.studio.record import Record
 from polybody.studio.viewer.analyses import mobility_motions
+from polybody.studio.viewer.content import state_content
 from polybody.studio.viewer.html import page
 from polybody.studio.viewer.pack import compressed
 from polybody.studio.viewer.serve import page_content, require_packages
@@ -26,6 +30,10 @@ def page_text(model: Model, records: Sequence[Record] = (), names: Sequence[str]
     """The whole page."""
     require_packages()
     stage, posing, content = page_content(model, list(records), names, q, MOST_FACES)
+    if not records:  # nobody will answer later: all loads are in the page from the start
+        zero, tau = np.zeros(model.nv), holding(model, posing.q)
+        every = {layer.key for layer in stage.loads.layers if tau is not None or not layer.key.startswith("joint")}
+        content["state"] = state_content(stage, posing, posing.q, zero, zero, tau, 0.0, every)[0]
     if not records and model.nv:
         try:
             found = mobility_motions(stage, posing.q)

@@ -127,10 +127,10 @@ class Stage:
 
     @cached_property
     def ellipsoid_scale(self) -> float:
-        """The round number, at most 1, that keeps the largest ellipsoid within a sixth of the mechanism."""
+        """The round number, at most 1, that keeps the largest ellipsoid within a tenth of the mechanism."""
         largest = max((float(half.max()) for _, half, _ in self.ellipsoids), default=0.0)
         steps = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-        return next((s for s in steps if s * largest <= 0.17 * self.size), steps[-1])
+        return next((s for s in steps if s * largest <= 0.1 * self.size), steps[-1])
 
     def frames(self) -> list[dict[str, Any]]:
         """Every frame: its name, its body (the last one is the ground) and its pose there, seven numbers."""

@@ -34,7 +34,7 @@ pb.Camera = class {
         back + Math.abs(m.dot(corner, top)) / ty,
       );
     }
-    this.distance = 1.12 * distance;
+    this.distance = 1.2 * distance;
     this.near = this.distance;
   }
 
