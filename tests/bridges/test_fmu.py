@@ -153,3 +153,26 @@ def test_bad_input_writes_nothing(tmp_path: Path) -> None:
     pb.export_fmu(model, tmp_path / "x.fmu", binary=False)
     with pytest.raises(pb.InputError, match="exists already"):
         pb.export_fmu(model, tmp_path / "x.fmu")
+
+
+def _arm(first: str, second: str, body: str = "upper") -> pb.Model:
+    build = pb.Builder("arm")
+    for name, parent, joint in ((body, "world", first), ("lower", body, second)):
+        build.body(name, 1.0, (0.1, 0.2, 0), (0.1, 0.2, 0.25))
+        build.joint(joint, "revolute", parent, name, axis=(0, 1, 0))
+    return build.model()
+
+
+def test_any_names_of_joints_make_valid_fmus(tmp_path: Path) -> None:
+    from fmpy.validation import validate_fmu
+
+    for k, (first, second) in enumerate([("c+b+a", "left::x"), ("my joint", "it's"), ("step", "time")]):
+        path = pb.export_fmu(_arm(first, second), tmp_path / f"{k}.fmu", binary=False)
+        assert validate_fmu(str(path)) == []
+
+
+def test_variables_of_one_name_are_refused(tmp_path: Path) -> None:
+    model = _arm("mass", "b", body="q").with_parameters("q.mass")
+    with pytest.raises(pb.InputError, match="q.mass"):
+        pb.export_fmu(model, tmp_path / "arm.fmu", binary=False)
+    assert not list(tmp_path.iterdir())

@@ -271,7 +271,7 @@ def test_old_versions_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_not_modelled_is_named(tmp_path: Path) -> None:
     body = link("a").replace("</link>", "<kinematic>true</kinematic><gravity>false</gravity></link>") + "<plugin/>"
-    with pytest.warns(pb.PolybodyWarning, match="not modelled: kinematic links, plugins, links without gravity"):
+    with pytest.warns(pb.PolybodyWarning, match="not modelled: plugins, kinematic links, links without gravity"):
         pb.load(written(tmp_path, body))
 
 
@@ -288,3 +288,57 @@ def test_quaternion_poses_are_read(tmp_path: Path) -> None:
     q /= np.linalg.norm(q)
     model = pb.load(written(tmp_path, link("a", f"1 2 3 {numbers(q)}", 'rotation_format="quat_xyzw"')), base="fixed")
     assert_allclose(model.pose([], "a")[:3, :3], quaternion_matrix(q), atol=1e-15)
+
+
+def _place(model: pb.Model, name: str) -> np.ndarray:
+    return next(j for j in model.description.joints if j.name == name).origin[:3, 3]
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_parts_are_placed_on_frames_of_the_model_around_them(merge: bool, tmp_path: Path) -> None:
+    palm = '<frame name="mount"><pose>0 0 0.5 0 0 0</pose></frame>' + link("palm", "0 0 2 0 0 0", 'relative_to="__model__"')
+    written(tmp_path, palm, name="palm.sdf")
+    said = f'''<include merge="{str(merge).lower()}"><uri>palm.sdf</uri><name>hand</name>
+      <placement_frame>mount</placement_frame><pose relative_to="flange">0 1 0 0 0 0</pose></include>
+      <frame name="flange" attached_to="base"><pose>1 0 0 0 0 0</pose></frame>'''
+    held = joint("hold", "world", "base", "fixed", "") + joint("j", "base", "palm" if merge else "hand::palm")
+    model = pb.load(written(tmp_path, link("base") + said + held))
+    assert_allclose(_place(model, "j"), [1, 1, 1.5], atol=1e-15)
+
+
+def test_placements_inside_placements(tmp_path: Path) -> None:
+    inner = '<model name="n" placement_frame="p"><pose>1 0 0 0 0 0</pose>' + link("l")
+    inner += '<frame name="p"><pose>0 3 0 0 0 0</pose></frame></model>'
+    path = tmp_path / "robot.sdf"
+    path.write_text(f'<sdf version="1.9"><model name="o" placement_frame="n::p"><pose>5 0 0 0 0 0</pose>{inner}</model></sdf>')
+    assert_allclose(_place(pb.load(path, base="fixed"), "root_joint"), [5, -3, 0], atol=1e-15)
+
+
+def test_a_world_names_its_only_model_and_places_models_on_its_frames(tmp_path: Path) -> None:
+    path = tmp_path / "world.sdf"
+    hold = joint("hold", "world", "arm::base", "fixed", "")
+    path.write_text('<sdf version="1.9"><world name="w"><model name="arm"><pose relative_to="table"/>'
+                    f'{link("base")}</model><frame name="table"><pose>0 0 1 0 0 0</pose></frame>{hold}</world></sdf>')
+    model = pb.load(path)
+    assert model.nv == 0
+    assert_allclose(_place(model, "hold"), [0, 0, 1])
+    path.write_text('<sdf version="1.9"><world name="w"><model name="a"/></world><world name="x"/></sdf>')
+    assert "one world is read" in refused(path)
+
+
+def test_joints_inside_static_models_do_not_move(tmp_path: Path) -> None:
+    nested = f"<model name='n'><static>true</static>{link('leaf')}</model>"
+    body = "<static>1</static>" + link("wall") + link("door") + nested + joint("hinge", "wall", "door")
+    assert pb.load(written(tmp_path, body)).nv == 0
+    assert pb.load(written(tmp_path, link("wall") + link("door") + joint("hinge", "wall", "door"))).nv == 7
+
+
+def test_what_would_be_lost_is_named(tmp_path: Path) -> None:
+    automatic = '<link name="a"><inertial auto="true"/></link>'
+    assert "auto='true'" in refused(written(tmp_path, automatic))
+    path = tmp_path / "robot.sdf"
+    path.write_text(f'<sdf version="1.9"><model name="r" canonical_link="nope">{link("a")}</model></sdf>')
+    assert "no link 'nope'" in refused(path)
+    decaying = link("a").replace("</link>", "<velocity_decay><linear>1</linear></velocity_decay></link>")
+    with pytest.warns(pb.PolybodyWarning, match="velocity_decay"):
+        pb.load(written(tmp_path, decaying))

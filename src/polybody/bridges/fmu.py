@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -28,12 +29,15 @@ from polybody.bridges.c_library import _prefix, _without_formula
 from polybody.bridges.c_steps import quaternions
 from polybody.errors import InputError, warn
 from polybody.model.arguments import require_model
+from polybody.names import listed
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
 
 STEP = 1e-3
 COMPILERS = ("cc", "gcc", "clang")
+#: Names as FMI's structured convention has them; with any other name the FMU's names are "flat".
+_STRUCTURED = re.compile(r"(der\()?[A-Za-z_]\w*(\[\d+\])?(\.[A-Za-z_]\w*(\[\d+\])?)*\)?", re.ASCII)
 _MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _SYSTEMS = {"linux": ("linux", ".so"), "darwin": ("darwin", ".dylib"), "win32": ("windows", ".dll")}
 
@@ -182,10 +186,12 @@ class _Fmu:
         first["a"] = first["qdot"] + m.nq
         first["tau"] = first["a"] + m.nv
         first["p"] = first["tau"] + m.nv
+        names = ["time"]
         rows = ['<Float64 name="time" valueReference="0" causality="independent" variability="continuous"/>']
 
         def add(name: str, reference: int, **said: Any) -> None:
             words = " ".join(f"{key}={quoteattr(str(value))}" for key, value in said.items() if value != "")
+            names.append(name)
             rows.append(f"<Float64 name={quoteattr(name)} valueReference=\"{reference}\" {words}/>")
 
         for i, name in enumerate(q_names):
@@ -215,6 +221,10 @@ class _Fmu:
         for i, name in enumerate(stops):
             add(name, last + 2 + i, causality="local", variability="continuous",
                 description="room to the limit, or the stop's force while the joint rests on it")  # fmt: skip
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(f"two variables of the FMU would be named {listed(twice)}; rename a joint, body or parameter")
+        convention = "structured" if all(_STRUCTURED.fullmatch(name) for name in names) else "flat"
         units = sorted({*q_units, *v_units, "N", "N.m", "s"} - {""})
         told = [f'<Unit name={quoteattr(u)}>{_UNITS[u]}</Unit>' for u in units]
         states = [*range(first["q"], first["q"] + m.nq), *range(first["v"], first["v"] + m.nv)]
@@ -236,7 +246,7 @@ class _Fmu:
             [
                 '<?xml version="1.0" encoding="UTF-8"?>',
                 f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(m.name)} instantiationToken="{token}" '
-                'generationTool="polybody" variableNamingConvention="structured">',
+                f'generationTool="polybody" variableNamingConvention="{convention}">',
                 f"<ModelExchange {common} needsCompletedIntegratorStep=\"false\"/>",
                 f"<CoSimulation {common} canHandleVariableCommunicationStepSize=\"true\" "
                 f'fixedInternalStepSize="{self.step!r}"/>',

@@ -349,6 +349,7 @@ EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, dou
     if (size < n) return complain(m, ERROR_, "fewer values than references");
     for (k = 0; k < n; k++) {
         const int r = (int)at[k];
+        if (at[k] >= (Reference)R_END) return complain(m, ERROR_, "no variable has this value reference");
         if (r >= R_QDOT && r < R_TAU && evaluate(m) != OK) return DISCARD;
         if (r == R_TIME) values[k] = m->now.t;
         else if (r < R_V) values[k] = m->now.q[r - R_Q];
@@ -359,8 +360,8 @@ EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, dou
         else if (r < R_RESTITUTION) values[k] = m->now.p[r - R_P];
         else if (r == R_RESTITUTION) values[k] = m->now.restitution;
         else if (r == R_STEP) values[k] = m->now.step;
-        else if (r < R_END && evaluate(m) == OK) values[k] = indicator(m, (r - R_STOP) / 2, (r - R_STOP) % 2 ? -1 : 1);
-        else return complain(m, ERROR_, "no variable has this value reference");
+        else if (evaluate(m) == OK) values[k] = indicator(m, (r - R_STOP) / 2, (r - R_STOP) % 2 ? -1 : 1);
+        else return DISCARD;
     }
     return OK;
 }

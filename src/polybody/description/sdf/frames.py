@@ -39,6 +39,8 @@ class Frames:
         self.fields = fields
         self.nodes: dict[str, Node] = {WORLD: Node(None, "", np.eye(4), None)}
         self._poses: dict[str, Array] = {WORLD: np.eye(4)}
+        self._placements: dict[str, Array] = {}
+        self.only = ""  # a world's only model: its parts have no scope of their own, the world may name it
 
     def add(self, name: str, node: Node, what: str) -> None:
         """Take a node; a second one of that name is a problem."""
@@ -54,7 +56,11 @@ class Frames:
         if name == MODEL:
             return f"{scope}{MODEL}"
         full = f"{scope}{name}"
-        for found in (full, f"{full}{SEPARATOR}{MODEL}"):  # a nested model's name means its frame
+        names = [full, f"{full}{SEPARATOR}{MODEL}"]  # a nested model's name means its frame
+        if self.only and not scope and f"{name}{SEPARATOR}".startswith(f"{self.only}{SEPARATOR}"):
+            inside = name.removeprefix(self.only).removeprefix(SEPARATOR)
+            names += [inside or MODEL, f"{inside}{SEPARATOR}{MODEL}"]
+        for found in names:
             if found in self.nodes:
                 return found
         known = [key.removeprefix(scope) for key in self.nodes if key.startswith(scope)]
@@ -89,13 +95,20 @@ class Frames:
         return name if name in self.nodes else ""
 
     def _placed(self, name: str, node: Node) -> Array:
+        """The node's pose in its base; placements inside each other are resolved a single time each."""
         if not node.placement:
             return node.pose
+        if name not in self._placements:
+            self._placements[name] = node.pose  # what a placement that leads back to itself finds
+            self._placements[name] = self._placement(name, node)
+        return self._placements[name]
+
+    def _placement(self, name: str, node: Node) -> Array:
         inside, part = np.eye(4), node.placement
         for _ in range(len(self.nodes)):  # up to the model's own frame
             if part == name:
                 return node.pose @ inverse_pose(inside)
-            inside = self.nodes[part].pose @ inside
+            inside = self._placed(part, self.nodes[part]) @ inside
             part = self.nodes[part].base or WORLD
             if part == WORLD:
                 break

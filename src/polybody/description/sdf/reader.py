@@ -49,13 +49,16 @@ ROOT_JOINT = "root_joint"
 #: Elements that act on motion and have no part here: where they stand, and what they are called in the warning.
 UNMODELLED = {
     ".//link/inertial/fluid_added_mass": "fluid_added_mass",
-    ".//link/kinematic": "kinematic links",
-    ".//link/enable_wind": "wind",
+    ".//link/velocity_decay": "velocity_decay",
     ".//joint/axis/limit/stiffness": "compliant limits",
+    ".//joint/axis2/limit/stiffness": "compliant limits",
     ".//joint/physics": "solver settings of joints",
     ".//plugin": "plugins",
     ".//gripper": "grippers",
 }
+#: Booleans of links that act on motion where they differ from SDF's default.
+UNMODELLED_FLAGS = {"kinematic": (True, "kinematic links"), "enable_wind": (True, "wind"),
+                    "gravity": (False, "links without gravity")}  # fmt: skip
 
 
 def read_sdf(path: str | os.PathLike[str], *, base: str | None = None) -> Description:
@@ -75,6 +78,8 @@ def scan_sdf(path: str | os.PathLike[str], *, base: str | None = None) -> tuple[
     models = (root if world is None else world).findall("model")
     if not models:
         raise InputError(f"{fields.source(root)}: <sdf> has no <model>")
+    if world is not None and (len(root.findall("world")) > 1 or root.find("model") is not None):
+        raise InputError(f"{fields.source(root)}: <sdf> has a <world> and more beside it; one world is read")
     for tag in ("link", "joint", "frame", "model", "visual"):
         count = sum(1 for _ in root.iter(tag))
         if count > RECORDS:
@@ -83,7 +88,9 @@ def scan_sdf(path: str | os.PathLike[str], *, base: str | None = None) -> tuple[
     for model in models:
         reader.take_model(model, "" if len(models) == 1 else f"{fields.name(model, 'a model')}{SEPARATOR}", WORLD)
     if world is not None:
+        reader.frames.only = (models[0].get("name") or "").strip() if len(models) == 1 else ""
         reader.take_parts(world, "", WORLD)
+    reader.resolve()
     _warn_unmodelled(root, path.name)
     name = (models[0] if world is None else world).get("name") or path.stem
     return reader.description(name.strip(), _gravity(world, fields)), fields.problems
@@ -98,33 +105,41 @@ class _Reader:
         self.links: dict[str, Any] = {}
         self.joints: list[tuple[Any, str]] = []
         self.named: list[str] = []
-        self.standing: list[str] = []
+        self.standing: dict[str, None] = {}
+        self.later: list[tuple[str, str, Node, str]] = []  # (scope, name said in it, node, what it is of)
 
     def take_model(self, model: Any, scope: str, around: str) -> None:
         """A model whose parts are named `scope` + their names, in the frame `around`."""
         own, canonical = f"{scope}{MODEL}", _canonical(model, scope)
         placed, relative = pose(self.fields, model, f"model {model.get('name')!r}")
-        base = around if not relative else self.frames.named(_above(scope), relative, model, "a model's pose")
-        placement = (model.get("placement_frame") or "").strip()
-        node = Node(model, base, placed, canonical, f"{scope}{placement}" if placement else "")
+        node = Node(model, around, placed, canonical)
         self.frames.add(own, node, "a model")
-        self.take_parts(model, scope, own)
-        if placement and node.placement not in self.frames.nodes:
-            self.fields.problem(model, f"placement_frame {placement!r}: there is no such frame in the model")
-            node.placement = ""
+        self.later.append((_above(scope), relative, node, "a model's pose"))
+        self._take_placed(model, scope, own, node)
+        if canonical not in (None, WORLD, *self.links):
+            self.fields.problem(model, f"canonical_link: the model has no link {model.get('canonical_link')!r}")
         if flag(model, "static") and canonical is not None:
-            self.standing += [name for name in self.links if name.startswith(scope)]
+            self.standing |= {name: None for name in self.links if name.startswith(scope)}
+
+    def _take_placed(self, model: Any, scope: str, own: str, node: Node) -> None:
+        """The parts of a model, and which of them its pose places."""
+        self.take_parts(model, scope, own)
+        placement = (model.get("placement_frame") or "").strip()
+        full = f"{scope}{placement}"
+        if placement and not {full, f"{full}{SEPARATOR}{MODEL}"} & self.frames.nodes.keys():
+            self.fields.problem(model, f"placement_frame {placement!r}: there is no such frame in the model")
+        elif placement and placement != MODEL:
+            node.placement = full if full in self.frames.nodes else f"{full}{SEPARATOR}{MODEL}"
 
     def take_parts(self, element: Any, scope: str, own: str) -> None:
         """Links, frames, joints and nested models; poses are relative to `own` where nothing else is said."""
-        fields, frames = self.fields, self.frames
-        later: list[tuple[str, Node, str]] = []
+        fields, frames, later = self.fields, self.frames, self.later
         for link in element.findall("link"):
             name = f"{scope}{fields.name(link, 'a link')}"
             placed, relative = pose(fields, link, f"link {name!r}")
             frames.add(name, node := Node(link, own, placed, None), "a link")
             self.links[name] = link
-            later.append((relative, node, f"link {name!r}"))
+            later.append((scope, relative, node, f"link {name!r}"))
         if element.tag == "model":
             for model in element.findall("model"):
                 merged = (model.get("merge") or "") == "true"
@@ -140,20 +155,23 @@ class _Reader:
             node = Node(frame, own, placed, own)
             frames.add(name, node, "a frame")
             self.named.append(name)
-            later.append((relative or attached, node, f"frame {name!r}"))
+            later.append((scope, relative or attached, node, f"frame {name!r}"))
             if attached:
-                later.append((attached, node, f"attached_to of frame {name!r}"))
+                later.append((scope, attached, node, f"attached_to of frame {name!r}"))
         for joint in element.findall("joint"):
             name = f"{scope}{fields.name(joint, 'a joint')}"
             placed, relative = pose(fields, joint, f"joint {name!r}")
             child = text(joint, "child")
             node = Node(joint, own, placed, own)
             frames.add(name, node, "a joint")
-            later.append((relative or child, node, f"joint {name!r}"))
-            later.append((child, node, f"attached_to of joint {name!r}"))
+            later.append((scope, relative or child, node, f"joint {name!r}"))
+            later.append((scope, child, node, f"attached_to of joint {name!r}"))
             self.joints.append((joint, scope))
-        for relative, node, what in later:  # names may be used before they are defined
-            found = frames.named(scope, relative, node.element, what) if relative else ""
+
+    def resolve(self) -> None:
+        """Join the nodes by the names that were said; they may be used before they are defined, also around a model."""
+        for scope, said, node, what in self.later:
+            found = self.frames.named(scope, said, node.element, what) if said else ""
             if found and what.startswith("attached_to"):
                 node.attached = found
             elif found:
@@ -162,17 +180,20 @@ class _Reader:
     def _merge(self, model: Any, scope: str, own: str) -> None:
         """An included model whose parts belong to the model around it; its pose is that of a frame in between."""
         placed, relative = pose(self.fields, model, "a merged model")
-        name = f"{scope}_merged__{model.get('name') or 'model'}__"
-        base = self.frames.named(scope, relative, model, "a merged model") if relative else own
-        self.frames.add(name, Node(model, base, placed, _canonical(model, scope)), "a merged model")
-        self.take_parts(model, scope, name)
+        proxy = f"_merged__{model.get('name') or 'model'}__"
+        node = Node(model, own, placed, _canonical(model, scope))
+        self.frames.add(f"{scope}{proxy}", node, "a merged model")
+        self.later.append((scope, relative, node, "a merged model"))
+        _name_own_frame(model, proxy)
+        self._take_placed(model, scope, f"{scope}{proxy}", node)
 
     def description(self, name: str, gravity: Any) -> Description | None:
         fields, frames = self.fields, self.frames
         bodies = [self._body(link, element) for link, element in self.links.items()]
         found = [read_joint(element, scope, frames, fields) for element, scope in self.joints]
-        joints = [joint for joint in found if joint is not None]
-        for joint in joints:
+        stands = {WORLD, *self.standing} if self.base != "floating" else set()
+        joints = [joint for joint in found if joint is not None and not {joint.parent, joint.child} <= stands]
+        for joint in [joint for joint in found if joint is not None]:
             if joint.child == WORLD:
                 fields.problem(joint.element, f"joint {joint.name!r} has the world as its child; swap parent and child")
             elif joint.parent == joint.child:
@@ -261,7 +282,11 @@ class _Reader:
 
     def _couplings(self, joints: list[SdfJoint], loops: list[Loop]) -> tuple[Coupling, ...]:
         cut = {loop.name for loop in loops}
+        moving = {joint.name for joint in joints}
         found = [joint.follows for joint in joints if joint.follows is not None]
+        still = [c.source_joint for c in found if c.source_joint not in moving and c.source_joint in self.frames.nodes]
+        if still:
+            raise InputError(f"{self.path.name}: mimic of {listed(still)}, whose links are static, is not read")
         lost = [c.joint for c in found if c.joint in cut or c.source_joint in cut]
         if lost:
             raise InputError(f"{self.path.name}: mimic of {listed(lost)}, which close loops, is not read")
@@ -284,6 +309,20 @@ def _canonical(model: Any, scope: str) -> str | None:
     return WORLD
 
 
+def _name_own_frame(model: Any, name: str) -> None:
+    """Inside a merged model `__model__` means that model's frame, not the one of the model around it."""
+    for part in (part for child in model if child.tag != "model" for part in child.iter()):
+        for key in ("relative_to", "attached_to", "expressed_in"):
+            if part.get(key) == MODEL:
+                part.set(key, name)
+        if part.tag in ("parent", "child") and (part.text or "").strip() == MODEL:
+            part.text = name
+    for nested in model.findall("model"):
+        for placed in nested.findall("pose"):
+            if placed.get("relative_to") == MODEL:
+                placed.set("relative_to", name)
+
+
 def _above(scope: str) -> str:
     """The scope around a scope."""
     return scope[:-2].rpartition(SEPARATOR)[0] + SEPARATOR if SEPARATOR in scope[:-2] else ""
@@ -297,10 +336,10 @@ def _gravity(world: Any, fields: Fields) -> Any:
 
 def _warn_unmodelled(root: Any, name: str) -> None:
     found = [what for path, what in UNMODELLED.items() if root.find(path) is not None]
-    if any((e.text or "").strip() in ("0", "false") for e in root.iterfind(".//link/gravity")):
-        found.append("links without gravity")
+    for tag, (acts, what) in UNMODELLED_FLAGS.items():
+        found += [what for link in root.iter("link") if flag(link, tag, not acts) == acts]
     if found:
-        warn(f"{name}: not modelled: {listed(found)}")
+        warn(f"{name}: not modelled: {listed(list(dict.fromkeys(found)))}")
 
 
 __all__ = ["read_sdf", "scan_sdf"]

@@ -19,6 +19,9 @@ def read_inertial(link: Any, owner: str, fields: Fields) -> tuple[float, Array, 
     placed, relative = pose(fields, inertial, f"inertial of {owner}")
     if relative:
         fields.problem(inertial, f"inertial of {owner}: relative_to is not allowed here")
+    if (inertial.get("auto") or "").strip().lower() in ("1", "true"):
+        fields.problem(inertial, f"inertial of {owner}: auto='true' (from collision shapes) is not read; state <mass> "
+                       "and <inertia>")  # fmt: skip
     mass = number(fields, inertial, "mass", 1.0, owner)
     said = inertial.find("inertia")
     inertia = np.eye(3)
