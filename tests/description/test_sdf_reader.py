@@ -296,7 +296,8 @@ def _place(model: pb.Model, name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("merge", [False, True])
 def test_parts_are_placed_on_frames_of_the_model_around_them(merge: bool, tmp_path: Path) -> None:
-    palm = '<frame name="mount"><pose>0 0 0.5 0 0 0</pose></frame>' + link("palm", "0 0 2 0 0 0", 'relative_to="__model__"')
+    palm = '<frame name="mount"><pose>0 0 0.5 0 0 0</pose></frame>'
+    palm += link("palm", "0 0 2 0 0 0", 'relative_to="__model__"')
     written(tmp_path, palm, name="palm.sdf")
     said = f'''<include merge="{str(merge).lower()}"><uri>palm.sdf</uri><name>hand</name>
       <placement_frame>mount</placement_frame><pose relative_to="flange">0 1 0 0 0 0</pose></include>
@@ -310,7 +311,8 @@ def test_placements_inside_placements(tmp_path: Path) -> None:
     inner = '<model name="n" placement_frame="p"><pose>1 0 0 0 0 0</pose>' + link("l")
     inner += '<frame name="p"><pose>0 3 0 0 0 0</pose></frame></model>'
     path = tmp_path / "robot.sdf"
-    path.write_text(f'<sdf version="1.9"><model name="o" placement_frame="n::p"><pose>5 0 0 0 0 0</pose>{inner}</model></sdf>')
+    outer = f'<model name="o" placement_frame="n::p"><pose>5 0 0 0 0 0</pose>{inner}</model>'
+    path.write_text(f'<sdf version="1.9">{outer}</sdf>')
     assert_allclose(_place(pb.load(path, base="fixed"), "root_joint"), [5, -3, 0], atol=1e-15)
 
 
