@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +14,19 @@ import polybody as pb
 from mechanisms import random_tree
 from mujoco_bridge import MujocoModel, mujoco
 from polybody.algebra.rotations import matrix_quaternion, quaternion_matrix
+from polybody.description.mjcf.sayable import without_losses
 from polybody.description.mjcf.writer import mjcf_text, write_mjcf
-from polybody.description.records import Description
+from polybody.description.records import (
+    Body,
+    Configuration,
+    Description,
+    Frame,
+    Friction,
+    Joint,
+    Limits,
+    Loop,
+    Visual,
+)
 from polybody.mechanism import mechanism_from
 from polybody.model import Model
 
@@ -134,3 +147,61 @@ def test_what_mjcf_cannot_express_is_refused_or_listed(tmp_path: Path) -> None:
     screw.joint("j", "screw", "world", "a", pitch=0.01)
     with pytest.raises(pb.InputError, match="joint 'j': its kind 'screw'"):
         write_mjcf(screw.model().description, tmp_path / "y.xml", lossy=True)
+
+
+def _one(joint: Joint, *bodies: Body, **more: Any) -> Description:
+    return Description(name="one", bodies=bodies or (Body("a", 1.0, inertia=np.eye(3)),), joints=(joint,), **more)
+
+
+def test_joint_forces_that_mjcf_cannot_express_are_named() -> None:
+    def rubbing(count: int, viscous: list[float]) -> Friction:
+        one = np.ones(count)
+        return Friction(one, np.array(viscous), one, one, 2 * one, 1e-3 * one, 0 * one)
+
+    bounds = [np.array([x]) for x in (-1.0, 1.0, np.inf, 5.0)]
+    limits = Limits(*bounds, power=np.array([3.0]), stiffness=np.array([9.0]))
+    both = Joint("s", "floating", "world", "a", armature=np.ones(6), friction=rubbing(6, [0] * 6))
+    for joint, words in (
+        (Joint("s", "spherical", "world", "a", armature=np.array([1.0, 2, 3])), ["armature"]),
+        (Joint("s", "spherical", "world", "a", friction=rubbing(3, [1, 2, 3])), ["friction"]),
+        (both, ["armature", "friction"]),
+        (Joint("s", "revolute", "world", "a", limits=limits), ["power", "stops"]),
+    ):
+        with pytest.raises(pb.InputError) as caught:
+            mjcf_text(_one(joint))
+        assert all(word in str(caught.value) for word in words)
+        kept, lost = without_losses(_one(joint))
+        assert len(lost) == len(words)
+        assert mujoco.MjModel.from_xml_string(mjcf_text(kept)).nbody == 2
+    even = mjcf_text(_one(Joint("s", "spherical", "world", "a", friction=rubbing(3, [2, 2, 2]))))
+    assert_allclose(mujoco.MjModel.from_xml_string(even).dof_damping, 2)
+
+
+def test_what_mujoco_would_refuse_is_refused_or_named_otherwise() -> None:
+    with pytest.raises(pb.InputError, match="has no mass"):
+        mjcf_text(_one(Joint("s", "revolute", "world", "a"), Body("a")))
+    two = (Joint("s", "cylindrical", "world", "a"), Joint("s_0", "revolute", "a", "b"))
+    bodies = (Body("a", 1.0, inertia=np.eye(3)), Body("b", 1.0, inertia=np.eye(3)))
+    with pytest.raises(pb.InputError, match="two joints would be named 's_0'"):
+        mjcf_text(Description(name="m", bodies=bodies, joints=two))
+    flat = Visual("box", np.array([0.0, 1, 1]))
+    loop = Loop("L", "spherical", "a", "world")
+    text = mjcf_text(_one(Joint("s", "revolute", "world", "a"), Body("a", 1.0, inertia=np.eye(3), visuals=(flat,)),
+                          frames=(Frame("L_a", "a"),), loops=(loop,)))
+    assert mujoco.MjModel.from_xml_string(text).nsite == 3
+
+
+def test_configurations_are_written_as_keyframes(tmp_path: Path) -> None:
+    path = tmp_path / "tree.xml"
+    for seed in range(3):
+        description = tree(seed, floating_base=True)
+        ours = Model(mechanism_from(description))
+        q = ours.random_configuration(np.random.default_rng(seed))
+        home = tuple((name, tuple(q[at].tolist())) for name, (at, _) in ours.joint_slices().items())
+        write_mjcf(replace(description, configurations=(Configuration("home", home),)), path, lossy=True)
+        theirs = mujoco.MjModel.from_xml_path(str(path))
+        data = mujoco.MjData(theirs)
+        mujoco.mj_resetDataKeyframe(theirs, data, 0)
+        mujoco.mj_forward(theirs, data)
+        for name in ours.body_names:
+            assert_allclose(data.body(name).xpos, ours.pose(q, name)[:3, 3], atol=1e-12)

@@ -223,7 +223,7 @@ class _Fmu:
                 description="room to the limit, or the stop's force while the joint rests on it")  # fmt: skip
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise InputError(f"two variables of the FMU would be named {listed(twice)}; rename a joint, body or parameter")
+            raise InputError(f"two variables of the FMU would be named {listed(twice)}; rename one of them")
         convention = "structured" if all(_STRUCTURED.fullmatch(name) for name in names) else "flat"
         units = sorted({*q_units, *v_units, "N", "N.m", "s"} - {""})
         told = [f'<Unit name={quoteattr(u)}>{_UNITS[u]}</Unit>' for u in units]

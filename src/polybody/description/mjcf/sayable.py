@@ -109,6 +109,9 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
                  "actuators", "rolling", "velocity_relations"):
         lost += [f"{what[:-1]} {record.name!r}" for record in getattr(description, what)]
         description = replace(description, **{what: ()})
+    if description.network is not None:
+        lost.append("the network")
+        description = replace(description, network=None)
     loops = []
     for loop in description.loops:
         if loop.kind not in LOOPS:
@@ -121,9 +124,10 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
     for joint in description.joints:
         reasons = _joint_losses(joint)
         lost += [f"joint {joint.name!r}: {reason}" for reason in reasons.values()]
-        left: dict[str, Any] = {key: None for key in reasons if key != "velocity"}
-        if "velocity" in reasons and joint.limits is not None:
-            left["limits"] = replace(joint.limits, velocity=np.full_like(joint.limits.velocity, np.inf))
+        left: dict[str, Any] = {key: None for key in reasons if key not in ("velocity", "power", "stops")}
+        if "limits" not in reasons and joint.limits is not None:
+            left["limits"] = replace(joint.limits, velocity=np.full_like(joint.limits.velocity, np.inf), power=None,
+                                     stiffness=None, damping=None)  # fmt: skip
         joints.append(replace(joint, **left))
     _refuse_unsayable(description)
     bodies = []
@@ -159,12 +163,23 @@ def _joint_losses(joint: Joint) -> dict[str, str]:
         for word in ("rest", "limits"):
             if getattr(joint, word) is not None:
                 reasons[word] = f"its {word}"
+        friction = joint.friction
+        levels = [] if friction is None else [friction.coulomb, friction.viscous]
+        for word, given in (("armature", [joint.armature]), ("friction", levels)):
+            used = [np.ravel(x) for x in given if x is not None and np.any(x)]
+            if used and (joint.kind == "floating" or any(np.ptp(x) for x in used)):
+                reasons[word] = f"its {word}, which differs between its axes or is that of a free body"
     if joint.friction is not None and not np.array_equal(joint.friction.static, joint.friction.coulomb):
         reasons["friction"] = "its friction beyond a Coulomb level"
     if joint.friction is not None and np.any(joint.friction.load):
         reasons["friction"] = "its friction under load"
-    if joint.limits is not None and np.isfinite(joint.limits.velocity).any() and "limits" not in reasons:
-        reasons["velocity"] = "its velocity limit"
+    if joint.limits is not None and "limits" not in reasons:
+        if np.isfinite(joint.limits.velocity).any():
+            reasons["velocity"] = "its velocity limit"
+        if joint.limits.power is not None and np.isfinite(joint.limits.power).any():
+            reasons["power"] = "its power limit"
+        if any(x is not None and np.any(x) for x in (joint.limits.stiffness, joint.limits.damping)):
+            reasons["stops"] = "stiffness and damping of its stops"
     return reasons
 
 
@@ -175,7 +190,11 @@ def _refuse_unsayable(description: Description) -> None:
         a, b, c = np.linalg.eigvalsh(body.inertia)
         if a < -SLENDER or c > (a + b) * (1 + 1e-9) + SLENDER:
             problems.append(f"body {body.name!r}: an inertia that no body can have; MuJoCo refuses it")
+    names: set[str] = set()
+    weighs = _weighing(description)
     for joint in description.joints:
+        if joint.kind != "fixed" and joint.child not in weighs:
+            problems.append(f"joint {joint.name!r} moves body {joint.child!r}, which has no mass; MuJoCo refuses it")
         if joint.child in parent_of or joint.child == WORLD:
             problems.append(f"joint {joint.name!r} points towards the ground; turn it round, child outwards")
         parent_of.setdefault(joint.child, joint.parent)
@@ -183,12 +202,28 @@ def _refuse_unsayable(description: Description) -> None:
             problems.append(f"joint {joint.name!r}: a free joint that is not on the ground")
         if joint.kind not in WHOLE:
             try:
-                pieces(joint)
+                made = [piece.name for piece in pieces(joint)]
             except InputError as error:
                 problems.append(f"joint {joint.name!r}: {error}")
+                continue
+        else:
+            made = [] if joint.kind == "fixed" else [joint.name]
+        problems += [f"joint {joint.name!r}: two joints would be named {name!r}" for name in made if name in names]
+        names.update(made)
     if problems:
         listed = "\n".join(f"- {problem}" for problem in problems)
         raise InputError(f"{description.name!r} cannot be written as MJCF:\n{listed}")
+
+
+def _weighing(description: Description) -> set[str]:
+    """Bodies that have mass and inertia, or carry one that has on fixed joints."""
+    found = {body.name for body in description.bodies if body.mass > 0}
+    held = {joint.child: joint.parent for joint in description.joints if joint.kind == "fixed"}
+    for name in list(found):
+        while name in held and held[name] not in found:
+            name = held[name]
+            found.add(name)
+    return found
 
 
 __all__ = ["Piece", "pieces", "without_losses"]

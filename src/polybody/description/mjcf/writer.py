@@ -9,6 +9,7 @@
 | couplings | joint equalities |
 | active joints of one number | motors, with the effort as their control range |
 | frames | sites |
+| configurations | keyframes |
 
 MuJoCo's constraints are soft: loops hold as well as its solver keeps them; masses and forces of joints are the same
 numbers. What MJCF cannot express is refused, all of it at once; with `lossy` it is left out and listed.
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.rotations import matrix_quaternion
+from polybody.description.mjcf.keyframes import add_keyframes
 from polybody.description.mjcf.sayable import Piece, pieces, without_losses
 from polybody.description.records import WORLD, Body, Description, Joint, Loop, Visual
 from polybody.errors import InputError
@@ -75,14 +77,16 @@ class _Writer:
         for frame in d.frames:
             _add_site(elements[frame.body], frame.name, frame.origin)
         equality = _add(root, "equality")
+        taken = {frame.name for frame in d.frames}
         for loop in d.loops:
-            _add_loop(equality, elements, loop)
+            _add_loop(equality, elements, loop, taken)
         for coupling in d.couplings:
             _add(equality, "joint", joint1=coupling.joint, joint2=coupling.source_joint,
                  polycoef=_text(coupling.offset, coupling.ratio, 0, 0, 0))
         if not len(equality):
             root.remove(equality)
         self._add_motors(root)
+        add_keyframes(root, world, d)
 
     def _add_motors(self, root: Any) -> None:
         """One motor for every driven coordinate that MJCF can drive by a joint of one number."""
@@ -155,10 +159,11 @@ def _ball_numbers(joint: Joint) -> dict[str, str]:
             said[word] = _text(np.ravel(values)[0])
     if joint.friction is not None:
         said["frictionloss"] = _text(joint.friction.coulomb[0])
+        said["damping"] = _text(joint.friction.viscous[0] + float(said.get("damping", "0")))
     return said
 
 
-def _add_loop(equality: Any, elements: dict[str, Any], loop: Loop) -> None:
+def _add_loop(equality: Any, elements: dict[str, Any], loop: Loop, taken: set[str]) -> None:
     ends = (("a", loop.body_a, loop.origin_a), ("b", loop.body_b, loop.origin_b))
 
     def sites(mark: str, along: Array) -> dict[str, str]:
@@ -166,7 +171,11 @@ def _add_loop(equality: Any, elements: dict[str, Any], loop: Loop) -> None:
         for number, (side, body, origin) in enumerate(ends, 1):
             placed = np.array(origin)
             placed[:3, 3] = placed[:3, :3] @ along + placed[:3, 3]
-            names[f"site{number}"] = name = f"{loop.name}_{side}{mark}"
+            name = f"{loop.name}_{side}{mark}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            names[f"site{number}"] = name
             _add_site(elements[body], name, placed)
         return names
 
@@ -182,8 +191,9 @@ def _add_shape(element: Any, visual: Visual) -> None:
     half = {"box": visual.size / 2, "sphere": visual.size, "cylinder": np.array([visual.size[0], visual.size[-1] / 2])}
     if visual.shape not in half:
         return
+    size = np.maximum(half[visual.shape], 1e-9)  # MuJoCo refuses shapes without thickness
     color = {} if visual.color is None else {"rgba": _text(*visual.color)}
-    _add(element, "geom", type=visual.shape, size=_text(*half[visual.shape]), contype="0", conaffinity="0", group="1",
+    _add(element, "geom", type=visual.shape, size=_text(*size), contype="0", conaffinity="0", group="1",
          mass="0", **_place(visual.origin), **color)  # fmt: skip
 
 
