@@ -192,3 +192,22 @@ def test_document_types_are_refused_in_included_files(package: Path) -> None:
         f'<!DOCTYPE robot [<!ENTITY a "aaaa">]><robot {NAMESPACE}>&a;</robot>'
     )
     assert "document type" in refused(one_file(package, '<xacro:include filename="bomb.xacro"/>'))
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ("""<link name="${'\\ud800'}"/>""", "UTF-8"),
+        ("<link name='q'><xacro:attribute name='polybody_source' value='99:5'/></link>", "2 root links"),
+        ("<link name='q'><xacro:attribute name='polybody_source' value='x:5'/></link>", "2 root links"),
+        ("""<link name="$(env PYTHONPATH)"/>""", "is not set"),
+        ("""<link name="$(env PATH)"/>""", "is not set"),
+    ],
+)
+def test_texts_attributes_and_environment_of_hostile_files_end_with_a_message(
+    tmp_path: Path, body: str, word: str
+) -> None:
+    file = tmp_path / "robot.xacro"
+    file.write_text(f'<robot name="r" {NAMESPACE}>{body}<link name="z"/></robot>')
+    with pytest.raises(pb.InputError, match=word):
+        pb.load(file)

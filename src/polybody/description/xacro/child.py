@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -147,4 +148,5 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 if __name__ == "__main__":
     limit_resources()
     sys.setrecursionlimit(3000)
+    os.environ.clear()  # $(env …) finds nothing, not even what this process needed to start
     print(json.dumps(answer(json.load(sys.stdin))))

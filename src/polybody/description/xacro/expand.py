@@ -55,15 +55,15 @@ def expanded(path: Path, arguments: Mapping[str, Any] | None = None) -> Any:
     if "error" in answer:
         place = f"{_short(answer['file'], path)}:{answer['line']}" if answer["line"] else _short(answer["file"], path)
         raise InputError(f"{place or path.name}: {answer['error']}")
-    data = answer["text"].encode()
+    data = answer["text"].encode(errors="surrogatepass")  # the parser refuses what is not text
     if len(data) > XML_BYTES:
         raise InputError(f"{path.name}: expands to {len(data) / 1e6:.0f} MB; at most {XML_BYTES / 1e6:g} MB are read")
     root = parse_xml_bytes(data, path.name, kind="URDF")
-    names = [_short(name, path) for name in answer["files"]]
+    names = {str(k): _short(name, path) for k, name in enumerate(answer["files"])}
     for element in root.iter():
         number, _, line = (element.attrib.pop(SOURCE, "") or "").partition(":")
-        if line:
-            element.set(SOURCE, f"{names[int(number)]}:{line}")
+        if line and number in names:  # a file can make such an attribute too
+            element.set(SOURCE, f"{names[number]}:{line}")
     return root
 
 
