@@ -344,3 +344,12 @@ def test_what_would_be_lost_is_named(tmp_path: Path) -> None:
     decaying = link("a").replace("</link>", "<velocity_decay><linear>1</linear></velocity_decay></link>")
     with pytest.warns(pb.PolybodyWarning, match="velocity_decay"):
         pb.load(written(tmp_path, decaying))
+
+
+def test_a_loop_is_not_cut_where_another_joint_follows(tmp_path: Path) -> None:
+    parts = [link(name) for name in ("base", "a", "b")] + [joint("hold", "world", "base", "fixed", "")]
+    parts += [joint("free", "base", "a"), joint("lead", "a", "b")]
+    parts += [joint("follow", "base", "b", inside="<axis><mimic joint='lead'/></axis>")]
+    description, problems = scan_description(written(tmp_path, "".join(parts)))
+    assert not problems
+    assert [loop.name for loop in description.loops] == ["free"]

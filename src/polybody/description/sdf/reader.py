@@ -116,7 +116,7 @@ class _Reader:
         self.frames.add(own, node, "a model")
         self.later.append((_above(scope), relative, node, "a model's pose"))
         self._take_placed(model, scope, own, node)
-        if canonical not in (None, WORLD, *self.links):
+        if model.get("canonical_link") and canonical not in self.links:
             self.fields.problem(model, f"canonical_link: the model has no link {model.get('canonical_link')!r}")
         if flag(model, "static") and canonical is not None:
             self.standing |= {name: None for name in self.links if name.startswith(scope)}
@@ -203,7 +203,8 @@ class _Reader:
             fields.problem_at(self.path.name, "the model has no <link>")
         if fields.problems:
             return None
-        edges = [Edge(j.parent, j.child, j.freedoms, j.carries) for j in joints]
+        followed = {joint.follows.source_joint for joint in joints if joint.follows is not None}
+        edges = [Edge(j.parent, j.child, j.freedoms, j.carries or j.name in followed) for j in joints]
         grounded = [Joint(f"{link}_to_world" if i else ROOT_JOINT, "fixed", WORLD, link,
                           origin=frozen_array(frames.world_pose(link)))
                     for i, link in enumerate(self.standing)] if self.base != "floating" else []
