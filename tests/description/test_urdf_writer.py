@@ -148,3 +148,18 @@ def test_writing_into_a_folder_that_is_not_there_is_explained(tmp_path: Path) ->
     tree = random_tree(0, 1, ("revolute",), **SAYABLE)
     with pytest.raises(InputError, match=r"the folder .* does not exist"):
         write_urdf(tree, tmp_path / "none" / "robot.urdf")
+
+
+def test_power_limits_and_yielding_stops_are_named() -> None:
+    from polybody.description.records import Body, Description, Joint, Limits
+    from polybody.description.urdf.writer import urdf_text, without_losses
+
+    bounds = [np.array([x]) for x in (-1.0, 1.0, 2.0, 5.0)]
+    limits = Limits(*bounds, power=np.array([3.0]), stiffness=np.array([9.0]))
+    given = Description(name="one", bodies=(Body("a", 1.0, inertia=np.eye(3)),), network={"nodes": []},
+                        joints=(Joint("s", "revolute", "world", "a", limits=limits),))
+    kept, lost = without_losses(given)
+    assert lost == ["the network", "joint 's': its power limit", "joint 's': stiffness and damping of its stops"]
+    assert 'upper="1.0"' in urdf_text(kept)
+    with pytest.raises(InputError, match="power"):
+        urdf_text(given)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.description.limit_losses import limit_losses
 from polybody.description.records import WORLD, Description, Joint, Loop, frozen_array, joint_size
 from polybody.errors import InputError
 
@@ -176,10 +177,7 @@ def _joint_losses(joint: Joint) -> dict[str, str]:
     if joint.limits is not None and "limits" not in reasons:
         if np.isfinite(joint.limits.velocity).any():
             reasons["velocity"] = "its velocity limit"
-        if joint.limits.power is not None and np.isfinite(joint.limits.power).any():
-            reasons["power"] = "its power limit"
-        if any(x is not None and np.any(x) for x in (joint.limits.stiffness, joint.limits.damping)):
-            reasons["stops"] = "stiffness and damping of its stops"
+        reasons |= limit_losses(joint)
     return reasons
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy
 from polybody.description import shapes
+from polybody.description.limit_losses import limit_losses
 from polybody.description.records import (
     WORLD,
     Body,
@@ -80,6 +81,9 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
                  "actuators", "rolling", "velocity_relations"):
         lost += [f"{what[:-1]} {record.name!r}" for record in getattr(description, what)]
         description = replace(description, **{what: ()})
+    if description.network is not None:
+        lost.append("the network")
+        description = replace(description, network=None)
     if tuple(description.gravity) != (0.0, 0.0, -9.81):
         gravity = tuple(float(x) for x in description.gravity)
         lost.append(f"gravity {gravity}; URDF has no word for it, readers take (0, 0, -9.81)")
@@ -88,7 +92,10 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
     for joint in description.joints:
         reasons = _joint_losses(joint)
         lost += [f"joint {joint.name!r}: {reason}" for reason in reasons.values()]
-        joints.append(replace(joint, **dict.fromkeys(reasons)))
+        left: dict[str, Any] = {key: None for key in reasons if key not in ("power", "stops")}
+        if joint.limits is not None and "limits" not in reasons:
+            left["limits"] = replace(joint.limits, power=None, stiffness=None, damping=None)
+        joints.append(replace(joint, **left))
     return replace(description, joints=tuple(joints)), lost
 
 
@@ -121,7 +128,7 @@ def _joint_losses(joint: Joint) -> dict[str, str]:
         reasons["active"] = "which of its coordinates are driven"
     if joint.limits is not None and nv != 1 and not _no_limits(joint):
         reasons["limits"] = "its limits; URDF limits joints of one number only"
-    return reasons
+    return reasons if "limits" in reasons else reasons | limit_losses(joint)
 
 
 def _plain_friction(friction: Friction) -> bool:
