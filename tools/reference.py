@@ -36,12 +36,12 @@ NAMESPACES = {
 #: what an instance has beside its class
 ATTRIBUTES = {
     "mechanism": "The mechanism: joints, bodies, frames, force elements; immutable.",
-    "engine": "What answers: the engine of a tree, or of a mechanism with constraints.",
+    "engine": "Engine that evaluates the quantities: of a tree, or of a mechanism with constraints.",
 }
 #: how a family's parameters are shown, and with what a member is made to be shown
 SAMPLES = {"frame": "world", "reference": "world", "axes": "world", "order": "2", "terms": ""}
 SIZES = {
-    "nq": "numbers of a configuration", "nv": "numbers of a velocity",
+    "nq": "size of a configuration", "nv": "size of a velocity",
     "m": "independent coordinates: nv of a tree, the mobility with constraints", "bodies": "moving bodies",
     "frames": "world, links and named frames", "joints": "joints, fixed ones too", "pairs": "loops between two frames",
     "rows": "rows of the constraints", "all": "nv + rows",

@@ -14,15 +14,15 @@ _PACKAGE = str(Path(__file__).resolve().parent)
 
 
 class PolybodyError(Exception):
-    """Base of every error polybody raises deliberately."""
+    """Base class of all errors that polybody raises deliberately."""
 
 
 class InputError(PolybodyError, ValueError):
-    """Something the caller or a file supplied is wrong."""
+    """Invalid input from the caller or from a file."""
 
 
 class PolybodyWarning(UserWarning):
-    """Something is unusual but was accepted."""
+    """Unusual input that was accepted."""
 
 
 def warn(message: str) -> None:

@@ -51,12 +51,13 @@ def export_c(
     name: str | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write a C99 library of a model into a folder: source, header, Makefile, README, self-test. Returns the files.
+    """Write a C99 library of a model into a folder, and return the files written.
 
-    `quantities` are names as `model.casadi` takes them: "inverse_dynamics", "mass_matrix", "pose:FRAME", …; and
-    "semi_implicit_step", "rk4_step" and "simulate", which bring what they call (`rate`, q̇ = V(q) v, and `integrate`,
-    quaternions included). `name` is the prefix of files and functions, the model's name by default. The folder appears
-    whole or not at all; one that holds anything is refused unless `force`.
+    The folder holds source, header, Makefile, README and a self-test. `quantities` are names as `model.casadi` accepts
+    them: "inverse_dynamics", "mass_matrix", "pose:FRAME", …; also "semi_implicit_step", "rk4_step" and "simulate",
+    which include the functions they call (`rate`, q̇ = V(q) v, and `integrate`, with quaternions). `name` is the prefix
+    of files and functions, by default the model's name. The folder is written completely or not at all; a folder that
+    is not empty is replaced only with `force`.
     """
     from polybody.kernels.csource import generate
 

@@ -46,11 +46,12 @@ def export_fmu(
     model: Model, path: str | os.PathLike[str], *, q0: Any = None, v0: Any = None, step: float = STEP,
     binary: bool | None = None, force: bool = False,
 ) -> Path:  # fmt: skip
-    """Write an FMU (FMI 3.0, model exchange and co-simulation) of a model. Returns its path.
+    """Write an FMU (FMI 3.0, model exchange and co-simulation) of a model, and return its path.
 
-    It starts at q0 (neutral; with loops assembled from it) and v0 (at rest). `step` is that of co-simulation, seconds.
-    Parameters of `model.with_parameters(…)` are tunable. The source is always inside; `binary` None adds a binary for
-    this machine where a C compiler is found, True demands one, False leaves it out.
+    The initial state is q0 (default: neutral; with loops, assembled from it) and v0 (default: at rest). `step` is the
+    internal step of co-simulation in seconds. Parameters of `model.with_parameters(…)` are tunable. The C source is
+    always included; `binary=None` adds a binary for this machine if a C compiler is found, True requires one, False
+    omits it.
     """
     require_model("export_fmu", model)
     target = Path(path)

@@ -20,7 +20,10 @@ CONDITION_LIMIT = 1e7
 
 
 class SingularTransferError(PolybodyError):
-    """A transfer at a (near-)singular configuration. Holds what was found there."""
+    """A coordinate transfer at a singular or nearly singular configuration.
+
+    `singular_values`, `lost` and `unseen` describe the singularity, `condition` is the condition number.
+    """
 
     def __init__(
         self, message: str, singular_values: Array, lost: Array, unseen: Array, index: tuple[int, ...]

@@ -236,15 +236,16 @@ def inverse_kinematics(
     rng: Any = 0,
     parameters: Any = None,
 ) -> InverseKinematics:
-    """Find q with each frame of `targets` at its pose (..., 4, 4) or point (..., 3), world axes.
+    """Find q such that each frame of `targets` reaches its pose (..., 4, 4) or point (..., 3), in world axes.
 
-    Starts at q0 (neutral where none is given), then at up to `restarts` random configurations; every start may take
-    `steps` steps. Converged means every position is within `tolerance` metres and every rotation within `tolerance`
-    radians. `limits` keeps q within the joints' limits. `prefer` chooses among the answers of a redundant mechanism: a
-    configuration to stay near, or a function of q (batch, nq) that gives the joint motion wished for (batch, nv), such
-    as minus a criterion's gradient. The self-motion takes the part `gain` of it in each step. What did not converge
-    holds the nearest configuration found, and its errors. With loops, answers are closed. `parameters`, (k,) or
-    (..., k), are values of the numbers that `model.with_parameters` made inputs; they broadcast with the targets.
+    The solver starts at q0 (default: neutral), then at up to `restarts` random configurations, with at most `steps`
+    iterations from each start. It has converged when all positions are within `tolerance` metres and all rotations
+    within `tolerance` radians. `limits` keeps q within the joint limits. `prefer` selects among the solutions of a
+    redundant mechanism: a configuration to stay close to, or a function of q (batch, nq) that returns a desired joint
+    velocity (batch, nv), such as the negative gradient of a criterion; each iteration adds the fraction `gain` of it as
+    self-motion. Targets that did not converge return the closest configuration found, with its errors. With loops,
+    solutions satisfy them. `parameters`, (k,) or (..., k), are values of the parameters of `model.with_parameters`;
+    they broadcast with the targets.
     """
     require_model("inverse_kinematics", model)
     kinds, goals = _read_targets(model, targets)

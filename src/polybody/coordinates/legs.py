@@ -131,11 +131,11 @@ def legs(
     models: Sequence[Model], frame: str, *, motions: str = "rx ry rz x y z",
     driven: Sequence[tuple[int, str]] | Mapping[int, Sequence[str]] = (), platform: Mapping[str, Any] | None = None,
 ) -> Legs:  # fmt: skip
-    """A parallel machine from models of its legs, which all have the platform's `frame` (Freeman (4-42)-(4-64)).
+    """Model a parallel machine from models of its legs, each of which has the platform's `frame`.
 
-    `motions` names the platform's motions w among "rx ry rz x y z" (angular and linear, world axes; a planar machine
-    has "rz x y"): each leg has as many velocities. `driven` are (leg, joint) pairs, or {leg: joints}. `platform` is the
-    platform's {"mass", "com", "inertia"} in the frame, unless a leg carries it.
+    After Freeman (4-42)-(4-64). `motions` names the platform motions w among "rx ry rz x y z" (angular and linear,
+    world axes; a planar machine has "rz x y"); each leg has as many velocities. `driven` are (leg, joint) pairs, or
+    {leg: joints}. `platform` is {"mass", "com", "inertia"} of the platform in the frame, unless a leg includes it.
     """
     if not models:
         raise InputError("a machine needs at least one leg")

@@ -30,11 +30,11 @@ def actuator_forces(
     model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, norm: Any = 2, limits: Any = "effort",
     weights: ArrayLike | None = None, wrenches: Mapping[str, Any] | None = None,
 ) -> Array:  # fmt: skip
-    """tau, (..., nv): forces of active joints for a motion, least in `norm` (1, 2 or "inf") within limits.
+    """Forces tau, (..., nv), of the active joints for a motion, of least `norm` (1, 2 or "inf") within limits.
 
-    `limits` is "effort" (the model's), None, numbers (one, or one per actuator, both signs), or a pair (low, high).
-    `weights`: what each actuator's force costs. Batches are solved in one program. Where limits leave nothing,
-    `LimitsError` says how much of them would be needed, and where. Grasps are taken.
+    `limits` is "effort" (the model's), None, numbers (one, or one per actuator, for both signs), or a pair (low, high).
+    `weights` is the cost of each actuator's force. A batch is solved as one program. If the limits are infeasible,
+    `LimitsError` reports by what factor they would have to grow, and at which state. `model` may be a grasp.
     """
     model = as_model("actuator_forces", model)
     q, v, a = model._q(q), state_array("v", v, model.nv), state_array("a", a, model.nv)

@@ -49,7 +49,7 @@ RANK = 1e-7
 
 @dataclass(frozen=True)
 class Goal:
-    """Where a frame shall be: a pose (4, 4) or a point (3,), world axes. Priority 0 is the highest."""
+    """Target of a frame: a pose (4, 4) or a point (3,), in world axes. Priority 0 is the highest."""
 
     frame: str
     target: Any
@@ -59,7 +59,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Sphere:
-    """A ball of a frame: its centre in the frame's axes, and its radius, m. Of "world" it is an obstacle."""
+    """Collision sphere on a frame: centre in the frame's axes and radius, m. On "world" it is an obstacle."""
 
     frame: str
     radius: float
@@ -88,11 +88,12 @@ def reach(
     pairs: Sequence[tuple[int, int]] | None = None, margin: float = 0.0, limits: bool = True, posture: Any = None,
     steps: int = 200, tolerance: float = 1e-8,
 ) -> Reached:  # fmt: skip
-    """A configuration with frames at their goals, by priority, within joint limits and with spheres apart.
+    """Prioritised inverse kinematics for several frames, within joint limits and with collision spheres.
 
-    Starts at q0 (default: assembled neutral), where spheres must not overlap. `pairs` of spheres by index are kept
-    `margin` metres apart; by default all of different bodies. `posture` is wished for with the last priority. Loops
-    stay closed. It has converged where every goal of the highest priority is met to `tolerance` and steps have died.
+    Starts at q0 (default: assembled neutral), where spheres must not overlap. `pairs` of spheres, by index, keep a
+    distance of at least `margin` metres; by default all pairs on different bodies. `posture` is pursued with the lowest
+    priority. Loops stay closed. The solver has converged when every goal of the highest priority is met to `tolerance`
+    and the steps have vanished.
     """
     model = as_model("reach", model)
     wanted, balls = _checked_goals(model, goals), _checked_spheres(model, spheres)

@@ -44,7 +44,10 @@ class Program:
 
 
 class LimitsError(PolybodyError):
-    """Limits leave no forces: `needed` is the least part of them that would do, at the state `index`."""
+    """Actuator limits are infeasible.
+
+    `needed` is the smallest factor on the limits that would be feasible, `index` the state in the batch.
+    """
 
     def __init__(self, message: str, needed: float, index: int) -> None:
         super().__init__(message)

@@ -226,12 +226,12 @@ def over_states(function: Callable[..., Any], *arrays: Array) -> Array:
 def redundant(
     model: Model, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT
 ) -> Redundant:
-    """Drive the model through fewer coordinates than it has velocities.
+    """Control a model through fewer coordinates than it has velocities.
 
-    `criterion`: "energy" (least kinetic energy), "least squares" (least φ̇ᵀφ̇), or a weight W: nv numbers, nv×nv, or a
-    function of q. A function `weight(q, domain)` of two arguments, written over a scalar domain as `pb.Function` is, is
-    differentiated exactly. So is a function of q alone where plain numpy code can be traced or takes complex numbers;
-    otherwise the integrable acceleration takes differences (`Redundant.weight_rate_found_by` tells).
+    `criterion` is "energy" (least kinetic energy), "least squares" (least φ̇ᵀφ̇), or a weight W: nv numbers, nv×nv, or
+    a function of q. A function `weight(q, domain)` of two arguments, written over a scalar domain like `pb.Function`,
+    is differentiated exactly. So is a function of q alone if its NumPy code can be traced or accepts complex numbers;
+    otherwise the integrable acceleration uses finite differences (`Redundant.weight_rate_found_by` reports which).
     """
     if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
         raise InputError(f"criterion is {criterion!r}, wanted 'energy', 'least squares' or a weight")

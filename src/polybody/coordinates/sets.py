@@ -40,7 +40,7 @@ def _axes(axes: str, what: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Position:
-    """World coordinates of a frame's origin; `axes` chooses some of them."""
+    """World coordinates of a frame's origin; `axes` selects components."""
 
     frame: str
     axes: str = "xyz"
@@ -55,7 +55,7 @@ class Position:
 
 @dataclass(frozen=True)
 class Orientation:
-    """Angular velocity of a frame in world axes; `axes` chooses some of its components."""
+    """Angular velocity of a frame in world axes; `axes` selects components."""
 
     frame: str
     axes: str = "xyz"
@@ -70,7 +70,7 @@ class Orientation:
 
 @dataclass(frozen=True)
 class Pose:
-    """A frame's whole motion, [angular; linear] in world axes."""
+    """Full motion of a frame, [angular; linear] in world axes."""
 
     frame: str
 
@@ -89,7 +89,7 @@ def _rows(model: Model, q: Array, frame: str, order: int, rows: list[int]) -> li
 
 @dataclass(frozen=True, init=False)
 class Joints:
-    """The velocities of joints, by name."""
+    """Velocities of joints, by name."""
 
     joints: tuple[str, ...]
 
@@ -118,9 +118,10 @@ class Joints:
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """Any differentiable function of q: `text(q, domain)` gives `size` scalars, written over a scalar domain.
+    """Any differentiable function of q as coordinates: `text(q, domain)` returns `size` scalars.
 
-    Its functions are the domain's (`domain.sin(x)`), its constants `domain.const`; derivatives come from jets.
+    It is written over a scalar domain: functions are those of the domain (`domain.sin(x)`), constants are
+    `domain.const`. Derivatives are exact, by jets.
     """
 
     text: Callable[..., Any]

@@ -86,7 +86,10 @@ class LoadSharing:
 
 
 def share_load(G: Any, weight: Any = None) -> LoadSharing:
-    """Share loads on u among actuators q, q̇ = G u̇; `weight` is m numbers or m×m, positive: what each load costs."""
+    """Distribute loads on the coordinates u among actuators q with q̇ = G u̇, by weighted least squares.
+
+    `weight` is the cost of each actuator load: m numbers or m×m, positive definite.
+    """
     G = float_array("G", G)
     if G.ndim != 2 or G.shape[0] < G.shape[1]:
         raise InputError(f"G has shape {G.shape}, wanted m×n with at least as many actuators m as coordinates n")

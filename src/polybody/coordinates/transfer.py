@@ -165,12 +165,12 @@ def transfer(
     model: Model, coordinates: Any, *, damping: float | None = None, condition_limit: float = CONDITION_LIMIT,
     independent: Sequence[str] | None = None,
 ) -> Transferred:
-    """The model in other generalised coordinates: as many as it has velocities, with loops as it is mobile.
+    """Express a model in other generalised coordinates, as many as its velocities or, with loops, its mobility.
 
     `coordinates` is a `Position`, `Orientation`, `Pose`, `Joints`, `Function` or a joint's name, or a sequence of them.
-    Where they are singular, answers raise `SingularTransferError`, which names the lost direction; with `damping` λ
-    they use Gᵀ(GGᵀ + λ²)⁻¹ instead of G⁻¹. A transferred model can be transferred again. `independent` names the joints
-    between which and the coordinates the transfer of a model with loops goes; the model's own where it is not given.
+    At singular configurations methods raise `SingularTransferError`, which names the lost direction; with `damping` λ
+    they use Gᵀ(GGᵀ + λ²)⁻¹ instead of G⁻¹. A transferred model can be transferred again. For a model with loops,
+    `independent` names the joints that the transfer starts from; default: the model's own.
     """
     below = model if isinstance(model, Transferred) else space_of(model, independent)
     chosen = coordinate_set(coordinates)

@@ -33,10 +33,10 @@ _STANDING = ("fixed", "planar", "floating")
 
 @dataclass(frozen=True)
 class Base:
-    """A base: its kind, 6×6 stiffness and damping (flexible), normal (planar), and the body it puts under an arm.
+    """Base type, its 6×6 stiffness and damping (flexible), normal (planar), and the base body.
 
-    `stiffness` and `damping` are a number, six numbers [rotations; shifts] or 6×6, in the base's axes. `mass`, `com`
-    and `inertia` describe the body `name` that stands between the ground and a driven joint.
+    `stiffness` and `damping` are a number, six numbers [rotations; translations] or 6×6, in the base's axes. `mass`,
+    `com` and `inertia` describe the body `name` that is inserted between the ground and a driven joint.
     """
 
     kind: str

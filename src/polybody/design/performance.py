@@ -176,12 +176,13 @@ class Performance:
 def performance(
     model: Model, frame: str | None = None, *, rows: Any = None, length: float = 1.0, scaled: bool = False
 ) -> Performance:
-    """How well a machine moves, bears, accelerates and holds a frame; serial or parallel, by what its actuators do.
+    """Kinematic and dynamic performance of a frame of a machine, serial or parallel, from its actuators.
 
-    `frame` is by default the last named one that moves, or else the platform of loops or the last link. `rows` are
-    "position", "orientation", "pose" or some of "rx ry rz x y z" in world axes, by default those of the position that
-    move at all; where rotations and translations mix, `length` metres stand for one radian. With `scaled`, rates and
-    forces of actuators count in parts of their limits. Grasps are taken. See `Performance` for what it tells.
+    `frame` defaults to the last named frame that moves, otherwise the platform of the loops or the last link. `rows`
+    are "position", "orientation", "pose" or some of "rx ry rz x y z" in world axes; by default the position rows that
+    can move. Where rotations and translations mix, `length` in metres corresponds to one radian. With `scaled`, rates
+    and forces of actuators are relative to their limits. `model` may be a grasp. See `Performance` for the available
+    results.
     """
     return Performance(task_of(as_model("performance", model), frame, rows, length), bool(scaled))
 

@@ -68,9 +68,9 @@ class Capture:
 
 
 class Grasp:
-    """A model whose arms hold one of its bodies rigidly. Made by `pb.grasp`.
+    """A model whose end effectors hold one of its bodies rigidly; made by `pb.grasp`.
 
-    `model` is the model without the grips, `closed` the one with them: whatever takes a model with loops takes that.
+    `model` is the model without the grips, `closed` the model with them, accepted wherever a model with loops is.
     """
 
     def __init__(self, model: Model, held: Holding, closed: Model) -> None:
@@ -80,27 +80,27 @@ class Grasp:
 
     @property
     def object(self) -> str:
-        """The held body."""
+        """Name of the held body."""
         return self.model.body_names[self.held.object]
 
     @property
     def frames(self) -> list[str]:
-        """The end effectors, in the order of f_e."""
+        """End-effector frames, in the order of f_e."""
         return [grip.tip.name for grip in self.held.grips]
 
     @property
     def W(self) -> Array:
-        """The grasp matrix, 6m×6: twists of the grips from the object's, V^e = W V° (34)."""
+        """Grasp matrix, 6m×6: twists of the grips from that of the object, V^e = W V° (34)."""
         return self.held.W
 
     @property
     def internal_basis(self) -> Array:
-        """N, 6m×6(m−1): unit internal loads; WᵀN = 0. Its columns are `internal_names`."""
+        """Basis N of the internal loads, 6m×6(m−1), WᵀN = 0; its columns are `internal_names`."""
         return self.held.internal_basis
 
     @property
     def internal_names(self) -> list[str]:
-        """What each internal load is: wrenches in object axes at the object's origin."""
+        """Names of the internal loads: wrenches in object axes at the object's origin."""
         return self.held.internal_names
 
     def operators(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None) -> Operators:
@@ -110,12 +110,12 @@ class Grasp:
     # Consistency
 
     def openings(self, q: ArrayLike) -> tuple[Array, Array]:
-        """(angles, distances), each (..., m): how far every end effector is from its place on the object."""
+        """(angles, distances), each (..., m): deviation of every end effector from its place on the object."""
         sine, versine, squared = np.moveaxis(self._engine.openings(self.model._q(q)), -1, 0)
         return np.arctan2(np.sqrt(sine), 1.0 - versine), np.sqrt(squared)
 
     def check(self, q: ArrayLike, v: ArrayLike | None = None, *, tolerance: float = 1e-6) -> None:
-        """Refuse states in which the grips do not meet or come apart, with the arm and how far it is off."""
+        """Raise an error if grips are open or separating at a state; it names the arm and the deviation."""
         angles, distances = self.openings(q)
         worst = np.maximum(angles, distances)
         if not np.all(worst <= tolerance):
@@ -139,11 +139,11 @@ class Grasp:
         self.model.engine.require_closed(q, v)
 
     def closure_matrix(self, q: ArrayLike) -> Array:
-        """A = [J −WΦ_o], (..., 6m, nv): A v is how fast the grips come apart, in the axes of the end effectors."""
+        """A = [J −WΦ_o], (..., 6m, nv): A v are the separation velocities of the grips, in end-effector axes."""
         return -self.closed.constraints.jacobian(q)[..., self._engine.rows, :]
 
     def project(self, q: ArrayLike, v: ArrayLike | None = None, *, tolerance: float = 1e-10) -> Any:
-        """The nearest state that honours the grasp: q, or (q, v). The velocity is nearest in kinetic energy."""
+        """Nearest state that satisfies the grasp: q, or (q, v). The velocity is nearest in kinetic energy."""
         q = finite("q", state_array("q", q, self.model.nq))
         closed, left = self._engine.closed_near(q.reshape(-1, self.model.nq))
         if not np.all(left <= tolerance):
@@ -165,9 +165,9 @@ class Grasp:
     ) -> GraspMotion:
         """Accelerations, end-effector loads and the object's acceleration under the joint forces tau.
 
-        The state must honour the grasp to `tolerance` (see `project`). tau covers all columns, the base's and the
-        object's too: what acts on them from outside. The first call compiles a kernel, in a second or two for arms in
-        general position.
+        The state must satisfy the grasp to `tolerance` (see `project`). tau covers all columns; those of the base and
+        of the object are external forces on them. The first call compiles a kernel, which takes a second or two for
+        arms in general position.
         """
         arrays = q, v, tau = self._states(("q", q), ("v", v), ("tau", tau))
         given = loads.checked(self.closed.mechanism, wrenches)
@@ -186,7 +186,7 @@ class Grasp:
         return GraspMotion(a, self._f_e(multipliers), moved)
 
     def mobility(self, q: ArrayLike) -> Array:
-        """H of (48), (..., 6m, 6m): accelerations of the end effectors by unit loads on them, the object let go."""
+        """H of (48), (..., 6m, 6m): end-effector accelerations per unit load on them, with the object released."""
         J = self.closure_matrix(q).copy()
         J[..., self._object_columns] = 0.0
         if len(self.model.constraints):
@@ -229,12 +229,12 @@ class Grasp:
         active: Any = None,
         tolerance: float = 1e-6,
     ) -> GraspForces:
-        """Joint forces that give the object its acceleration, with the wanted internal loads.
+        """Joint forces that give the object its acceleration, with the desired internal loads.
 
-        `object_acceleration` (..., nv of the object's joint) is the rate of the object's own velocity numbers; arms
-        with more joints than that needs take the accelerations nearest to those of `a` (..., nv; default 0). Without
-        it, `a` is the whole motion. `internal` is λ (..., 6(m−1)), see `internal_names`, default 0. Passive columns
-        (the base's) and the object's get by with the given tau (default 0).
+        `object_acceleration`, (..., nv of the object's joint), is the rate of the object's own velocity coordinates;
+        redundant arms take the accelerations nearest to `a` (..., nv; default 0). Without it, `a` is the complete
+        motion. `internal` is λ (..., 6(m−1)), see `internal_names`, default 0. Passive columns (those of the base) and
+        the object's columns have the given tau (default 0).
         """
         if object_acceleration is None and a is None:
             raise InputError("give object_acceleration, or a, the accelerations of all columns, or both")
@@ -295,10 +295,11 @@ class Grasp:
         )
 
     def capture(self, q: ArrayLike, v: ArrayLike, restitution: float = 0.0) -> Capture:
-        """The velocities right after the end effectors touch the object, and the impulses on it (v need not agree).
+        """Velocities right after the end effectors make contact with the object, and the impulses on it.
 
-        With `restitution` e = 0 they take hold; else the velocities at the grips against each other become −e times
-        what they were (Newton's law, all six directions), the impulses grow by 1 + e, and (1 − e²) of the loss remains.
+        v need not be consistent with the grasp. With `restitution` e = 0 the end effectors grip; otherwise the relative
+        velocities at the grips become −e times their previous values (Newton's law, all six directions), the impulses
+        grow by 1 + e, and the energy loss is reduced to (1 − e²) of that for e = 0.
         """
         e = float(restitution)
         if not 0 <= e <= 1:

@@ -31,12 +31,12 @@ Array = np.ndarray
 def grasp(
     model: Model, object: str | Body, frames: Mapping[str, Any] | Sequence[str], q: ArrayLike | None = None
 ) -> Grasp:
-    """Let end effectors of a model hold a body rigidly.
+    """Make a grasp: end effectors of a model hold a body rigidly.
 
-    `object` is a body of the model that moves from the ground by a joint of its own, or a `Body` record, which joins
-    the model by a floating joint named `<name>_joint` (the result's `model` has it). `frames` maps each end-effector
-    frame to its place on the object: a frame of the object, or a 4×4 pose in the object's frame. A plain sequence of
-    end-effector frames takes the places where they are at the configuration q. The model may have loops of its own.
+    `object` is a body of the model connected to the ground by a joint of its own, or a `Body` record, which is added
+    with a floating joint named `<name>_joint` (see `model` of the result). `frames` maps each end-effector frame to its
+    place on the object: a frame of the object, or a 4×4 pose in the object's frame. A plain sequence of end-effector
+    frames takes their places at the configuration q. The model may have loops of its own.
     """
     if isinstance(object, Body):
         model = model_from(_with_object(_standing(model), object), warn=False)

@@ -80,11 +80,11 @@ class BaseParameters:
 def base_parameters(
     model: Model, terms: str | Sequence[str] = (), *, joints: Sequence[int] | None = None, seed: int = 0
 ) -> BaseParameters:
-    """The combinations of inertial parameters (and of the `terms` of `model.regressor`) that joint forces show.
+    """Base parameters: the identifiable combinations of inertial parameters and of the `terms` of `model.regressor`.
 
-    `joints` are the velocities whose joints have the terms (default: all). Trees: exact, from the structure. Loops and
-    joints that follow others: within what the tree shows, by the rank at sampled states (`seed`), whose gap is in the
-    result.
+    `joints` are the velocities whose joints have the terms (default: all). For trees the result is exact, from the
+    structure. For loops and joints that follow others it is found among the tree's base parameters from the rank at
+    sampled states (`seed`); the result reports the gap of the singular values.
     """
     chosen = ordered_terms(terms)
     key = (model.mechanism.digest, chosen, None if joints is None else tuple(joints), seed)

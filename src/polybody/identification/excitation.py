@@ -77,12 +77,12 @@ def excitation(
     rate: float = 100.0,
     seed: int = 0,
 ) -> Excitation:
-    """A periodic motion within limits that shows the base parameters well.
+    """Find a periodic motion within limits along which the base parameters are well conditioned.
 
-    Positions stay within the model's joint limits (π where there are none), speeds and efforts within the model's or
-    the given ones (one number or one per velocity), accelerations within `acceleration` (default: 20 speeds a
-    period). `workspace` maps frame names to boxes ((x0, y0, z0), (x1, y1, z1)) that their origins stay in.
-    The motion does not start at rest: a ramp to its first state is the user's.
+    Positions stay within the model's joint limits (±π if there are none), speeds and efforts within the model's or the
+    given limits (one number or one per velocity), accelerations within `acceleration` (default: 20 times the speed
+    limit per period). `workspace` maps frame names to boxes ((x0, y0, z0), (x1, y1, z1)) that contain their origins.
+    The motion does not start at rest: a ramp to its first state is left to the user.
     """
     if criterion not in CRITERIA:
         raise InputError(f"criterion is {criterion!r}; wanted {' or '.join(map(repr, CRITERIA))}")

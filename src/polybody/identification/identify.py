@@ -55,15 +55,16 @@ def identify(
     cutoff: float | None = None,
     rate: float | None = None,
 ) -> Identification:
-    """Parameters of the model's bodies and joints from recorded motions.
+    """Identify inertial and joint parameters of a model from recorded motions.
 
-    `data` and `validate` are recordings, or lists of them: .csv or .parquet files (columns t, q1 …, v1 …, tau1 … or
-    i1 …, or by joint names), mappings of arrays t, q, v (optional), tau or i, or runs of `pb.simulate`. `drive_gains`
-    turn currents into forces. `terms` are what driven joints have beside their bodies, of armature, viscous, coulomb,
-    offset, quadratic, stribeck, load; "auto" takes the first four and tries the others by cross-validation. `method`:
-    "ordinary", "weighted" or "reweighted" least squares. `consistent`: all bodies get masses and inertias that can
-    exist, with the model's own values as a prior of the given weight where the data say nothing. `cutoff` (Hz; inf for
-    none) and `rate` (Hz) are chosen from the data where they are not given; the result says what was chosen.
+    `data` and `validate` are recordings or lists of recordings: .csv or .parquet files (columns t, q1 …, v1 …, tau1 …
+    or i1 …, or by joint names), mappings of arrays t, q, v (optional), tau or i, or runs of `pb.simulate`.
+    `drive_gains` convert currents to joint forces. `terms` are the joint terms in addition to the bodies: armature,
+    viscous, coulomb, offset, quadratic, stribeck, load; "auto" uses the first four and selects among the others by
+    cross-validation. `method` is "ordinary", "weighted" or "reweighted" least squares. `consistent` restricts all
+    bodies to physically consistent masses and inertias, with the model's own values as a prior of weight `prior` where
+    the data are not informative. `cutoff` (Hz; inf for no filter) and `rate` (Hz) are chosen from the data by default,
+    and reported in the result.
     """
     if method not in METHODS:
         raise InputError(f"method is {method!r}; wanted {', '.join(map(repr, METHODS))}")

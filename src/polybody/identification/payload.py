@@ -56,7 +56,10 @@ class Payload:
 def identify_payload(
     model: Model, empty: Any, loaded: Any, frame: str, *, drive_gains: Sequence[float] | None = None, **options: Any
 ) -> Payload:
-    """What is held at a frame in the recording `loaded` and not in `empty`; other options as in `pb.identify`."""
+    """Identify the payload held at a frame in the recording `loaded` but not in `empty`.
+
+    Other options are those of `pb.identify`.
+    """
     if model.mechanism.constrained:
         raise InputError("payloads are identified on arms without loops")
     place = find_frame(model.mechanism, frame)
@@ -109,10 +112,10 @@ def identify_drive_gains(
     model: Model, empty: Any, loaded: Any, frame: str, mass: float, com: Any = (0.0, 0.0, 0.0),
     inertia: Any = (0.0, 0.0, 0.0), **options: Any,
 ) -> DriveGains:  # fmt: skip
-    """Drive gains from currents: a recording without, and one with a known payload at a frame.
+    """Identify drive gains from currents: one recording without, and one with a known payload at a frame.
 
-    A_1 x − i_1 K = 0 and A_2 x − i_2 K = −(forces of the payload): its known weight gives the scale. Every joint must
-    feel the payload.
+    A_1 x − i_1 K = 0 and A_2 x − i_2 K = −(forces of the payload): the known weight determines the scale. Every joint
+    must be loaded by the payload. Other options are those of `pb.identify`.
     """
     driven = [int(k) for k in actuated(model.mechanism)]
     ones = [1.0] * len(driven)

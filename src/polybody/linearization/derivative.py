@@ -35,12 +35,12 @@ CONFIGURATIONS = ("q", "q0", "q1")
 def derivative(
     model: Model, quantity: str, *arrays: ArrayLike, wrt: str = "parameters", parameters: ArrayLike | None = None
 ) -> Any:
-    """The derivative of a quantity, (..., *shape, n): an array, or a tuple of them where it has several results.
+    """Derivative of a quantity, (..., *shape, n): an array, or a tuple of arrays if it has several results.
 
-    `quantity` and `arrays` are a name and arguments as `model.casadi` knows them: "inverse_dynamics", q, v, a, or
-    "pose:FRAME", q. `wrt` is "parameters" (n = k, those of `model.with_parameters`) or, for trees, one of the
-    quantity's arguments: "v", or "q" in tangent space (n = nv). `parameters` (k,) or (..., k). With loops independent
-    coordinates and their rates are held, and the others follow the geometry as it changes.
+    `quantity` and `arrays` are a name and arguments as in `model.casadi`: "inverse_dynamics", q, v, a, or "pose:FRAME",
+    q. `wrt` is "parameters" (n = k, those of `model.with_parameters`) or, for trees, one of the quantity's arguments:
+    "v", or "q" in tangent space (n = nv). `parameters` is (k,) or (..., k). With loops the independent coordinates and
+    their rates are held constant, and the dependent ones follow the geometry.
     """
     require_model("derivative", model)
     asked = quantity_named(model.mechanism, quantity)

@@ -110,17 +110,20 @@ def linearize(
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None, wrenches: Wrenches | None = None,
     disturbances: Sequence[str] = (), parameters: ArrayLike | None = None,
 ) -> StateSpace:  # fmt: skip
-    """Continuous A, B, C, D about (q, v) under tau, in tangent space; leading dimensions give a model each.
+    """Linearise a model about (q, v) under tau: continuous A, B, C, D in tangent space.
 
-    States are q_… (displacements in tangent space), v_… and, with inputs="voltage", i_… of motors with inductance.
-    tau=None takes the joint forces that give no acceleration. `inputs` "torque": one for each active coordinate;
-    "voltage": one for each motor, then torques of active coordinates without a motor. `outputs` names frames whose
-    displacement [rotation; translation] in world axes is measured; None measures every state. `wrenches` on frames
-    stay constant in world axes. `disturbances` names frames on which further wrenches may act: six inputs each, `E`,
-    with loops and motors too. With loops the states are those of `independent` coordinates (default
-    `model.constraints.independent`), the others follow, and tau=None takes forces at active joints that give the
-    independent coordinates no acceleration. `parameters`, (k,) or (..., k), are values of the numbers that
-    `model.with_parameters` made inputs; their leading dimensions broadcast with those of q.
+    Leading dimensions of the arguments return one linear model per state. States are q_… (displacements in tangent
+    space), v_… and, with inputs="voltage", the currents i_… of motors with inductance. tau=None uses the joint forces
+    that give zero acceleration. `inputs` is "torque", one per active coordinate, or "voltage", one per motor, followed
+    by torques of active coordinates without a motor. `outputs` names frames whose displacement [rotation; translation]
+    in world axes is measured; None measures every state. `wrenches` on frames stay constant in world axes.
+    `disturbances` names frames on which further wrenches may act: six inputs each, matrix `E`, also with loops and
+    motors.
+
+    With loops the states are those of the `independent` coordinates (default `model.constraints.independent`), the
+    dependent ones follow, and tau=None uses forces at active joints that give the independent coordinates zero
+    acceleration. `parameters`, (k,) or (..., k), are values of the parameters of `model.with_parameters`; their leading
+    dimensions broadcast with those of q.
     """
     _check_inputs(inputs)
     require_model("linearize", model)

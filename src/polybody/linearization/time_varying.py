@@ -118,11 +118,11 @@ def linearize_along(
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None,
     wrenches: Mapping[str, Any] | None = None, disturbances: Sequence[str] = (),
 ) -> TimeVarying:  # fmt: skip
-    """Linear models along a motion: a run of `pb.simulate` at its own times, or a path (q, v, a)(t) at `times`.
+    """Linearise along a motion: a run of `pb.simulate` at its own times, or a path (q, v, a)(t) at `times`.
 
     Options are those of `pb.linearize`. `wrenches` maps a frame to a nominal wrench or to a function of time that
-    returns one: what acted in the run must be told again, and it is checked that the run's accelerations follow from
-    it. Along a path the joint forces are those that follow it.
+    returns one. Wrenches that acted in a run must be passed again; the run's accelerations are checked against them.
+    Along a path the joint forces are those of inverse dynamics.
     """
     require_model("linearize_along", model)
     t: Array

@@ -169,10 +169,10 @@ def holonomy_problem(H: Array) -> str | None:
 
 
 def joint_kinematics(H: Any, stages: tuple[int, ...] | None = None, *, check: bool = True) -> JointMap:
-    """The joint with map matrix H (6×r, columns from the child outwards).
+    """Joint with map matrix H (6×r, columns from the child outwards).
 
-    `stages` are the numbers of columns of a compound joint's simple stages; None means one simple joint. With `check`
-    a stage that is not holonomic is refused; without, the paper's formulas are computed all the same.
+    `stages` are the numbers of columns of the simple stages of a compound joint; None means one simple joint. With
+    `check` a stage that is not holonomic raises an error; without, the paper's formulas are evaluated regardless.
     """
     H = np.atleast_2d(np.asarray(H))
     H = H.astype(float) if H.dtype != object else H

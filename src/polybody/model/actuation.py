@@ -40,24 +40,25 @@ Array = np.ndarray
 
 
 class Actuation:
-    """Which coordinates are driven, and what that takes."""
+    """Active and passive coordinates of a model, and the forces of its actuators."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._mechanism, self._engine = model, model.mechanism, model.engine
 
     @property
     def active(self) -> Array:
-        """Which columns of v are driven, (nv,) booleans; a free base's are not."""
+        """Active columns of v, (nv,) booleans; those of a free base are passive."""
         return formulation.active_mask(self._mechanism)
 
     @property
     def names(self) -> list[str]:
-        """The active coordinates by name."""
+        """Names of the active coordinates."""
         every = velocity_names(self._mechanism)
         return [every[k] for k in actuated(self._mechanism)]
 
     def mask(self, active: Sequence[str] | ArrayLike | None = None) -> Array:
-        """Booleans of the active columns: the model's own, those of the named joints, or a mask of nv booleans."""
+        """Boolean mask of the active columns, (nv,): the model's own, those of named joints, or a mask passed through.
+        """
         m = self._mechanism
         if active is None:
             return self.active
@@ -77,11 +78,11 @@ class Actuation:
     ) -> tuple[Array, Array]:  # fmt: skip
         """(a, tau), each (..., nv): active columns follow the given a, passive ones the given tau (default 0).
 
-        a is (..., nv), of which only active columns are read, or (..., number of active columns) in their order; tau
-        likewise with the passive columns. The result holds all columns: the active forces that the motion takes, and
-        the passive accelerations that follow. `active` chooses other columns than the model's own. With loops the
-        given accelerations must agree with them, and where active columns are more than needed their forces are the
-        least.
+        a is (..., nv), of which only the active columns are read, or (..., number of active columns) in their order;
+        tau likewise with the passive columns. The result holds all columns: the active forces that the motion requires,
+        and the resulting passive accelerations. `active` selects other columns than the model's own. With loops the
+        given accelerations must be consistent with them; if there are more active columns than needed, their forces are
+        those of least norm.
         """
         mask = self.mask(active)
         q, v = self._model._q(q), state_array("v", v, self._mechanism.nv)
@@ -104,10 +105,11 @@ class Actuation:
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
         tolerance: float = 1e-9,
     ) -> Array:  # fmt: skip
-        """tau, (..., nv), that makes the whole motion a with active forces alone; passive ones are the given tau.
+        """Joint forces tau, (..., nv), that produce the motion a with active forces alone.
 
-        A motion that the passive columns would not make by themselves is refused, with the coordinate that stands out.
-        With loops the least such forces; the motion that nothing active holds is named.
+        Passive columns keep the given tau. A motion that the passive columns would not perform by themselves raises an
+        error that names the coordinate with the largest discrepancy. With loops the forces are those of least norm, and
+        an uncontrolled motion is named.
         """
         mask, nv = self.mask(active), self._mechanism.nv
         q, v, a = self._model._q(q), state_array("v", v, nv), state_array("a", a, nv)
@@ -126,9 +128,9 @@ class Actuation:
         return np.where(mask, needed, 0.0) + given
 
     def equivalent_actuator_forces(self, q: ArrayLike, forces: ArrayLike) -> Array:
-        """tau, (..., nv), of the active joints that does on every motion what joint forces (..., nv) would do.
+        """Forces tau, (..., nv), of the active joints that do the same work as `forces` (..., nv) on every motion.
 
-        With loops the least such tau, and an error where there is none; without loops the forces themselves.
+        With loops the tau of least norm, and an error if there is none; without loops the forces themselves.
         """
         q, forces = self._model._q(q), state_array("forces", forces, self._mechanism.nv)
         if not len(self._engine.constraints.constraints):
@@ -136,16 +138,17 @@ class Actuation:
         return self._ranked.held_by(q, forces, np.flatnonzero(self.active))
 
     def holding_forces(self, q: ArrayLike) -> Array:
-        """tau, (..., nv), of the active joints that holds the mechanism still against gravity; springs not counted.
+        """Forces tau, (..., nv), of the active joints that balance gravity at rest; springs are not included.
 
-        `gravity_forces` of a model without loops; with loops the least such forces, and an error where none do.
+        Equal to `gravity_forces` for a model without loops; with loops the forces of least norm, and an error if none
+        exist.
         """
         q = self._model._q(q)
         gravity = self._engine.tree.answer(Request(QUANTITIES["gravity_forces"], (q,)))
         return self.equivalent_actuator_forces(q, gravity)
 
     def internal_loads(self, q: ArrayLike) -> tuple[list[str], Array]:
-        """(active coordinates, basis (active, k)): actuator loads that move nothing at q, orthonormal."""
+        """(active coordinates, basis (active, k)): orthonormal actuator loads that cause no motion at q."""
         q = self._model._q(q)
         if q.ndim != 1:  # how many loads there are changes with the state
             raise InputError(f"internal_loads takes one configuration, got shape {q.shape}")
@@ -154,7 +157,7 @@ class Actuation:
         return self.names, basis
 
     def column_name(self, column: int) -> str:
-        """How messages call a column of v."""
+        """Name of a column of v, as used in messages."""
         for joint in self._mechanism.independent_joints:
             if joint.v.start <= column < joint.v.stop:
                 part = "" if joint.nv == 1 else f", column {column - joint.v.start} of {joint.nv}"

@@ -30,14 +30,14 @@ FREE = ("floating", "planar")
 
 
 class Base:
-    """The one free joint that a whole model hangs on."""
+    """The free joint that connects the whole model to the ground."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._engine = model, model.engine
 
     @property
     def joint(self) -> TreeJoint:
-        """The floating or planar joint that the whole model hangs on; a model without it is refused."""
+        """The floating or planar joint that carries the whole model; raises an error if there is none."""
         roots = [joint for joint in self._model.mechanism.joints if joint.parent == GROUND]
         if len(roots) != 1 or roots[0].kind not in FREE or roots[0].reversed:
             found = ", ".join(f"{joint.name!r} ({joint.kind})" for joint in roots) or "nothing"
@@ -48,10 +48,10 @@ class Base:
         return roots[0]
 
     def zero_momentum_velocity(self, q: ArrayLike, v: ArrayLike, momentum: ArrayLike | None = None) -> Array:
-        """v, (..., nv), with the base's columns such that the momentum is zero, or `momentum` [angular; linear].
+        """Velocity v, (..., nv), with the base's columns chosen for zero momentum, or for `momentum` [angular; linear].
 
-        `momentum` is about the centre of mass in world axes, as `model.momentum` gives it. The base's columns of the
-        given v are not read. Of a planar base the momentum that its joint can take is met.
+        `momentum` is about the centre of mass in world axes, as `model.momentum` returns it. The base's columns of the
+        given v are not read. For a planar base, only the components of momentum that its joint can change are matched.
         """
         base, model = self.joint, self._model
         q, v = model._q(q), state_array("v", v, model.nv)
@@ -69,10 +69,10 @@ class Base:
         return result
 
     def reaction(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Wrench [moment; force], (..., 6), of a planned motion on its floating base, which is held where it is.
+        """Reaction wrench [moment; force], (..., 6), of a planned motion on its base, which is held fixed.
 
-        In the base's axes, at its origin. The base's columns of v and a are taken for zero; gravity is included. Of a
-        planar base the three numbers conjugate to its velocity.
+        In the base's axes, at its origin. The base's columns of v and a are taken as zero; gravity is included. For a
+        planar base, the three forces conjugate to its velocity.
         """
         base, model = self.joint, self._model
         q, v, a = model._q(q), state_array("v", v, model.nv).copy(), state_array("a", a, model.nv).copy()
@@ -88,8 +88,9 @@ class Base:
     ) -> tuple[Array, Array]:  # fmt: skip
         """(q, v) at the given times, when the joints move as planned and the free base follows.
 
-        `joint_velocities(t)` gives v of all columns but the base's, in their order; `momentum` is as in
-        `zero_momentum_velocity` and stays. Fourth-order Runge-Kutta steps from each time to the next; no gravity acts.
+        `joint_velocities(t)` returns v of all columns except the base's, in their order; `momentum` is as in
+        `zero_momentum_velocity` and is conserved. Fourth-order Runge-Kutta steps from each time to the next; no gravity
+        acts.
         """
         base, model = self.joint, self._model
         q, times = model._q(q), float_array("times", times)
@@ -117,7 +118,10 @@ class Base:
         return found, np.array([velocity(t, x) for t, x in zip(times, found, strict=True)])
 
     def rebase(self, body: str) -> Rebased:
-        """The same free-floating system with another link as its base: `.model`, and maps of q and v between."""
+        """The same free-floating system with another link as its base.
+
+        The result has `.model` and maps of q and v in both directions.
+        """
         from polybody.model.rebasing import rebased
 
         return rebased(self._model, body)

@@ -53,7 +53,7 @@ from polybody.names import listed, nearest
 
 
 class Builder:
-    """Collects bodies, joints, frames, loops and other constraints, springs and motors, then builds a `Model`."""
+    """Collect bodies, joints, frames, loops and other constraints, springs and motors, then build a `Model`."""
 
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81)) -> None:
         """`gravity` in m/s², world axes. "world" is the ground."""
@@ -80,7 +80,7 @@ class Builder:
         self._relations: dict[str, Relation] = {}
 
     def body(self, name: str, mass: float, com: Any = (0, 0, 0), inertia: Any = (0, 0, 0)) -> None:
-        """A rigid body: mass in kg, mass centre in its frame, inertia about the mass centre in body axes.
+        """Add a rigid body: mass in kg, mass centre in its frame, inertia about the mass centre in body axes.
 
         `inertia` is (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or 3×3; off-diagonal entries are those of the matrix.
         """
@@ -115,14 +115,15 @@ class Builder:
         limits: Any = None,
         active: Any = True,
     ) -> None:
-        """A joint; `origin` (4×4, or a shift) places it in the parent, `axis` is in the joint's frame.
+        """Add a joint; `origin` (4×4, or a translation) places it in the parent, `axis` is in the joint's frame.
 
-        `stiffness` and `damping` are a number, nv numbers or nv×nv; `rest` is the configuration where the spring is
-        slack (0: neutral); `armature` a number or nv; `friction` a Coulomb level (N or N·m), or a mapping of coulomb,
-        static, stribeck (speed), exponent, viscous, regularisation (speed) and load; `limits` (lower, upper), or a
-        mapping of lower, upper, velocity, effort, power, stiffness and damping (the last two make stops that give);
-        `active` which velocities are driven. `pitch` (m/rad) belongs to a screw; `map` (6×r, columns from
-        the child outwards) and `stages` to a custom joint.
+        `kind` is one of the joint types of docs/notation.md. `stiffness` and `damping` are a number, nv numbers or
+        nv×nv; `rest` is the configuration where the spring is relaxed (0: neutral); `armature` is a number or nv
+        numbers; `friction` is a Coulomb level (N or N·m), or a mapping of coulomb, static, stribeck (speed), exponent,
+        viscous, regularisation (speed) and load; `limits` is (lower, upper), or a mapping of lower, upper, velocity,
+        effort, power, stiffness and damping (the last two make the stops compliant); `active` selects the velocities
+        that are driven. `pitch` (m/rad) applies to a screw joint; `map` (6×r, columns from the child outwards) and
+        `stages` to a custom joint.
         """
         owner = f"joint {name!r}: "
         self._fresh("joint", name, *self._connections())
@@ -146,7 +147,7 @@ class Builder:
         self._joints[name] = joint
 
     def frame(self, name: str, body: str, origin: Any = None) -> None:
-        """A named frame fixed to a body; `origin` (4×4, or a shift) places it there."""
+        """Add a named frame fixed to a body; `origin` (4×4, or a translation) is its pose in the body."""
         self._fresh("frame", name, self._bodies, self._frames)
         frame = Frame(name, body, _origin(f"frame {name!r}: origin", origin))
         self._refuse(record_checks.frame_problems(frame))
@@ -172,12 +173,13 @@ class Builder:
         friction: Any = 0,
         limits: Any = None,
     ) -> None:
-        """A cut joint: a joint of this kind between a frame on body_a (its parent side) and one on body_b.
+        """Close a loop by a cut joint of this kind between a frame on body_a (its parent side) and one on body_b.
 
         `stiffness`, `damping`, `rest`, `armature`, `friction` and `limits` are those of `joint`, in the cut joint's
-        coordinates. Springs, dampers and friction act in revolute, continuous, prismatic, screw and cylindrical ones;
-        turns are counted from `rest`, between −π and π. With armature, limits, friction by
-        load, a motor, or springs of other kinds, the cut joint gets coordinates of its own in q and v, under its name.
+        coordinates. Springs, dampers and friction are supported in revolute, continuous, prismatic, screw and
+        cylindrical cut joints; angles are measured from `rest`, between −π and π. With armature, limits, load-dependent
+        friction, a motor, or springs in other kinds, the cut joint has coordinates of its own in q and v, under its
+        name.
         """
         self._fresh("loop", name, *self._connections())
         owner = f"loop {name!r}: "
@@ -204,7 +206,7 @@ class Builder:
         self._loops[name] = loop
 
     def couple(self, joint: str, source: str, ratio: float = 1, offset: float = 0) -> None:
-        """q of `joint` follows q of `source`: ratio · q + offset. Both have one coordinate."""
+        """Let q of `joint` follow q of `source`: ratio · q + offset. Both joints have one coordinate."""
         owner = f"coupling of {joint!r}: "
         if joint in self._couplings:
             raise InputError(f"{owner}it follows {self._couplings[joint].source_joint!r} already")
@@ -214,7 +216,7 @@ class Builder:
         self._couplings[joint] = coupling
 
     def rod(self, name: str, body_a: str, point_a: Any, body_b: str, point_b: Any, length: float) -> None:
-        """A massless rod: two points, each in its body's frame, stay `length` metres apart."""
+        """Add a massless rod: two points, each in its body's frame, stay `length` metres apart."""
         owner = f"rod {name!r}: "
         self._fresh("rod", name, *self._connections())
         points = (shapes.numbers(owner + f"point_{k}", p, 3) for k, p in (("a", point_a), ("b", point_b)))
@@ -226,11 +228,11 @@ class Builder:
     def point_on_line(
         self, name: str, body_a: str, point_a: Any, direction: Any, body_b: str, point_b: Any
     ) -> None:
-        """A point of body_b stays on the line of body_a through point_a; each in its body's frame."""
+        """Keep a point of body_b on the line of body_a through point_a; points are in their bodies' frames."""
         self._guide(name, "line", body_a, point_a, direction, body_b, point_b)
 
     def point_in_plane(self, name: str, body_a: str, point_a: Any, normal: Any, body_b: str, point_b: Any) -> None:
-        """A point of body_b stays in the plane of body_a through point_a; each in its body's frame."""
+        """Keep a point of body_b in the plane of body_a through point_a; points are in their bodies' frames."""
         self._guide(name, "plane", body_a, point_a, normal, body_b, point_b)
 
     def _guide(self, name: str, kind: str, body_a: str, point_a: Any, axis: Any, body_b: str, point_b: Any) -> None:
@@ -242,10 +244,10 @@ class Builder:
         self._guides[name] = guide
 
     def relation(self, name: str, expression: str) -> None:
-        """A differentiable function of joint coordinates that is zero: "rocker - 2*sin(crank)".
+        """Add a constraint: a differentiable function of joint coordinates that is zero, "rocker - 2*sin(crank)".
 
-        Joints are written by name, or q["any name"], number k of a joint with several q["ball"][k]; functions are
-        sin, cos, tan, asin, acos, atan, atan2 and sqrt.
+        Joints are written by name, or q["any name"]; entry k of a joint with several coordinates is q["ball"][k].
+        Functions are sin, cos, tan, asin, acos, atan, atan2 and sqrt.
         """
         self._fresh("relation", name, *self._connections())
         relation = Relation(name, str(expression))
@@ -268,7 +270,7 @@ class Builder:
         length: float = 0,
         damping: float = 0,
     ) -> None:
-        """A spring and damper along the line between two points, each in its body's frame; N/m, m, N·s/m."""
+        """Add a spring and damper along the line between two points, each in its body's frame; N/m, m, N·s/m."""
         owner = f"spring {name!r}: "
         self._fresh("spring", name, *self._connections())
         spring = Spring(
@@ -302,11 +304,12 @@ class Builder:
         heights: Any = None,
         extent: Any = None,
     ) -> None:
-        """Points of a body (3, or n×3 for a foot), or spheres of `radius` around them, that touch the ground.
+        """Add compliant contact between the ground and points of a body, or spheres of `radius` around them.
 
-        The ground is the world's plane through `point` with `normal`; or the terrain z = h(x, y), an expression such as
-        "0.1*sin(3*x)"; or `heights` (nx, ny) on a grid over `extent` (x_low, x_high, y_low, y_high). The normal force
-        is stiffness δ^exponent (1 + damping δ̇), friction Coulomb's coefficient, smoothed below the speed `slip`.
+        `points` is one point or n×3 (a foot), in the body's frame. The ground is the world's plane through `point` with
+        `normal`; or the terrain z = h(x, y), an expression such as "0.1*sin(3*x)"; or `heights` (nx, ny) on a grid over
+        `extent` (x_low, x_high, y_low, y_high). The normal force is stiffness δ^exponent (1 + damping δ̇); `friction`
+        is Coulomb's coefficient, regularised below the speed `slip`.
         """
         owner = f"contact {name!r}: "
         self._fresh("contact", name, *self._connections())
@@ -337,11 +340,11 @@ class Builder:
         ground: Any = (0, 0, 0),
         lateral: bool = True,
     ) -> None:
-        """A wheel, disk, sphere or ellipsoid that rolls without slipping, or a blade, on the plane through `ground`.
+        """Add rolling without slipping of a wheel, disk, sphere or ellipsoid, or a blade, on the ground plane.
 
-        `point` is its centre in the body's frame, `axis` the wheel's axis or the blade's direction there. Disks,
-        spheres and ellipsoids (`radius`: three semi-axes) also stay on the ground; wheels and blades leave that to
-        other joints. A wheel with lateral=False may slide along its axis.
+        The plane passes through `ground` with `normal`. `point` is the centre in the body's frame, `axis` the wheel's
+        axis or the blade's direction there. Disks, spheres and ellipsoids (`radius`: three semi-axes) also stay on the
+        ground; wheels and blades leave that to other joints. A wheel with lateral=False may slide along its axis.
         """
         owner = f"rolling {name!r}: "
         self._fresh("rolling", name, *self._connections())
@@ -368,9 +371,10 @@ class Builder:
         limit: Any = (-np.inf, np.inf),
         coordinate: int = 0,
     ) -> None:
-        """What turns a control u into a joint force: gear · (gain u + bias · (1, l, l̇)), l = gear q, within its limits.
+        """Add an actuator from a control u to a joint force: gear · (gain u + bias · (1, l, l̇)), l = gear q.
 
-        A motor has gain and gear; a position servo gain kp and bias (0, −kp, −kd). See `pb.controllers.Actuators`.
+        `control` bounds u and `limit` the force. A motor has gain and gear; a position servo gain kp and bias (0, −kp,
+        −kd). See `pb.controllers.Actuators`.
         """
         owner = f"actuator {name!r}: "
         self._fresh("actuator", name, self._actuators)
@@ -393,9 +397,9 @@ class Builder:
         track: float = 0.5,
         wheelbase: float = 0.7,
     ) -> None:
-        """A mobile base on wheels that roll without slipping: "car" (single track, steered) or "differential".
+        """Add a mobile base on wheels that roll without slipping: "car" (single track, steered) or "differential".
 
-        Its chassis is the body `name`, on a planar joint of that name; see `description.vehicles` for the others.
+        Its chassis is the body `name`, on a planar joint of that name; see `description.vehicles` for the other names.
         """
         bodies, joints, rolling = vehicle_records(
             name, kind, mass=mass, size=size, radius=radius, wheel_mass=wheel_mass, track=track, wheelbase=wheelbase
@@ -404,7 +408,7 @@ class Builder:
             self._take(group, records)
 
     def velocity_relation(self, name: str, terms: Mapping[str, Any]) -> None:
-        """Σ coefficient · velocity = 0, {"joint" or "joint[k]": a number or an expression in joint coordinates}."""
+        """Add Σ coefficient · velocity = 0, {"joint" or "joint[k]": a number or an expression in joint coordinates}."""
         self._fresh("velocity relation", name, *self._connections())
         listed_terms = tuple((*shapes.velocity_name(str(key)), str(value)) for key, value in terms.items())
         relation = VelocityRelation(name, listed_terms)
@@ -425,10 +429,10 @@ class Builder:
         name: str | None = None,
         coordinate: int = 0,
     ) -> None:
-        """A direct-current motor on a joint: ohm, henry, N·m/A, V·s/rad, kg·m² and N·m·s/rad at the motor's shaft.
+        """Add a DC motor to a joint: ohm, henry, N·m/A, V·s/rad, kg·m² and N·m·s/rad at the motor shaft.
 
-        `speed_constant` is the torque constant where none is given; `gear` is motor speed over joint speed; `name` is
-        the joint's where none is given; `coordinate` says which velocity of a joint with several it drives.
+        `speed_constant` defaults to the torque constant; `gear` is motor speed over joint speed; `name` defaults to the
+        joint's; `coordinate` selects the velocity of a joint with several.
         """
         name = joint if name is None else name
         owner = f"motor {name!r}: "
@@ -442,7 +446,7 @@ class Builder:
         self._motors[name] = Motor(name, joint, **values, coordinate=int(coordinate))
 
     def transmission(self, name: str, joints: Iterable[str], matrix: Any) -> None:
-        """A drive that couples the motors of several joints: joint speeds = matrix · motor speeds."""
+        """Add a transmission that couples the motors of several joints: joint speeds = matrix · motor speeds."""
         joints = tuple(joints)
         self._fresh("transmission", name, self._transmissions)
         matrix = shapes.numbers(f"transmission {name!r}: matrix", matrix, len(joints), len(joints))
@@ -462,12 +466,12 @@ class Builder:
         polar_inertia: float | None = None,
         rotary_inertia: float = 0,
     ) -> str:
-        """A flexible link along x as a chain of elastic joints; returns the name of its last piece.
+        """Add a flexible link along x as a chain of elastic joints; returns the name of its last segment.
 
-        Its first piece is the body `name`, its end the frame `<name>_tip`. It bends about `axis`, or, with GJ (and
-        `polar_inertia`, kg·m), about y and z, and twists. EI, GJ in N·m², `damping` in seconds (Kelvin-Voigt). Its
-        joints are passive. More `segments` make it truer, with the square of their number. `rotary_inertia` (kg·m, ρ I
-        of the section) adds to the pieces' inertia across x, as in Rayleigh's beam; it is zero by default.
+        Its first segment is the body `name`, its end the frame `<name>_tip`. It bends about `axis` or, with GJ (and
+        `polar_inertia`, kg·m), about y and z, and twists. EI and GJ are in N·m², `damping` in seconds (Kelvin-Voigt).
+        Its joints are passive. The error decreases with the square of the number of `segments`. `rotary_inertia` (kg·m,
+        ρ I of the section) adds to the segments' inertia across x, as in Rayleigh's beam; it is zero by default.
         """
         bodies, joints, frames = flexible_link_records(
             name, length, mass_per_length, EI, GJ, damping=damping, segments=segments, axis=axis,
@@ -478,9 +482,10 @@ class Builder:
         return bodies[-1].name
 
     def add(self, model: Model, prefix: str, parent: str = WORLD, origin: Any = None) -> None:
-        """A whole model as a part: its names get the prefix, its ground stands on `parent` at `origin` (4×4, or shift).
+        """Add a whole model as a part: its names get the prefix, its ground is fixed to `parent` at `origin`.
 
-        Gravity is this builder's own. Two arms of a file are one model after `add(arm, "left_")`, `add(arm, "right_")`.
+        `origin` is 4×4 or a translation. Gravity is that of this builder. `add(arm, "left_")` and `add(arm, "right_")`
+        put two copies of an arm into one model.
         """
         if not isinstance(prefix, str) or not prefix:
             raise InputError(f"a part needs a prefix for its names, got {prefix!r}")
@@ -500,7 +505,7 @@ class Builder:
             mine[record.name] = record
 
     def description(self) -> Description:
-        """What was said so far, as records."""
+        """The description collected so far, as records."""
         return with_unit_axes(
             Description(
                 self.name,
@@ -524,9 +529,9 @@ class Builder:
         )
 
     def model(self, *, base: str | Base | None = None) -> Model:
-        """The model; raises one `InputError` with everything that is wrong, warns of what is unusual.
+        """Build the model; raises one `InputError` that lists every error, and warns about unusual values.
 
-        `base` puts it on another base than was said: "fixed", "planar", "floating", "flying", or a `pb.Base`.
+        `base` replaces the base type: "fixed", "planar", "floating", "flying", or a `pb.Base`.
         """
         said = self.description()
         return model_from(said if base is None else with_base(said, base))

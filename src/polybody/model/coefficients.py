@@ -58,7 +58,7 @@ class ReducedDynamics:
 
 
 class Coefficients:
-    """Motion and dynamics as arrays of coefficients."""
+    """Kinematics and dynamics as arrays of influence coefficients."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._mechanism, self._tree = model, model.mechanism, model.engine.tree
@@ -72,10 +72,10 @@ class Coefficients:
         """Influence coefficients G (..., 6, nv), H (..., 6, nv, nv), D (..., 6, nv, nv, nv) of a frame, world axes.
 
         Rows are [angular; linear]; H[:, m, n] is the derivative of G[:, n] along v_m, D[:, l, m, n] that of H[:, m, n]
-        along v_l. `order` is the highest wanted. `point` moves the point from the frame's origin: three numbers in the
-        frame's axes, or "com" for the mass centre of the rigid body that carries the frame. With loops these hold over
-        all velocities of the tree, which v = G u̇ relates; `independent` coordinates give them over u instead (m
-        columns), loops included.
+        along v_l. `order` is the highest order computed. `point` moves the reference point away from the frame's
+        origin: three numbers in the frame's axes, or "com" for the mass centre of the rigid body that carries the
+        frame. With loops the coefficients refer to all velocities of the tree, which v = G u̇ relates; with
+        `independent` coordinates they refer to u instead (m columns), loops included.
         """
         if point is None and independent is None and isinstance(q, np.ndarray) and q.dtype is FLOAT64:
             ready = self._ready.get((frame, order)) if isinstance(frame, str) and isinstance(order, int) else None
@@ -95,14 +95,14 @@ class Coefficients:
         return self._over(q, order, found, independent)
 
     def centroidal_momentum_matrix(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
-        """A(q), (..., 6, nv): momentum = A v, rows [angular; linear], about the centre of mass, world axes."""
+        """Centroidal momentum matrix A(q), (..., 6, nv): momentum = A v, rows [angular; linear], world axes."""
         self._model._require_mass("momentum about a centre of mass")
         return self._model._ask("centroidal_momentum_matrix", (q,), parameters=parameters)
 
     def task_space_inertia(
         self, q: ArrayLike, frame: str, *, parameters: ArrayLike | None = None, out: Array | None = None
     ) -> Array:
-        """(J M⁻¹ Jᵀ)⁻¹, (..., 6, 6): the inertia that the frame shows to wrenches on it, world axes.
+        """Task-space inertia (J M⁻¹ Jᵀ)⁻¹ of a frame, (..., 6, 6), in world axes.
 
         The frame must be able to move in all six directions.
         """
@@ -124,7 +124,7 @@ class Coefficients:
     def center_of_mass(
         self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None
     ) -> Influence:
-        """The same of the centre of mass of everything that moves; the angular rows are zero."""
+        """Influence coefficients of the centre of mass of the moving bodies; the angular rows are zero."""
         self._model._require_mass("centre of mass")
         order, q = check_order(order), self._model._q(q)
         quantity = frames.center_of_mass_influence(self._mechanism, order)
@@ -137,7 +137,7 @@ class Coefficients:
     def dynamic_arrays(self, q: ArrayLike, *, independent: Sequence[str] | None = None) -> tuple[Array, Array]:
         """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., m, m) and (..., m, m, m); P*[i] belongs to tau_i.
 
-        With loops those of the independent coordinates.
+        With loops they refer to the independent coordinates.
         """
         q = self._model._q(q)
         if not len(self._model.constraints):
@@ -146,7 +146,7 @@ class Coefficients:
         return self._arrays(q, self._model.constraints.joint_influence(q, 2, independent))
 
     def reduced_dynamics(self, q: ArrayLike, independent: Sequence[str] | None = None) -> ReducedDynamics:
-        """Freeman's model of assembled configurations in independent coordinates: G, H of all joints, I*, P*, load."""
+        """Freeman's reduced model at assembled configurations: G and H of all joints, I*, P* and load."""
         q, constraints = self._model._q(q), self._model.constraints
         joints = constraints.joint_influence(q, 2, independent)
         assert joints.H is not None
@@ -163,10 +163,10 @@ class Coefficients:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, frames: Sequence[str] | None = None,
         active: Any = None,
     ) -> Operators:  # fmt: skip
-        """The spatial operators and the coefficients of the unified model at (q, v), by the paper's names.
+        """Spatial operators and the coefficients of the unified model at (q, v), under the paper's names.
 
-        `frames` are the end effectors (default: the outermost links), `active` the driven columns (default: the
-        model's own). tau (default 0) enters T_a, T_p and T_hat only. Models with loops refuse: these are a tree's.
+        `frames` are the end effectors (default: the outermost links), `active` the driven columns (default: the model's
+        own). tau (default 0) enters T_a, T_p and T_hat only. Defined for trees; a model with loops raises an error.
         """
         from polybody.quantities.frames import find_frame
 

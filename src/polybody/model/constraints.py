@@ -40,7 +40,7 @@ Array = np.ndarray
 
 
 class ModelConstraints:
-    """What holds a mechanism together beside its tree."""
+    """Constraints of a mechanism beyond those of its tree joints."""
 
     def __init__(self, model: Model) -> None:
         self._model, self._engine, self._kernels = model, model.engine, model.engine.constraints
@@ -51,45 +51,47 @@ class ModelConstraints:
 
     @property
     def names(self) -> list[str]:
-        """The constrained directions: "loop: direction", in the order of residuals and multipliers."""
+        """Names of the constrained directions, "loop: direction", in the order of residuals and multipliers."""
         return [str(row) for row in self._kernels.constraints.rows]
 
     @property
     def independent(self) -> list[str]:
-        """The coordinates in which `mass_matrix` and its like answer: all of them for a tree."""
+        """Independent coordinates, in which `mass_matrix` and similar quantities are expressed; for a tree all of them.
+        """
         names = velocity_names(self._model.mechanism)
         return [names[k] for k in self._engine.independent]
 
     def indices(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Indices in v of coordinates by name: "joint", or "joint_k" of a joint with several."""
+        """Indices in v of coordinates by name: "joint", or "joint_k" for a joint with several."""
         return column_indices(self._model.mechanism, names)
 
     def residual(self, q: ArrayLike) -> Array:
-        """How far q is from closed, (..., rows): metres and radians, in the order of `names`."""
+        """Constraint residual at q, (..., rows): metres and radians, in the order of `names`."""
         return self._kernels.residual(self._model._q(q))
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """J, (..., rows, nv): J v = 0 for motions that the constraints let pass."""
+        """Constraint Jacobian J, (..., rows, nv): J v = 0 for velocities that the constraints allow."""
         return self._kernels.jacobian(self._model._q(q))
 
     def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
-        """γ = J̇ v, (..., rows): J a + γ = 0 for accelerations that keep the constraints."""
+        """Constraint bias γ = J̇ v, (..., rows): J a + γ = 0 for accelerations that satisfy the constraints."""
         return self._kernels.bias(self._model._q(q), state_array("v", v, self._model.nv))
 
     def rank(self, q: ArrayLike) -> Array:
-        """The rank of J, (...), state by state: nv less it are the motions that pass. Where it drops, q is singular."""
+        """Rank of J per state, (...). nv − rank is the instantaneous mobility; a drop marks a singular configuration.
+        """
         return ranked_svd(self.jacobian(q))[3].sum(axis=-1)
 
     def joint_positions(self, q: ArrayLike) -> dict[str, Array]:
-        """{joint: (..., nq of the joint)} of all joints, followers too."""
+        """{joint: (..., nq of the joint)} of all joints, including followers."""
         return couplings.joint_positions(self._model.mechanism, self._model._q(q))
 
     def assembly_modes(
         self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 60
     ) -> Array:
-        """The different assembled configurations, (modes, nq), that many starts lead to; the one nearest to q first.
+        """Distinct assembled configurations, (modes, nq), found from many starting points; the one nearest to q first.
 
-        Hold as many coordinates as the mechanism is mobile: then modes are isolated, and each is told once.
+        Hold as many coordinates as the mobility: the modes are then isolated, and each is listed once.
         """
         place = self._model.neutral() if q is None else self._model.normalize(q)
         if place.ndim != 1:
@@ -97,22 +99,21 @@ class ModelConstraints:
         return self._model._assembly.modes(place, hold, limits, restarts)
 
     def assemble_dependent(self, q: ArrayLike, independent: Sequence[str] | None = None) -> Array:
-        """The assembled configuration near q, (..., nq), with the independent coordinates where they are.
+        """Assembled configuration near q, (..., nq), with the independent coordinates unchanged.
 
-        By Newton's method, for configurations that are nearly closed, many at once; `model.assemble` finds one from
-        anywhere.
+        Newton's method on batches of configurations that are nearly closed; `model.assemble` starts from any guess.
         """
         return self._model._assembly.dependent(self._model._q(q), self._columns(independent))
 
     def projection_step(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
-        """(step of q, change of v), (..., nv) each: Newton's step towards the constraints, φ + J step = 0."""
+        """(step of q, change of v), (..., nv) each: a Newton step towards the constraints, φ + J step = 0."""
         return self._model._ask("projection_step", (q, v))
 
     def joint_motion(
         self, q: ArrayLike, u_dot: ArrayLike, u_ddot: ArrayLike | None = None, *,
         independent: Sequence[str] | None = None,
     ) -> Any:  # fmt: skip
-        """v, (..., nv), of all joints at q when the independent coordinates move with u̇; with ü also: (v, a)."""
+        """Velocities v of all joints, (..., nv), for independent velocities u̇; with ü also accelerations: (v, a)."""
         m = len(self._columns(independent))
         u_dot = state_array("u_dot", u_dot, m)
         joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent)
@@ -124,8 +125,8 @@ class ModelConstraints:
     ) -> Influence:
         """G (..., nv, m), H (..., nv, m, m), D (..., nv, m, m, m) of all joints over the independent coordinates.
 
-        H[:, m, n] is the derivative of G[:, n] along u_m, D[:, l, m, n] that of H[:, m, n] along u_l: `velocity`,
-        `acceleration` and `jerk` of the result take u̇, ü and its rate, and give those of all joints.
+        H[:, m, n] is the derivative of G[:, n] along u_m, D[:, l, m, n] that of H[:, m, n] along u_l. `velocity`,
+        `acceleration` and `jerk` of the result map u̇, ü and its rate to those of all joints.
         """
         order, q, kernels = check_order(order), self._model._q(q), self._kernels
         self._engine.require_closed(q)
@@ -149,9 +150,9 @@ class ModelConstraints:
     ) -> Solved:  # fmt: skip
         """Accelerations (..., nv), multipliers (..., rows) and the rank of the constraints, under joint forces tau.
 
-        By singular values. Multipliers are loads on the mechanism in the order of `names`; where constraints are
-        redundant they are the least. `route` "multipliers" or "minimal" (transfer to independent coordinates); both
-        give the same.
+        Computed by singular value decomposition. Multipliers are loads on the mechanism in the order of `names`; if
+        constraints are redundant, those of least norm. `route` is "multipliers" or "minimal" (transfer to independent
+        coordinates); both return the same result.
         """
         arrays = self._model._arrays(QUANTITIES["forward_dynamics"], (q, v, tau))
         request = Request(QUANTITIES["forward_dynamics"], arrays, self._on_bodies(arrays[0], wrenches), formulation)
@@ -162,12 +163,12 @@ class ModelConstraints:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         route: str = "elimination",
     ) -> dict[str, Array]:  # fmt: skip
-        """{constraint: loads} of the motion under tau.
+        """Constraint loads {constraint: loads} of the motion under tau.
 
-        A loop's is the wrench (..., 6) [moment; force] of its cut joint on body b at b's frame origin, world axes; a
-        rod's its force (..., 1), positive where it pushes; the others' their multipliers. Where constraints are
-        redundant, they are the least. `route` "elimination" is compiled; "multipliers" and "minimal" are those of
-        `solution`, and give the same.
+        For a loop: the wrench (..., 6) [moment; force] of its cut joint on body b at the origin of b's frame, world
+        axes. For a rod: its force (..., 1), positive in compression. For others: their multipliers. If constraints are
+        redundant, the loads of least norm are returned. `route` "elimination" is compiled; "multipliers" and "minimal"
+        are those of `solution`, with the same result.
         """
         if route == "elimination":
             _, multipliers = self._model._ask("constraint_loads", (q, v, tau), wrenches=wrenches)
@@ -178,9 +179,10 @@ class ModelConstraints:
     def coupling_forces(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None
     ) -> dict[str, Array]:
-        """{follower: (...)}: the force that its coupling exerts on the follower's own coordinate in a motion.
+        """{follower: (...)}: the force that its coupling exerts on the follower's own coordinate during a motion.
 
-        Its leader bears minus the factor times that. Motors on followers' own joints are counted as the coupling's.
+        The leader carries minus the factor times that force. Motors on followers' own joints are counted as part of the
+        coupling.
         """
         found = self._model._ask("coupling_forces", (q, v, a), wrenches=wrenches)
         return {name: found[..., k] for k, name in enumerate(self._model.mechanism.followers)}
@@ -189,7 +191,7 @@ class ModelConstraints:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         independent: Sequence[str] | None = None,
     ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
-        """(da_dq, da_dv, da_dtau, G, V): the derivatives of forward dynamics, and how all joints follow.
+        """(da_dq, da_dv, da_dtau, G, V): derivatives of forward dynamics, and of the dependent coordinates.
 
         δφ = G δu and δv = G δu̇ + V δu for displacements δu and velocities δu̇ of the independent coordinates.
         """

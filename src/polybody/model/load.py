@@ -28,19 +28,20 @@ def load(
     source: str | os.PathLike[str], *, base: str | Base | None = None, couplings: bool = True, friction: bool = True,
     arguments: Mapping[str, Any] | None = None,
 ) -> Model:  # fmt: skip
-    """The model in a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file, or a shipped one by name (see `polybody models`).
+    """Load a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file, or a shipped model by name (see `polybody models`).
 
-    `base` is the base type, in place of what the file says: "fixed", "planar" (mobile), "floating",
-    "flying", or a `pb.Base` for what needs numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
+    `base` is the base type and overrides the file: "fixed", "planar" (mobile), "floating", "flying", or a `pb.Base`
+    with numbers, e.g. pb.Base("flexible", stiffness=…, damping=…).
 
-    Joints that follow others (URDF `mimic`, MJCF joint equalities, the mechanism file's couplings) have no coordinates
-    of their own: `model.followers` tells which. `couplings=False` loads them as free joints. Friction in joints (URDF
-    `friction`, MJCF `frictionloss`) is part of `passive_forces`; `friction=False` leaves it out.
+    Joints that follow others (URDF `mimic`, MJCF joint equalities, couplings of the mechanism file) have no coordinates
+    of their own: `model.followers` lists them. `couplings=False` loads them as free joints. Joint friction (URDF
+    `friction`, MJCF `frictionloss`) is part of `passive_forces`; `friction=False` omits it.
 
     `arguments` are those of a xacro file ({"prefix": "left_"}); macros are expanded by the package xacro, an extra.
 
-    Everything wrong is one `InputError`; what is unusual (no mass, an inertia no body can have) is a `PolybodyWarning`
-    each. Shipped models, whose peculiarities are stated in their files, load without warnings.
+    All errors of a file are reported in one `InputError`; unusual values (no mass, an inertia that no body can have)
+    are reported as one `PolybodyWarning` each. Shipped models, which document their peculiarities in their files, load
+    without warnings.
     """
     ours = find_source(source) in shipped_models().values()
     description = based_description(source, base, arguments)
@@ -96,11 +97,11 @@ def from_dh(
     base: Any = None,
     gravity: Any = (0, 0, -9.81),
 ) -> Model:
-    """The arm of a DH table, `convention` "classical" or "modified" (Craig).
+    """Build an arm from a Denavit-Hartenberg table, `convention` "classical" or "modified" (Craig).
 
-    A row is a mapping of a, alpha, d, theta (m, rad; the variable's offset where it is the joint's variable), kind
-    ("revolute" or "prismatic"), mass, com and inertia in DH frame i, name, joint, and a joint's armature, damping,
-    stiffness, rest, limits. DH frame i is the frame `dh_i`; `base` places DH frame 0 in the world.
+    A row is a mapping of a, alpha, d, theta (m, rad; an offset for the joint's own variable), kind ("revolute" or
+    "prismatic"), mass, com and inertia in DH frame i, name, joint, and the joint's armature, damping, stiffness, rest,
+    limits. DH frame i is the frame `dh_i`; `base` places DH frame 0 in the world.
     """
     description = dh_description(rows, name=name, convention=convention, base=base, gravity=gravity)
     return model_from(description)

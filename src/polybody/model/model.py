@@ -64,7 +64,14 @@ FAST = (
 
 
 class Model:
-    """A mechanism and its answers, by name."""
+    """Kinematics, dynamics and constraints of a mechanism, as methods that accept single states or batches.
+
+    Made by `pb.load`, `pb.from_dh` or `pb.Builder.model`, and immutable: `with_gravity`, `with_payload` and the like
+    return new models. Array arguments have shape (n,) or (..., n); leading dimensions broadcast, and results have the
+    same leading dimensions. `parameters=` takes the values of a model made by `with_parameters`, `out=` an array that
+    receives the result. nq and nv are the sizes of q and v; m is the number of independent coordinates, which is nv
+    unless constraints reduce it.
+    """
 
     __slots__ = ("__dict__", "__weakref__", *(f"_lone_{name}" for name in FAST))
 
@@ -90,62 +97,63 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The mechanism's name."""
+        """Name of the mechanism."""
         return self.mechanism.name
 
     @property
     def description(self) -> Description:
-        """What was said, before fixed joints were merged."""
+        """The description that the model was built from, before links joined by fixed joints were merged."""
         return self.mechanism.description
 
     @property
     def nq(self) -> int:
-        """How many numbers a configuration has."""
+        """Number of configuration coordinates, the size of q."""
         return self.mechanism.nq
 
     @property
     def nv(self) -> int:
-        """How many numbers a velocity has."""
+        """Number of velocity coordinates, the size of v."""
         return self.mechanism.nv
 
     @property
     def gravity(self) -> Array:
-        """Gravity in world axes, m/s²."""
+        """Gravitational acceleration in world axes, m/s², (3,)."""
         return self.mechanism.gravity.copy()
 
     @property
     def total_mass(self) -> float:
-        """Mass of everything that moves, kg."""
+        """Total mass of the moving bodies, kg."""
         return float(sum(body.mass for body in self.mechanism.bodies))
 
     @property
     def joint_names(self) -> list[str]:
-        """Joints with coordinates of their own in depth-first preorder: those of q and v."""
+        """Names of the joints that have coordinates of their own, in depth-first order: the order of q and v."""
         return [joint.name for joint in self.mechanism.independent_joints]
 
     @property
     def body_names(self) -> list[str]:
-        """Moving bodies."""
+        """Names of the moving bodies."""
         return [body.name for body in self.mechanism.bodies]
 
     @property
     def frame_names(self) -> list[str]:
-        """world, every link, then named frames."""
+        """Names of all frames: world, then every link, then the named frames."""
         return [frame.name for frame in self.mechanism.frames]
 
     @property
     def followers(self) -> dict[str, tuple[str, float, float]]:
-        """{follower: (leader, factor, offset)}: joints without coordinates, q_f = factor · q_l + offset."""
+        """{follower: (leader, factor, offset)} of joints without coordinates of their own: q_f = factor · q_l + offset.
+        """
         return dict(self.mechanism.followers)
 
     def joint_slices(self) -> dict[str, tuple[slice, slice]]:
-        """{joint name: (slice of q, slice of v)}."""
+        """Return {joint name: (slice of q, slice of v)}."""
         return {joint.name: (joint.q, joint.v) for joint in self.mechanism.independent_joints}
 
     def joint_limits(self) -> dict[str, Array]:
-        """{"lower", "upper", "velocity", "effort"}: nv numbers each, ±inf where there is no limit.
+        """Return {"lower", "upper", "velocity", "effort"}: nv values each, ±inf where there is no limit.
 
-        Positions of joints whose q has another number of entries than their v are not limited.
+        Joints with different numbers of entries in q and v have no position limits.
         """
         parts = [joint.limits for joint in self.mechanism.independent_joints]
         return {
@@ -155,45 +163,49 @@ class Model:
 
     @cached_property
     def tree(self) -> Model:
-        """The model of the tree alone, as if every loop were cut."""
+        """The spanning tree as a model of its own: the same mechanism with every loop cut."""
         return Model(self.mechanism.cut(), None if self.engine.source.variation is None else self.engine.tree)
 
     # Configurations.
 
     def neutral(self) -> Array:
-        """The configuration, (nq,), in which every joint's child is at its origin; with loops it may be open."""
+        """Neutral configuration, (nq,): every child frame coincides with its joint frame. Loops may be open there."""
         return configurations.neutral(self.mechanism)
 
     def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
-        """Configurations drawn within joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
+        """Draw random configurations within the joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
 
-        Where the model has loops, each is assembled from there.
+        `rng` is a NumPy generator or a seed. With loops, each configuration is assembled from the random one.
         """
         return self._assembly.assembled(configurations.draw(self.mechanism, rng, size))
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None) -> Array:
-        """Move from q with constant velocity v for the time dt, on the manifold, (..., nq): quaternions stay unit."""
+        """Integrate a constant velocity v from q for the time dt on the configuration manifold, (..., nq).
+
+        Quaternions keep unit length.
+        """
         dtype = precision((q, v))
         q, v, time = self._q(q, dtype=dtype), state_array("v", v, self.nv, dtype), float_array("dt", dt, dtype)
         batch_shape([q, v, time[..., None]])
         return self._ask("integrate", (q, v * time[..., None]), out=out)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
-        """The constant velocity that leads from q0 to q1 in unit time, (..., nv)."""
+        """Constant velocity that leads from q0 to q1 in unit time, (..., nv); the inverse of `integrate`."""
         return self._ask("difference", (q0, q1), out=out)
 
     def normalize(self, q: ArrayLike) -> Array:
-        """q with its quaternions made unit, (..., nq); a zero quaternion is an error."""
+        """Return q with its quaternions normalised, (..., nq); a zero quaternion raises an error."""
         return configurations.normalized(self.mechanism, state_array("q", q, self.nq))
 
     def assemble(
         self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 30,
         parameters: Values = None,
     ) -> Array:  # fmt: skip
-        """A configuration, (..., nq), that meets all loops, near the guess q (default: neutral), made unit first.
+        """Find a configuration, (..., nq), that closes all loops, near the guess q (default: neutral).
 
-        Joints in `hold` keep their q. Limits are kept unless `limits` is False. Where the guess leads nowhere, up to
-        `restarts` others are tried; if none closes, `AssemblyError` says which loop fails, and by how much.
+        Quaternions of the guess are normalised first. Joints in `hold` keep their values. Joint limits are respected
+        unless `limits` is False. If the solver does not converge from the guess, up to `restarts` other guesses are
+        tried; if none converges, `AssemblyError` reports which loop stays open and by how much.
         """
         guess = self.neutral() if q is None else self.normalize(q)
         if parameters is None:
@@ -205,7 +217,7 @@ class Model:
     def assemble_velocity(
         self, q: ArrayLike, v: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
     ) -> Array:
-        """The velocity nearest to v, (..., nv), that keeps the loops closed at q; joints in `hold` keep theirs."""
+        """Velocity nearest to v, (..., nv), that keeps the loops closed at q; joints in `hold` keep theirs."""
         q, v = self._q(q), state_array("v", v, self.nv)
         if parameters is None:
             return self._assembly.velocity(q, v, hold)
@@ -214,17 +226,18 @@ class Model:
     def assemble_acceleration(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
     ) -> Array:
-        """The acceleration nearest to a, (..., nv), that keeps the loops closed at (q, v)."""
+        """Acceleration nearest to a, (..., nv), that keeps the loops closed at (q, v); joints in `hold` keep theirs."""
         given = self._q(q), state_array("v", v, self.nv), state_array("a", a, self.nv)
         if parameters is None:
             return self._assembly.acceleration(*given, hold)
         return self._each(parameters, given, lambda model, *x: model.assemble_acceleration(*x, hold))
 
     def mobility(self, q: ArrayLike | None = None, independent: Sequence[str] | None = None) -> Mobility:
-        """What the mechanism is at the assembled configuration q (default: assembled from neutral). Printable.
+        """Analyse the mobility at the assembled configuration q (default: assembled from neutral).
 
-        Gruebler's count and the true mobility, redundant constraints by name, singularities of constraints and
-        actuators with their directions, and independent coordinates (checked, where they are given).
+        The result can be printed. It holds Gruebler's count and the true (rank-based) mobility, the redundant
+        constraints by name, singularities of the constraints and of the actuators with their directions, and the
+        independent coordinates (checked if they are given).
         """
         place = self.assemble() if q is None else self._q(q)
         if place.ndim != 1:
@@ -236,19 +249,19 @@ class Model:
     def pose(
         self, q: ArrayLike, frame: str, reference: str = "world", *, parameters: Values = None, out: Array | None = None
     ) -> Array:
-        """Pose of a frame in the world, or in another frame, (..., 4, 4)."""
+        """Pose of a frame in the world or in the frame `reference`, (..., 4, 4)."""
         if reference == "world":
             return self._ask(frames.pose(self.mechanism, frame), (q,), out=out, parameters=parameters)
         return self._ask(frames.relative_pose(self.mechanism, frame, reference), (q,), out=out, parameters=parameters)
 
     def poses(self, q: ArrayLike, *, parameters: Values = None, out: Array | None = None) -> Array:
-        """Pose of every frame in the world, (..., frames, 4, 4), in the order of `frame_names`."""
+        """Poses of all frames in the world, (..., frames, 4, 4), in the order of `frame_names`."""
         return self._ask("poses", (q,), out=out, parameters=parameters)
 
     def jacobian(
         self, q: ArrayLike, frame: str, axes: str = "world", *, parameters: Values = None, out: Array | None = None
     ) -> Array:
-        """Jacobian of the frame's origin, (..., 6, nv): rows [angular; linear], in world axes or the frame's own."""
+        """Jacobian of a frame at its origin, (..., 6, nv): rows [angular; linear], in world axes or the frame's own."""
         return self._ask(frames.jacobian(self.mechanism, frame, axes), (q,), out=out, parameters=parameters)
 
     def jacobian_rate(
@@ -274,7 +287,7 @@ class Model:
         parameters: Values = None,
         out: Array | None = None,
     ) -> Array:
-        """Velocity [angular; linear] of the frame's origin, (..., 6), in world axes or the frame's own."""
+        """Velocity [angular; linear] of a frame at its origin, (..., 6), in world axes or the frame's own."""
         return self._ask(frames.velocity(self.mechanism, frame, axes), (q, v), out=out, parameters=parameters)
 
     def frame_acceleration(
@@ -288,14 +301,14 @@ class Model:
         parameters: Values = None,
         out: Array | None = None,
     ) -> Array:
-        """Acceleration [angular; linear] of the frame's origin, (..., 6): the rate of its velocity in world axes.
+        """Acceleration [angular; linear] of a frame at its origin, (..., 6): the rate of its velocity in world axes.
 
-        axes="frame" gives its components in the frame's axes. Gravity is not part of it.
+        With axes="frame" the same vector is expressed in the frame's axes. Gravity is not included.
         """
         return self._ask(frames.acceleration(self.mechanism, frame, axes), (q, v, a), out=out, parameters=parameters)
 
     def center_of_mass(self, q: ArrayLike, *, parameters: Values = None, out: Array | None = None) -> Array:
-        """Centre of mass of everything that moves, in the world, (..., 3)."""
+        """Centre of mass of the moving bodies in world coordinates, (..., 3)."""
         self._require_mass("centre of mass")
         return self._ask("center_of_mass", (q,), out=out, parameters=parameters)
 
@@ -307,13 +320,15 @@ class Model:
         out: Array | None = None,
         check: bool = False,
     ) -> Array:  # fmt: skip
-        """tau, (..., nv): the joint forces for the accelerations a.
+        """Joint forces tau, (..., nv), that produce the accelerations a.
 
-        `wrenches` maps a frame's name to a wrench [moment; force] on its body, at the frame's origin, in world axes.
-        `formulation` names one of `pb.formulations()` in place of compiled code. `check` refuses non-finite input,
-        which otherwise comes out non-finite. With loops, forces are found at active joints only: where there are more
-        than the mobility, the least ones (`weights`, one for each active coordinate: the least Σ w τ²); where they
-        cannot do it, an error names the motion they do not hold.
+        `wrenches` maps a frame name to an external wrench [moment; force] on its body, at the frame's origin, in world
+        axes. `formulation` selects one of `pb.formulations()` instead of compiled code. `check` raises an error for
+        non-finite input, which otherwise gives non-finite output.
+
+        With loops, only active joints exert forces. If there are more of them than the mobility requires, the solution
+        of least norm is returned (`weights`, one per active coordinate: least Σ w τ²). If they cannot produce the
+        motion, an error names the uncontrolled motion.
         """
         return self._ask(
             "inverse_dynamics", (q, v, a), wrenches=wrenches, formulation=formulation, weights=weights, out=out,
@@ -324,7 +339,7 @@ class Model:
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         formulation: str | None = None, parameters: Values = None, out: Array | None = None, check: bool = False,
     ) -> Array:  # fmt: skip
-        """a, (..., nv): the accelerations under the joint forces tau. Options as in `inverse_dynamics`."""
+        """Accelerations a, (..., nv), under the joint forces tau. Options as in `inverse_dynamics`."""
         return self._ask(
             "forward_dynamics", (q, v, tau), wrenches=wrenches, formulation=formulation, out=out, check=check,
             parameters=parameters,
@@ -334,7 +349,10 @@ class Model:
         self, q: ArrayLike, *, formulation: str | None = None, independent: Sequence[str] | None = None,
         parameters: Values = None, out: Array | None = None,
     ) -> Array:  # fmt: skip
-        """M(q), (..., m, m), with armature and reflected rotors; with loops M* of the independent coordinates."""
+        """Mass matrix M(q), (..., m, m), with armature and reflected rotor inertia.
+
+        With loops: M* of the independent coordinates, `independent` or `model.constraints.independent`.
+        """
         return self._ask(
             "mass_matrix", (q,), formulation=formulation, independent=independent, out=out, parameters=parameters
         )
@@ -347,7 +365,7 @@ class Model:
         parameters: Values = None,
         out: Array | None = None,
     ) -> Array:
-        """M(q)⁻¹, (..., m, m); with loops that of M*."""
+        """Inverse mass matrix M(q)⁻¹, (..., m, m); with loops the inverse of M*."""
         return self._ask("inverse_mass_matrix", (q,), independent=independent, out=out, parameters=parameters)
 
     def coriolis_matrix(
@@ -359,14 +377,14 @@ class Model:
         parameters: Values = None,
         out: Array | None = None,
     ) -> Array:
-        """Saha's C(q, v), (..., m, m), such that Ṁ − 2C is skew; with loops C* = Gᵀ(C G + M Ġ)."""
+        """Coriolis matrix C(q, v) after Saha, (..., m, m): Ṁ − 2C is skew-symmetric. With loops C* = Gᵀ(C G + M Ġ)."""
         return self._ask("coriolis_matrix", (q, v), independent=independent, out=out, parameters=parameters)
 
     def bias_forces(
         self, q: ArrayLike, v: ArrayLike, *, formulation: str | None = None, independent: Sequence[str] | None = None,
         parameters: Values = None, out: Array | None = None,
     ) -> Array:  # fmt: skip
-        """C v + gravity_forces, (..., m); with loops C* u̇ + g* of the independent coordinates."""
+        """Bias forces C v + gravity_forces, (..., m); with loops C* u̇ + g* in independent coordinates."""
         return self._ask(
             "bias_forces", (q, v), formulation=formulation, independent=independent, out=out, parameters=parameters
         )
@@ -379,9 +397,9 @@ class Model:
         parameters: Values = None,
         out: Array | None = None,
     ) -> Array:
-        """What holds the mechanism still against gravity, (..., m); springs not counted.
+        """Joint forces, (..., m), that balance gravity at rest; springs are not included.
 
-        With loops: what the independent coordinates must exert.
+        With loops: the generalised forces on the independent coordinates.
         """
         return self._ask("gravity_forces", (q,), independent=independent, out=out, parameters=parameters)
 
@@ -394,17 +412,20 @@ class Model:
         parameters: Values = None,
         out: Array | None = None,
     ) -> Array:
-        """What springs and dampers exert, (..., m); with loops on the independent coordinates."""
+        """Generalised forces of springs, dampers, friction and contact, (..., m).
+
+        With loops: on the independent coordinates.
+        """
         return self._ask("passive_forces", (q, v), independent=independent, out=out, parameters=parameters)
 
     def energy(
         self, q: ArrayLike, v: ArrayLike, *, parameters: Values = None, out: tuple[Array, Array] | None = None
     ) -> tuple[Array, Array]:
-        """(kinetic, potential), each (...): springs, armature and rotors included."""
+        """Kinetic and potential energy, each (...); springs, armature and rotors are included."""
         return self._ask("energy", (q, v), out=out, parameters=parameters)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, *, parameters: Values = None, out: Array | None = None) -> Array:
-        """[angular; linear] momentum about the centre of mass, world axes, (..., 6)."""
+        """Momentum [angular; linear] about the centre of mass, in world axes, (..., 6)."""
         self._require_mass("momentum about a centre of mass")
         return self._ask("momentum", (q, v), out=out, parameters=parameters)
 
@@ -412,10 +433,11 @@ class Model:
         self, q: ArrayLike, v: ArrayLike | None = None, a: ArrayLike | None = None, *, quantities: Sequence[str],
         tau: ArrayLike | None = None, parameters: Values = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """{name: answer} of several quantities at the same states, by one kernel that shares what they have in common.
+        """Compute several quantities at the same states with one kernel, and return {name: result}.
 
-        `quantities` are names as of `casadi`: ["inverse_dynamics", "mass_matrix", "jacobian:tool"]. Each takes of q, v,
-        a and tau what its method takes. With loops, and on long chains, they are computed one after the other.
+        `quantities` are names as `casadi` accepts them: ["inverse_dynamics", "mass_matrix", "jacobian:tool"]. Each uses
+        those of q, v, a and tau that its method takes; common subexpressions are evaluated once. With loops, and on
+        long chains, the quantities are computed one after the other.
         """
         from polybody.model import together
 
@@ -425,14 +447,15 @@ class Model:
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, wrenches: Wrenches | None = None, axes: str = "world", *,
         parameters: Values = None,
     ) -> dict[str, Array]:  # fmt: skip
-        """{joint: (..., 6)}: the wrench [moment; force] of each joint, fixed ones too, on its child.
+        """Reaction wrenches {joint: (..., 6)}: [moment; force] of each joint, including fixed joints, on its child.
 
-        It is the whole wrench (motor, springs and bearing together) at the origin of the child's frame, in world axes
-        or, with axes="joint", in those of the child's frame. `wrenches` maps a frame's name to a wrench on its link,
+        Each is the total wrench (motor, springs and bearing) at the origin of the child's frame, in world axes or, with
+        axes="joint", in the axes of the child's frame. `wrenches` maps a frame name to an external wrench on its link,
         at the frame's origin, in world axes.
 
-        With loops, a must be an acceleration that they allow. Active joints drive, as `inverse_dynamics` says, and
-        loops have reactions too: on body b at b's frame. Where constraints are redundant, their least loads are taken.
+        With loops, a must be an acceleration that the loops allow. Active joints drive the motion as in
+        `inverse_dynamics`, and loops have reactions too: on body b at b's frame. If constraints are redundant, the
+        loads of least norm are returned.
         """
         return self.constraints._reactions(q, v, a, wrenches, axes, self._parameters(parameters))
 
@@ -443,11 +466,11 @@ class Model:
         independent: Sequence[str] | None = None, weights: ArrayLike | None = None,
         parameters: Values = None, out: tuple[Array, Array, Array] | None = None,
     ) -> tuple[Array, Array, Array]:  # fmt: skip
-        """(dtau_dq, dtau_dv, dtau_da), each (..., nv, m), q in tangent space; wrenches constant in world axes.
+        """Derivatives (dtau_dq, dtau_dv, dtau_da) of inverse dynamics, each (..., nv, m), with q in tangent space.
 
-        With loops: derivatives of the active joints' forces (the least where there are more than needed, as `weights`
-        say; other rows are zero) by the independent coordinates' displacements, velocities and accelerations, while the
-        other joints follow.
+        `wrenches` stay constant in world axes. With loops: derivatives of the forces of the active joints (least norm
+        if they are redundant, weighted by `weights`; the other rows are zero) with respect to displacements, velocities
+        and accelerations of the independent coordinates, while the dependent ones follow.
         """
         return self._ask(
             "inverse_dynamics_derivatives", (q, v, a), wrenches=wrenches, independent=independent, weights=weights,
@@ -459,10 +482,11 @@ class Model:
         independent: Sequence[str] | None = None, parameters: Values = None,
         out: tuple[Array, Array, Array] | None = None,
     ) -> tuple[Array, Array, Array]:  # fmt: skip
-        """(da_dq, da_dv, da_dtau), (..., nv, m) twice and (..., nv, nv), q in tangent space.
+        """Derivatives (da_dq, da_dv, da_dtau) of forward dynamics, (..., nv, m) twice and (..., nv, nv).
 
-        With loops: derivatives of all accelerations by the independent coordinates' displacements and velocities,
-        while the other joints follow and v stays consistent. Wrenches stay constant in world axes.
+        q is in tangent space, and `wrenches` stay constant in world axes. With loops: derivatives of all accelerations
+        with respect to displacements and velocities of the independent coordinates, while the dependent ones follow and
+        v stays consistent.
         """
         return self._ask(
             "forward_dynamics_derivatives", (q, v, tau), wrenches=wrenches, independent=independent, out=out,
@@ -473,60 +497,63 @@ class Model:
 
     @cached_property
     def constraints(self) -> ModelConstraints:
-        """Loops, rods, guides and relations: residuals, loads, independent coordinates. Empty for a tree."""
+        """Loops, rods, guides and relations: residuals, constraint loads, independent coordinates. Empty for a tree."""
         return ModelConstraints(self)
 
     @cached_property
     def actuation(self) -> Actuation:
-        """Active and passive coordinates: hybrid dynamics, forces of active joints, internal loads."""
+        """Active and passive coordinates: hybrid dynamics, actuator forces, internal loads."""
         return Actuation(self)
 
     @cached_property
     def coefficients(self) -> Coefficients:
-        """Freeman's influence coefficients and dynamic arrays, Swain & Morris' operators."""
+        """Freeman's influence coefficients and dynamic arrays, and the spatial operators of Swain and Morris."""
         return Coefficients(self)
 
     @cached_property
     def motors(self) -> ModelMotors:
-        """Currents and voltages."""
+        """Motor currents and voltages."""
         return ModelMotors(self)
 
     @cached_property
     def regressor(self) -> Regressor:
-        """`model.regressor(q, v, a)` is Y, tau + passive_forces = Y p + armature a; energy and momentum too."""
+        """Regressor: `model.regressor(q, v, a)` returns Y, tau + passive_forces = Y p + armature a.
+
+        It also has regressors of energy and momentum.
+        """
         return Regressor(self)
 
     @cached_property
     def base(self) -> Base:
-        """Free-floating systems: momentum, the base that follows, other bases."""
+        """Free-floating systems: momentum, motion of the free base, change of the base link."""
         return Base(self)
 
     @cached_property
     def parameters(self) -> Parameters:
-        """The numbers that are inputs, made so by `with_parameters`: names, units, nominal values, bounds."""
+        """Parameters that `with_parameters` made inputs: names, units, nominal values, bounds."""
         return Parameters(self.engine, lambda engine: Model(engine.mechanism, engine))
 
     # Other models.
 
     def with_parameters(self, *patterns: str) -> Model:
-        """The same model with some of its numbers as inputs: `parameters=` of every call, (k,) or (..., k).
+        """Return the same model with some of its parameters as inputs: `parameters=` of every call, (k,) or (..., k).
 
-        A pattern is a name ("forearm.mass", "elbow.origin", "spring1.stiffness") or has wildcards ("*.com"); see
-        `polybody.description.parameters` for what there is, and `parameters` of the result for what was picked. Nothing
-        is compiled when values change. Calls without `parameters=` take the present numbers.
+        A pattern is a name ("forearm.mass", "elbow.origin", "spring1.stiffness") or contains wildcards ("*.com"). See
+        `polybody.description.parameters` for the available names, and `parameters` of the result for the selected ones.
+        Changing values never recompiles anything. Calls without `parameters=` use the current values.
         """
         from polybody.model import variants
 
         return variants.with_parameters(self, patterns)
 
     def with_gravity(self, gravity: ArrayLike) -> Model:
-        """The same model under another gravity, world axes, m/s²."""
+        """Return the same model under another gravitational acceleration, in world axes, m/s²."""
         from polybody.model import variants
 
         return variants.with_gravity(self, gravity)
 
     def with_frame(self, name: str, body: str, origin: ArrayLike | None = None) -> Model:
-        """The same model with one more frame, placed in a link by a 4×4 pose (default: at its origin)."""
+        """Return the same model with a further frame, placed in the link `body` by a 4×4 pose (default: identity)."""
         from polybody.model import variants
 
         return variants.with_frame(self, name, body, origin)
@@ -534,24 +561,26 @@ class Model:
     def with_payload(
         self, frame: str, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike = (0.0, 0.0, 0.0)
     ) -> Model:
-        """The same model with a rigid body held at a frame: mass, centre in the frame, inertia about that centre.
+        """Return the same model with a rigid payload attached to a frame.
 
-        `inertia` is (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or 3×3, in the frame's axes.
+        `mass` is in kg, `com` the centre of mass in the frame, `inertia` the inertia about that centre in the frame's
+        axes: (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or 3×3.
         """
         from polybody.model import variants
 
         return variants.with_payload(self, frame, mass, com, inertia)
 
     def lock(self, joints: str | Sequence[str], q: ArrayLike | None = None) -> Model:
-        """The same model with some joints fixed where they are at q (default: neutral)."""
+        """Return the same model with some joints locked at their positions in q (default: neutral)."""
         from polybody.model import variants
 
         return variants.lock(self, joints, q)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False, lossy: bool = False) -> Path:
-        """Write the description to a .yaml (mechanism file), .urdf or .xml (MJCF) file.
+        """Write the description to a .yaml (mechanism file), .urdf or .xml (MJCF) file, and return its path.
 
-        What URDF or MJCF cannot express is refused by name, or with `lossy` left out, which a warning lists.
+        Features that URDF or MJCF cannot express raise an error that names them; with `lossy` they are left out, and a
+        warning lists them. An existing file is replaced only with `force`.
         """
         from polybody.model import variants
 
@@ -560,11 +589,12 @@ class Model:
     # Other readings of the same equations.
 
     def casadi(self, name: str) -> Any:
-        """The quantity of that name as a `casadi.Function` with named inputs and outputs, matrices row by row.
+        """Return a quantity as a `casadi.Function` with named inputs and outputs, matrices in row-major order.
 
-        Names are those of the methods ("mass_matrix"); of a frame "pose:FRAME", "jacobian:FRAME:frame", …. With loops
-        the result by elimination has `diagnostics` beside it (see `quantities.constrained`); where ranks may change
-        take "augmented_system", K [a; −λ] = r, or "implicit_residual" (q, v, a, tau, multipliers).
+        Names are those of the methods ("mass_matrix"), for a frame "pose:FRAME", "jacobian:FRAME:frame", …. With loops
+        the result is computed by elimination and has a second output `diagnostics` (see `quantities.constrained`).
+        Where ranks may change, use "augmented_system", K [a; −λ] = r, or "implicit_residual" (q, v, a, tau,
+        multipliers).
         """
         return self.engine.function(quantity(self.mechanism, name))
 
@@ -578,14 +608,14 @@ class Model:
         names: Mapping[str, str] | None = None,
         progress: Callable[[str], None] = lambda text: None,
     ) -> SymbolicModel:
-        """The model's equations as SymPy expressions: 𝓜(q) ṗ + 𝓒(q, p) p + 𝓕(q) = Q_p, q̇ = V(q) p.
+        """Equations of motion as SymPy expressions: 𝓜(q) ṗ + 𝓒(q, p) p + 𝓕(q) = Q_p, q̇ = V(q) p.
 
-        `symbols`: which parameters stay symbols: "all", "none", or a list of "masses", "lengths", "inertias",
-        "gravity" and single names such as "m1"; the others are exact rationals where their decimals allow. `joints`:
-        "simple" or "compound" for every joint that can be both, or {joint name: choice}. `q` and `p` name the
-        coordinates and quasi-velocities (q1 … and p1 … by default), `names` renames parameters. `progress` is called
-        with a word about each step. A model with loops has its equations with multipliers, and `minimal()` in
-        independent coordinates: see `symbolic.loops`.
+        `symbols` selects the parameters that stay symbolic: "all", "none", or a list of "masses", "lengths",
+        "inertias", "gravity" and single names such as "m1"; the others become exact rationals where their decimals
+        allow. `joints` is "simple" or "compound" for every joint that can be both, or {joint name: choice}. `q` and `p`
+        name the coordinates and quasi-velocities (q1 … and p1 … by default), `names` renames parameters. `progress` is
+        called with a short text at each step. A model with loops returns its equations with multipliers, and
+        `minimal()` in independent coordinates: see `symbolic.loops`.
         """
         from polybody.symbolic import symbolic_model
 

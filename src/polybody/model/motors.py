@@ -29,7 +29,10 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class MotorInputs:
-    """What the motors need for a motion; `unmet` is the joint force on velocities that no motor drives, (..., nv)."""
+    """Motor currents and voltages of a motion.
+
+    `unmet`, (..., nv), is the joint force on velocities that no motor drives.
+    """
 
     currents: Array
     voltages: Array
@@ -47,11 +50,11 @@ class ModelMotors:
 
     @property
     def names(self) -> list[str]:
-        """The motors, in the order of currents and voltages."""
+        """Names of the motors, in the order of currents and voltages."""
         return list(self._motors.names)
 
     def inputs(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike | None = None) -> MotorInputs:
-        """Currents and voltages (..., motors) of a motion; `jerk` = da/dt is needed where there is inductance."""
+        """Currents and voltages (..., motors) of a motion; `jerk` = da/dt is required if a motor has inductance."""
         motors, nv = self._some(), self._model.nv
         q, v, a = self._model._q(q), state_array("v", v, nv), state_array("a", a, nv)
         if jerk is None and motors.inductance.any():
@@ -77,9 +80,9 @@ class ModelMotors:
     def dynamics(
         self, q: ArrayLike, v: ArrayLike, currents: ArrayLike, voltages: ArrayLike, tau: ArrayLike | None = None
     ) -> tuple[Array, Array]:
-        """(a, di/dt) of the motor-driven mechanism; `tau` are joint forces beside the motors'.
+        """(a, di/dt) of the motor-driven mechanism; `tau` are joint forces in addition to those of the motors.
 
-        Currents of motors without inductance are no states: their rate is zero.
+        Currents of motors without inductance are not states: their rate is zero.
         """
         motors, count, nv = self._some(), len(self._motors), self._model.nv
         q, v = self._model._q(q), state_array("v", v, nv)
@@ -92,7 +95,7 @@ class ModelMotors:
         return a, np.where(slow, net / np.where(slow, motors.inductance, 1.0), 0.0)
 
     def full_currents(self, v: Array, currents: Array, voltages: Array) -> Array:
-        """Currents of all motors: those of motors without inductance follow from voltage and speed."""
+        """Currents of all motors; those of motors without inductance follow from voltage and speed."""
         motors = self._some()
         instant = motors.inductance == 0
         result = np.array(currents, dtype=float)

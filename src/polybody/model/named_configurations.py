@@ -12,9 +12,9 @@ Array = np.ndarray
 
 
 def configurations(model: Model) -> dict[str, Array]:
-    """{name: q} of the configurations that the model's file names; "neutral" is always among them.
+    """{name: q} of the named configurations in the model's file; "neutral" is always among them.
 
-    Numbers of joints that follow others, or that the model does not have any more (locked, merged), are passed over.
+    Values of joints that follow others, or that the model no longer has (locked, merged), are skipped.
     """
     found = {"neutral": model.neutral()}
     slices = model.joint_slices()

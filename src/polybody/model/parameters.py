@@ -37,7 +37,7 @@ NEVER_ZERO = ("torque_constant", "gear", "pitch")
 
 
 class Parameters:
-    """Names, units, nominal values and bounds of the numbers that are inputs; empty for most models."""
+    """Names, units, nominal values and bounds of the parameters that are inputs; empty for most models."""
 
     def __init__(self, engine: Engine, make: Any) -> None:
         self._engine, self._make = engine, make
@@ -63,32 +63,32 @@ class Parameters:
 
     @property
     def names(self) -> list[str]:
-        """The numbers' names, in the order of `parameters=`: `forearm.mass`, `forearm.com.x`, …"""
+        """Parameter names, in the order of `parameters=`: `forearm.mass`, `forearm.com.x`, …"""
         return [p.name for p in self._list]
 
     @property
     def units(self) -> list[str]:
-        """Their units, SI and radians."""
+        """Units of the parameters, SI and radians."""
         return [p.unit for p in self._list]
 
     @property
     def nominal(self) -> Array:
-        """(k,): the values that calls without `parameters=` take."""
+        """Nominal values, (k,), used by calls without `parameters=`."""
         values = self._engine.source.values
         return np.zeros(0) if values is None else values.copy()
 
     @property
     def lower(self) -> Array:
-        """(k,): the least values that are possible, −inf where any is."""
+        """Lower bounds, (k,), −inf where there is none."""
         return np.array([p.lower for p in self._list])
 
     @property
     def upper(self) -> Array:
-        """(k,): the largest values that are possible."""
+        """Upper bounds, (k,), inf where there is none."""
         return np.array([p.upper for p in self._list])
 
     def values(self, given: Mapping[str, ArrayLike]) -> Array:
-        """(..., k): the nominal values with some by name, {"forearm.mass": (...), "forearm.com": (..., 3)}."""
+        """Nominal values with some replaced by name, (..., k): {"forearm.mass": (...), "forearm.com": (..., 3)}."""
         places = {name: k for k, name in enumerate(self.names)}
         parts: list[tuple[list[int], Array]] = []
         for name, value in given.items():
@@ -106,7 +106,10 @@ class Parameters:
         return result
 
     def at(self, values: ArrayLike) -> Model:
-        """The model with these numbers, (k,), by the same compiled code: for everything that takes a model."""
+        """The model with these parameter values, (k,), using the same compiled code.
+
+        For functions that take a model but no `parameters=`.
+        """
         checked = self.checked(values)
         if checked.ndim != 1:
             raise InputError(f"one set of parameters makes a model; got shape {checked.shape}, wanted ({len(self)},)")
@@ -118,7 +121,8 @@ class Parameters:
     # Checking.
 
     def checked(self, values: Any) -> Array:
-        """`parameters=` as an array (..., k) of possible numbers, or an error that names the first that is not."""
+        """Validate `parameters=` as an array (..., k); an error names the first value that is not physically possible.
+        """
         if not self._list:
             raise InputError(
                 "this model has no parameters: model.with_parameters('forearm.mass', …) makes one whose numbers may "

@@ -25,7 +25,7 @@ Array = np.ndarray
 
 
 class Regressor:
-    """Matrices whose product with the parameters gives joint forces, energies or momentum."""
+    """Matrices that map the inertial parameters to joint forces, energies or momentum."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -43,11 +43,11 @@ class Regressor:
         return self._model._ask(asked, (q, v, a), out=out)
 
     def columns(self, terms: str | Sequence[str] = ()) -> list[str]:
-        """The names of the columns: "BODY.mass", "BODY.mx", …, "BODY.Iyz", "JOINT.armature", …"""
+        """Names of the columns: "BODY.mass", "BODY.mx", …, "BODY.Iyz", "JOINT.armature", …"""
         return regressors.column_names(self._model.mechanism, terms)
 
     def parameters(self) -> Array:
-        """p of the model's bodies, (10·bodies,)."""
+        """Inertial parameters p of the model's bodies, (10·bodies,)."""
         return denoc.body_parameters(self._model.mechanism)
 
     def structure(self, terms: str | Sequence[str] = ()) -> tuple[Array, Array]:
@@ -57,17 +57,17 @@ class Regressor:
     def nonzeros(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, terms: str | Sequence[str] = (), out: Array | None = None
     ) -> Array:
-        """The entries of Y at `structure`, (..., entries): what a large robot needs in place of mostly zeros."""
+        """Entries of Y at `structure`, (..., entries): a sparse form for large robots."""
         tree = self._tree
         asked = regressors.regressor_nonzeros(tree.mechanism, "+".join(regressors.ordered_terms(terms)))
         return tree._ask(asked, (q, v, a), out=out)
 
     def energy(self, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
-        """Rows (..., 10·bodies) twice: times p, the bodies' kinetic and potential energy."""
+        """Rows (..., 10·bodies) twice: multiplied by p, the kinetic and potential energy of the bodies."""
         return self._model._ask(regressors.energy_regressor(self._model.mechanism), (q, v), out=out)
 
     def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
-        """(..., 6, 10·bodies): times p, momentum [angular; linear] about the world's origin, world axes."""
+        """(..., 6, 10·bodies): multiplied by p, the momentum [angular; linear] about the world's origin, world axes."""
         return self._model._ask(regressors.momentum_regressor(self._model.mechanism), (q, v), out=out)
 
     @property

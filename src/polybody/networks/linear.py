@@ -227,7 +227,7 @@ def equilibrium(system: System, t: float, y: Array) -> Array:
 def frequency_response(
     net: Network, input: str, output: str, omega: Any, at: Mapping[str, Any] | None = None, **options: Any
 ) -> Array:
-    """H(jω) from an input ("supply.voltage") to a variable ("load.w"), complex, at angular frequencies ω in rad/s."""
+    """Frequency response H(jω) from an input ("supply.voltage") to a variable ("load.w"), complex; ω in rad/s."""
     motion = Motion(net, options.pop("sources", None), frozenset(at or {}))
     return _response(motion, input, output, omega, at, **options)
 
@@ -270,15 +270,19 @@ def _response(
 
 
 def impedance(net: Network, port: Any, omega: Any, at: Mapping[str, Any] | None = None, **options: Any) -> Array:
-    """across / through at a node (against the ground) or between two nodes, seen from outside: complex, at ω in rad/s.
+    """Impedance (across / through) at a node to ground or between two nodes, complex; ω in rad/s.
 
-    Ω for electrical ports, (rad/s)/(N m) for shafts, (m/s)/N for rods, Pa/(m³/s) for hydraulic ones.
+    Units are Ω for electrical ports, (rad/s)/(N m) for rotational, (m/s)/N for translational, Pa/(m³/s) for hydraulic
+    ones. `at` is the operating point.
     """
     return _measured(net, port, omega, at, 0, options)
 
 
 def admittance(net: Network, port: Any, omega: Any, at: Mapping[str, Any] | None = None, **options: Any) -> Array:
-    """through / across at a node or between two nodes: the inverse of `impedance`, found by an across driver."""
+    """Admittance (through / across) at a node or between two nodes, complex: the inverse of `impedance`.
+
+    Computed with an across driver at the port. Arguments as in `impedance`.
+    """
     return _measured(net, port, omega, at, 1, options)
 
 

@@ -9,9 +9,9 @@ from polybody.networks.network import Network
 
 
 def network(model: Model) -> Network:
-    """The mechanism as a network of components, loops included; arrays q and v of the model serve it.
+    """Network of components of a mechanism, loops included; it accepts the arrays q and v of the model.
 
-    Joints that follow others do so by gears; rods, guides and relations are components that hold directions.
+    Joints that follow others become gears; rods, guides and relations become constraint components.
     """
     require_model("network", model)
     return network_of(model.mechanism, make=Network)

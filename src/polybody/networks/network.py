@@ -55,11 +55,11 @@ class Network(BodyNetwork):
         return bodies if not self.components else f"{bodies[:-1]}, {len(self.components)} parts>"
 
     def part(self, name: str, kind: str | Part, *nodes: Any, source: str = "", **given: Any) -> None:
-        """A part of the library (`kind` a name; `pb.parts()` lists them) or of your own (a `pb.Part`), connected.
+        """Add a part of the library (`kind` a name; `pb.parts()` lists them) or of your own (a `pb.Part`).
 
-        A part of one port takes its two nodes (the second is the ground where not given); one of several takes, by
-        position or by the port's name, a node or a pair of nodes for each port. Parameters by name: numbers in SI
-        units, or texts with a unit ("2.2 kohm"); inputs may be functions of time, or expressions in `time`.
+        A part with one port takes its two nodes (the second defaults to ground); one with several takes a node or a
+        pair of nodes per port, by position or by the port's name. Parameters are passed by name: numbers in SI units,
+        or strings with a unit ("2.2 kohm"); inputs may be functions of time, or expressions in `time`.
         """
         owner = f"{source}: part {name!r}" if source else f"part {name!r}"
         try:
@@ -76,7 +76,7 @@ class Network(BodyNetwork):
         self.components[name] = PartComponent(name, chosen, placed, values, source)
 
     def mechanism(self, name: str, model: Model) -> None:
-        """A `Model` as a part: its velocity coordinates are nodes `name.JOINT`, its motors' windings `name.MOTOR`."""
+        """Add a `Model` as a part: its velocity coordinates are nodes `name.JOINT`, its motor windings `name.MOTOR`."""
         self._fresh(name, f"model {name!r}")
         require_model("Network.mechanism", model)
         component = ModelComponent(name, model, f"{name}.")
@@ -85,7 +85,7 @@ class Network(BodyNetwork):
         self.components[name] = component
 
     def own_model(self, model: Model) -> None:
-        """A `Model` whose joints are nodes by their own names, as those of a mechanism file with a network."""
+        """Add a `Model` whose joints are nodes under their own names, as in a mechanism file with a network."""
         component = ModelComponent(model.name, model, "")
         self._fresh(component.name, f"model {model.name!r}")
         for port in component.ports:
@@ -93,12 +93,15 @@ class Network(BodyNetwork):
         self.components[component.name] = component
 
     def model(self) -> Model:
-        """The network's bodies, joints and constraints as a `Model`; what a model has no record for is refused."""
+        """Convert bodies, joints and constraints of the network to a `Model`.
+
+        Components that a model cannot express raise an error.
+        """
         models = [part.model for part in self.components.values() if isinstance(part, ModelComponent)]
         return models[0] if len(models) == 1 and not self.parts.bodies else model_of(self)
 
     def terminal(self, name: str, node: str) -> None:
-        """Name a node that is connected from outside where this network is used in another."""
+        """Name a node as a terminal, to be connected where this network is used as a sub-network."""
         if node not in self.nodes:
             raise InputError(f"terminal {name!r}: no node {node!r}{nearest(node, self.nodes)}; connect a part to it")
         if name in self.terminals:
@@ -106,9 +109,9 @@ class Network(BodyNetwork):
         self.terminals[name] = node
 
     def use(self, name: str, other: Network, **nodes: str) -> None:
-        """A copy of another network's one-dimensional parts as a sub-network: its terminals are put at `nodes`.
+        """Add a copy of another network's one-dimensional parts as a sub-network, its terminals connected to `nodes`.
 
-        Its parts and inner nodes get the name before theirs: `name.R1`.
+        Names of its parts and inner nodes are prefixed: `name.R1`.
         """
         if other.parts.names() or any(not isinstance(part, PartComponent) for part in other.components.values()):
             raise InputError(f"{name!r}: a sub-network of bodies or models is used through `multiport`, not by copies")
@@ -136,13 +139,13 @@ class Network(BodyNetwork):
             self.components[full] = PartComponent(full, part.part, placed, part.values, part.source)
 
     def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
-        """What `pb.simulate` gives for a network: see `networks.motion.simulate_network`."""
+        """Implements `pb.simulate` for a network: see `networks.motion.simulate_network`."""
         from polybody.networks.motion import simulate_network
 
         return simulate_network(self, *arguments, **options)
 
     def linearized(self, *arguments: Any, **options: Any) -> StateSpace:
-        """What `pb.linearize` gives for a network: see `networks.linear.linearize_network`."""
+        """Implements `pb.linearize` for a network: see `networks.linear.linearize_network`."""
         from polybody.networks.linear import linearize_network
 
         return linearize_network(self, *arguments, **options)
@@ -154,23 +157,23 @@ class Network(BodyNetwork):
         return equations(self, form)
 
     def as_part(self, name: str | None = None) -> Part:
-        """This network of linear parts as one `Part`, its m-port in closed form: ports are its terminals."""
+        """Reduce this network of linear parts to one `Part`, its m-port in closed form; its ports are the terminals."""
         from polybody.networks.multiport import multiport_part
 
         return multiport_part(self, name)
 
     def function(self) -> Any:
-        """casadi.Function (y, u, t) -> rates of the states, to export or to optimise with; see `function().name_in()`.
+        """Right-hand side as a casadi.Function (y, u, t) -> rates of the states, for export or optimisation.
 
-        y are the states and u the inputs, in the order of `pb.linearize(network)`; parts that switch are in their
-        first modes.
+        y are the states and u the inputs, in the order of `pb.linearize(network)`; parts that switch are in their first
+        modes.
         """
         from polybody.networks.linear import rate_function
 
         return rate_function(self)
 
     def with_component(self, component: Component) -> Network:
-        """A copy with one more component."""
+        """Return a copy with one more component."""
         copy = Network(self.name, self.gravity)
         copy.parts, copy.ports, copy.connections = self.parts, self.ports, self.connections
         copy.components, copy.nodes = {**self.components, component.name: component}, dict(self.nodes)

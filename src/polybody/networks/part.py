@@ -50,11 +50,11 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A kind of part. `ports`: a domain's name for one nameless port, or {port: domain}.
+    """A type of part. `ports` is a domain for a single unnamed port, or {port: domain}.
 
-    `parameters`: {name: unit}, or {name: (unit, default)}, the default a number or the name of a parameter before it; a
-    unit that ends in "!" wants a positive number. `inputs`
-    names parameters that may be functions of time. `variables`: {name: unit or (unit, start)}.
+    `parameters` is {name: unit} or {name: (unit, default)}, the default a number or the name of an earlier parameter; a
+    unit that ends in "!" requires a positive number. `equations` are the terminal equations. `inputs` names parameters
+    that may be functions of time. `variables` is {name: unit or (unit, start)}.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Part:
         return next(iter(self.alternatives), None)
 
     def equations_in(self, mode: str | None) -> tuple[Equation, ...]:
-        """The equations that hold in a mode."""
+        """Equations of a mode."""
         return self.common + (() if mode is None else self.alternatives[mode].equations)
 
     def letters(self) -> dict[str, tuple[str, str]]:
@@ -135,7 +135,7 @@ class Part:
                     raise InputError(f"part {self.name!r}: mode {mode!r} leads to {other!r}, which is no mode of it")
 
     def values(self, owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters by name: numbers in SI units, and for inputs also functions of time or expressions."""
+        """Parameter values by name: numbers in SI units; inputs may also be functions of time or expressions."""
         for name in given:
             if name not in self.parameters:
                 has = ", ".join(self.parameters) or "none"

@@ -55,7 +55,10 @@ def has_network(source: str | os.PathLike[str]) -> bool:
 
 
 def load_network(source: str | os.PathLike[str]) -> Network:
-    """The network of a mechanism file with a `network:` section; every problem, with its line, is one `InputError`."""
+    """Load the network of a mechanism file with a `network:` section.
+
+    All problems, with their lines, are reported in one `InputError`.
+    """
     path = find_source(source)
     if path.suffix.lower() not in YAML_SUFFIXES:
         raise InputError(f"{path}: a network is read from a mechanism file, {' or '.join(YAML_SUFFIXES)}; "

@@ -44,7 +44,10 @@ class NetworkAudit:
 
 @dataclass(eq=False)
 class NetworkTrajectory:
-    """`run["R1.i"]` is a variable over `run.t`; `run.names` are all of them, `run.final` the last values."""
+    """Result of simulating a network: `run["R1.i"]` is a variable over `run.t`, `run.names` lists all of them.
+
+    `run.final` holds the last values, `run.audit` the energy audit over all domains.
+    """
 
     network: Network
     t: Array
@@ -76,7 +79,7 @@ class NetworkTrajectory:
 
     @property
     def final(self) -> dict[str, float]:
-        """The last value of every variable."""
+        """Final value of every variable."""
         return dict(zip(self.names, self.values[-1].tolist(), strict=True))
 
     @property
@@ -84,11 +87,11 @@ class NetworkTrajectory:
         return self.audit.trusted
 
     def configuration(self, model: str) -> Array:
-        """q (n, nq) of a model that is a part."""
+        """Configurations q (n, nq) of a model that is a part."""
         return np.column_stack([self[name] for name in self._model(model).configuration_names])
 
     def velocity(self, model: str) -> Array:
-        """v (n, nv) of a model that is a part."""
+        """Velocities v (n, nv) of a model that is a part."""
         return np.column_stack([self[name] for name in self._model(model).velocity_names])
 
     def _model(self, name: str) -> Any:
@@ -100,7 +103,7 @@ class NetworkTrajectory:
         return found[name]
 
     def save(self, path: Any) -> None:
-        """A .csv file: time, then every variable."""
+        """Write a .csv file: time, then every variable."""
         from polybody.files import write_text
 
         rows = [",".join(["time", *self.names])]

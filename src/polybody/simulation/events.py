@@ -16,9 +16,9 @@ LOOKS = 4  # points a step at which event functions are looked at: a crossing an
 
 @dataclass(frozen=True)
 class Event:
-    """`function(t, q, v)` crosses zero upwards (`direction` 1), downwards (−1) or either way (0).
+    """Event where `function(t, q, v)` crosses zero: upwards (`direction` 1), downwards (−1) or either way (0).
 
-    `terminal` ends the run there. `action(t, q, v)` may return a new (q, v), from which the run goes on.
+    A `terminal` event ends the run. `action(t, q, v)` may return a new (q, v), from which the run continues.
     """
 
     name: str

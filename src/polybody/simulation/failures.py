@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class SimulationError(PolybodyError):
-    """A run that cannot go on. `time` is where, `trajectory` what was computed before (None if nothing was)."""
+    """A simulation that cannot continue.
+
+    `time` is where it failed, `trajectory` the states computed before (None if there are none).
+    """
 
     def __init__(self, message: str, time: float | None = None) -> None:
         super().__init__(message)

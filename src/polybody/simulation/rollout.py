@@ -56,16 +56,16 @@ def rollout(
     keep: str = "all",
     parameters: Any = None,
 ) -> Rollout:
-    """Advance states (..., nq), (..., nv) by `steps` steps of `dt` seconds, all at once.
+    """Advance a batch of states (..., nq), (..., nv) by `steps` steps of `dt` seconds.
 
-    `tau`: None; a constant (nv,); a table (..., steps, nv), one row a step, whose leading dimensions broadcast with the
-    states'; a `pb.PD`; or any policy(t, q, v) -> (..., nv), which is called once a step. Joint limits do not act.
-    `keep` is "all" states or the "last" one. The number of steps is the table's where it is not given. Loops are kept,
-    positions and velocities, by "rk4" and "semi-implicit"; states that come near singular configurations are stepped
-    one by one, with a warning. `parameters`, (k,) or (..., k), are values of the numbers that `model.with_parameters`
-    made inputs; their leading dimensions broadcast with the states'.
+    `tau` is None; a constant (nv,); a table (..., steps, nv), one row per step, whose leading dimensions broadcast with
+    the states; a `pb.PD`; or any policy(t, q, v) -> (..., nv), called once per step. Joint limits are not enforced.
+    `keep` is "all" states or the "last" one. `steps` defaults to the length of the table. "rk4" and "semi-implicit"
+    keep loops closed in position and velocity; states near singular configurations are stepped one by one, with a
+    warning. `parameters`, (k,) or (..., k), are values of the parameters of `model.with_parameters`; their leading
+    dimensions broadcast with the states.
 
-    Where q0 and v0 are arrays of float32, states are computed (with loops or a policy: returned) in float32.
+    If q0 and v0 are float32 arrays, states are computed (with loops or a policy: returned) in float32.
     """
     model = as_model("rollout", model)
     require_motion(model)

@@ -85,32 +85,34 @@ def simulate(
     compiled: bool | None = None,
     parameters: Any = None,
 ) -> Trajectory:
-    """The motion of a model from (q0, v0), neutral and at rest where not given, for `duration` seconds.
+    """Simulate the motion of a model from (q0, v0), by default neutral and at rest, for `duration` seconds.
 
-    `controller(t, q, v)` returns joint forces (nv numbers). `wrenches` maps a frame's name to a wrench [moment; force]
-    on its body, at the frame's origin, in world axes, or to a function of time that returns one. `voltages` (numbers,
-    or a function of (t, q, v)) drives the model's motors, whose currents become states that start at `currents0` (one
-    number a motor, zero where not given); without it their circuits are open.
+    `controller(t, q, v)` returns joint forces (nv numbers). `wrenches` maps a frame name to a wrench [moment; force] on
+    its body, at the frame's origin, in world axes, or to a function of time that returns one. `voltages` (numbers, or a
+    function of (t, q, v)) drive the model's motors, whose currents become states with initial values `currents0` (one
+    per motor, default zero); without voltages the circuits are open.
 
-    `method`: dop853 (adaptive, order 8), radau and cvodes (stiff), idas (stiff; the equations with loops as they are,
-    without elimination), rk4, semi-implicit and midpoint (fixed steps `dt`; midpoint is implicit, and its energy error
-    stays bounded; not with loops). Adaptive methods keep a state every `sample` seconds (or
-    at `times`), fixed steps keep all unless told so. `dense=True` keeps interpolants for `Trajectory.at`.
+    `method` is dop853 (adaptive, order 8), radau or cvodes (stiff), idas (stiff; integrates the equations with loops
+    directly, without elimination), or rk4, semi-implicit or midpoint (fixed steps `dt`; midpoint is implicit, its
+    energy error stays bounded, and it does not support loops). Adaptive methods record a state every `sample` seconds
+    (or at `times`); fixed-step methods record every step by default. `dense=True` keeps interpolants for
+    `Trajectory.at`.
 
-    `limits`: what joint limits do. "stop": joints hit them, with `restitution`; "halt": the run ends there; "report":
-    crossings are only noted; "ignore". `progress` is called with the time reached.
+    `limits` sets the effect of joint limits: "stop" (joints hit them, with `restitution`), "halt" (the run ends there),
+    "report" (crossings are only recorded) or "ignore". `progress` is called with the time reached.
 
-    Where all that acts can be compiled (docs/howto/simulate.md), steps are taken by machine code, many in a call;
-    `run.audit.path` says so, or why not. `compiled=False` takes every step in Python, `compiled=True` makes it an error
-    if that would be necessary. Both give the same motion, to the method's own error.
+    If everything that acts can be compiled (docs/howto/simulate.md), steps are taken in machine code, many per call;
+    `run.audit.path` reports this, or the reason why not. `compiled=False` takes every step in Python, `compiled=True`
+    raises an error if that would be necessary. Both give the same motion to the accuracy of the method.
 
-    `efforts`: what effort, power and velocity limits of joints do to what the controller asks for. "saturate" bounds
-    it, "report" only tells, "ignore"; where not given it follows `limits`. `run.audit.saturation` says which joint was
-    at which limit for how long. `friction`: "stick" for joints that stick truly, "smooth" for the law of the kernels.
+    `efforts` sets the effect of effort, power and velocity limits on the controller's output: "saturate" bounds it,
+    "report" only records violations, "ignore" does neither; by default it follows `limits`. `run.audit.saturation`
+    reports which joint was at which limit and for how long. `friction` is "stick" for true sticking, or "smooth" for
+    the regularised law of the kernels.
 
-    A run that needs more than `max_steps` steps (200 000, or 5000 a second; fixed steps: as many as there are) is an
-    error that shows its last state; errors carry what was computed before them in `trajectory`. `parameters`, (k,), are
-    values of the numbers that `model.with_parameters` made inputs.
+    A run that needs more than `max_steps` steps (200 000, or 5000 per second; for fixed steps their number) raises an
+    error that shows its last state. Errors carry the states computed before them in `trajectory`. `parameters`, (k,),
+    are values of the parameters of `model.with_parameters`.
     """
     model = as_model("simulate", model)
     if parameters is not None:

@@ -51,12 +51,12 @@ def sensitivities(
     dt: float = 1e-3,
     method: str = "rk4",
 ) -> Sensitivities:
-    """∂q/∂p and ∂v/∂p along a motion, with p the parameters of the model (`model.with_parameters`).
+    """Sensitivities ∂q/∂p and ∂v/∂p along a motion, with p the parameters of `model.with_parameters`.
 
-    `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose start, times and parameters are taken; or a model,
-    with `q0`, `v0`, `duration`, `sample` and `parameters`. `controller` is the one of the run: None, constant joint
-    forces (nv,) or a `pb.PD`; a function in Python cannot be differentiated. Steps of `dt` or less by `method` "rk4" or
-    "semi-implicit". Joint limits do not act.
+    `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose initial state, times and parameters are used; or a
+    model, with `q0`, `v0`, `duration`, `sample` and `parameters`. `controller` is that of the run: None, constant joint
+    forces (nv,) or a `pb.PD`; a Python function cannot be differentiated. Steps are at most `dt`, by `method` "rk4" or
+    "semi-implicit". Joint limits are not enforced.
     """
     if isinstance(run, Trajectory):
         model, values, q, v, times = _of_run(run, controller)

@@ -39,12 +39,12 @@ class Pieces:
 
 @dataclass
 class Trajectory:
-    """States of one run: t (n,), q (n, nq), v (n, nv), a (n, nv), tau (n, nv), work (n,), and currents (n, motors)
-    where voltages drove the motors.
+    """States of one run: t (n,), q (n, nq), v (n, nv), a (n, nv), tau (n, nv), work (n,).
 
-    `a` (n, nv) are the accelerations of the motion, under all that acts: torques, wrenches, loops and stops.
-    `work` is what joint forces, dampers, stops and wrenches have done since the start. `stopped` says why the run ended
-    before its time, None if it did not. `audit` is its balance sheet, `happenings` its events.
+    `a` are the accelerations under all forces: torques, wrenches, loops and stops. `work` is the work done by joint
+    forces, dampers, stops and wrenches since the start. `currents` (n, motors) is present if voltages drive the motors.
+    `stopped` is the reason if the run ended early, otherwise None. `audit` is the energy audit, `happenings` lists the
+    events.
     """
 
     model: Model
@@ -70,12 +70,12 @@ class Trajectory:
 
     @cached_property
     def energies(self) -> tuple[Array, Array]:
-        """(kinetic, potential), each (n,)."""
+        """Kinetic and potential energy, each (n,)."""
         return self.model.energy(self.q, self.v)
 
 
     def at(self, t: Any) -> tuple[Array, Array]:
-        """(q, v) at any time of a run made with dense=True, by its interpolants; t a number or an array."""
+        """State (q, v) at any time of a run made with dense=True, by interpolation; t is a number or an array."""
         if self.pieces is None:
             raise InputError("this run kept no dense output: simulate(..., dense=True)")
         times = float_array("t", t)
@@ -90,23 +90,25 @@ class Trajectory:
     # What is done with a run in higher folders: see polybody.outlets.
 
     def plot(self, quantity: str = "positions", path: Any = None) -> Any:
-        """The curves of a quantity as a matplotlib figure, written to a .png, .svg or .pdf file where a path is given.
+        """Plot a quantity as a matplotlib figure; with a path, also write a .png, .svg or .pdf file.
 
-        Quantities: positions, velocities, accelerations, forces, energy, mass centre, residual (with loops). Each unit
-        has axes of its own, and so have joints of very different size; what is zero throughout is left out and named.
+        Quantities: positions, velocities, accelerations, forces, energy, mass centre, residual (with loops). Different
+        units, and joints of very different magnitude, have separate axes; curves that are zero throughout are omitted
+        and listed.
         """
         return outlet("run", "plot")(self, quantity, path)
 
     def save(self, folder: Any, *, force: bool = False) -> Any:
-        """Write the run's folder: arrays, CSV, plots, report and the model; `polybody view FOLDER` shows it."""
+        """Write a run folder: arrays, CSV, plots, report and the model; `polybody view FOLDER` shows it."""
         return outlet("run", "save")(self, folder, force)
 
     def report(self, path: Any) -> Any:
-        """Write a report with interactive plots, one .html file that works offline."""
+        """Write a report with interactive plots as one .html file that works offline."""
         return outlet("run", "report")(self, path)
 
     def view(self, *others: Trajectory, port: int = 8080, browser: bool = True) -> Any:
-        """Show the run, others of the same model beside it, in the browser; returns the page: `.close()` ends it."""
+        """Show the run, and others of the same model beside it, in the browser; returns the page, closed by `.close()`.
+        """
         return outlet("run", "view")(self, *others, port=port, browser=browser)
 
     def share(self, path: Any) -> Any:
@@ -114,7 +116,7 @@ class Trajectory:
         return outlet("run", "share")(self, path)
 
     def animate(self, path: Any, **options: Any) -> Any:
-        """Render the run to a film (.mp4, .webm, .gif, .webp) or a picture (.png): see `pb.render` for the options."""
+        """Render the run to a video (.mp4, .webm, .gif, .webp) or an image (.png); options are those of `pb.render`."""
         return outlet("run", "animate")(self, path, **options)
 
     def _repr_html_(self) -> str:

@@ -15,7 +15,8 @@ Array = np.ndarray
 
 
 class StudyResults(Dataset):
-    """`table()` (Arrow), `pandas()`, `polars()`, `numpy()`, `batches()`, `failures()`, and statistics."""
+    """Results of a study: `table()` (Arrow), `pandas()`, `polars()`, `numpy()`, `batches()`, `failures()`, statistics.
+    """
 
     def __repr__(self) -> str:
         facts = self.facts()
@@ -28,7 +29,7 @@ class StudyResults(Dataset):
         return len(self.files()) == -(-facts["cases"] // facts["chunk"])
 
     def scalars(self) -> dict[str, Array]:
-        """Columns of one number a case, and components of short vectors as name[k]."""
+        """Columns with one number per case, and components of short vectors as name[k]."""
         found: dict[str, Array] = {}
         for name, array in self.numpy().items():
             if name == "case":
@@ -41,12 +42,12 @@ class StudyResults(Dataset):
         return found
 
     def summaries(self) -> dict[str, dict[str, float]]:
-        """{result: mean, deviation, quantiles}."""
+        """Summary statistics {result: mean, deviation, quantiles}."""
         varied = set(self.facts()["varied"])
         return {name: summary(y) for name, y in self.scalars().items() if name.partition("[")[0] not in varied}
 
     def sobol_indices(self, result: str) -> SobolIndices:
-        """First-order and total indices of a result, by the inputs of a study with design='saltelli'."""
+        """First-order and total Sobol indices of a result for the inputs of a study with design='saltelli'."""
         facts = self.facts()
         if facts["study"]["design"] != "saltelli":
             raise InputError("Sobol indices need a study with design='saltelli'")
@@ -60,7 +61,7 @@ class StudyResults(Dataset):
         return sobol_indices(scalars[result], len(names), tuple(names))
 
     def correlations(self, result: str) -> dict[str, float]:
-        """Rank correlation (Spearman) of a result with every varied number."""
+        """Spearman rank correlation of a result with every varied number."""
         from scipy.stats import spearmanr
 
         scalars, varied = self.scalars(), set(self.facts()["varied"])

@@ -41,20 +41,21 @@ OPTIONS = {
 
 
 class Study:
-    """A model (or None, for functions that need none), what varies, what is done, and what is kept of it.
+    """A parameter study: a model, the parameters to vary, the computation, and the results to keep.
 
-    In place of a model there may be a template, a function {name: value} -> Model of the varied names that are no
-    states or gains, for machines that differ in structure; each case then builds its own.
+    Instead of a model there may be a template, a function {name: value} -> Model of the varied names that are neither
+    states nor gains, for machines that differ in structure; each case then builds its own. The model may be None for a
+    `function` that needs none.
 
     `vary` maps names to axes: numbers or vectors in a list, {"grid": [first, last, n]}, or a distribution ({"uniform":
-    [low, high]}, {"normal": [mean, deviation]}, …; numbers may be lists, one for each component), or {"covariance": …,
-    "mean": …, "names": […]}. Names are parameters of the model, as `with_parameters` has them; states ("q", "v",
-    "q0.joint2", "tau.1"); gains ("kp", "kd", "target"); or, for a function, anything. `samples` cases are drawn of the
+    [low, high]}, {"normal": [mean, deviation]}, …; numbers may be lists, one per component), or {"covariance": …,
+    "mean": …, "names": […]}. Names are parameters of the model, as in `with_parameters`; states ("q", "v", "q0.joint2",
+    "tau.1"); gains ("kp", "kd", "target"); or, for a function, any name. `samples` cases are drawn from the
     distributions by `design` ("random", "latin-hypercube", "sobol", "saltelli"), for each point of lists and grids.
 
-    One of these says what is done: `quantity` (a name, with its arguments in `at`), `rollout`, `simulate` or
-    `linearize` (their options), or `function`(case) -> {name: numbers}, with case.model, case[name], case.rng.
-    `keep` names results ("tau"), numbers of them ("tau[1]") or reductions ("peak(tau)"); default: all.
+    Exactly one computation is given: `quantity` (a name, with its arguments in `at`), `rollout`, `simulate` or
+    `linearize` (their options), or `function`(case) -> {name: numbers}, with case.model, case[name], case.rng. `keep`
+    names results ("tau"), entries of them ("tau[1]") or reductions ("peak(tau)"); default: all.
     """
 
     def __init__(
@@ -119,19 +120,20 @@ class Study:
 
     @property
     def digest(self) -> str:
-        """A hash of the model, the code, and all that the study says."""
+        """Hash of the model, the code and all options of the study."""
         return hashlib.sha256(json.dumps(self._identity(), sort_keys=True).encode()).hexdigest()
 
     def run(
         self, folder: str | os.PathLike[str], *, workers: int | None = None, cluster: str | None = None,
         resume: bool = True, progress: Progress | None = None,
     ) -> StudyResults:
-        """Compute what is missing in a folder, and return its results.
+        """Compute the missing cases of a results folder, and return its results.
 
-        `workers`: processes of this machine (default: one for lanes of kernels, which use its threads; all cores for
-        what is computed case by case). `cluster`: "auto" or the address of a Ray cluster. Results are the same, bit for
-        bit, whoever computes them on equal processors. Finished chunks are never computed again; with resume=False a
-        folder that has some is refused. `progress(finished cases, all cases, failed)` is called after every chunk.
+        `workers` is the number of processes on this machine (default: one for batched kernels, which use threads; all
+        cores for case-by-case computations). `cluster` is "auto" or the address of a Ray cluster. Results are
+        bit-identical however they are distributed, on equal processors. Finished chunks are never computed again; with
+        resume=False a folder that has some raises an error. `progress(finished cases, all cases, failed)` is called
+        after every chunk.
         """
         arrow()
         _, executor, last = executor_of(workers, cluster, self.task.kind in ("quantity", "rollout"))
@@ -165,7 +167,7 @@ class Study:
         return results
 
     def dry_run(self, seconds: float = 1.0) -> dict[str, Any]:
-        """What a run would be: cases, batches, and an estimate of time and size from a timed sample."""
+        """Describe a run without executing it: cases, batches, and estimates of time and size from a timed sample."""
         self._check_first()
         sample = replace(self.cases, chunk=min(self.cases.chunk, 64))
         job = Job(self.model, sample, self.task, self.template)
@@ -186,7 +188,7 @@ class Study:
         }  # fmt: skip
 
     def facts(self) -> dict[str, Any]:
-        """What is written beside the results."""
+        """Metadata that is written beside the results."""
         from polybody.kernels.target import host
 
         target = host()

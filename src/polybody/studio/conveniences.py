@@ -37,9 +37,9 @@ def _records(things: Sequence[Any]) -> tuple[Model, list[Record]]:
 
 
 def view(*things: Any, live: bool = False, q: Any = None, port: int = 8080, browser: bool = True) -> Any:
-    """Show a model, a live simulation of it, or runs in the browser; returns the page, whose `close()` ends it.
+    """Show a model, a live simulation of it, or runs in the browser; returns the page, closed by `close()`.
 
-    `q` is where a model stands at first. The page is served to this machine alone, as long as this program runs.
+    `q` is the initial configuration of a model. The page is served to this machine only, while this program runs.
     """
     import webbrowser
 
@@ -56,10 +56,10 @@ def view(*things: Any, live: bool = False, q: Any = None, port: int = 8080, brow
 
 
 def render(path: str | os.PathLike[str], *things: Any, **options: Any) -> Path:
-    """Render runs to a film (.mp4, .webm, .gif, .webp), or a model or run to a picture (.png, .jpg), without a screen.
+    """Render runs to a video (.mp4, .webm, .gif, .webp), or a model or run to an image (.png, .jpg), off screen.
 
-    Options: `size` (width, height), `fps`, `speed`, `at` (the time of a picture), `view` (azimuth, elevation in rad),
-    `theme` ("light", "dark"), `trail` (a frame whose path is drawn), `zoom`, `q` (of a model).
+    Options: `size` (width, height), `fps`, `speed`, `at` (time of an image), `view` (azimuth, elevation in rad),
+    `theme` ("light", "dark"), `trail` (a frame whose path is drawn), `zoom`, `q` (configuration of a model).
     """
     from polybody.studio.render import render as to_file
 

@@ -23,7 +23,7 @@ def part_named(name: str) -> Part:
 
 
 def parts(domain: str | None = None) -> list[str]:
-    """Names of the library's parts, all or those with a port of an energy domain; `pb.Network.part` puts them in."""
+    """Names of the library's parts, all or those with a port of an energy domain; add them by `pb.Network.part`."""
     if domain is not None:
         domain_named(domain)
     return [name for name, part in PARTS.items() if domain in (None, *(d.name for d in part.domains.values()))]

@@ -20,7 +20,7 @@ Array = np.ndarray
 
 
 class PD:
-    """A spring and damper in joint space towards a configuration or along a path; `gravity` adds what holds still."""
+    """PD controller in joint space, towards a configuration or along a path; `gravity` adds gravity compensation."""
 
     def __init__(
         self, model: Model, target: Any = None, kp: Any = 100.0, kd: Any = 20.0, *, path: Path | None = None,
