@@ -219,3 +219,60 @@ def test_files_say_velocity_constraints_and_are_written_back() -> None:
         pb.Builder("m").rolling("w", "whel", "b", 0.1)
     with pytest.raises(pb.InputError, match="no joint 'bas'"):
         pb.Builder("m").velocity_relation("r", {"bas": 1})
+
+
+def shaken_pendulum(right: str = "0.5*cos(2*clock)") -> pb.Model:
+    """A pendulum of 1 m and 1 kg on a cart whose speed is prescribed."""
+    build = pb.Builder("shaken", gravity=(0, 0, -G))
+    build.clock()
+    build.body("cart", 2.0, inertia=(1, 1, 1))
+    build.body("bob", 1.0, (0, 0, -1))
+    build.joint("slide", "prismatic", "world", "cart", axis=(1, 0, 0))
+    build.joint("swing", "revolute", "cart", "bob", axis=(0, 1, 0))
+    build.velocity_relation("shaker", {"slide": 1}, right)
+    return build.model()
+
+
+def test_right_sides_move_a_cart_in_time_and_their_work_is_counted() -> None:
+    model = shaken_pendulum()
+    q = np.array([0.7, 0.1, 0.4])
+    v = model.assemble_velocity(q, [0, 0, 0.3])
+    assert v[:2] == pytest.approx([1, 0.5 * np.cos(1.4)], abs=1e-14)
+    a = model.forward_dynamics(q, v, np.zeros(3))
+    shaken = -np.sin(1.4)
+    # x = s − sin θ of the bob (positive θ about +y swings it towards −x): θ̈ = −g sin θ + ẍ cos θ
+    assert a == pytest.approx([0, shaken, -G * np.sin(0.4) + shaken * np.cos(0.4)], abs=1e-12)
+    with pytest.raises(pb.PolybodyError, match="v breaks"):
+        model.forward_dynamics(q, np.zeros(3), np.zeros(3))
+    with pytest.raises(pb.PolybodyError, match="right sides"):
+        model.coriolis_matrix(q, v)
+    start = model.assemble_velocity(model.neutral(), np.zeros(3))
+    for method in ("dop853", "radau"):
+        run = pb.simulate(model, 2.0, v0=start, method=method, sample=0.1)
+        np.testing.assert_allclose(run.q[:, 1], 0.25 * np.sin(2 * run.t), atol=1e-7)
+        np.testing.assert_allclose(run.q[:, 0], run.t, atol=1e-9)
+        assert run.audit.trusted, run.audit.doubts
+
+
+def test_derivatives_know_right_sides() -> None:
+    model, h = shaken_pendulum("0.3*sin(swing) + 0.2*clock"), 1e-5
+    q, w = np.array([0.5, 0.8, 0.4]), 0.3
+
+    def a(q: np.ndarray) -> np.ndarray:
+        return model.forward_dynamics(q, model.assemble_velocity(q, [0, 0, w], hold=["swing"]), np.zeros(3))
+
+    v = model.assemble_velocity(q, [0, 0, w], hold=["swing"])
+    by_u = model.forward_dynamics_derivatives(q, v, np.zeros(3))[0]
+    numbers = (a(q + [0, 0, h]) - a(q - [0, 0, h])) / (2 * h)
+    assert np.asarray(by_u).ravel() == pytest.approx(numbers, abs=1e-8)
+
+
+def test_right_sides_stand_in_files() -> None:
+    text = TEXT.replace('"base": 1,', '"base": 1, "=": "0.3*cos(q[\'base\'][1])",')
+    description = read_mechanism(text, "m.yaml")
+    assert description.velocity_relations[0].equals == "0.3*cos(q['base'][1])"
+    assert len(description.velocity_relations[0].terms) == 2
+    assert same_description(read_mechanism(mechanism_text(description), "m.yaml"), description)
+    assert not same_description(read_mechanism(TEXT, "m.yaml"), description)
+    with pytest.raises(pb.InputError, match="the right side is nan; wanted a finite number"):
+        shaken_pendulum("nan")

@@ -54,7 +54,7 @@ class Constraint(ABC):
 
     @abstractmethod
     def velocity(self, place: Place) -> Array:
-        """J v, without J."""
+        """J v, without J; J v − b where a row has a right side."""
 
     def bias(self, place: Place, moving: Place) -> Array:
         """J̇ v; `moving` is the place over jets along v."""

@@ -1,4 +1,4 @@
-"""Constraints on velocities: what rolls without slipping, blades, and rows a user writes, A(q) v = 0.
+"""Constraints on velocities: what rolls without slipping, blades, and rows a user writes, A(q) v = b(q).
 
 A body's point c carries a wheel (radius r, axis u), a sphere, or an ellipsoid with semi-axes D along the body's axes; n
 is the ground's normal. ρ leads from c to the point that touches:
@@ -12,6 +12,8 @@ The material point there does not move: e·(ċ + ω × ρ) = 0 for e along the g
 sideways one, along u × n; for a blade one, across it). Disks, spheres and ellipsoids stay on the ground besides: that
 row has a position too, the height, whose rate is n·(ċ + ω × ρ). All other rows have no residual: they cannot be
 integrated, so q is free and v is not. Multipliers are forces on the body at the point that touches; they do no work.
+Only a user's rows may have a right side: J v − b takes the place of J v, J̇v − ḃ that of γ, and their multipliers do the
+work λᵀb. Time in b is the coordinate of a joint whose rate is 1.
 """
 
 from __future__ import annotations
@@ -106,7 +108,7 @@ class RollingConstraint(PairConstraint):
 
 
 class VelocityRelationConstraint(Constraint):
-    """Σ A_k(q) v_k = 0 over velocities of joints, A_k numbers or expressions in joint coordinates."""
+    """Σ A_k(q) v_k = b(q) over velocities of joints, A_k and b numbers or expressions in joint coordinates."""
 
     kind = "velocity relation"
     labels, units = ("rate",), ("",)
@@ -118,13 +120,16 @@ class VelocityRelationConstraint(Constraint):
         index = mechanism.joint_index
         for joint, number, text in record.terms:
             self.terms.append((mechanism.joints[index[joint]].v.start + number, coefficient(text)))
-        for _, term in self.terms:
+        self.right = coefficient(record.equals)
+        for term in (*(x for _, x in self.terms), self.right):
             if isinstance(term, Expression):
                 self.joints |= {name: mechanism.joints[index[name]] for name in term.joints}
 
     def _coefficients(self, q: Array, domain: Domain) -> list[Any]:
+        """A_k and, last, b."""
         own = {name: own_coordinates(j.model, q[j.q], domain=domain) for name, j in self.joints.items()}
-        return [x.value(own, domain) if isinstance(x, Expression) else domain.const(x) for _, x in self.terms]
+        values = (*(x for _, x in self.terms), self.right)
+        return [x.value(own, domain) if isinstance(x, Expression) else domain.const(x) for x in values]
 
     def residual(self, place: Place, far: bool = False) -> Array:
         return place.domain.zeros(1)
@@ -135,14 +140,15 @@ class VelocityRelationConstraint(Constraint):
     def columns(self, place: Place) -> Array:
         support = self.support(place.mechanism)
         J = place.domain.zeros(1, len(support))
-        for (slot, _), value in zip(self.terms, self._coefficients(place.q, place.domain), strict=True):
+        for (slot, _), value in zip(self.terms, self._coefficients(place.q, place.domain)[:-1], strict=True):
             J[0, support.index(slot)] = J[0, support.index(slot)] + value
         return J
 
     def velocity(self, place: Place) -> Array:
         assert place.v is not None
-        total = place.domain.const(0)
-        for (slot, _), value in zip(self.terms, self._coefficients(place.q, place.domain), strict=True):
+        *coefficients, b = self._coefficients(place.q, place.domain)
+        total = -b
+        for (slot, _), value in zip(self.terms, coefficients, strict=True):
             total = total + value * place.v[slot]
         return np.array([total], dtype=place.domain.dtype)
 

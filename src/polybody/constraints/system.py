@@ -92,17 +92,23 @@ class Constraints:
         return J
 
     def velocity(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
-        """J v."""
+        """J v − b, zero where the constraints hold; only velocity relations may have a right side b."""
         place = Place(self.mechanism, q, v, domain=domain)
         return self._stacked([e.velocity(place) for e in self.elements], domain)
 
     def bias(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
-        """γ = J̇ v."""
+        """γ = J̇ v − ḃ."""
         jets = JetDomain(domain)
         place = Place(self.mechanism, q, v, domain=domain)
         moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
         along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
         return self._stacked([e.bias(place, along) for e in self.elements], domain)
+
+    def velocity_change(self, q: Array, v: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
+        """d(J v − b) along d with v held."""
+        jets = JetDomain(domain)
+        moving = jets.lift(q, rate(self.mechanism, q, d, domain=domain))
+        return jets.rates(self.velocity(moving, jets.lift(v), domain=jets))
 
     def entry_rates(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
         """J̇ along v at the `filled` places."""

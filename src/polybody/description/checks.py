@@ -310,7 +310,10 @@ def _mass_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> 
         if joint.armature is not None and np.all(joint.armature > 0)
         for name in (joint.parent, joint.child)
     }
-    groups = {group: _joined(bodies, place) for group, bodies in members.items() if group != place[WORLD][0]}
+    paced = {r.terms[0][0] for r in d.velocity_relations if len(r.terms) == 1}  # their rates are given, as a clock's
+    paced_bodies = {place[joint.child][0] for joint in moving if joint.name in paced}
+    outside = {place[WORLD][0], *(b for b in paced_bodies if ends[b] == 1)}
+    groups = {group: _joined(bodies, place) for group, bodies in members.items() if group not in outside}
     moments = np.linalg.eigvalsh(np.reshape([inertia for _, inertia in groups.values()], (-1, 3, 3)))
     for (group, (mass, inertia)), principal in zip(groups.items(), moments, strict=True):
         first = members[group][0]

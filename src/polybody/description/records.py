@@ -342,11 +342,15 @@ class Rolling:
 
 @dataclass(frozen=True, eq=False)
 class VelocityRelation:
-    """Σ coefficient · velocity = 0: (joint, which of its velocities, a number or expression in joint coordinates)."""
+    """Σ coefficient · velocity = equals: (joint, which of its velocities, a number or expression in joint coordinates).
+
+    `equals` is such a number or expression too; time in it is the coordinate of a joint whose own relation is rate = 1.
+    """
 
     name: str
     terms: tuple[tuple[str, int, str], ...]
     source: str | None = None
+    equals: str = "0"
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,18 +43,24 @@ def velocity_relation_problems(relation: VelocityRelation, joints: Mapping[str, 
             r.error(f"no joint {joint!r:.60}{nearest(joint, joints)}")
         elif not 0 <= number < joint_size(joints[joint])[1]:
             r.error(f"joint {joint!r} has {joint_size(joints[joint])[1]} velocities, no number {number}")
-        try:
-            finite = np.isfinite(float(text))
-        except ValueError:
-            finite = True
-            try:
-                for name in set(parse(text).joints) - set(joints):
-                    r.error(f"{text!r:.60} names {name!r:.60}, which is no joint{nearest(name, joints)}")
-            except InputError as error:
-                r.error(str(error))
-        if not finite:
-            r.error(f"the coefficient of {joint!r} is {text}; wanted a finite number")
+        _check_value(r, f"the coefficient of {joint!r}", text, joints)
+    _check_value(r, "the right side", relation.equals, joints)
     yield from r.problems
+
+
+def _check_value(r: Record, what: str, text: str, joints: Mapping[str, Joint]) -> None:
+    """A finite number, or an expression in coordinates of these joints."""
+    try:
+        if not np.isfinite(float(text)):
+            r.error(f"{what} is {text}; wanted a finite number")
+        return
+    except ValueError:
+        pass  # an expression
+    try:
+        for name in set(parse(text).joints) - set(joints):
+            r.error(f"{text!r:.60} names {name!r:.60}, which is no joint{nearest(name, joints)}")
+    except InputError as error:
+        r.error(str(error))
 
 
 __all__ = ["rolling_problems", "velocity_relation_problems"]

@@ -212,6 +212,11 @@ class Mechanism:
         held = self.closures or self.rods or self.guides or self.relations
         return bool(held or self.rolling or self.velocity_relations)
 
+    @property
+    def paced(self) -> bool:
+        """True where a velocity relation has a right side: v = 0 is then no motion, and constraints do work."""
+        return any(r.equals != "0" for r in self.velocity_relations)
+
     def cut(self) -> Mechanism:
         """The tree alone: what is left when every constraint is taken away. Followers follow, loops' springs act."""
         return replace(self, closures=(), rods=(), guides=(), relations=(), rolling=(), velocity_relations=())

@@ -124,7 +124,7 @@ class Assembly:
 
     def velocity(self, q: Array, v: Array, hold: Iterable[str]) -> Array:
         J = self.kernels.jacobian(q)
-        return self._corrected("velocity", J, (J @ v[..., None])[..., 0], v, hold)
+        return self._corrected("velocity", J, self.kernels.velocity(q, v), v, hold)
 
     def acceleration(self, q: Array, v: Array, a: Array, hold: Iterable[str]) -> Array:
         J = self.kernels.jacobian(q)

@@ -407,13 +407,22 @@ class Builder:
         for group, records in (("bodies", bodies), ("joints", joints), ("rolling", rolling)):
             self._take(group, records)
 
-    def velocity_relation(self, name: str, terms: Mapping[str, Any]) -> None:
-        """Add Σ coefficient · velocity = 0, {"joint" or "joint[k]": a number or an expression in joint coordinates}."""
+    def velocity_relation(self, name: str, terms: Mapping[str, Any], equals: Any = 0) -> None:
+        """Add Σ coefficient · velocity = equals, {"joint" or "joint[k]": a number or an expression in joint coordinates}.
+
+        `equals` is a number or an expression too; the joint of `clock` in it is time.
+        """
         self._fresh("velocity relation", name, *self._connections())
         listed_terms = tuple((*shapes.velocity_name(str(key)), str(value)) for key, value in terms.items())
-        relation = VelocityRelation(name, listed_terms)
+        relation = VelocityRelation(name, listed_terms, equals=str(equals))
         self._refuse(velocity_checks.velocity_relation_problems(relation, self._joints))
         self._velocity_relations[name] = relation
+
+    def clock(self, name: str = "clock") -> None:
+        """Add a joint without mass whose coordinate is time, for right sides of velocity relations: its rate is 1."""
+        self.body(name, 0.0)
+        self.joint(name, "prismatic", "world", name)
+        self.velocity_relation(f"{name}_runs", {name: 1}, 1)
 
     def motor(
         self,

@@ -114,6 +114,8 @@ class ModelConstraints:
         independent: Sequence[str] | None = None,
     ) -> Any:  # fmt: skip
         """Velocities v of all joints, (..., nv), for independent velocities u̇; with ü also accelerations: (v, a)."""
+        if self._model.mechanism.paced:
+            raise InputError("joint_motion: velocity relations have right sides; use model.assemble_velocity(q, v)")
         m = len(self._columns(independent))
         u_dot = state_array("u_dot", u_dot, m)
         joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent)

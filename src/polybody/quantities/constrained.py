@@ -34,6 +34,7 @@ from polybody.constraints.sparse import carried_back, carried_out, sandwiched
 from polybody.constraints.system import Constraints
 from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reactions as tree_reactions
+from polybody.errors import PolybodyError
 from polybody.mechanism.closure_springs import wrench_on_b
 from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, frame_pose, rate
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
@@ -101,7 +102,9 @@ def inverse_mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:
 
 
 def coriolis_matrix(c: Closed, q: Array, v: Array, *, domain: Domain) -> Array:
-    """C* = Gᵀ(C G + M Ġ), (4-30)."""
+    """C* = Gᵀ(C G + M Ġ), (4-30); rows with right sides have none, for v is then not G u̇."""
+    if c.system.mechanism.paced:
+        raise PolybodyError("coriolis_matrix: velocity relations have right sides, so v = G u + b'; use bias_forces")
     found = c.motions(q, domain)
     J_rate = jacobian_change(c, q, v, domain)
     G_rate = np.array([found.follow(J_rate @ g) for g in found.G.T], dtype=domain.dtype).reshape(found.G.T.shape).T
@@ -278,7 +281,7 @@ class Neighbours:
 
     A neighbouring state is reached by δu and δu̇; the other joints follow. With T_k = dJ along G_k,
 
-        δφ = G δu,    δv = G δu̇ + V δu,     V_k = follow(T_k v)                        since J v = 0 stays
+        δφ = G δu,    δv = G δu̇ + V δu,     V_k = follow(T_k v)                        since J v = b stays
         δa = G δü + W_q δu + W_v δu̇         W_q,k = follow(T_k a + dγ[G_k, V_k])       since J a + γ = 0 stays
                                             W_v,k = V_k + follow(J̇ G_k)
         M* δü = Gᵀδtau − R_q δu − R_v δu̇    R_q,k = Gᵀ(dID[G_k, V_k, W_q,k] − T_kᵀλ),   R_v,k = Gᵀ dID[0, G_k, W_v,k]
@@ -304,7 +307,7 @@ def neighbours(
     changes, still = [], domain.zeros(c.tree.nv)
     for g in G.T:
         T = jacobian_change(c, q, g, domain)
-        V = found.follow(T @ v)
+        V = found.follow(c.system.velocity_change(q, v, g, domain=domain) if c.system.mechanism.paced else T @ v)
         W_q = found.follow(T @ a + c.system.bias_change(q, v, g, V, domain=domain))
         W_v = V + found.follow(J_rate @ g)
         R_q = _inverse_change(c.tree, q, v, a, g, V, W_q, wrenches, domain) - T.T @ multipliers

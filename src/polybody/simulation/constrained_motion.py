@@ -149,7 +149,8 @@ class ConstrainedMotion:
                 break
             q, size = self.engine.assembly.integrate(q, -(back @ gap)), now
         J = np.concatenate([self.kernels.jacobian(q), unit])
-        return q, v - pseudo_inverse(J) @ (J @ v), first or 0.0
+        speed = np.concatenate([self.kernels.velocity(q, v), unit @ v])
+        return q, v - pseudo_inverse(J) @ speed, first or 0.0
 
     def _step_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
         """(step of q, change of v, ‖φ‖)."""
@@ -159,7 +160,7 @@ class ConstrainedMotion:
                 return step, speed, float(np.sqrt(told[0]))
         phi, J = self.kernels.residual(q), self.kernels.jacobian(q)
         back = pseudo_inverse(J, SOFT_RANK, self._rank)
-        return -(back @ phi), -(back @ (J @ v)), float(np.linalg.norm(phi))
+        return -(back @ phi), -(back @ self.kernels.velocity(q, v)), float(np.linalg.norm(phi))
 
     def signs(self, q: Array, before: Any = None) -> tuple[Any, bool]:
         """(signs, passed): whether the motion has passed a singular configuration since `before` was told.

@@ -196,6 +196,9 @@ class Problem:
             power += float(v @ (passive(q, v) - passive(q, self._at_rest)))
         for name, wrench in (loads or {}).items():
             power += float(wrench @ (self.model.jacobian(q, name) @ v))
+        if self.model.mechanism.paced:  # λᵀb: what right sides of velocity relations cost
+            a = self.accelerate(q, v, tau, loads)
+            power += float(v @ (self.tree.inverse_dynamics(q, v, a, wrenches=loads) - tau))
         return power
 
     def power_at(self, t: float, y: Array) -> float:

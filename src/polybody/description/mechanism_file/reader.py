@@ -384,13 +384,16 @@ def _velocity_relation(notes: Notes, name: str, line: int, node: Node) -> Veloci
     if not isinstance(node, Mapping):
         notes.error(line, f"{owner} must be a mapping from joints to coefficients, got {describe(node)}")
         return VelocityRelation(name, (), notes.at(line))
-    terms = []
+    terms, equals = [], "0"
     for key, (where, value) in node.pairs.items():
         if not isinstance(value, Scalar):
             notes.error(where, f"{owner}: {key} must be a number or an expression, got {describe(value)}")
             continue
-        terms.append((*shapes.velocity_name(key), value.text))
-    return VelocityRelation(name, tuple(terms), notes.at(line))
+        if key == "=":
+            equals = value.text
+        else:
+            terms.append((*shapes.velocity_name(key), value.text))
+    return VelocityRelation(name, tuple(terms), notes.at(line), equals)
 
 
 def _configuration(units: dict[str, Units], notes: Notes, name: str, line: int, node: Node) -> Configuration:

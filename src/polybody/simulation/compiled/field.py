@@ -183,6 +183,9 @@ class Acting:
             power = power + v @ (denoc.passive_forces(m, q, v, domain=graph) - still)
         for frame, wrench in zip(self.frames, loads, strict=True):
             power = power + wrench @ (kinematics.frame_jacobian(m, q, frame, domain=graph) @ v)
+        if self.model.mechanism.paced:
+            a, on = self.accelerate(q, v, tau, loads, graph)[0], on_bodies_text(m, q, self.frames, loads, graph)
+            power = power + v @ (denoc.inverse_dynamics(m, q, v, a, on, domain=graph) - tau)
         return power
 
     def function(self, name: str, watched: Watch | None = None) -> Any:
