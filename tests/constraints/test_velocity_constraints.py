@@ -263,7 +263,8 @@ def test_derivatives_know_right_sides() -> None:
 
     v = model.assemble_velocity(q, [0, 0, w], hold=["swing"])
     by_u = model.forward_dynamics_derivatives(q, v, np.zeros(3))[0]
-    numbers = (a(q + [0, 0, h]) - a(q - [0, 0, h])) / (2 * h)
+    step = np.array([0, 0, h])
+    numbers = (a(q + step) - a(q - step)) / (2 * h)
     assert np.asarray(by_u).ravel() == pytest.approx(numbers, abs=1e-8)
 
 
