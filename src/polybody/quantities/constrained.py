@@ -32,9 +32,9 @@ from polybody.constraints.motions import Motions
 from polybody.constraints.plan import Plan
 from polybody.constraints.sparse import carried_back, carried_out, sandwiched
 from polybody.constraints.system import Constraints
+from polybody.errors import PolybodyError
 from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reactions as tree_reactions
-from polybody.errors import PolybodyError
 from polybody.mechanism.closure_springs import wrench_on_b
 from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, frame_pose, rate
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
