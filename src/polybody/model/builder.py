@@ -408,7 +408,7 @@ class Builder:
             self._take(group, records)
 
     def velocity_relation(self, name: str, terms: Mapping[str, Any], equals: Any = 0) -> None:
-        """Add Σ coefficient · velocity = equals, {"joint" or "joint[k]": a number or an expression in joint coordinates}.
+        """Add Σ coefficient · velocity = equals, {"joint" or "joint[k]": a number or an expression in coordinates}.
 
         `equals` is a number or an expression too; the joint of `clock` in it is time.
         """
