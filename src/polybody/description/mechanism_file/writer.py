@@ -252,7 +252,9 @@ def _actuator(a: Actuator) -> dict[str, str | None]:
 
 
 def _rates(r: VelocityRelation) -> dict[str, str | None]:
-    terms = {quoted(f"{joint}[{k}]" if k else joint): quoted(value) for joint, k, value in r.terms}
+    terms: dict[str, str | None] = {
+        quoted(f"{joint}[{k}]" if k else joint): quoted(value) for joint, k, value in r.terms
+    }
     return terms if r.equals == "0" else {**terms, quoted("="): quoted(r.equals)}
 
 
