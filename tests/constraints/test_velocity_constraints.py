@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -13,50 +11,7 @@ from polybody.description.mechanism_file.writer import mechanism_text
 from polybody.description.records import same_description
 from polybody.model.engine import Request
 from polybody.quantities.table import QUANTITIES
-
-G = 9.81
-
-
-def sleigh(mass: float = 2.0, inertia: float = 0.3, ahead: float = 0.4) -> pb.Model:
-    build = pb.Builder("sleigh")
-    build.body("sleigh", mass, (ahead, 0, 0), (inertia,) * 3)
-    build.joint("base", "planar", "world", "sleigh")
-    build.rolling("blade", "blade", "sleigh", axis=(1, 0, 0))
-    return build.model()
-
-
-def rolling_body(kind: str, radius: Any, mass: float, inertia: Any, gravity: Any = (0, 0, -G)) -> pb.Model:
-    build = pb.Builder(kind, gravity=gravity)
-    build.body("body", mass, inertia=inertia)
-    build.joint("free", "floating", "world", "body")
-    build.rolling("rolls", kind, "body", radius, axis=(0, 1, 0))
-    return build.model()
-
-
-def disk() -> pb.Model:
-    return rolling_body("disk", 0.3, 1.5, (0.03375, 0.0675, 0.03375))
-
-
-def rattleback() -> pb.Model:
-    """An ellipsoid whose axes of inertia are turned against those of its shape, about the vertical."""
-    c, s = np.cos(0.1), np.sin(0.1)
-    turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]])
-    return rolling_body("ellipsoid", (0.2, 0.03, 0.02), 1.0, turn @ np.diag([2e-4, 1.6e-3, 1.7e-3]) @ turn.T)
-
-
-def snakeboard() -> pb.Model:
-    """A board with a rotor and two steered axles, one angle: the back turns against the front."""
-    build = pb.Builder("snakeboard", gravity=(0, 0, 0))
-    for name, mass, inertia in (("board", 3.0, 0.2), ("rotor", 0.5, 0.1), ("front", 0.2, 0.01), ("back", 0.2, 0.01)):
-        build.body(name, mass, inertia=(inertia,) * 3)
-    build.joint("base", "planar", "world", "board")
-    build.joint("rotor", "revolute", "board", "rotor")
-    build.joint("front", "revolute", "board", "front", (0.4, 0, 0))
-    build.joint("back", "revolute", "board", "back", (-0.4, 0, 0))
-    build.couple("back", "front", -1)
-    for name in ("front", "back"):
-        build.rolling(f"{name}_wheels", "blade", name, axis=(1, 0, 0))
-    return build.model()
+from rolling_machines import G, disk, rattleback, rolling_body, sleigh, snakeboard
 
 
 def vehicle(kind: str) -> pb.Model:

@@ -39,6 +39,7 @@ class ClosedForms:
         p: tuple[Any, ...],
         parallel: list[tuple[int, int]],
         progress: Callable[[str], None] = lambda text: None,
+        own: tuple[Any, tuple[Any, ...]] | None = None,
     ) -> None:
         ring = Ring()
         self.domain = TrigDomain(ring)
@@ -49,6 +50,9 @@ class ClosedForms:
             ring.join_groups(q[first], q[second])
         self.mechanism = mechanism(self.domain)
         self.progress = progress
+        #: a potential and forces on p beside those of the mechanism
+        self.own_potential = ZERO if own is None else self.domain.from_sympy(own[0])
+        self.own_forces = None if own is None else [self.domain.from_sympy(x) for x in own[1]]
 
     @property
     def n(self) -> int:
@@ -77,7 +81,8 @@ class ClosedForms:
     def potential(self) -> Any:
         self._refuse_logarithms()
         poses = kinematics.body_poses(self.mechanism, self.q, domain=self.domain)
-        return self.gravity_potential + spring_energy(self.mechanism, self.q, poses, domain=self.domain)
+        springs = spring_energy(self.mechanism, self.q, poses, domain=self.domain)
+        return self.gravity_potential + springs + self.own_potential
 
     @cached_property
     def mass_slopes(self) -> list[Array]:
@@ -97,7 +102,7 @@ class ClosedForms:
 
     @cached_property
     def potential_forces(self) -> Array:
-        """𝓕 for gravity, (53c)."""
+        """𝓕 for gravity and a user's own potential, (53c)."""
         F, jets = self.domain.zeros(self.n), JetDomain(self.domain)
         for k in range(self.n):
             if self.is_coordinate[k]:
@@ -105,6 +110,9 @@ class ClosedForms:
             else:
                 value = poincare.gravity_potential(self.mechanism, self._moved(k), domain=jets)
                 F[k] = jets.rates(np.array(value, dtype=object))[()]
+        if isinstance(self.own_potential, Trig):
+            slopes = np.array([self.diff(self.own_potential, x) for x in self.q_symbols], dtype=object)
+            F = F + self.kinematic_matrix().T @ slopes
         return F
 
     def _moved(self, k: int) -> list[poincare.JointState]:
@@ -157,9 +165,10 @@ class ClosedForms:
 
     @cached_property
     def passive_forces(self) -> Array:
-        """What springs and dampers exert on p."""
+        """What springs, dampers and a user's own forces exert on p."""
         self._refuse_logarithms()
-        return generalized_forces(self.mechanism, self.q, self.p, None, self.states, domain=self.domain)
+        forces = generalized_forces(self.mechanism, self.q, self.p, None, self.states, domain=self.domain)
+        return forces if self.own_forces is None else forces + np.array(self.own_forces, dtype=object)
 
     def _refuse_logarithms(self) -> None:
         for joint in self.mechanism.joints:

@@ -55,6 +55,8 @@ class TrigDomain(Domain):
             base = self.from_sympy(expression.base)
             n = int(expression.exp)
             return base**n if isinstance(base, Trig) else exact(base**n)
+        if isinstance(expression, sympy.sin | sympy.cos) and expression.args[0].free_symbols:
+            return self._trig(isinstance(expression, sympy.sin), self.from_sympy(expression.args[0]))
         return self.ring.generator(expression)
 
     def sin(self, x: Any) -> Any:

@@ -16,6 +16,7 @@ joints are symbols as ever; the places of cut joints, rods and guides on their l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -34,6 +35,7 @@ from polybody.symbolic.equations import Equations
 from polybody.symbolic.model import SymbolicModel
 from polybody.symbolic.printing import to_matrix
 from polybody.symbolic.program import Program
+from polybody.symbolic.quasi import QuasiEquations, quasi_equations
 from polybody.symbolic.sections import Section
 
 Array = np.ndarray
@@ -139,12 +141,24 @@ class SymbolicLoops(SymbolicModel):
 
     def minimal(self) -> MinimalEquations:
         """The equations in the model's independent coordinates: readable where few are dependent, else as quotients."""
-        G, beta = self._solved() if len(self._plan.pivots) <= SOLVED_UP_TO else self._eliminated()
+        G, beta = self._motions()
         M = self.mass_matrix()
         h = self.velocity_forces() + self.potential_forces() - self.passive_forces()
         u, names = self._plan.independent, velocity_names(self.mechanism)
         own = tuple(names[k] for k in u), sympy.Matrix([self.p[k] for k in u])
         return MinimalEquations(*own, G, beta, G.T * M * G, G.T * (h + M * beta))
+
+    def quasi(self, B: Any = None, names: Sequence[str] | None = None) -> QuasiEquations:
+        """Poincaré's equations in quasi-velocities that keep every constraint identically, J B = 0; G by default."""
+        G = self._motions()[0]
+        rows = [row for row, _ in self._plan.pivots]  # all others follow from them where the loops are closed
+        return quasi_equations(self, G if B is None else B, names, to_matrix(self._J[rows]))
+
+    def _motions(self) -> tuple[Any, Any]:
+        """(G, β) of p = G p_u, ṗ = G ṗ_u + β."""
+        if self.mechanism.paced:
+            raise PolybodyError("velocity relations with right sides have p = G w + b', not p = G w; use equations()")
+        return self._solved() if len(self._plan.pivots) <= SOLVED_UP_TO else self._eliminated()
 
     def _solved(self) -> tuple[Any, Any]:
         """G and β by cofactors of J_d, in which angle sums collect."""

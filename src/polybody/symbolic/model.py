@@ -29,6 +29,7 @@ from polybody.symbolic.estimate import Estimate, estimated_size
 from polybody.symbolic.parameters import Parameter, check_names, chosen, parameters, with_scalars
 from polybody.symbolic.printing import number, to_matrix, to_sympy
 from polybody.symbolic.program import QUANTITIES, Program, traced_program
+from polybody.symbolic.quasi import QuasiEquations, quasi_equations
 from polybody.symbolic.ring import exact
 from polybody.symbolic.sections import Section
 
@@ -61,6 +62,7 @@ class SymbolicModel:
         p: Sequence[str] | None = None,
         names: Mapping[str, str] | None = None,
         values: Mapping[str, Any] | None = None,
+        own: tuple[Any, tuple[Any, ...]] | None = None,
         progress: Callable[[str], None] = lambda text: None,
     ) -> None:
         if mechanism.constrained and not self.honours_loops:
@@ -88,9 +90,10 @@ class SymbolicModel:
             }
         )
         self._values = dict(values or {})
+        self._own = own
         self._progress = progress
         kept = [x.name for x in self._kept]
-        self._options: dict[str, Any] = {"symbols": kept, "joints": joints, "q": q, "p": p, "names": names}
+        self._options: dict[str, Any] = {"symbols": kept, "joints": joints, "q": q, "p": p, "names": names, "own": own}
 
     # ---- what the model is made of -------------------------------------------------------------------------------
 
@@ -104,8 +107,10 @@ class SymbolicModel:
         kept = [x for x in self._kept if x.name not in self._values]
         result = {self._symbol_of[x.name]: x.value for x in kept}
         new = {s for value in self._values.values() for s in sympy.sympify(value).free_symbols}
+        if self._own is not None:
+            new |= sympy.Tuple(self._own[0], *self._own[1]).free_symbols - {*self.q, *self.p, *self._symbol_of.values()}
         for symbol in sorted(new - set(result), key=str):
-            result[symbol] = float("nan")  # a symbol that `substitute` brought in: the model has no number for it
+            result[symbol] = float("nan")  # brought in by `substitute` or `acted_on`: the model has no number for it
         return result
 
     def meanings(self) -> dict[Any, str]:
@@ -149,6 +154,32 @@ class SymbolicModel:
         merged |= {known[s.name]: value for s, value in given.items() if s.name in known}
         return type(self)(self.mechanism, **self._options, values=merged, progress=self._progress)
 
+    def acted_on(self, potential: Any = 0, forces: Mapping[Any, Any] | None = None) -> SymbolicModel:
+        """The model with a potential U(q) and generalised forces {quasi-velocity: f(q, p)} of your own besides.
+
+        SymPy expressions in q, p, the parameters and symbols of yours. All closed forms have them, `program` refuses.
+        """
+        by_name = {x.name: k for k, x in enumerate(self.p)}
+        expressions = {str(key): sympy.sympify(value) for key, value in (forces or {}).items()}
+        potential, loads = sympy.sympify(potential), [sympy.Integer(0)] * len(self.p)
+        for key, value in expressions.items():
+            if key not in by_name:
+                raise InputError(f"forces: no quasi-velocity {key!r}; there are {', '.join(by_name)}")
+            loads[by_name[key]] = value
+        refused = {*self.p_dot, *self.Q}
+        of_forces = [("forces", x, refused) for x in loads]
+        for what, value, out in (("potential", potential, refused | {*self.p}), *of_forces):
+            if value.free_symbols & out or value.has(sympy.nan, sympy.oo, sympy.zoo):
+                raise InputError(f"{what}: {value!s:.60} is no finite expression in q{' and p' * (what == 'forces')}")
+        if self._own is not None:
+            potential, loads = potential + self._own[0], [x + y for x, y in zip(loads, self._own[1], strict=True)]
+        options = self._options | {"own": (potential, tuple(loads))}
+        return type(self)(self.mechanism, **options, values=self._values, progress=self._progress)
+
+    def quasi(self, B: Any, names: Sequence[str] | None = None) -> QuasiEquations:
+        """Poincaré's equations in quasi-velocities w of your choice, p = B(q) w. See `symbolic.quasi`."""
+        return quasi_equations(self, B, names)
+
     @cached_property
     def estimate(self) -> Estimate:
         """About how large the closed forms are, found without computing them."""
@@ -165,7 +196,11 @@ class SymbolicModel:
                 "same equations as assignments of common subexpressions (polybody derive --python writes them)"
             )
         pairs = parallel_pairs(self.mechanism, self._charts)
-        return ClosedForms(self._built, self.q, self.p, pairs, self._progress)
+        own = self._own
+        if own is not None:
+            known = {self._symbol_of[key]: sympy.sympify(value) for key, value in self._values.items()}
+            own = own[0].subs(known), tuple(x.subs(known) for x in own[1])
+        return ClosedForms(self._built, self.q, self.p, pairs, self._progress, own)
 
     def _built(self, domain: Any, scalar_of: Callable[[Any], Any] | None = None) -> Mechanism:
         """The mechanism over a domain; `scalar_of` turns a symbol or expression into a scalar of it."""
@@ -224,11 +259,11 @@ class SymbolicModel:
         return self._matrix("velocity_forces")
 
     def potential_forces(self) -> Any:
-        """𝓕(q) of gravity."""
+        """𝓕(q) of gravity, and of a potential of your own."""
         return self._matrix("potential_forces")
 
     def passive_forces(self) -> Any:
-        """What springs and dampers exert on p."""
+        """What springs, dampers and forces of your own exert on p."""
         return self._matrix("passive_forces")
 
     def _matrix(self, what: str) -> Any:
@@ -245,7 +280,7 @@ class SymbolicModel:
         return to_sympy(self._closed.kinetic_energy)
 
     def potential_energy(self) -> Any:
-        """Of gravity and of springs (GravPotChn)."""
+        """Of gravity, of springs (GravPotChn), and your own."""
         return to_sympy(self._closed.potential)
 
     def end_effector(self, frame: str) -> Any:
@@ -282,6 +317,8 @@ class SymbolicModel:
         coriolis_matrix, poincare_matrix, kinetic_energy, potential_energy, and pose:FRAME.
         """
         wanted = quantities or ("equations",)
+        if self._own is not None:
+            raise PolybodyError("program: it is traced from the recursions, without the forces of acted_on; use cse(…)")
         for name in wanted:
             if name not in QUANTITIES and not name.startswith("pose:"):
                 raise InputError(f"no quantity {name!r}; there are {', '.join(QUANTITIES)} and pose:FRAME")
