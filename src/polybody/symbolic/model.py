@@ -173,7 +173,7 @@ class SymbolicModel:
                 raise InputError(f"{what}: {value!s:.60} is no finite expression in q{' and p' * (what == 'forces')}")
         if self._own is not None:
             potential, loads = potential + self._own[0], [x + y for x, y in zip(loads, self._own[1], strict=True)]
-        options = self._options | {"own": (potential, tuple(loads))}
+        options: dict[str, Any] = self._options | {"own": (potential, tuple(loads))}
         return type(self)(self.mechanism, **options, values=self._values, progress=self._progress)
 
     def quasi(self, B: Any, names: Sequence[str] | None = None) -> QuasiEquations:
