@@ -55,6 +55,19 @@ def test_lanes_are_what_single_calls_give_and_do_not_depend_on_who_computes(tmp_
     assert [p.read_bytes() for p in results.files()] == [p.read_bytes() for p in others.files()]
 
 
+@pytest.mark.parametrize("names", [("payload.mass", "payload.com"), ("payload.com", "payload.mass")])
+def test_numbers_that_are_drawn_together_reach_the_parameters_they_name(names: tuple[str, str], tmp_path: Path) -> None:
+    """In the order of the model's parameters they are its lanes as they are; in another order they are put in place."""
+    axes = {"payload.mass": {"uniform": [1, 2]}, "payload.com": {"uniform": [[0.1, 0.2, 0.3], [0.2, 0.3, 0.4]]}}
+    arm = pb.load("puma560").with_payload("link6", 1.0)
+    study = pb.Study(arm, {n: axes[n] for n in names}, samples=1100, quantity="gravity_forces")
+    found = study.run(tmp_path / "out").numpy()
+    assert ((found["payload.com"] >= [0.1, 0.2, 0.3]) & (found["payload.com"] <= [0.2, 0.3, 0.4])).all()
+    for k in (0, 600, 1099):
+        own = pb.load("puma560").with_payload("link6", found["payload.mass"][k], found["payload.com"][k])
+        np.testing.assert_allclose(found["gravity"][k], own.gravity_forces(np.zeros(6)), rtol=1e-12, atol=1e-12)
+
+
 def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path) -> None:
     study, whole = payloads(), payloads().run(tmp_path / "whole")
 

@@ -31,6 +31,7 @@ DISTRIBUTIONS = {
     "triangular": ("low", "mode", "high"), "truncated-normal": ("mean", "deviation", "low", "high"),
 }  # fmt: skip
 LATIN_UP_TO = 5_000_000
+LEAST = 1e-16  # in place of a zero among numbers of the unit interval, where unbounded distributions are infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +62,10 @@ class Drawn:
         return len(self.numbers[0])
 
     def at(self, u: Array) -> Array:
-        """Values (n, size) for u (n, size) in the unit interval."""
+        """Values (n, size) for u (n, size) in the unit interval; uniform numbers are scaled with others (`_scale`)."""
         from scipy import stats
 
-        a = self.numbers
-        if self.kind == "uniform":
-            return a[0] + (a[1] - a[0]) * u
+        a, u = self.numbers, np.maximum(u, LEAST)
         if self.kind == "normal":
             return stats.norm.ppf(u, a[0], a[1])
         if self.kind == "lognormal":
@@ -92,7 +91,7 @@ class Correlated:
     def at(self, u: Array) -> Array:
         from scipy import stats
 
-        return self.mean + stats.norm.ppf(u) @ self.factor.T
+        return self.mean + stats.norm.ppf(np.maximum(u, LEAST)) @ self.factor.T
 
 
 Axis = Counted | Drawn | Correlated
@@ -222,17 +221,20 @@ class Cases:
     def values(self, index: int) -> dict[str, Array]:
         """{name: (cases of the chunk, size)}."""
         first, last = self.span(index)
-        case = np.arange(first, last)
-        point, sample = case // self.rows, case % self.rows
         found: dict[str, Array] = {}
-        for axis in reversed(self.counted):
-            found[axis.name] = axis.values[point % len(axis)]
-            point = point // len(axis)
-        found = dict(reversed(found.items()))
+        if self.counted:
+            point = np.arange(first, last) // self.rows
+            for axis in reversed(self.counted):
+                found[axis.name] = axis.values[point % len(axis)]
+                point = point // len(axis)
+            found = dict(reversed(found.items()))
         if self.sampled:
-            u, start = self._unit(index, sample), 0
+            u, start = self._unit(index, first, last), 0
+            _scale(u, *self._uniform)
             for axis in self.sampled:
-                part = axis.at(u[:, start : start + axis.size])
+                part = u[:, start : start + axis.size]
+                if not (isinstance(axis, Drawn) and axis.kind == "uniform"):
+                    part = axis.at(part)
                 start += axis.size
                 if isinstance(axis, Correlated):
                     found |= {name: part[:, k : k + 1] for k, name in enumerate(axis.names)}
@@ -242,11 +244,13 @@ class Cases:
 
     # The unit cube.
 
-    def _unit(self, index: int, sample: Array) -> Array:
+    def _unit(self, index: int, first: int, last: int) -> Array:
+        """Numbers between 0 and 1 for cases from first to before last, an array of their own."""
         if self.design == "random":
             child = np.random.SeedSequence(self.seed).spawn(1)[0]
             own = np.random.SeedSequence(child.entropy, spawn_key=(*child.spawn_key, index))
-            return np.random.default_rng(own).uniform(1e-16, 1.0, size=(len(sample), self.dimensions))
+            return np.random.default_rng(own).random((last - first, self.dimensions))
+        sample = np.arange(first, last) % self.rows
         if self.design == "latin-hypercube":
             return self._latin[sample]
         if self.design == "sobol":
@@ -258,6 +262,18 @@ class Cases:
         for k in range(d):
             u[block == 2 + k, k] = both[block == 2 + k, d + k]
         return u
+
+    @cached_property
+    def _uniform(self) -> tuple[Array, Array]:
+        """Least value and width of each number that is uniform; 0 and 1, which change nothing, of the others."""
+        low, width = np.zeros(self.dimensions), np.ones(self.dimensions)
+        start = 0
+        for axis in self.sampled:
+            if isinstance(axis, Drawn) and axis.kind == "uniform":
+                low[start : start + axis.size] = axis.numbers[0]
+                width[start : start + axis.size] = axis.numbers[1] - axis.numbers[0]
+            start += axis.size
+        return low, width
 
     @cached_property
     def _latin(self) -> Array:
@@ -280,6 +296,16 @@ class Cases:
             warnings.simplefilter("ignore", UserWarning)  # balance is said in docs, not once per chunk
             rows = engine.random(int(sample.max()) - low + 1)
         return np.clip(rows[sample - low], 1e-16, 1 - 1e-16)
+
+
+def _scale(u: Array, low: Array, width: Array, block: int = 512) -> None:
+    """u (n, d) times width plus low, in place; many rows at once, as loops over d numbers would be short."""
+    whole = len(u) // block * block
+    wide = u[:whole].reshape(-1, block * u.shape[1])  # rows lie one behind the other: no copy
+    wide *= np.tile(width, block)
+    wide += np.tile(low, block)
+    u[whole:] *= width
+    u[whole:] += low
 
 
 def cases_of(vary: Mapping[str, Any], samples: int | None, design: str, seed: int, chunk: int) -> Cases:

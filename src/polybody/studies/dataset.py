@@ -10,7 +10,6 @@ name is that chunk, and is never computed again. Rows are cases in their order.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Iterator
@@ -67,9 +66,9 @@ def table_of(columns: dict[str, Any]) -> pa.Table:
 def parquet_bytes(table: pa.Table) -> bytes:
     """The table as a Parquet file; the same bytes for the same table. Measured numbers hardly compress."""
     pa = arrow()
-    stream = io.BytesIO()
+    stream = pa.BufferOutputStream()
     pa.parquet.write_table(table, stream, compression="none", use_dictionary=False, write_statistics=False)
-    return stream.getvalue()
+    return stream.getvalue().to_pybytes()
 
 
 class Dataset:

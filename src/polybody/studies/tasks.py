@@ -197,21 +197,34 @@ class Job:
     def _given(self, values: dict[str, Array], count: int) -> dict[str, Array]:
         """{what is set: (count, size)} from the varied names, on top of what is given for all."""
         assert self.model is not None
-        found: dict[str, Array] = {}
+        parts: dict[str, list[tuple[list[int] | None, Array]]] = {}
         for name, array in values.items():
             target, columns = self.task.where[name]
-            if target == "value":
-                continue
-            if target not in found:
-                found[target] = np.empty((count, len(base(self.model, self.task, target))))
-                found[target][:] = base(self.model, self.task, target)
-            if columns is None:
-                found[target][:] = array  # one number for all, or one for each
-            elif columns == list(range(columns[0], columns[-1] + 1)):
-                found[target][:, columns[0] : columns[-1] + 1] = array
-            else:
-                found[target][:, columns] = array
-        return found
+            if target != "value":
+                parts.setdefault(target, []).append((columns, array))
+        return {target: _filled(base(self.model, self.task, target), some, count) for target, some in parts.items()}
+
+
+def _filled(nominal: Array, parts: list[tuple[list[int] | None, Array]], count: int) -> Array:
+    """(count, size): the nominal numbers, with columns replaced by those that vary."""
+    drawn = parts[0][1].base
+    if drawn is not None and drawn.shape == (count, len(nominal)) and drawn.flags.c_contiguous:
+        views = [drawn[:, c[0] : c[-1] + 1] for c, _ in parts if c is not None]
+        if len(views) == len(parts) and sum(x.shape[1] for x in views) == len(nominal) and all(
+            x.base is drawn and x.shape == y.shape and x.ctypes.data == y.ctypes.data and c == sorted(c)
+            for y, (c, x) in zip(views, parts, strict=True)
+        ):  # fmt: skip
+            return drawn  # all columns were drawn together, in this order: nothing is copied
+    found = np.empty((count, len(nominal)))
+    found[:] = nominal
+    for columns, array in parts:
+        if columns is None:
+            found[:] = array  # one number for all, or one for each
+        elif columns == list(range(columns[0], columns[-1] + 1)):
+            found[:, columns[0] : columns[-1] + 1] = array
+        else:
+            found[:, columns] = array
+    return found
 
 
 def base(model: Model, task: Task, target: str) -> Array:
