@@ -189,6 +189,76 @@ def test_rollouts_vary_gains_masses_and_starts_in_one_kernel(tmp_path: Path) -> 
     np.testing.assert_allclose(found["q_end"][k], wanted.q, rtol=1e-12, atol=1e-14)
 
 
+def sprung(model: pb.Model, stiffness: float, damping: float = 1.0) -> Any:
+    return lambda t, q, v: -stiffness * q - damping * v
+
+
+def idle(model: pb.Model) -> Any:
+    return lambda t, q, v: np.zeros(model.nv)
+
+
+def heavy(model: pb.Model) -> Any:
+    return lambda t, q, v: model.gravity_forces(q)
+
+
+def broken(model: pb.Model) -> Any:
+    raise KeyError("gain")
+
+
+def test_wrenches_vary_whole_or_by_component(tmp_path: Path) -> None:
+    arm = pb.load("puma560")
+    q = np.linspace(0.1, 0.6, 6)
+    vary = {"wrench.link6": {"uniform": [[-1] * 6, [1] * 6]}, "link6.mass": {"uniform": [0.1, 0.3]},
+            "wrench.link3.fz": [0.0, 5.0]}  # fmt: skip
+    study = pb.Study(arm, vary, samples=20, quantity="inverse_dynamics", at={"q": q})
+    found = study.run(tmp_path / "out").numpy()
+    for k in (0, 39):
+        own = study.model.parameters.at([found["link6.mass"][k]])  # type: ignore[union-attr]
+        loads = {"link6": found["wrench.link6"][k], "link3": [0, 0, 0, 0, 0, found["wrench.link3.fz"][k]]}
+        wanted = own.inverse_dynamics(q, np.zeros(6), np.zeros(6), wrenches=loads)
+        np.testing.assert_allclose(found["tau"][k], wanted, rtol=1e-11, atol=1e-12)
+    pulled = pb.Study(pb.load("double-pendulum"), {"wrench.tip.fx": [0.0, 3.0]}, keep=["q_end"],
+                      simulate={"duration": 0.1, "method": "rk4", "dt": 0.01})  # fmt: skip
+    ends = pulled.run(tmp_path / "pulled", workers=1).numpy()["q_end"]
+    run = pb.simulate(pb.load("double-pendulum"), 0.1, wrenches={"tip": [0, 0, 0, 3, 0, 0]}, method="rk4", dt=0.01)
+    np.testing.assert_array_equal(ends[1], run.q[-1])
+    assert np.abs(ends[1] - ends[0]).max() > 1e-3
+    with pytest.raises(InputError, match=r"wanted wrench.FRAME or wrench.FRAME.fz"):
+        pb.Study(arm, {"wrench.link6.up": [1.0]}, quantity="inverse_dynamics")
+    with pytest.raises(InputError, match=r"'wrench.link6' is nothing that this study can vary"):
+        pb.Study(arm, {"wrench.link6": [[0.0] * 6]}, quantity="mass_matrix")
+
+
+@pytest.mark.parametrize("kind", ["rollout", "simulate"])
+def test_controllers_vary_by_named_gains_and_from_a_list(kind: str, tmp_path: Path) -> None:
+    model = pb.load("double-pendulum")
+    how = {"rollout": {"steps": 20, "dt": 0.005}, "simulate": {"duration": 0.1, "method": "rk4", "dt": 0.005}}[kind]
+    start = np.array([0.3, -0.2])
+
+    def end(law: Any) -> Any:
+        if kind == "rollout":
+            return pb.rollout(model, start, np.zeros(2), law, 20, 0.005, keep="last").q
+        return pb.simulate(model, 0.1, start, np.zeros(2), law, method="rk4", dt=0.005).q[-1]
+
+    options = {kind: {**how, "q0": start, "controller": sprung}}
+    gains = pb.Study(model, {"controller.stiffness": [1.0, 20.0], "controller.damping": {"uniform": [0, 2]}}, samples=2,
+                     keep=["q_end"], **options)  # type: ignore[arg-type] # fmt: skip
+    found = gains.run(tmp_path / "gains", workers=2).numpy()
+    k = 3
+    wanted = end(sprung(model, found["controller.stiffness"][k], found["controller.damping"][k]))
+    np.testing.assert_allclose(found["q_end"][k], np.squeeze(wanted), rtol=1e-12)
+    laws = pb.Study(model, {"controller": [0, 1, 5, 2]}, keep=["q_end"],
+                    **{kind: {**how, "q0": start, "controller": [idle, heavy, broken]}})  # type: ignore[arg-type] # fmt: skip
+    results = laws.run(tmp_path / "laws", workers=1)
+    ends = results.numpy()["q_end"]
+    np.testing.assert_allclose(ends[1], np.squeeze(end(heavy(model))), rtol=1e-12)
+    assert np.abs(ends[0] - ends[1]).max() > 1e-3
+    assert results.failures() == [(2, "InputError: controller is 5; wanted 0 to 2, a place in the list"),
+                                  (3, "KeyError: 'gain'")]  # fmt: skip
+    with pytest.raises(InputError, match=r"'controller.NAME' sets an argument of a single function"):
+        pb.Study(model, {"controller.stiffness": [1.0]}, **{kind: {**how, "controller": [idle]}})  # type: ignore[arg-type]
+
+
 FILE = """\
 study: 1
 name: payloads

@@ -25,11 +25,12 @@ from polybody.model.arguments import require_model
 from polybody.model.model import Model
 from polybody.names import nearest
 from polybody.quantities.table import quantity as quantity_named
+from polybody.studies import targets
 from polybody.studies.axes import cases_of
 from polybody.studies.dataset import FORMAT, arrow
 from polybody.studies.executors import content_of, executor_of
 from polybody.studies.results import StudyResults
-from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, check_keep, placed, varied_names
+from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, check_keep, varied_names
 
 Array = np.ndarray
 Progress = Callable[[int, int, int], None]
@@ -50,8 +51,11 @@ class Study:
     `vary` maps names to axes: numbers or vectors in a list, {"grid": [first, last, n]}, or a distribution ({"uniform":
     [low, high]}, {"normal": [mean, deviation]}, …; numbers may be lists, one per component), or {"covariance": …,
     "mean": …, "names": […]}. Names are parameters of the model, as in `with_parameters`; states ("q", "v", "q0.joint2",
-    "tau.1"); gains ("kp", "kd", "target"); or, for a function, any name. `samples` cases are drawn from the
-    distributions by `design` ("random", "latin-hypercube", "sobol", "saltelli"), for each point of lists and grids.
+    "tau.1"); wrenches ("wrench.FRAME", "wrench.FRAME.fz"); gains ("kp", "kd", "target"); or, for a function, any name.
+    Instead of PD gains, `controller` may be a function of the model and of named numbers ("controller.stiffness") that
+    returns a controller, or a list of such functions, indexed by the axis "controller". `samples` cases are drawn
+    from the distributions by `design` ("random", "latin-hypercube", "sobol", "saltelli"), for each point of lists and
+    grids.
 
     Exactly one computation is given: `quantity` (a name, with its arguments in `at`), `rollout`, `simulate` or
     `linearize` (their options), or `function`(case) -> {name: numbers}, with case.model, case[name], case.rng. `keep`
@@ -105,7 +109,7 @@ class Study:
         keep = (keep,) if isinstance(keep, str) else tuple(keep)
         check_keep(keep)
         task = Task(kind, _options(self.model, kind, given, at), keep, function)
-        self.task = replace(task, where=placed(self.model, task, names, template is not None))
+        self.task = replace(task, where=targets.placed(self.model, task, names, template is not None))
         self._check_sizes()
 
     def __len__(self) -> int:
@@ -136,7 +140,7 @@ class Study:
         after every chunk.
         """
         arrow()
-        _, executor, last = executor_of(workers, cluster, self.task.kind in ("quantity", "rollout"))
+        _, executor, last = executor_of(workers, cluster, self.task.in_lanes and self.template is None)
         results = StudyResults(folder)
         self._check_first()
         if cluster is not None:
@@ -183,7 +187,7 @@ class Study:
         return {
             "name": self.name, "cases": len(self), "chunks": self.cases.chunks, "chunk": self.cases.chunk,
             "kind": self.task.kind, "design": self.cases.design, "varied": varied_names(self.cases),
-            "batched": "lanes of one kernel" if self.task.kind in ("quantity", "rollout") else "case by case",
+            "batched": "lanes of one kernel" if self.task.in_lanes and self.template is None else "case by case",
             "cases_per_second": rate, "seconds": len(self) / rate, "bytes": int(size / cases * len(self)),
         }  # fmt: skip
 
@@ -206,7 +210,7 @@ class Study:
 
         model = None if self.model is None else [self.model.mechanism.digest, *self.model.parameters.names]
         function = self.task.function or self.template
-        said = None if function is None else f"{function.__module__}:{function.__qualname__}:{_code(function)}"
+        said = None if function is None else _said(function)
         return {
             "model": model, "code": source_digest(), "vary": _plain(self.vary), "samples": self.cases.samples,
             "design": self.cases.design, "seed": self.cases.seed, "chunk": self.cases.chunk, "kind": self.task.kind,
@@ -218,7 +222,7 @@ class Study:
         values = replace(self.cases, chunk=1).values(0)
         plain = {n: float(x[0, 0]) if x.shape[1] == 1 else x[0] for n, x in values.items()}
         for name in list(plain):
-            if name.partition(".")[0] in ("q", "v", "a", "tau", "q0", "v0", "kp", "kd", "target"):
+            if name.partition(".")[0] in ("q", "v", "a", "tau", "q0", "v0", "wrench", "controller", *targets.GAINS):
                 del plain[name]
         found = template(plain)
         require_model("the study's template returned", found)
@@ -230,11 +234,8 @@ class Study:
         for name, (target, columns) in self.task.where.items():
             if target == "value" or self.model is None:
                 continue
-            if columns is None:
-                wanted = self.model.nq if target in ("q", "q0", "q1", "target") else self.model.nv
-            else:
-                wanted = len(columns)
-            if sizes[name] not in (1, wanted):
+            wanted = targets.size(self.model, target) if columns is None else len(columns)
+            if wanted is not None and sizes[name] not in (1, wanted):
                 raise InputError(f"axis {name!r} has {sizes[name]} numbers for {wanted}; wanted 1 or {wanted}")
 
     def _check_first(self) -> None:
@@ -279,6 +280,10 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
     if needed and needed not in options:
         raise InputError(f"{kind} needs {needed!r}")
     law = options.get("controller")
+    if targets.made_by_user(options):
+        if not law or (not callable(law) and not all(map(callable, law))):
+            raise InputError("controller is a list; wanted functions of a model that make a controller")
+        return options
     for name in law or {}:
         if name not in ("kp", "kd", "target", "gravity"):
             raise InputError(f"controller has no {name!r}; wanted kp, kd, target, gravity: a PD law")
@@ -293,16 +298,21 @@ def _plain(value: Any) -> Any:
         return _plain(value.tolist())
     if isinstance(value, np.generic):
         return _plain(value.item())
+    if callable(value):
+        return _said(value)
+    if isinstance(value, list | tuple) and any(map(callable, value)):
+        return [_plain(item) for item in value]
     return as_data(value) if isinstance(value, list | tuple | float) else value
 
 
-def _code(function: Callable[..., Any]) -> str:
-    """What tells two versions of a user's function apart."""
+def _said(function: Callable[..., Any]) -> str:
+    """What tells two functions of users, and two versions of one, apart."""
     code = getattr(function, "__code__", None)
     if code is None:
-        return type(function).__qualname__
+        return f"{type(function).__qualname__}:{getattr(function, 'digest', getattr(function, '__qualname__', ''))}"
     constants = [c for c in code.co_consts if not hasattr(c, "co_code")]
-    return hashlib.sha256(code.co_code + repr((constants, code.co_names)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(code.co_code + repr((constants, code.co_names)).encode()).hexdigest()[:16]
+    return f"{function.__module__}:{function.__qualname__}:{digest}"
 
 
 def named_function(text: str) -> Callable[[Case], Mapping[str, Any]]:

@@ -16,16 +16,15 @@ import numpy as np
 
 from polybody.errors import InputError, PolybodyError
 from polybody.model.model import Model
-from polybody.names import listed, nearest
+from polybody.names import nearest
 from polybody.quantities.table import quantity as quantity_named
+from polybody.studies import targets
 from polybody.studies.axes import Cases, Correlated
 
 Array = np.ndarray
 KINDS = ("quantity", "rollout", "simulate", "linearize", "function")
 #: cases in a chunk, where nothing is said
 CHUNKS = {"quantity": 16384, "rollout": 256, "simulate": 16, "linearize": 256, "function": 64}
-STATE = {"quantity": None, "rollout": ("q0", "v0", "tau"), "simulate": ("q0", "v0"), "linearize": ("q", "v", "tau")}
-GAINS = ("kp", "kd", "target")
 REDUCTIONS: dict[str, Callable[..., Array]] = {
     "max": lambda x: x.max(axis=-1), "min": lambda x: x.min(axis=-1), "mean": lambda x: x.mean(axis=-1),
     "norm": lambda x: np.sqrt((x * x).sum(axis=-1)), "peak": lambda x: np.abs(x).max(axis=-1),
@@ -61,52 +60,10 @@ class Task:
     function: Callable[[Case], Mapping[str, Any]] | None = None
     where: dict[str, tuple[str, Any]] = field(default_factory=dict)  # axis name -> (what it sets, where in it)
 
-
-def placed(
-    model: Model | None, task: Task, names: Sequence[str], template: bool = False
-) -> dict[str, tuple[str, Any]]:
-    """What each varied name sets: parameters of the model, states, gains, or a value of the user's function."""
-    found: dict[str, tuple[str, Any]] = {}
-    states = _states(model, task)
-    gains = GAINS if "controller" in task.options else ()
-    parameters = [] if model is None else model.parameters.names
-    for name in names:
-        columns = [k for k, full in enumerate(parameters) if full == name or full.startswith(f"{name}.")]
-        owner, _, part = name.partition(".")
-        if columns:
-            found[name] = ("parameters", columns)
-        elif owner in states or owner in gains:
-            found[name] = (owner, _columns(model, owner, part))
-        elif task.kind == "function" or template:
-            found[name] = ("value", None)
-        else:
-            known = [*parameters, *states, *gains]
-            raise InputError(f"{name!r} is nothing that this study can vary{nearest(name, known)}; there are "
-                             f"{listed(known)}")
-    return found
-
-
-def _states(model: Model | None, task: Task) -> tuple[str, ...]:
-    if task.kind == "quantity":
-        assert model is not None
-        return quantity_named(model.mechanism, task.options["quantity"]).arguments
-    return STATE.get(task.kind) or ()
-
-
-def _columns(model: Model | None, owner: str, part: str) -> list[int] | None:
-    """Columns of a state that "q.joint2" or "q.1" names; None for all of it."""
-    if not part:
-        return None
-    assert model is not None
-    of_q = owner in ("q", "q0", "q1", "target")
-    table = {name: q if of_q else v for name, (q, v) in model.joint_slices().items()}
-    if part in table:
-        return list(range(table[part].start, table[part].stop))
-    size = model.nq if of_q else model.nv
-    if part.isdigit() and int(part) < size:
-        return [int(part)]
-    raise InputError(f"{owner}.{part}: no joint {part!r}{nearest(part, table)}; there are {listed(table)}, or 0 to "
-                     f"{size - 1}")
+    @property
+    def in_lanes(self) -> bool:
+        """Whether cases can be lanes of one kernel: controllers other than PD are Python of one case."""
+        return self.kind in ("quantity", "rollout") and not targets.made_by_user(self.options)
 
 
 # ---- one chunk -------------------------------------------------------------------------------------------------------
@@ -130,9 +87,10 @@ class Job:
         values, count = self.cases.values(index), last - first
         errors: dict[int, str] = {}
         results: dict[str, Array] = {}
-        lanes = self.task.kind in ("quantity", "rollout") and self.template is None
+        lanes = self.task.in_lanes and self.template is None
         # a user's function may raise anything: its case failed, the others go on
-        expected = (Exception,) if self.task.kind == "function" else (PolybodyError, ArithmeticError, ValueError)
+        users = self.task.kind == "function" or self.template is not None or targets.made_by_user(self.task.options)
+        expected = (Exception,) if users else (PolybodyError, ArithmeticError, ValueError)
 
         def part(start: int, stop: int) -> None:
             """Compute these cases together; where that fails, halves of them."""
@@ -202,7 +160,11 @@ class Job:
             target, columns = self.task.where[name]
             if target != "value":
                 parts.setdefault(target, []).append((columns, array))
-        return {target: _filled(base(self.model, self.task, target), some, count) for target, some in parts.items()}
+        own = {target: some[0][1] for target, some in parts.items() if target.startswith("controller")}
+        return own | {
+            target: _filled(targets.base(self.model, self.task, target), some, count)
+            for target, some in parts.items() if target not in own
+        }  # fmt: skip
 
 
 def _filled(nominal: Array, parts: list[tuple[list[int] | None, Array]], count: int) -> Array:
@@ -227,21 +189,6 @@ def _filled(nominal: Array, parts: list[tuple[list[int] | None, Array]], count: 
     return found
 
 
-def base(model: Model, task: Task, target: str) -> Array:
-    """What is taken for all cases where an axis does not say otherwise."""
-    if target == "parameters":
-        return model.parameters.nominal
-    law = task.options.get("controller") or {}
-    given = law.get(target) if target in GAINS else task.options.get(target)
-    size = model.nq if target in ("q", "q0", "q1", "target") else model.nv
-    if given is None:
-        return model.neutral() if size == model.nq and target in ("q", "q0", "q1", "target") else np.zeros(size)
-    array = np.asarray(given, dtype=float)
-    if array.shape not in ((), (1,), (size,)):
-        raise InputError(f"{target} has shape {array.shape}; wanted one number or {size}")
-    return np.broadcast_to(array, (size,)).copy()
-
-
 def _plain(value: Array) -> Any:
     return float(value[0]) if value.shape == (1,) else value
 
@@ -251,12 +198,10 @@ def _answered(model: Model, task: Task, given: dict[str, Array], count: int) -> 
 
 
 def _quantity(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
-    from polybody.model.engine import Request
-
     asked = quantity_named(model.mechanism, task.options["quantity"])
-    values = model.parameters.checked(given["parameters"]) if "parameters" in given else None
-    states = [given[name] if name in given else base(model, task, name) for name in asked.arguments]
-    answer = model.engine.answer(Request(asked, model._arrays(asked, states), parameters=values))
+    states = [given[name] if name in given else targets.base(model, task, name) for name in asked.arguments]
+    wrenches, values = targets.wrenches(given), given.get("parameters")
+    answer = model._ask(asked, states, wrenches=wrenches, parameters=values)
     parts = answer if isinstance(answer, tuple) else (answer,)
     found = {}
     for (name, shape), part in zip(asked.shapes(model.engine.sizes()), parts, strict=True):
@@ -264,23 +209,12 @@ def _quantity(model: Model, task: Task, given: dict[str, Array], count: int) -> 
     return found
 
 
-def _law(model: Model, task: Task, given: dict[str, Array], single: bool) -> Any:
-    from polybody.simulation.controllers import PD
-
-    if "controller" not in task.options:
-        return given.get("tau", task.options.get("tau"))
-    take = (lambda x: x[0]) if single else (lambda x: x)
-    parts = {name: take(given[name]) if name in given else base(model, task, name) for name in GAINS}
-    return PD(model, parts["target"], parts["kp"], parts["kd"],
-              gravity=bool((task.options["controller"] or {}).get("gravity", False)))  # fmt: skip
-
-
 def _rollout(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
     from polybody.simulation.rollout import rollout
 
     o = task.options
-    q0, v0 = (given[name] if name in given else base(model, task, name) for name in ("q0", "v0"))
-    law = _law(model, task, given, False)
+    q0, v0 = (given[name] if name in given else targets.base(model, task, name) for name in ("q0", "v0"))
+    law = targets.law(model, task, given, single=targets.made_by_user(o))
     if isinstance(law, np.ndarray) and law.ndim == 2:
         law = np.repeat(law[:, None, :], int(o["steps"]), axis=1)
     whole = any(_key(item) in ("q", "v") for item in task.keep) or not task.keep
@@ -298,10 +232,10 @@ def _simulated(model: Model, task: Task, given: dict[str, Array]) -> dict[str, A
     from polybody.simulation import simulate
 
     o = dict(task.options)
-    q0, v0 = (given[name][0] if name in given else base(model, task, name) for name in ("q0", "v0"))
-    law = _law(model, task, given, True) if "controller" in o else None
-    more = {k: x for k, x in o.items() if k not in ("q0", "v0", "duration", "controller", *GAINS)}
-    run = simulate(model, float(o["duration"]), q0, v0, law, **more)
+    q0, v0 = (given[name][0] if name in given else targets.base(model, task, name) for name in ("q0", "v0"))
+    law = targets.law(model, task, given, single=True) if "controller" in o else None
+    more = {k: x for k, x in o.items() if k not in ("q0", "v0", "duration", "controller")}
+    run = simulate(model, float(o["duration"]), q0, v0, law, wrenches=targets.wrenches(given, single=True), **more)
     kinetic, potential = run.energies
     return {"t": run.t, "q": run.q, "v": run.v, "tau": run.tau, "q_end": run.q[-1], "v_end": run.v[-1],
             "peak_tau": np.abs(run.tau).max(axis=0), "energy_end": kinetic[-1] + potential[-1],
@@ -311,10 +245,10 @@ def _simulated(model: Model, task: Task, given: dict[str, Array]) -> dict[str, A
 def _linearized(model: Model, task: Task, given: dict[str, Array]) -> dict[str, Any]:
     from polybody.linearization import linearize
 
-    q, v = (given[name][0] if name in given else base(model, task, name) for name in ("q", "v"))
+    q, v = (given[name][0] if name in given else targets.base(model, task, name) for name in ("q", "v"))
     tau = given["tau"][0] if "tau" in given else task.options.get("tau")
     more = {k: x for k, x in task.options.items() if k in ("inputs", "outputs", "independent")}
-    system = linearize(model, q, v, tau, **more)
+    system = linearize(model, q, v, tau, wrenches=targets.wrenches(given, single=True), **more)
     poles: Any = np.sort_complex(system.poles())
     return {"A": system.A, "B": system.B, "pole_real": np.real(poles), "pole_imag": np.imag(poles)}
 
@@ -361,4 +295,4 @@ def varied_names(cases: Cases) -> list[str]:
     return [n for axis in cases.axes for n in (axis.names if isinstance(axis, Correlated) else (axis.name,))]
 
 
-__all__ = ["CHUNKS", "KINDS", "REDUCTIONS", "Case", "Job", "Task", "base", "check_keep", "placed", "varied_names"]
+__all__ = ["CHUNKS", "KINDS", "REDUCTIONS", "Case", "Job", "Task", "check_keep", "varied_names"]
