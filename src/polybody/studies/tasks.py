@@ -170,13 +170,11 @@ class Job:
 def _filled(nominal: Array, parts: list[tuple[list[int] | None, Array]], count: int) -> Array:
     """(count, size): the nominal numbers, with columns replaced by those that vary."""
     drawn = parts[0][1].base
-    if drawn is not None and drawn.shape == (count, len(nominal)) and drawn.flags.c_contiguous:
-        views = [drawn[:, c[0] : c[-1] + 1] for c, _ in parts if c is not None]
-        if len(views) == len(parts) and sum(x.shape[1] for x in views) == len(nominal) and all(
-            x.base is drawn and x.shape == y.shape and x.ctypes.data == y.ctypes.data and c == sorted(c)
-            for y, (c, x) in zip(views, parts, strict=True)
-        ):  # fmt: skip
-            return drawn  # all columns were drawn together, in this order: nothing is copied
+    together = [k for columns, _ in parts for k in columns or ()] == list(range(len(nominal)))
+    if together and drawn is not None and drawn.shape == (count, len(nominal)) and drawn.flags.c_contiguous:
+        whole = ((drawn[:, columns[0] : columns[-1] + 1], array) for columns, array in parts if columns)
+        if all(x.base is drawn and x.shape == own.shape and x.ctypes.data == own.ctypes.data for own, x in whole):
+            return drawn  # all columns were drawn at once, in this order: nothing is copied
     found = np.empty((count, len(nominal)))
     found[:] = nominal
     for columns, array in parts:
