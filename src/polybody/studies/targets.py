@@ -161,8 +161,8 @@ def law(model: Model, task: Task, given: Mapping[str, Array], single: bool) -> A
 
 def _users_law(model: Model, makers: Any, given: Mapping[str, Array]) -> Any:
     values = {name: float(x[0, 0]) if x.shape[1] == 1 else x[0] for name, x in given.items()}
-    one = None if callable(makers) else _chosen(values.get("controller", 0.0), len(makers))
-    make: Callable[..., Any] = makers if one is None else makers[one]
+    choices: Sequence[Callable[..., Any]] = (makers,) if callable(makers) else makers
+    make = choices[_chosen(values.get("controller", 0.0), len(choices))]
     made = make(model, **{n.partition(".")[2]: x for n, x in values.items() if n.startswith("controller.")})
     if not callable(made):
         raise InputError(f"the controller's function returned {type(made).__name__}; wanted controller(t, q, v)")
