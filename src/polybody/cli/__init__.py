@@ -50,7 +50,7 @@ COMMANDS: tuple[str, ...] = (
 app = typer.Typer(
     name="polybody",
     cls=FriendlyGroup,
-    help="Robots and mechanisms: described once, answered by five formulations.",
+    help="Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics.",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",
@@ -73,7 +73,7 @@ def _polybody(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Robots and mechanisms: described once, answered by five formulations."""
+    """Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics."""
 
 
 for _command in COMMANDS:

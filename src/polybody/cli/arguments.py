@@ -21,7 +21,7 @@ ModelArgument = Annotated[
     str,
     typer.Argument(
         metavar="MODEL",
-        help="A shipped model's name, or a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file.",
+        help="Name of a shipped model, or a .yaml, .urdf, .xacro, .sdf or .xml (MJCF) file.",
         autocompletion=complete_model,
     ),
 ]
@@ -31,7 +31,7 @@ BaseOption = Annotated[
 
 ArgOption = Annotated[
     list[str] | None,
-    typer.Option("--arg", metavar="NAME=VALUE", help="An argument of a xacro file; may be given several times."),
+    typer.Option("--arg", metavar="NAME=VALUE", help="Argument of a xacro file; repeatable."),
 ]
 
 

@@ -10,7 +10,7 @@ from polybody.cli.output import JsonOption, emit
 
 
 def register(app: typer.Typer) -> None:
-    @app.command("cache", help="Show the compiled code that is kept on disk; --clear forgets it.")
+    @app.command("cache", help="Show the cache of compiled code; --clear empties it.")
     def cache(
         clear: Annotated[bool, typer.Option("--clear", help="Remove every entry.")] = False,
         json: JsonOption = False,

@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
         arg: ArgOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Check a file: all its problems with their lines, and what acts in it; exit with 1 if it has errors."""
+        """Check a file: list all problems with line numbers, and the force elements; exit code 1 if there are errors."""
         from polybody.description.modelled import modelled
 
         description, problems = scanned(file, base, given_arguments(arg))

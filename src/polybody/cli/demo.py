@@ -21,11 +21,11 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder that takes both runs.")] = Path("runs"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for both runs.")] = Path("runs"),
     force: Annotated[bool, typer.Option("--force", help="Replace earlier runs of the demonstration.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Move the Stanford arm and a Stewart platform along paths, under computed torque; write data, plots and reports.
+    """Simulate the Stanford arm and a Stewart platform under computed torque; write data, plots and reports.
 
     Example: polybody demo && polybody view runs/stewart
     """

@@ -19,12 +19,12 @@ def register(app: typer.Typer) -> None:
 
 def derive(
     model: ModelArgument,
-    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX document here.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write an HTML page here; browsers show it offline.")] = None,
-    python: Annotated[Path | None, typer.Option(help="Write a Python module of NumPy functions here.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write a LaTeX document to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML page to this file; it works offline.")] = None,
+    python: Annotated[Path | None, typer.Option(help="Write a Python module of NumPy functions to this file.")] = None,
     symbols: Annotated[
         str,
-        typer.Option(help="What stays symbols: all, none, or a list of masses, lengths, inertias, gravity, m1, …"),
+        typer.Option(help="Symbolic parameters: all, none, or a list of masses, lengths, inertias, gravity, m1, …"),
     ] = "all",
     joints: Annotated[str, typer.Option(help="simple or compound for all joints, or 'wrist=compound,…'.")] = "",
     force: ForceOption = False,

@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
     @app.command("draw")
     def draw(
         model: ModelArgument,
-        output: Annotated[Path, typer.Option("--output", "-o", help="The .png, .svg or .pdf file to write.")],
+        output: Annotated[Path, typer.Option("--output", "-o", help="Output file: .png, .svg or .pdf.")],
         q: Annotated[
             str | None, typer.Option("--q", help="All of q, or 'joint=value,…'; default neutral.")
         ] = None,

@@ -16,20 +16,20 @@ def register(app: typer.Typer) -> None:
     def excite(
         model: ModelArgument,
         output: Annotated[
-            Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the motion: t, q, v, a as .csv.")
+            Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the motion (t, q, v, a) as .csv.")
         ] = None,
-        period: Annotated[float, typer.Option("--period", help="Seconds.")] = 10.0,
-        harmonics: Annotated[int, typer.Option("--harmonics", help="Sines and cosines of each joint.")] = 5,
+        period: Annotated[float, typer.Option("--period", help="Period in seconds.")] = 10.0,
+        harmonics: Annotated[int, typer.Option("--harmonics", help="Number of Fourier harmonics per joint.")] = 5,
         criterion: Annotated[str, typer.Option("--criterion", help="condition or determinant.")] = "condition",
-        speed: Annotated[float | None, typer.Option("--speed", help="Limit of every joint; else the model's.")] = None,
-        acceleration: Annotated[float | None, typer.Option("--acceleration", help="Limit of every joint.")] = None,
-        tries: Annotated[int, typer.Option("--tries", help="Starts of the search.")] = 3,
-        iterations: Annotated[int, typer.Option("--iterations", help="Steps of the search.")] = 60,
-        seed: Annotated[int, typer.Option("--seed", help="Of the starts.")] = 0,
+        speed: Annotated[float | None, typer.Option("--speed", help="Speed limit; default: the model's.")] = None,
+        acceleration: Annotated[float | None, typer.Option("--acceleration", help="Acceleration limit.")] = None,
+        tries: Annotated[int, typer.Option("--tries", help="Number of starts.")] = 3,
+        iterations: Annotated[int, typer.Option("--iterations", help="Iterations of the optimiser.")] = 60,
+        seed: Annotated[int, typer.Option("--seed", help="Seed of the starting points.")] = 0,
         base: BaseOption = None,
         json: JsonOption = False,
     ) -> None:
-        """Find a periodic motion within limits along which the parameters can be identified well."""
+        """Compute an excitation trajectory for identification: a periodic motion within limits, well conditioned."""
         from polybody.identification.excitation import excitation
         from polybody.model.load import load
 

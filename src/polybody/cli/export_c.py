@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def export_c(
     model: ModelArgument,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write; it must not exist or be empty.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Output folder; it must not exist or be empty.")],
     quantity: Annotated[
         list[str] | None,
         typer.Option(
@@ -27,12 +27,12 @@ def export_c(
             "projection_step (to loops), rk4_step or pose:FRAME; may be given several times.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: the model's name.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: model name.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write C source, header, Makefile, README and self-test. It allocates nothing and is re-entrant."""
+    """Export a C99 library: source, header, Makefile, README and self-test. It allocates no memory and is reentrant."""
     from polybody.bridges.c_library import export_c as write_library
     from polybody.model.load import load
 

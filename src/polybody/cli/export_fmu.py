@@ -18,19 +18,19 @@ def register(app: typer.Typer) -> None:
 
 def export_fmu(
     model: ModelArgument,
-    target: Annotated[Path | None, typer.Argument(metavar="FILE", help="The .fmu; default: the model's name.")] = None,
-    q: Annotated[str, typer.Option("--q", help="Where it starts: a name, all of q, or 'joint=value,…'.")] = "neutral",
+    target: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output file; default: model name.")] = None,
+    q: Annotated[str, typer.Option("--q", help="Initial q: a name, all of q, or 'joint=value,…'.")] = "neutral",
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", help="Numbers that stay tunable, e.g. 'forearm.mass' or '*.damping'; repeatable."),
+        typer.Option("--parameter", help="Tunable parameters, e.g. 'forearm.mass' or '*.damping'; repeatable."),
     ] = None,
     step: Annotated[float, typer.Option("--step", help="Internal step of co-simulation, s.")] = 1e-3,
-    source_only: Annotated[bool, typer.Option("--source-only", help="Without a binary for this machine.")] = False,
+    source_only: Annotated[bool, typer.Option("--source-only", help="Omit the binary for this machine.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write an FMU (FMI 3.0, model exchange and co-simulation): source always, a binary where a C compiler exists.
+    """Export an FMU (FMI 3.0, model exchange and co-simulation), with a binary if a C compiler is available.
 
     Example: polybody export-fmu puma560 puma.fmu --parameter "*.damping"
     """

@@ -20,13 +20,13 @@ def register(app: typer.Typer) -> None:
     @app.command("grasp")
     def grasp(
         model: ModelArgument,
-        held: Annotated[str, typer.Option("--object", help="The body that is held; its joint is on the ground.")],
-        hand: Annotated[list[str], typer.Option(help="An end effector's frame, or frame=its place on the object.")],
-        at: Annotated[str, typer.Option("--q", "--at", help="The configuration; default neutral.")] = "",
+        held: Annotated[str, typer.Option("--object", help="The held body, connected to the ground by a joint.")],
+        hand: Annotated[list[str], typer.Option(help="End-effector frame, or frame=place on the object; repeatable.")],
+        at: Annotated[str, typer.Option("--q", "--at", help="Configuration; default neutral.")] = "",
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Let hands hold a body: how far they are off, what can still move, and the joint forces that hold it still."""
+        """Analyse a grasp: grip deviations, remaining mobility, and the joint forces that hold the object at rest."""
         from polybody.cli.linearize import numbers
         from polybody.model.load import load
 

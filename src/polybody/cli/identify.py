@@ -20,35 +20,35 @@ def register(app: typer.Typer) -> None:
             typer.Argument(metavar="TRAIN", help="Recordings, .csv or .parquet: t, q1 …, v1 …, tau1 … (or i1 …)."),
         ],
         validate: Annotated[
-            list[Path] | None, typer.Option("--validate", metavar="FILE", help="A recording that is only predicted.")
+            list[Path] | None, typer.Option("--validate", metavar="FILE", help="Validation recording; repeatable.")
         ] = None,
         drive_gains: Annotated[
-            str | None, typer.Option("--drive-gains", metavar="K1,K2,…", help="Joint force per current, one per joint.")
+            str | None, typer.Option("--drive-gains", metavar="K1,K2,…", help="Joint force per ampere, one per joint.")
         ] = None,
         terms: Annotated[
             str,
             typer.Option(
-                "--terms", help="What joints have: auto, or of armature+viscous+coulomb+offset+quadratic+stribeck+load."
+                "--terms", help="Joint terms: auto, or some of armature+viscous+coulomb+offset+quadratic+stribeck+load."
             ),
         ] = "auto",
         method: Annotated[
             str, typer.Option("--method", help="Least squares: ordinary, weighted or reweighted.")
         ] = "reweighted",
         consistent: Annotated[
-            bool, typer.Option("--consistent/--least-squares", help="Masses and inertias that can exist.")
+            bool, typer.Option("--consistent/--least-squares", help="Require physically consistent inertias.")
         ] = True,
         prior: Annotated[float, typer.Option("--prior", help="Weight of the model's own (CAD) values.")] = 1e-4,
-        cutoff: Annotated[float | None, typer.Option("--cutoff", help="Low-pass filter, Hz; else chosen.")] = None,
-        rate: Annotated[float | None, typer.Option("--rate", help="Samples per second; else the data's.")] = None,
+        cutoff: Annotated[float | None, typer.Option("--cutoff", help="Low-pass cutoff, Hz; default: auto.")] = None,
+        rate: Annotated[float | None, typer.Option("--rate", help="Sampling rate, Hz; default: auto.")] = None,
         save: Annotated[
-            Path | None, typer.Option("--save", metavar="FILE", help="Write the model: .yaml, .urdf or .xml (MJCF).")
+            Path | None, typer.Option("--save", metavar="FILE", help="Write the identified model: .yaml, .urdf, .xml.")
         ] = None,
         report: Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report.")] = None,
         force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
         base: BaseOption = None,
         json: JsonOption = False,
     ) -> None:
-        """Estimate masses, inertias and friction from recorded motions, and say how well they predict."""
+        """Identify masses, inertias and friction from recorded motions, and report the prediction errors."""
         from polybody.identification.identify import identify as estimate
         from polybody.model.load import load
 

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
         frames: Annotated[bool, typer.Option("--frames", help="List frames too.")] = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Show a model: its tree, bodies, joints with their slices of q and v, masses, degrees of freedom."""
+        """Summarise a model: tree, bodies, joints with their slices of q and v, masses, degrees of freedom."""
         from polybody.model.load import load
 
         loaded = load(model, base=base, arguments=given_arguments(arg))

@@ -30,14 +30,14 @@ def inverse(
         str, typer.Option("--from", help="Configuration: 'neutral', all of q, or 'joint=value,…'.")
     ] = "neutral",
     end: Annotated[str, typer.Option("--to", help="Configuration, as --from.")] = "",
-    duration: Annotated[float, typer.Option("--duration", "-t", help="Seconds.")] = 10.0,
-    samples: Annotated[int, typer.Option(help="How many times torques are computed for.")] = 501,
+    duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 10.0,
+    samples: Annotated[int, typer.Option(help="Number of samples along the path.")] = 501,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder; default runs/MODEL-inverse.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute the joint forces that move a model along a path; plots, data and a report go into a folder."""
+    """Compute the joint forces along a path by inverse dynamics; write plots, data and a report to a folder."""
     import numpy as np
 
     from polybody.description.naming import file_name

@@ -20,31 +20,31 @@ def register(app: typer.Typer) -> None:
 
 
 def linearize(
-    model: Annotated[str, typer.Argument(help="A mechanism file, URDF, MJCF, or the name of a shipped model.")],
+    model: Annotated[str, typer.Argument(help="Name of a shipped model, or a mechanism, URDF or MJCF file.")],
     at: Annotated[
         str, typer.Option("--q", "--at", help="Configuration: a name, all of q ('0,0.5,…'), or 'joint=value,…'.")
     ] = "neutral",
     velocity: Annotated[str, typer.Option("--v", "--velocity", help="Velocity, as --q; default at rest.")] = "",
     torque: Annotated[
-        str, typer.Option("--tau", "--torque", help="Joint forces, as --q; default those that give no acceleration.")
+        str, typer.Option("--tau", "--torque", help="Joint forces, as --q; default: those for zero acceleration.")
     ] = "",
     inputs: Annotated[str, typer.Option(help="'torque' or 'voltage' (of the model's motors).")] = "torque",
     output: Annotated[
         list[str] | None, typer.Option("--measure", help="A frame to measure; default: every state.")
     ] = None,
-    independent: Annotated[str, typer.Option(help="With loops: coordinates 'joint,…' that the others follow.")] = "",
+    independent: Annotated[str, typer.Option(help="With loops: the independent coordinates, 'joint,…'.")] = "",
     wrench: Annotated[
         list[str] | None,
-        typer.Option(help="A nominal load 'FRAME=mx,my,mz,fx,fy,fz' in world axes; may be given several times."),
+        typer.Option(help="Nominal wrench 'FRAME=mx,my,mz,fx,fy,fz' in world axes; repeatable."),
     ] = None,
     disturbance: Annotated[
-        list[str] | None, typer.Option(help="A frame on which wrenches disturb: six inputs, matrix E.")
+        list[str] | None, typer.Option(help="Frame with disturbance wrenches: six inputs, matrix E; repeatable.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print A, B, C, D and the poles of the model linearised about a state. Angles may be written 90deg.
+    """Linearise a model about a state; print A, B, C, D and the poles. Angles may be written 90deg.
 
-    With loops, joints given as joint=value are held and the others follow; all of q must close the loops by itself.
+    With loops, joints given as joint=value are held and the others follow; if all of q is given, it must be closed.
     """
     import numpy as np
 

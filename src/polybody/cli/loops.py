@@ -18,11 +18,11 @@ def register(app: typer.Typer) -> None:
     def loops(
         model: ModelArgument,
         base: BaseOption = None,
-        at: Annotated[str, typer.Option("--q", "--at", help="A guess of the configuration, as for linearize.")] = "",
-        hold: Annotated[list[str] | None, typer.Option(help="A joint that keeps its value while closing.")] = None,
+        at: Annotated[str, typer.Option("--q", "--at", help="Initial guess of the configuration.")] = "",
+        hold: Annotated[list[str] | None, typer.Option(help="A joint held during assembly; repeatable.")] = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Close a model's loops, and tell its mobility, redundant constraints, singularities and coordinates."""
+        """Assemble a model's loops; report mobility, redundant constraints, singularities, independent coordinates."""
         from polybody.cli.linearize import numbers
         from polybody.errors import InputError
         from polybody.model.load import load

@@ -15,21 +15,21 @@ def register(app: typer.Typer) -> None:
     @app.command("network")
     def network(
         model: ModelArgument,
-        svg: Annotated[Path | None, typer.Option("--svg", help="Draw the system graph into this .svg file.")] = None,
+        svg: Annotated[Path | None, typer.Option("--svg", help="Draw the system graph to this .svg file.")] = None,
         blocks: Annotated[
-            Path | None, typer.Option("--blocks", help="Draw how the solution proceeds (Tokad's Figure 4): .svg.")
+            Path | None, typer.Option("--blocks", help="Draw the order of solution (Tokad's Figure 4) to this .svg.")
         ] = None,
         equations: Annotated[
             bool, typer.Option("--equations", help="Print terminal equations, cut-sets and circuits.")
         ] = False,
         write: Annotated[
-            Path | None, typer.Option("--write", help="Write the equations into this .txt, .tex or .html file.")
+            Path | None, typer.Option("--write", help="Write the equations to this .txt, .tex or .html file.")
         ] = None,
         driven: Annotated[
-            list[str] | None, typer.Option("--driven", help="A joint whose motion is given (repeat for more).")
+            list[str] | None, typer.Option("--driven", help="A joint whose motion is prescribed; repeatable.")
         ] = None,
         powered: Annotated[bool, typer.Option("--powered", help="Connect motors to voltage sources.")] = False,
-        force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
 #: columns of output that no terminal shows
 PIPED_WIDTH = 10_000
 

@@ -20,28 +20,28 @@ def register(app: typer.Typer) -> None:
 
 def performance(
     model: ModelArgument,
-    frame: Annotated[str | None, typer.Option(help="The frame to judge; default: the last named one.")] = None,
+    frame: Annotated[str | None, typer.Option(help="Frame to analyse; default: the last named one.")] = None,
     rows: Annotated[
         str, typer.Option(help="position, orientation, pose, or some of 'rx ry rz x y z'; default: what moves.")
     ] = "",
-    length: Annotated[float, typer.Option(help="Metres that stand for one radian where rows mix.")] = 1.0,
-    scaled: Annotated[bool, typer.Option("--scaled", help="Count actuators in parts of their limits.")] = False,
-    at: Annotated[str, typer.Option("--q", "--at", help="Configuration; loops are closed.")] = "neutral",
-    samples: Annotated[int, typer.Option(help="Configurations of the workspace; 0 for none.")] = 2000,
+    length: Annotated[float, typer.Option(help="Length in metres that corresponds to one radian.")] = 1.0,
+    scaled: Annotated[bool, typer.Option("--scaled", help="Scale actuators by their limits.")] = False,
+    at: Annotated[str, typer.Option("--q", "--at", help="Configuration; loops are assembled.")] = "neutral",
+    samples: Annotated[int, typer.Option(help="Workspace samples; 0 for none.")] = 2000,
     stiffness: Annotated[
-        float | None, typer.Option(help="Stiffness of the actuators, N m/rad or N/m: deflection and modes.")
+        float | None, typer.Option(help="Actuator stiffness, N m/rad or N/m, for deflection and modes.")
     ] = None,
-    to: Annotated[str, typer.Option("--to", help="End of a quintic motion from --q, to size the actuators.")] = "",
-    duration: Annotated[float, typer.Option("--duration", "-t", help="Seconds of that motion.")] = 1.0,
-    grid: Annotated[str, typer.Option(help="Two coordinates 'a,b' to map (in the report).")] = "",
-    report: Annotated[str, typer.Option("--report", "-o", help="Write a page with pictures: an .html file.")] = "",
+    to: Annotated[str, typer.Option("--to", help="End of a quintic motion from --q, for actuator sizing.")] = "",
+    duration: Annotated[float, typer.Option("--duration", "-t", help="Duration of that motion, seconds.")] = 1.0,
+    grid: Annotated[str, typer.Option(help="Two coordinates 'a,b' for a map in the report.")] = "",
+    report: Annotated[str, typer.Option("--report", "-o", help="Write a report with figures: an .html file.")] = "",
     page: Annotated[
-        str, typer.Option(help="Write a page to turn about: the machine with its ellipsoids, modes to play (.html).")
+        str, typer.Option(help="Write an interactive 3-D page: ellipsoids and animated modes (.html).")
     ] = "",
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print ellipsoids of velocity, force, acceleration and inertia, workspace, actuators' sizes, stiffness, modes."""
+    """Report velocity, force, acceleration and inertia ellipsoids, workspace, actuator sizing, stiffness, modes."""
     from polybody import paths
     from polybody.cli.linearize import named, numbers
     from polybody.design import performance as judged

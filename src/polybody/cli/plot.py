@@ -13,11 +13,11 @@ from polybody.cli.output import JsonOption, emit
 def register(app: typer.Typer) -> None:
     @app.command("plot")
     def plot(
-        run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")],
-        output: Annotated[str, typer.Option("--output", "-o", help="Where plots go; default the run's folder.")] = "",
+        run: Annotated[str, typer.Argument(metavar="RUN", help="Folder of a run.")],
+        output: Annotated[str, typer.Option("--output", "-o", help="Output folder; default: the run's folder.")] = "",
         as_json: JsonOption = False,
     ) -> None:
-        """Draw joints, speeds, torques and energies of a run as PNG and SVG."""
+        """Plot positions, velocities, joint forces and energies of a run as PNG and SVG."""
         from polybody.errors import InputError
         from polybody.studio.plots import write_plots
         from polybody.studio.results import read_run

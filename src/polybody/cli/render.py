@@ -23,21 +23,21 @@ def register(app: typer.Typer) -> None:
             ),
         ],
         output: Annotated[
-            Path, typer.Option("--output", "-o", help="A film: .mp4, .webm, .gif, .webp; a picture: .png, .jpg.")
+            Path, typer.Option("--output", "-o", help="Video: .mp4, .webm, .gif, .webp; image: .png, .jpg.")
         ],
         size: Annotated[str, typer.Option(help="Width and height in pixels.")] = "1280x720",
-        fps: Annotated[float, typer.Option(help="Pictures per second of film.")] = 30.0,
-        speed: Annotated[float, typer.Option(help="How much faster than the run the film is; 0.1: slow motion.")] = 1.0,
-        at: Annotated[float | None, typer.Option(help="Which time of the run a picture shows, s.")] = None,
+        fps: Annotated[float, typer.Option(help="Frames per second.")] = 30.0,
+        speed: Annotated[float, typer.Option(help="Playback speed relative to the run; 0.1: slow motion.")] = 1.0,
+        at: Annotated[float | None, typer.Option(help="Time of the run that an image shows, s.")] = None,
         view: Annotated[str | None, typer.Option(help="Azimuth and elevation of the camera: '−40deg,20deg'.")] = None,
         theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
         trail: Annotated[str | None, typer.Option(help="A frame whose path is drawn.")] = None,
-        zoom: Annotated[float, typer.Option(help="Larger than 1: nearer.")] = 1.0,
+        zoom: Annotated[float, typer.Option(help="Zoom factor; larger than 1 is closer.")] = 1.0,
         force: ForceOption = False,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Render a run as a film or a configuration as a picture, off screen."""
+        """Render runs to a video, or a configuration to an image, off screen."""
         from polybody.description.units import ANGLE, quantity
         from polybody.studio.render import render as render_to
 

@@ -26,34 +26,34 @@ def register(app: typer.Typer) -> None:
 
 def simulate(
     model: ModelArgument,
-    duration: Annotated[float, typer.Option("--duration", "-t", help="Seconds.")] = 5.0,
+    duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 5.0,
     q: Annotated[
-        str, typer.Option("--q", help="Start: 'neutral', all of q, or 'joint=value,…'; 90deg works.")
+        str, typer.Option("--q", help="Initial configuration: 'neutral', all of q, or 'joint=30deg,…'.")
     ] = "neutral",
-    v: Annotated[str, typer.Option("--v", help="Start velocity, as --q; default at rest.")] = "",
+    v: Annotated[str, typer.Option("--v", help="Initial velocity, as --q; default at rest.")] = "",
     controller: Annotated[
-        str, typer.Option(help="none (free motion), gravity (compensated) or hold (PD at the start).")
+        str, typer.Option(help="none (free motion), gravity (compensation) or hold (PD at the initial q).")
     ] = "none",
     method: Annotated[
         str, typer.Option(help="dop853, radau, cvodes, idas, rk4, semi-implicit or midpoint.")
     ] = "dop853",
-    dt: Annotated[float, typer.Option(help="Step of rk4, semi-implicit and midpoint, seconds.")] = 1e-3,
+    dt: Annotated[float, typer.Option(help="Step of the fixed-step methods, seconds.")] = 1e-3,
     rtol: Annotated[float, typer.Option(help="Relative tolerance of adaptive methods.")] = 1e-9,
-    sample: Annotated[float | None, typer.Option(help="Seconds between kept states.")] = None,
-    limits: Annotated[str, typer.Option(help="What joint limits do: stop, halt, report or ignore.")] = "stop",
-    restitution: Annotated[float, typer.Option(help="Of joints that hit their limits, 0 to 1.")] = 0.0,
+    sample: Annotated[float | None, typer.Option(help="Seconds between recorded states.")] = None,
+    limits: Annotated[str, typer.Option(help="Effect of joint limits: stop, halt, report or ignore.")] = "stop",
+    restitution: Annotated[float, typer.Option(help="Coefficient of restitution at joint limits, 0 to 1.")] = 0.0,
     efforts: Annotated[
-        str | None, typer.Option(help="What effort, power and velocity limits do: saturate, report or ignore.")
+        str | None, typer.Option(help="Effect of effort, power and velocity limits: saturate, report or ignore.")
     ] = None,
-    friction: Annotated[str, typer.Option(help="Dry friction of joints: stick, or smooth as in kernels.")] = "stick",
+    friction: Annotated[str, typer.Option(help="Dry friction of joints: stick or smooth (regularised).")] = "stick",
     output: Annotated[str, typer.Option("--output", "-o", help="Folder of the run; default runs/MODEL.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate a model, or a network (a file with `network:`); plots, data and a report go into a folder.
+    """Simulate a model or a network (a file with `network:`); write plots, data and a report to a folder.
 
-    Ctrl-C keeps what was computed.
+    Ctrl-C keeps the states computed so far.
     """
     import numpy as np
 

@@ -17,21 +17,21 @@ def register(app: typer.Typer) -> None:
 
 def study(
     words: Annotated[
-        list[str], typer.Argument(metavar="FILE | plot FOLDER", help="A study file, or 'plot' and a folder of results.")
+        list[str], typer.Argument(metavar="FILE | plot FOLDER", help="A study file, or 'plot' and a results folder.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Where results or pictures go; default: beside the file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder; default: beside the study file.")] = None,
     cluster: Annotated[str | None, typer.Option(help="'auto' or the address of a Ray cluster.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes of this machine.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted study stopped.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what a run would be, and estimate it.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Number of processes on this machine.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted study.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the number of cases, time and size.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of study files.")] = False,
-    allow_code: Annotated[bool, typer.Option("--allow-code", help="Let the file name a Python function.")] = False,
+    allow_code: Annotated[bool, typer.Option("--allow-code", help="Allow the file to name a Python function.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the study of a YAML file, on this machine or on a Ray cluster; draw its results.
+    """Run a study from a YAML file, on this machine or on a Ray cluster, or plot its results.
 
-    `polybody study payloads.yaml --dry-run` says how many cases there are and how long they take. An interrupted study
-    goes on with --resume; finished chunks are not computed again.
+    `polybody study payloads.yaml --dry-run` reports the number of cases and estimates the time. --resume continues an
+    interrupted study; finished chunks are not computed again.
     """
     from polybody.errors import InputError
 

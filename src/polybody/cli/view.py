@@ -23,20 +23,20 @@ def register(app: typer.Typer) -> None:
             list[str],
             typer.Argument(
                 metavar="MODEL|RUN…",
-                help="A model's name or file, or the folders of runs to show together.",
+                help="Name or file of a model, or folders of runs to show together.",
                 autocompletion=complete_model,
             ),
         ],
-        live: Annotated[bool, typer.Option("--live", help="Simulate in the page: run, pause, pull, control.")] = False,
+        live: Annotated[bool, typer.Option("--live", help="Live simulation: run, pause, pull, control.")] = False,
         html: Annotated[
-            Path | None, typer.Option("--html", help="Write one page that works offline instead of serving it.")
+            Path | None, typer.Option("--html", help="Write one offline page instead of serving it.")
         ] = None,
-        port: Annotated[int, typer.Option(help="Where the page is served; the next free one if it is in use.")] = 8080,
+        port: Annotated[int, typer.Option(help="Port of the page; the next free one if it is in use.")] = 8080,
         browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on this machine.")] = True,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Look at a mechanism, a live simulation or runs in the browser.
+        """Show a mechanism, a live simulation or runs in the browser.
 
         Sliders, dragging with inverse kinematics, playback, forces, plots, analyses. --html writes the page to a file.
         """
