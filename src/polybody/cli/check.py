@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
         arg: ArgOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Check a file: list all problems with line numbers, and the force elements; exit code 1 if there are errors."""
+        """Check a file: list all problems with line numbers, and the force elements; exit code 1 on errors."""
         from polybody.description.modelled import modelled
 
         description, problems = scanned(file, base, given_arguments(arg))
