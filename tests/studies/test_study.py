@@ -355,3 +355,46 @@ def test_a_template_makes_machines_of_different_structure(tmp_path: Path) -> Non
     study = pb.Study(chain, {"links": [1, 2, 3]}, quantity="gravity_forces", keep=["gravity[0]"])
     found = study.run(tmp_path / "out", workers=1).numpy()["gravity[0]"]
     np.testing.assert_allclose(np.abs(found), 9.81 * np.array([0.5, 0.5 + 1.5, 0.5 + 1.5 + 2.5]))
+
+
+XACRO = """<robot name="chain" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="links" default="1"/> <xacro:arg name="mass" default="1"/>
+  <link name="l0"/>
+  <xacro:macro name="segment" params="k">
+    <link name="l${k}"><inertial><origin xyz="0.5 0 0"/><mass value="$(arg mass)"/>
+      <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="j${k}" type="continuous"><parent link="l${k - 1}"/><child link="l${k}"/>
+      <origin xyz="${0 if k == 1 else 1} 0 0"/><axis xyz="0 1 0"/></joint>
+    <xacro:if value="${k &lt; int('$(arg links)')}"><xacro:segment k="${k + 1}"/></xacro:if>
+  </xacro:macro>
+  <xacro:segment k="1"/>
+</robot>
+"""
+
+
+def test_study_files_name_a_xacro_template_or_code(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    from polybody.studies.file import read_study
+
+    (tmp_path / "chain.xacro").write_text(XACRO)
+    path, text = tmp_path / "chains.yaml", (
+        "study: 1\ntemplate: chain.xacro\nvary: {links: [1, 2, 3], mass: [1, 2.5]}\n"
+        'do: {quantity: gravity_forces}\nkeep: ["gravity[0]"]\n'
+    )
+    path.write_text(text)
+    found = read_study(path).study.run(tmp_path / "out", workers=1).numpy()
+    wanted = 9.81 * np.outer([0.5, 0.5 + 1.5, 0.5 + 1.5 + 2.5], [1, 2.5]).ravel()
+    np.testing.assert_allclose(np.abs(found["gravity[0]"]), wanted)
+    path.write_text(text.replace("mass:", "mas:"))
+    with pytest.raises(InputError, match=r"no argument 'mas' .did you mean 'mass'"):
+        read_study(path)
+    path.write_text(text.replace("chain.xacro", "os:getcwd"))
+    with pytest.raises(InputError, match=r"template runs code of 'os:getcwd'; allow it with --allow-code"):
+        read_study(path)
+    path.write_text(text + "model: puma560\n")
+    with pytest.raises(InputError, match=r"'model' stands beside 'template'"):
+        read_study(path)
+    path.write_text("study: 1\nmodel: double-pendulum\nvary: {controller: [0]}\n"
+                    "do: {rollout: {steps: 2, controller: ['os:getcwd']}}\n")  # fmt: skip
+    with pytest.raises(InputError, match=r"controller runs code of 'os:getcwd'"):
+        read_study(path)

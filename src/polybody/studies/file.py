@@ -12,12 +12,15 @@
     do: {quantity: inverse_dynamics, at: {v: [1, 1, 1, 1, 1, 1]}}
     keep: [tau, peak(tau)]
 
-The file is data: numbers may be written as in mechanism files (90deg, 10cm). A `function: "module:name"` is code of
-yours, and is imported only where that is allowed.
+In place of `model`, `template: arm.xacro` names a xacro file whose arguments are the varied names that are no states,
+for machines that differ in structure. The file is data: numbers may be written as in mechanism files (90deg, 10cm). A
+function "module:name" (in `do: function`, `template` or `controller`) is code of yours, and is imported only where that
+is allowed.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +29,7 @@ from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar
 from polybody.description.units import ANGLE, LENGTH, MASS, quantity
 from polybody.errors import InputError
 from polybody.model.load import load
+from polybody.model.model import Model
 from polybody.names import listed, nearest
 from polybody.studies.axes import DESIGNS, DISTRIBUTIONS
 from polybody.studies.study import OPTIONS, Study, named_function
@@ -33,11 +37,30 @@ from polybody.studies.tasks import KINDS
 
 VERSION = 1
 KEYS = (
-    "study", "name", "model", "base", "payload", "vary", "samples", "design", "seed", "chunk", "do", "keep", "folder",
+    "study", "name", "model", "template", "base", "payload", "vary", "samples", "design", "seed", "chunk", "do", "keep",
+    "folder",
 )  # fmt: skip
 LARGEST = 2_000_000  # characters
 WORDS = ("model", "name", "frame", "design", "quantity", "function", "method", "limits", "inputs", "outputs", "folder",
-         "names", "keep", "base", "independent")  # fmt: skip
+         "names", "keep", "base", "independent", "template", "controller")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class XacroTemplate:
+    """A model for each case: a xacro file with the case's values as arguments; it can be sent to other processes."""
+
+    path: str
+    base: str
+
+    def __call__(self, values: dict[str, Any]) -> Model:
+        # whole numbers without ".0": macros count with them
+        arguments = {name: int(x) if isinstance(x, float) and x == int(x) else x for name, x in values.items()}
+        return load(self.path, base=self.base, arguments=arguments)
+
+    @property
+    def digest(self) -> str:
+        """Of the file's text, for the study's identity."""
+        return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +102,12 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
     if len(kinds) != 1:
         raise InputError(f"{where}: do has {', '.join(do) or 'nothing'}; wanted one of {', '.join(KINDS)}")
     if kinds[0] == "function":
-        if not allow_code:
-            raise InputError(f"{where}: do: function runs code of {do['function']!r}; allow it with --allow-code")
-        do["function"] = named_function(str(do["function"]))
+        do["function"] = _code(where, "do: function", do["function"], allow_code)
+    options = do[kinds[0]]
+    if isinstance(options, dict) and isinstance(options.get("controller"), str | list):
+        law = options["controller"]
+        made = [_code(where, "controller", x, allow_code) for x in (law if isinstance(law, list) else [law])]
+        do[kinds[0]] = {**options, "controller": made if isinstance(law, list) else made[0]}
     for word in do:
         if word not in (kinds[0], *(["at"] if kinds[0] == "quantity" else [])):
             raise InputError(f"{where}: do has {word!r} beside {kinds[0]!r}")
@@ -93,7 +119,7 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
     whole: dict[str, Any] = {key: int(value) for key, value in more.items()}
     try:
         study = Study(
-            _model(path, said), said["vary"], **do, keep=keep, design=said.get("design", "random"),
+            _model(path, said, allow_code), said["vary"], **do, keep=keep, design=said.get("design", "random"),
             name=str(said.get("name", path.stem)), **whole,
         )  # fmt: skip
     except InputError as error:
@@ -101,7 +127,27 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
     return StudyFile(study, path.parent / str(said.get("folder", f"{path.stem}.results")))
 
 
-def _model(path: Path, said: dict[str, Any]) -> Any:
+def _code(where: str, what: str, name: Any, allowed: bool) -> Any:
+    if not allowed:
+        raise InputError(f"{where}: {what} runs code of {name!r}; allow it with --allow-code")
+    return named_function(str(name))
+
+
+def _template(path: Path, said: dict[str, Any], allow_code: bool) -> Any:
+    for key in ("model", "payload"):
+        if key in said:
+            raise InputError(f"{key!r} stands beside 'template', which makes the models; remove one of them")
+    name = str(said["template"])
+    if Path(name).suffix.lower() != ".xacro":
+        return _code(str(path), "template", name, allow_code)
+    if not (path.parent / name).is_file():
+        raise InputError(f"template {name!r} is no file in {path.parent}")
+    return XacroTemplate(str(path.parent / name), str(said.get("base", "fixed")))
+
+
+def _model(path: Path, said: dict[str, Any], allow_code: bool) -> Any:
+    if "template" in said:
+        return _template(path, said, allow_code)
     if "model" not in said:
         return None
     beside = path.parent / str(said["model"])
@@ -167,6 +213,7 @@ def schema() -> dict[str, Any]:
         "additionalProperties": False, "required": ["study", "vary", "do"],
         "properties": {
             "study": {"const": VERSION}, "name": {"type": "string"}, "model": {"type": "string"},
+            "template": {"type": "string"},
             "base": {"type": "string"}, "payload": payload,
             "vary": {"type": "object", "minProperties": 1, "additionalProperties": axis}, "samples": whole,
             "design": {"enum": list(DESIGNS)}, "seed": {"type": "integer", "minimum": 0}, "chunk": whole, "do": do,
@@ -175,4 +222,4 @@ def schema() -> dict[str, Any]:
     }  # fmt: skip
 
 
-__all__ = ["StudyFile", "plain", "read_study", "schema"]
+__all__ = ["StudyFile", "XacroTemplate", "plain", "read_study", "schema"]
