@@ -51,3 +51,34 @@ def snakeboard() -> pb.Model:
     for name in ("front", "back"):
         build.rolling(f"{name}_wheels", "blade", name, axis=(1, 0, 0))
     return build.model()
+
+
+def tracked_vehicle() -> pb.Model:
+    """15 joint coordinates: a hull (course, heave, pitch, roll), a turret, two sprockets and six sprung road arms.
+
+    Tracks do not slip: three rows on velocities. Road wheels keep to the ground: six relations of coordinates.
+    """
+    build = pb.Builder("tracked vehicle")
+    x, y, z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+    light = (0.01, 0.01, 0.01)
+    for name in ("course", "heave", "pitch"):
+        build.body(name, 0.1, inertia=light)
+    build.body("hull", 40.0, (0.05, 0.02, 0.1), (2.0, 5.0, 6.0))
+    build.body("turret", 6.0, (0.2, 0, 0.1), (0.3, 0.4, 0.5))
+    build.joint("base", "planar", "world", "course")
+    build.joint("heave", "prismatic", "course", "heave", (0, 0, 0.4), axis=z)
+    build.joint("pitch", "revolute", "heave", "pitch", axis=y)
+    build.joint("roll", "revolute", "pitch", "hull", axis=x)
+    build.joint("turret", "revolute", "hull", "turret", (0, 0, 0.3), axis=z)
+    for side, sign in (("left", 1), ("right", -1)):
+        build.body(f"{side}_sprocket", 1.0, inertia=light)
+        build.joint(f"{side}_sprocket", "continuous", "hull", f"{side}_sprocket", (1.2, 0.6 * sign, 0), axis=y)
+        build.velocity_relation(f"{side}_track", {"base": -0.6 * sign, "base[1]": 1, f"{side}_sprocket": -0.2})
+        for k, along in enumerate((-0.8, 0.0, 0.8)):
+            name = f"{side}_{k}"
+            build.body(name, 2.0, (-0.3, 0, 0), light)
+            build.joint(name, "revolute", "hull", name, (along, 0.6 * sign, 0), axis=y, stiffness=400.0, rest=0.1)
+            hull = f"heave - {along}*sin(pitch) + {0.6 * sign}*cos(pitch)*sin(roll)"
+            build.relation(f"{name}_ground", f"{hull} - 0.3*sin({name} + pitch)")
+    build.velocity_relation("no_slip_sideways", {"base[2]": 1})
+    return build.model()

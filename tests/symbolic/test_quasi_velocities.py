@@ -11,7 +11,7 @@ import sympy
 import polybody as pb
 from polybody.model.engine import Request
 from polybody.quantities.table import QUANTITIES
-from rolling_machines import disk, sleigh, snakeboard
+from rolling_machines import disk, sleigh, snakeboard, tracked_vehicle
 
 
 def numbers(equations: Any, symbols: list[Any], values: np.ndarray) -> list[np.ndarray]:
@@ -20,10 +20,11 @@ def numbers(equations: Any, symbols: list[Any], values: np.ndarray) -> list[np.n
     return [np.asarray(x, dtype=float) for x in function(list(values))]
 
 
-def agrees(model: pb.Model, sym: Any, equations: Any, seed: int) -> None:
+def agrees(model: pb.Model, sym: Any, equations: Any, seed: int, at: Any = None) -> None:
     """a of the multiplier route, from the state that the quasi-velocities make; on the ground, height is the last q."""
     rng = np.random.default_rng(seed)
     q, w = rng.uniform(0.2, 0.9, len(sym.q)), rng.normal(size=len(equations.w))
+    q = q if at is None else at
     q[-1] -= float(sum(sympy.lambdify([sym.q], sym.residual())(q)[:, 0]))
     B, B_rate, M, bias = numbers(equations, [*sym.q, *equations.w], np.concatenate([q, w]))
     own_q, own_v = sym.to_model(q, B @ w)
@@ -64,6 +65,37 @@ def test_a_snakeboard_without_multipliers() -> None:
     assert len(equations.w) == model.nv - 2
     for seed in range(3):
         agrees(model, sym, equations, seed)
+
+
+def without_slip(sym: Any) -> Any:
+    """B of a tracked vehicle for the rates of heave, pitch, roll, turret and both sprockets: arms follow the ground."""
+    free, J = [3, 4, 5, 6, 7, 11], sym.jacobian()
+    B = sympy.zeros(15, 6)
+    for k, column in enumerate(free):
+        B[column, k] = 1
+    B[0, 4], B[0, 5] = -sympy.Rational(1, 6), sympy.Rational(1, 6)  # radius over the tracks' distance
+    B[1, 4] = B[1, 5] = sympy.Rational(1, 10)
+    for arm in (8, 9, 10, 12, 13, 14):
+        (row,) = (i for i in range(J.rows) if J[i, arm] != 0)
+        for k in range(3):
+            B[arm, k] = -J[row, 3 + k] / J[row, arm]
+    return B
+
+
+def test_a_tracked_vehicle_of_15_coordinates_without_its_nine_multipliers() -> None:
+    model = tracked_vehicle()
+    sym = model.symbolic("none")
+    equations = sym.quasi(without_slip(sym))
+    assert (model.nv, len(equations.w), len(sym.rows)) == (15, 6, 9)
+    q = model.assemble(np.random.default_rng(1).uniform(0, 0.2, 15))
+    agrees(model, sym, equations, 1, q)
+    v = model.assemble_velocity(q, np.random.default_rng(2).normal(size=15))
+    tau = np.random.default_rng(3).normal(size=15)
+    K, right = model.engine.answer(Request(QUANTITIES["augmented_system"], (q, v, tau)))
+    wanted = np.linalg.lstsq(K, right, rcond=None)[0][:15]
+    np.testing.assert_allclose(model.forward_dynamics(q, v, tau), wanted, atol=1e-10 * np.abs(wanted).max())
+    run = pb.simulate(model, 0.5, q, v, sample=0.1)
+    assert run.audit.trusted, run.audit.doubts
 
 
 def test_a_tree_in_other_quasi_velocities_moves_the_same() -> None:

@@ -58,15 +58,15 @@ def quasi_equations(model: SymbolicModel, B: Any, names: Sequence[str] | None, J
     rigid = to_matrix(closed.rigid_mass_matrix)
     c = closed.structure_constants
     q = sympy.Matrix(model.q)
-
-    def along(f: Any, field: Any) -> Any:
-        return f.applyfunc(lambda x: (sympy.Matrix([x]).jacobian(q) * field)[0])
-
-    slopes = [along(B, fields[:, j]) for j in range(B.cols)]  # b_j(B)
-    rate = _sum((slopes[j] * w[j] for j in range(B.cols)), sympy.zeros(n, B.cols))
-    inertia, momentum = B.T * rigid * B, rigid * B * w
-    inertia_slopes = [along(inertia, fields[:, j]) for j in range(B.cols)]
-    bias = _sum((inertia_slopes[j] * w * w[j] for j in range(B.cols)), sympy.zeros(B.cols, 1))
+    by_q, by_v = [B.diff(x) for x in q], [to_matrix(x) for x in closed.mass_slopes]  # ∂B/∂q_l, v_i(𝓜)
+    slopes = [_combined(by_q, fields[:, j]) for j in range(B.cols)]  # b_j(B)
+    rate = _combined(slopes, w)
+    momentum = rigid * B * w
+    inertia_slopes = []  # b_j(Bᵀ𝓜B)
+    for j in range(B.cols):
+        half = slopes[j].T * rigid * B + B.T * _combined(by_v, B[:, j]) * B / 2
+        inertia_slopes.append(half + half.T)
+    bias = _combined(inertia_slopes, w) * w
     rest = model.potential_forces() - model.passive_forces().subs(
         dict(zip(model.p, B * w, strict=True)), simultaneous=True
     )
@@ -77,7 +77,7 @@ def quasi_equations(model: SymbolicModel, B: Any, names: Sequence[str] | None, J
             bracket = slopes[j][:, k] - slopes[k][:, j] + twist[j] * B[:, k]
             bias[k] -= w[j] * (momentum.T * bracket)[0]
     return QuasiEquations(
-        q, w, B, rate, fields, inertia + B.T * A * B, bias + B.T * (A * rate * w + rest)
+        q, w, B, rate, fields, B.T * (rigid + A) * B, bias + B.T * (A * rate * w + rest)
     )  # fmt: skip
 
 
@@ -90,10 +90,13 @@ def _twisted(c: Any, b: Any, n: int) -> Any:
     return result
 
 
-def _sum(terms: Any, start: Any) -> Any:
-    for term in terms:
-        start = start + term
-    return start
+def _combined(matrices: Sequence[Any], factors: Any) -> Any:
+    """Σ factor · matrix."""
+    total = sympy.zeros(*matrices[0].shape)
+    for matrix, factor in zip(matrices, factors, strict=True):
+        if factor != 0:
+            total += matrix * factor
+    return total
 
 
 def _check(model: SymbolicModel, B: Any, J: Any) -> None:
