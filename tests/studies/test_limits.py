@@ -1,0 +1,76 @@
+"""Studies at the limits of a machine: a full disk, and more cases than should be held in memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polybody as pb
+
+pytest.importorskip("pyarrow")
+SIZE = 40_000  # bytes: enough for study.json, not for a chunk
+
+
+def study() -> pb.Study:
+    arm = pb.load("puma560").with_payload("link6", 1.0)
+    return pb.Study(arm, {"payload.mass": {"uniform": [0, 3]}}, samples=4000, quantity="gravity_forces", chunk=1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_a_full_disk_leaves_whole_chunks_and_the_study_goes_on(tmp_path: Path) -> None:
+    """Files may grow to so many bytes and no further, as on a disk that is full there."""
+    folder, made = tmp_path / "out", study()
+    wanted = made.run(tmp_path / "wanted")
+
+    def work() -> None:
+        room = iter((10**9, 10**9))  # after two chunks there is room, after the third none
+
+        def progress(*_: int) -> None:
+            size = next(room, SIZE)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+        with pytest.raises(pb.PolybodyError, match=r"cannot be written .*the study can be resumed"):
+            made.run(folder, progress=progress)
+
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    left = sorted(path.name for path in (folder / "chunks").iterdir())
+    assert left == [path.name for path in wanted.files()[: len(left)]], "whole chunks only, nothing half-written"
+    assert len(left) == 3
+    results = made.run(folder)
+    assert [p.read_bytes() for p in results.files()] == [p.read_bytes() for p in wanted.files()]
+
+
+LARGE = """
+import resource, sys
+import polybody as pb
+arm = pb.load("two-link")
+study = pb.Study(arm, {"q": {"uniform": [[-1, -1], [1, 1]]}}, samples=2_000_000, quantity="gravity_forces",
+                 keep=["peak(gravity)"])
+peaks = []
+def progress(finished, cases, failed):
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+study.run(sys.argv[1], progress=progress)
+print(len(peaks), peaks[len(peaks) // 2], peaks[-1])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss in kB")
+def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
+    """Of two million cases, 64 MB of numbers, the second half adds less than a quarter of its own size."""
+    done = subprocess.run([sys.executable, "-c", LARGE, str(tmp_path / "out")], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=True)  # fmt: skip
+    chunks, half, late = map(int, done.stdout.split())
+    assert chunks == 123
+    assert late - half < 0.25 * 1_000_000 * 4 * 8 / 1024
+    found = pb.StudyResults(tmp_path / "out").numpy("case")["case"]
+    assert np.array_equal(found, np.arange(2_000_000))
