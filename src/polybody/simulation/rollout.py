@@ -22,10 +22,12 @@ from polybody.algebra.domains import FLOAT, domain
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
+from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive, require_motion
+from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers import PD
 from polybody.simulation.integrators.midpoint import residual_function
 from polybody.simulation.loop_steps import LoopSteps, numeric_step
@@ -55,6 +57,7 @@ def rollout(
     method: str = "rk4",
     keep: str = "all",
     parameters: Any = None,
+    efforts: str = "ignore",
 ) -> Rollout:
     """Advance a batch of states (..., nq), (..., nv) by `steps` steps of `dt` seconds.
 
@@ -63,7 +66,8 @@ def rollout(
     `keep` is "all" states or the "last" one. `steps` defaults to the length of the table. "rk4" and "semi-implicit"
     keep loops closed in position and velocity; states near singular configurations are stepped one by one, with a
     warning. `parameters`, (k,) or (..., k), are values of the parameters of `model.with_parameters`; their leading
-    dimensions broadcast with the states.
+    dimensions broadcast with the states. Friction is the regularised one, contact acts. `efforts="saturate"` bounds the
+    torques by the effort, power and velocity limits of joints as `pb.simulate` does; by default they are ignored.
 
     If q0 and v0 are float32 arrays, states are computed (with loops or a policy: returned) in float32.
     """
@@ -77,6 +81,8 @@ def rollout(
         raise InputError(f"midpoint rollouts take up to {MIDPOINT_UP_TO} degrees of freedom, this model has {model.nv}")
     if method == "midpoint" and model.mechanism.constrained:
         raise InputError("midpoint rollouts do not keep loops; use method='rk4' or 'semi-implicit'")
+    if efforts not in ("ignore", "saturate"):
+        raise InputError(f"efforts is {efforts!r}; wanted 'ignore' or 'saturate'")
     h = positive("dt", dt)
     x = _states(model, q0, v0)
     values = None if parameters is None else model.parameters.checked(parameters)
@@ -85,11 +91,13 @@ def rollout(
         x = np.broadcast_to(x, (*lead, x.shape[-1]))
     law, constants, table, steps = _law(model, tau, steps, h)
     if law is None:
-        found = _by_policy(model, x, tau, steps, h, method, keep, values)
+        held = _limited(model, _held(model.nv), efforts)
+        found = _by_policy(model, x, tau, held, steps, h, method, keep, values)
         return Rollout(found.t, *(part.astype(precision((q0, v0)), copy=False) for part in (found.q, found.v)))
     dtype = precision((q0, v0))
     if not model.mechanism.constrained:
         x = x.astype(dtype, copy=False)
+    law = _limited(model, law, efforts)
     states = _Advance(model, law, method, x, keep == "all", values)(x, constants, table, steps, h)
     states = states.astype(dtype, copy=False)
     times = h * np.arange(1, steps + 1)
@@ -103,6 +111,23 @@ class Law(NamedTuple):
     constants: int
     table: int
     text: Callable[..., Array]  # (mechanism, q, v, constants, row, domain) -> tau
+
+
+def _held(nv: int) -> Law:
+    """Torques of a table, held over each step."""
+    return Law("table", 0, nv, lambda m, q, v, c, u, domain: u)
+
+
+def _limited(model: Model, law: Law, efforts: str) -> Law:
+    """The law with its torques bounded by what the drives can give, where that is asked for."""
+    limits = drive_limits(model.mechanism)
+    if efforts == "ignore" or not limits.any:
+        return law
+
+    def text(m: Any, q: Array, v: Array, c: Array, u: Array, domain: Any) -> Array:
+        return saturated(limits, law.text(m, q, v, c, u, domain), v, domain=domain)
+
+    return law._replace(name=f"{law.name} saturated", text=text)
 
 
 def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | None, Array, Array | None, int]:
@@ -122,7 +147,7 @@ def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | Non
     count = _count(steps, values.shape[-2])
     if values.shape[-2] != count:
         raise InputError(f"tau has {values.shape[-2]} rows for {count} steps; wanted shape (..., {count}, {model.nv})")
-    return Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u), none, np.ascontiguousarray(values), count
+    return _held(model.nv), none, np.ascontiguousarray(values), count
 
 
 def _count(steps: int | None, rows: int | None) -> int:
@@ -299,7 +324,7 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
 
 def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
     def rate(q: Array, v: Array) -> tuple[Array, Array]:
-        q = _unit(m, q, graph)  # as `simulate` reads its stages
+        q = unit(m, q, graph)  # as `simulate` reads its stages
         return kinematics.rate(m, q, v, domain=graph), accelerated(q, v)
 
     half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
@@ -310,17 +335,7 @@ def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: An
     q1, v1 = (
         y + (a + (b + c) * two + d) * sixth for y, a, b, c, d in zip((q, v), k1, k2, k3, k4, strict=True)
     )
-    return _unit(m, q1, graph), v1
-
-
-def _unit(m: Any, q: Array, graph: Any) -> Array:
-    """q with unit quaternions."""
-    q = q.copy()
-    for joint in m.independent_joints:
-        if joint.nq != joint.nv:
-            part = slice(joint.q.stop - 4, joint.q.stop)
-            q[part] = q[part] / graph.sqrt(q[part] @ q[part])
-    return q
+    return unit(m, q1, graph), v1
 
 
 def _semi_implicit(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
@@ -357,11 +372,10 @@ def _midpoint(m: Any, made: dict[str, Any], tau: Any, graph: Any) -> Any:
 
 
 def _by_policy(
-    model: Model, x: Array, policy: Callable[[float, Array, Array], Any], steps: int, h: float, method: str, keep: str,
-    parameters: Array | None,
+    model: Model, x: Array, policy: Callable[[float, Array, Array], Any], law: Law, steps: int, h: float, method: str,
+    keep: str, parameters: Array | None,
 ) -> Rollout:  # fmt: skip
     """The policy's torques are held over each step."""
-    law = Law("table", 0, model.nv, lambda m, q, v, c, u, domain: u)
     advance, none = _Advance(model, law, method, x, False, parameters), np.zeros(0)
     lead = x.shape[:-1]
     kept = np.empty((*lead, steps, x.shape[-1])) if keep == "all" else None
