@@ -232,3 +232,16 @@ def test_right_sides_stand_in_files() -> None:
     assert not same_description(read_mechanism(TEXT, "m.yaml"), description)
     with pytest.raises(pb.InputError, match="the right side is nan; wanted a finite number"):
         shaken_pendulum("nan")
+
+
+def test_analyses_that_take_v_as_G_u_refuse_right_sides() -> None:
+    model = shaken_pendulum()
+    v = model.assemble_velocity(model.neutral(), np.zeros(3))
+    for refused in (
+        lambda: pb.linearize(model, model.neutral(), v),
+        lambda: model.constraints.joint_motion(model.neutral(), [0.0]),
+        lambda: pb.grasp(model, "bob", ["cart"], model.neutral()),
+        lambda: model.symbolic("none").minimal(),
+    ):
+        with pytest.raises(pb.PolybodyError, match="right sides"):
+            refused()

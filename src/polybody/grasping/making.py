@@ -38,6 +38,8 @@ def grasp(
     place on the object: a frame of the object, or a 4×4 pose in the object's frame. A plain sequence of end-effector
     frames takes their places at the configuration q. The model may have loops of its own.
     """
+    if model.mechanism.paced:
+        raise InputError(f"grasp: velocity relations of {model.name!r} have right sides, which captures do not count")
     if isinstance(object, Body):
         model = model_from(_with_object(_standing(model), object), warn=False)
         object = object.name
@@ -60,10 +62,12 @@ def grasp(
 def _standing(model: Model) -> Description:
     """The description without the constraints that the model has not: those that `model.tree` cut."""
     d, m = model.description, model.mechanism
-    if m.constrained or not (d.loops or d.rods or d.guides or d.relations or d.couplings):
+    held = d.loops or d.rods or d.guides or d.relations or d.couplings or d.rolling or d.velocity_relations
+    if m.constrained or not held:
         return d
     coupled = tuple(c for c in d.couplings if c.joint in m.followers)
-    return replace(d, loops=(), rods=(), guides=(), relations=(), couplings=coupled)
+    return replace(d, loops=(), rods=(), guides=(), relations=(), couplings=coupled, rolling=(),
+                   velocity_relations=())  # fmt: skip
 
 
 def _with_object(description: Description, body: Body) -> Description:
