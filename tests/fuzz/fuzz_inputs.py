@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("mechanism", "urdf", "sdf", "mjcf", "dh", "expression", "run")
+KINDS = ("mechanism", "urdf", "sdf", "mjcf", "dh", "expression", "run", "study", "network")
 #: of a value, a name, a key: how often the grammar errs
 RATE = 0.02
 
@@ -358,9 +358,9 @@ def seeds(kind: str) -> tuple[bytes, ...]:
         from polybody.description.urdf.writer import without_losses
 
         return tuple(urdf(without_losses(arm)[0]).encode() for arm in arms)
-    made = {"mjcf": mjcf_text, "sdf": sdf_text, "expression": expression_text}[kind] if kind != "run" else None
-    if made is None:
+    if kind == "run":
         return (written(arms[1]).encode(),)
+    made = grammar_of(kind)
     return tuple(made(Random(k)).encode() for k in range(40))
 
 
@@ -439,9 +439,14 @@ def input_of(kind: str, seed: int) -> Any:
         return run_files(rng)
     if rng.random() < 0.5:
         return mutated(rng.choice(seeds(kind)), rng)
-    grammar = {"mechanism": mechanism_text, "urdf": urdf_text, "sdf": sdf_text, "mjcf": mjcf_text,
-               "expression": expression_text}  # fmt: skip
-    return grammar[kind](rng).encode("utf-8", "surrogatepass")
+    return grammar_of(kind)(rng).encode("utf-8", "surrogatepass")
+
+
+def grammar_of(kind: str) -> Callable[[Random], str]:
+    from fuzz_sections import network_text, study_text
+
+    return {"mechanism": mechanism_text, "urdf": urdf_text, "sdf": sdf_text, "mjcf": mjcf_text,
+            "expression": expression_text, "study": study_text, "network": network_text}[kind]  # fmt: skip
 
 
 __all__ = ["KINDS", "input_of"]

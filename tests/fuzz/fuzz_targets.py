@@ -13,9 +13,10 @@ import numpy as np
 
 import polybody as pb
 from polybody.description.expressions import parse
+from polybody.studies.file import read_study
 from polybody.studio.results import read_run
 
-SUFFIX = {"mechanism": "yaml", "urdf": "urdf", "sdf": "sdf", "mjcf": "xml"}
+SUFFIX = {"mechanism": "yaml", "urdf": "urdf", "sdf": "sdf", "mjcf": "xml", "study": "yaml", "network": "yaml"}
 #: larger models are only read: answers of reference formulations take their time
 ANSWERED = 12
 
@@ -45,6 +46,12 @@ def read(kind: str, data: Any, folder: Path) -> pb.Model | None:
         return read_run(folder).model
     path = folder / f"input.{SUFFIX[kind]}"
     path.write_bytes(data)
+    if kind == "study":
+        read_study(path)  # draws the first case
+        return None
+    if kind == "network":
+        pb.load_network(path)
+        return None
     return pb.load(path)
 
 

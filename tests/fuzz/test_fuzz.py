@@ -10,7 +10,8 @@ import pytest
 from fuzz_inputs import KINDS, input_of
 from fuzz_targets import attempt
 
-COUNT = {"mechanism": 450, "urdf": 350, "sdf": 250, "mjcf": 300, "dh": 250, "expression": 350, "run": 200}
+COUNT = {"mechanism": 450, "urdf": 350, "sdf": 250, "mjcf": 300, "dh": 250, "expression": 350, "run": 200,
+         "study": 100, "network": 100}  # fmt: skip
 SECONDS = 10.0
 
 

@@ -147,7 +147,11 @@ class Part:
                 unit = f", in {parameter.unit}" if parameter.unit else ""
                 raise InputError(f"{owner}: {self.name!r} needs its {name}{unit}")
             said = given.get(name, parameter.default)
-            said = result[said] if name not in given and isinstance(said, str) else said
+            if name not in given and isinstance(said, str):
+                if said not in result:
+                    raise InputError(f"part {self.name!r}: the default of {name!r} is {said!r}; wanted a number, or the "
+                                     "name of a parameter before it")
+                said = result[said]
             result[name] = _given(f"{owner}: {name}", parameter, said)
         return result
 

@@ -13,6 +13,7 @@ Cases are grid points times samples, the grid outermost, in this fixed order; a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,7 @@ DISTRIBUTIONS = {
     "triangular": ("low", "mode", "high"), "truncated-normal": ("mean", "deviation", "low", "high"),
 }  # fmt: skip
 LATIN_UP_TO = 5_000_000
+LARGEST_GRID = 10_000_000  # values of one axis, which are held in memory
 LEAST = 1e-16  # in place of a zero among numbers of the unit interval, where unbounded distributions are infinite
 
 
@@ -113,8 +115,8 @@ def read_axis(name: str, given: Any) -> Axis:
         return _counted(name, value, where)
     if word == "grid":
         numbers = _numbers(where, value)
-        if numbers.shape != (3,) or numbers[2] != int(numbers[2]) or numbers[2] < 1:
-            raise InputError(f"{where}: grid is {value!r}; wanted [first, last, how many]")
+        if numbers.shape != (3,) or numbers[2] != int(numbers[2]) or not 1 <= numbers[2] <= LARGEST_GRID:
+            raise InputError(f"{where}: grid is {value!r:.60}; wanted [first, last, how many], at most {LARGEST_GRID}")
         return Counted(name, np.linspace(numbers[0], numbers[1], int(numbers[2]))[:, None])
     if word == "covariance":
         return _correlated(name, given, where)
@@ -208,7 +210,7 @@ class Cases:
         return self.samples * (self.dimensions + 2) if self.design == "saltelli" else self.samples
 
     def __len__(self) -> int:
-        return int(np.prod([len(axis) for axis in self.counted], dtype=np.int64)) * self.rows
+        return math.prod(len(axis) for axis in self.counted) * self.rows
 
     @property
     def chunks(self) -> int:

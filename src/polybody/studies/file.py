@@ -21,6 +21,7 @@ is allowed.
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
             raise InputError(f"{where}: do has {word!r} beside {kinds[0]!r}")
     more: dict[str, Any] = {key: said[key] for key in ("samples", "seed", "chunk") if key in said}
     for key, value in more.items():
-        if value != int(value):
+        if not isinstance(value, float) or not value.is_integer():
             raise InputError(f"{where}: {key} is {value}; wanted a whole number")
     keep = said.get("keep", [])
     whole: dict[str, Any] = {key: int(value) for key, value in more.items()}
@@ -140,7 +141,7 @@ def _template(path: Path, said: dict[str, Any], allow_code: bool) -> Any:
     name = str(said["template"])
     if Path(name).suffix.lower() != ".xacro":
         return _code(str(path), "template", name, allow_code)
-    if not (path.parent / name).is_file():
+    if not os.path.isfile(path.parent / name):
         raise InputError(f"template {name!r} is no file in {path.parent}")
     return XacroTemplate(str(path.parent / name), str(said.get("base", "fixed")))
 
@@ -150,8 +151,8 @@ def _model(path: Path, said: dict[str, Any], allow_code: bool) -> Any:
         return _template(path, said, allow_code)
     if "model" not in said:
         return None
-    beside = path.parent / str(said["model"])
-    model = load(str(beside) if beside.exists() else str(said["model"]), base=said.get("base", "fixed"))
+    beside = path.parent / str(said["model"])  # os.path: names too long for the system are no files, not errors
+    model = load(str(beside) if os.path.exists(beside) else str(said["model"]), base=said.get("base", "fixed"))
     payload = said.get("payload")
     if payload is None:
         return model
