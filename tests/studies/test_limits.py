@@ -74,3 +74,26 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
     assert late - half < 0.25 * 1_000_000 * 4 * 8 / 1024
     found = pb.StudyResults(tmp_path / "out").numpy("case")["case"]
     assert np.array_equal(found, np.arange(2_000_000))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("q: [[0, 0]]", "q.0: {grid: [0, 1, 1e10]}"), r"wanted \[first, last, how many\], at most 10000000"),
+        (("two-link", "x" * 1000), r"no model 'xxx"),
+        (("keep:", "chunk: 1e400\nkeep:"), r"chunk"),
+    ],
+)
+def test_files_whose_numbers_and_names_exceed_the_machine_are_refused(
+    change: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    from polybody.studies.file import read_study
+
+    text = "study: 1\nmodel: two-link\nvary:\n  q: [[0, 0]]\ndo: {quantity: gravity_forces}\nkeep: [gravity]\n"
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    read_study(path)
+    assert change[0] in text
+    path.write_text(text.replace(*change))
+    with pytest.raises(pb.InputError, match=message):
+        read_study(path)

@@ -44,15 +44,15 @@ def find_source(source: str | os.PathLike[str]) -> Path:
     shipped = shipped_models()
     if text in shipped and not path.is_file():
         return shipped[text]
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InputError(f"{text!r} is a folder; name a file in it")
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists, it does not raise for names that are too long for the system
         if path.suffix == "" and path.name == text:
             raise InputError(
                 f"no model {text!r}{nearest(text, shipped)}; there are {listed(shipped)}, and paths to "
                 f"{', '.join(SUFFIXES)} files"
             )
-        near = nearest(path.name, os.listdir(path.parent)) if path.parent.is_dir() else ""
+        near = nearest(path.name, os.listdir(path.parent)) if os.path.isdir(path.parent) else ""
         raise InputError(f"no file {text!r}{near}")
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(

@@ -149,8 +149,8 @@ class Part:
             said = given.get(name, parameter.default)
             if name not in given and isinstance(said, str):
                 if said not in result:
-                    raise InputError(f"part {self.name!r}: the default of {name!r} is {said!r}; wanted a number, or the "
-                                     "name of a parameter before it")
+                    raise InputError(f"part {self.name!r}: the default of {name!r} is {said!r}; wanted a number, or "
+                                     "the name of a parameter before it")
                 said = result[said]
             result[name] = _given(f"{owner}: {name}", parameter, said)
         return result
