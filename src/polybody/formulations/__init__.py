@@ -1,7 +1,7 @@
-"""Five complete ways to write the same motion, behind one protocol.
+"""Five complete formulations of the equations of motion, behind one protocol.
 
-`polybody.formulations()` gives their names, and `polybody.formulations.denoc` is one of them: the package is both, so
-its module can be called.
+`polybody.formulations()` returns their names, and `polybody.formulations.denoc` is one of them: the package can be
+called as a function.
 """
 
 import sys

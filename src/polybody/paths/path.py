@@ -22,7 +22,8 @@ Motion = tuple[Array, Array, Array]
 
 
 class Path(Protocol):
-    """q (..., nq), v and a (..., nv) at times (...); `duration` seconds long, at rest or extrapolated outside."""
+    """A path: q (..., nq), v and a (..., nv) at times (...); `duration` seconds long, at rest or extrapolated outside.
+    """
 
     duration: float
 
@@ -31,7 +32,10 @@ class Path(Protocol):
 
 @dataclass(frozen=True)
 class PointToPoint:
-    """Along the manifold's geodesic q₀ ∘ exp(s d), with v = ṡ d and a = s̈ d, on every kind of joint."""
+    """Path along the geodesic q₀ ∘ exp(s d) of the configuration manifold, for all joint types.
+
+    Velocities are v = ṡ d, accelerations a = s̈ d.
+    """
 
     model: Model
     q0: Array
@@ -69,28 +73,28 @@ def _ends(model: Model, q0: Any, q1: Any) -> tuple[Array, Array]:
 
 
 def cycloidal(model: Model, q0: Any, q1: Any, duration: float) -> PointToPoint:
-    """Saha's cycloidal motion (39) from q0 to q1."""
+    """Cycloidal motion from q0 to q1 (Saha (39))."""
     T = positive("duration", duration)
     return PointToPoint(model, *_ends(model, q0, q1), profiles.cycloidal(T), T)
 
 
 def quintic(model: Model, q0: Any, q1: Any, duration: float) -> PointToPoint:
-    """The quintic polynomial from rest at q0 to rest at q1."""
+    """Quintic polynomial from rest at q0 to rest at q1."""
     T = positive("duration", duration)
     return PointToPoint(model, *_ends(model, q0, q1), profiles.quintic(T), T)
 
 
 def trapezoidal(model: Model, q0: Any, q1: Any, duration: float, ramp: float = 0.25) -> PointToPoint:
-    """Trapezoidal speed from q0 to q1, `ramp` the part of the time in which it grows."""
+    """Trapezoidal velocity profile from q0 to q1; `ramp` is the fraction of the time spent accelerating."""
     T = positive("duration", duration)
     return PointToPoint(model, *_ends(model, q0, q1), profiles.trapezoidal(T, ramp), T)
 
 
 class Spline:
-    """A C² (cubic) or C⁴ (quintic) spline through configurations, v and a from q̇ = Γ(q) v.
+    """C² (cubic) or C⁴ (quintic) spline through configurations, with v and a from q̇ = Γ(q) v.
 
-    Quaternions are splined as four numbers with signs chosen near each other, and made unit: with s the spline and
-    q = s/|s|, its derivatives follow exactly. Beyond the last time the path stays where it is.
+    Quaternions are interpolated as four numbers with consistent signs and then normalised: with s the spline and q =
+    s/|s|, the derivatives are exact. After the last time the path stays at its final configuration.
     """
 
     def __init__(self, model: Model, times: Any, q: Any, order: int = 3, rest: bool = True) -> None:
@@ -190,12 +194,12 @@ def _rate_kernels(model: Model, joint: Any) -> tuple[Any, Any]:
 
 
 def spline(model: Model, times: Any, q: Any, order: int = 3) -> Spline:
-    """Through waypoints q (n, nq) at `times`, at rest at both ends."""
+    """Spline through waypoints q (n, nq) at `times`, at rest at both ends."""
     return Spline(model, times, q, order)
 
 
 def recorded(model: Model, times: Any, q: Any) -> Spline:
-    """A recorded motion: the quintic (or, of few samples, cubic) spline through it, its ends as they come."""
+    """Path through a recorded motion: a quintic (for few samples cubic) spline with free ends."""
     return Spline(model, times, q, 5 if len(np.asarray(times)) > 5 else 3, rest=False)
 
 

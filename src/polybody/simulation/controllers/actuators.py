@@ -24,7 +24,11 @@ Array = np.ndarray
 
 
 class Actuators:
-    """tau of controls: numbers in the order of `names`, {actuator: number}, or a function of (t, q, v) for either."""
+    """Joint forces from actuator controls.
+
+    The controls are numbers in the order of `names`, {actuator: number}, or a function of (t, q, v) that returns
+    either.
+    """
 
     def __init__(self, model: Model, controls: Any = None) -> None:
         require_model("controllers", model)

@@ -32,10 +32,11 @@ Array = np.ndarray
 
 
 class Adaptive:
-    """Slotine and Li's law along a path: tracks without knowing the masses. `parameters` is p̂.
+    """Adaptive controller of Slotine and Li along a path: tracks without known masses. `parameters` is p̂.
 
-    `rate` is Γ: a number times each body's own size, or one per parameter. `terms` adds "viscous", "armature", … of the
-    joints to what is learnt (see `model.regressor`). Starts from `parameters`, by default the model's own.
+    `rate` is the adaptation gain Γ: a number, scaled by the size of each body, or one per parameter. `terms` adds
+    "viscous", "armature", … of the joints to the adapted parameters (see `model.regressor`). Adaptation starts from
+    `parameters`, by default the model's own.
     """
 
     def __init__(

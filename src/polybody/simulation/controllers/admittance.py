@@ -25,10 +25,10 @@ Array = np.ndarray
 
 
 class Admittance:
-    """A frame that follows its target, moved aside by the wrench on it as by inertia, damping and stiffness.
+    """Admittance controller: a frame follows its target, displaced by the wrench on it.
 
-    `force(t, q, v)` returns the wrench [moment; force] on the frame, world axes, measured every `period` seconds.
-    kp, kd are the gains of the position control inside.
+    The displacement obeys an inertia, damping and stiffness. `force(t, q, v)` returns the wrench [moment; force] on the
+    frame, world axes, measured every `period` seconds. kp and kd are the gains of the inner position controller.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 class ComputedTorque:
-    """Inverse dynamics along a path: the error obeys ë + K_d ė + K_p e = 0."""
+    """Computed torque along a path: inverse dynamics with error dynamics ë + K_d ė + K_p e = 0."""
 
     def __init__(self, model: Model, path: Path, kp: Any = 100.0, kd: Any = 20.0) -> None:
         require_model("controllers", model)

@@ -26,9 +26,9 @@ Array = np.ndarray
 
 
 class DisturbanceObserver:
-    """A law, and an observer of what disturbs it: `estimate` (m,) in the model's own coordinates.
+    """A controller with a disturbance observer: `estimate` (m,) in the model's own coordinates.
 
-    `gain` is K in 1/s, one number or one per own coordinate; the observer runs every `period` seconds.
+    `gain` is K in 1/s, one number or one per own coordinate; the observer is updated every `period` seconds.
     """
 
     def __init__(

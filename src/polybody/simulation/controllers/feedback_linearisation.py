@@ -26,9 +26,9 @@ LOST = 1e-8
 
 
 class FeedbackLinearisation:
-    """Outputs y(q) that follow `target`: numbers, or a function of time that returns (y, ẏ, ÿ).
+    """Feedback linearisation: outputs y(q) follow `target`, numbers or a function of time that returns (y, ẏ, ÿ).
 
-    `outputs` is a `pb.Function` (or several): text over a scalar domain. kp and kd are numbers or one per output.
+    `outputs` is a `pb.Function` (or several), written over a scalar domain. kp and kd are numbers or one per output.
     """
 
     def __init__(

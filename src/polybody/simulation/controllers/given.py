@@ -16,13 +16,13 @@ Array = np.ndarray
 
 
 def zero(model: Model) -> Callable[[float, Array, Array], Array]:
-    """No torque."""
+    """Zero joint forces."""
     require_model("controllers", model)
     return lambda t, q, v: np.zeros(model.nv)
 
 
 class Given:
-    """Torques from a table (times, tau), linear in between, or from a function of time."""
+    """Joint forces from a table (times, tau), interpolated linearly, or from a function of time."""
 
     def __init__(self, model: Model, tau: Any, times: Any = None) -> None:
         require_model("controllers", model)

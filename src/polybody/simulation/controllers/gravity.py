@@ -14,7 +14,7 @@ Array = np.ndarray
 
 
 class GravityCompensation:
-    """What holds the mechanism still, with an optional damping of its motion."""
+    """Gravity compensation, with optional joint damping."""
 
     def __init__(self, model: Model, kd: Any = 0.0) -> None:
         require_model("controllers", model)

@@ -28,12 +28,12 @@ NAMES = ("rx", "ry", "rz", "x", "y", "z")
 
 
 class HybridForcePosition:
-    """Force along some directions of a frame, position along the others.
+    """Hybrid control: force along some directions of a frame, position along the others.
 
-    `contact` are the directions of force: names among "rx ry rz x y z" in world axes, or rows (k, 6); with
-    rows="position" the orientation is left alone (`target` is then a point, rows are (k, 3)). `wrench` is the wrench
-    [moment; force] that the frame shall exert, six numbers or a function of time. `force(t, q, v)` measures what it
-    exerts, for `kf`. `contact_damping` slows it down before it touches.
+    `contact` are the force-controlled directions: names among "rx ry rz x y z" in world axes, or rows (k, 6); with
+    rows="position" the orientation is not controlled (`target` is then a point, rows are (k, 3)). `wrench` is the
+    desired wrench [moment; force] exerted by the frame, six numbers or a function of time. `force(t, q, v)` measures
+    the exerted wrench, for feedback with `kf`. `contact_damping` slows the frame down before contact.
     """
 
     def __init__(

@@ -37,11 +37,11 @@ def square(name: str, value: Any, size: int, *, definite: bool = False) -> Array
 
 
 class Impedance:
-    """A frame that answers wrenches by stiffness, damping and, where they are measured, an inertia of choice.
+    """Impedance controller: a frame responds to wrenches with a given stiffness, damping and, if measured, inertia.
 
-    `target` as in `FrameMotion`. `force(t, q, v)` returns the wrench [moment; force] that acts on the frame from
-    outside, world axes at its origin; with it `inertia` M_d is what the frame seems to have. What the frame does not
-    feel is damped with `null_damping`.
+    `target` as in `FrameMotion`. `force(t, q, v)` returns the external wrench [moment; force] on the frame, world axes
+    at its origin; with it `inertia` M_d is the apparent inertia of the frame. Self-motion is damped with
+    `null_damping`.
     """
 
     def __init__(

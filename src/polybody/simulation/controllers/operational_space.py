@@ -17,10 +17,10 @@ Array = np.ndarray
 
 
 class OperationalSpace:
-    """Khatib's law for a frame: its error obeys x̃'' + k_d x̃' + k_p x̃ = 0 while the rest of the motion is damped.
+    """Operational-space control of a frame (Khatib): x̃'' + k_d x̃' + k_p x̃ = 0, with damped self-motion.
 
-    `target` is the frame's wanted pose (4, 4), or with rows="position" its wanted position (3,): a constant, a function
-    of time, or a path of `pb.paths` (see `FrameMotion`).
+    `target` is the desired pose (4, 4) of the frame, or with rows="position" its desired position (3,): a constant, a
+    function of time, or a path of `pb.paths` (see `FrameMotion`).
     """
 
     def __init__(

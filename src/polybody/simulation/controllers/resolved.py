@@ -57,10 +57,10 @@ class Resolving:
 
 
 class ResolvedRate:
-    """Resolved rate: the frame's error dies as exp(−K t), joint rates follow with the gain k_v (a faster one).
+    """Resolved-rate control: the frame's error decays as exp(−K t), and joint rates follow with the (faster) gain k_v.
 
-    `target` as in `FrameMotion`. `posture` is a configuration, or a function of q that returns a joint motion, for what
-    the frame does not feel, taken with `null_gain`. `damping` keeps rates bounded near singular configurations.
+    `target` as in `FrameMotion`. `posture` is a configuration, or a function of q that returns a joint motion; it is
+    applied to the self-motion with `null_gain`. `damping` keeps rates bounded near singular configurations.
     """
 
     def __init__(
@@ -94,9 +94,9 @@ class ResolvedRate:
 
 
 class ResolvedAcceleration:
-    """Resolved acceleration: the frame's error obeys x̃'' + k_d x̃' + k_p x̃ = 0; the rest of the motion is damped.
+    """Resolved-acceleration control of a frame: x̃'' + k_d x̃' + k_p x̃ = 0, with damped self-motion.
 
-    Options as in `ResolvedRate`: a₀ = null_gain · (posture's motion − 2 v) is what the frame does not feel.
+    Options as in `ResolvedRate`: a₀ = null_gain · (posture's motion − 2 v) is projected onto the self-motion.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ SAME = 1e-9
 
 @runtime_checkable
 class Sampling(Protocol):
-    """A controller that measures at instants of its own."""
+    """A controller with sample instants of its own."""
 
     def next_sample(self, t: float) -> float:
         """The first instant after t."""
@@ -65,7 +65,10 @@ def ask(law: Any, t: float, q: Array, v: Array) -> Array:
 
 
 class Sampled:
-    """A law that runs every `period` seconds; its forces act `delay` seconds later and are held. None act before."""
+    """A controller that runs every `period` seconds.
+
+    Its forces act `delay` seconds later and are held; before that none act.
+    """
 
     def __init__(self, law: Any, period: float, delay: float = 0.0) -> None:
         if not callable(law):
@@ -112,9 +115,9 @@ def _coordinates(name: str, value: Any, model: Model) -> Array:
 
 
 class Quantised:
-    """A law that sees rounded numbers and whose forces are rounded: resolutions, one number or one per velocity.
+    """A controller with quantised measurements and forces: resolutions, one number or one per velocity.
 
-    Positions of joints with quaternions are not rounded. 0 is no rounding.
+    Positions of joints with quaternions are not quantised. A resolution of 0 disables quantisation.
     """
 
     def __init__(self, model: Model, law: Any, position: Any = 0.0, velocity: Any = 0.0, effort: Any = 0.0) -> None:
@@ -150,10 +153,11 @@ def _rounded(x: Array, step: Array) -> Array:
 
 
 class Noisy:
-    """A law whose sensors have normal noise: standard deviations, one number or one per velocity. Repeatable by `seed`.
+    """A controller with Gaussian sensor noise.
 
-    Positions are moved along the manifold, so that quaternions stay unit. It belongs within `Sampled`: noise that
-    changed while an integrator tries its stages would have no meaning.
+    Standard deviations are one number or one per velocity; `seed` makes runs repeatable. Positions are perturbed on the
+    manifold, so that quaternions keep unit length. Use it within `Sampled`: noise that changes between the stages of an
+    integration step has no meaning.
     """
 
     def __init__(self, model: Model, law: Any, position: Any = 0.0, velocity: Any = 0.0, seed: int = 0) -> None:
