@@ -256,6 +256,7 @@ def test_problems_are_listed_together_with_their_lines(tmp_path: Path) -> None:
         ("<include><uri>/etc/passwd</uri></include>", "no file"),
         ("<include><uri>https://example.org/x.sdf</uri></include>", "no file"),
         (link("a") + link("a"), "two elements are named 'a'"),
+        (link("a") + '<frame name="world"/>', "two elements are named 'world'"),
         (link("a") + joint("j", "world", "a", "revolute", "<axis><xyz>0 0 0</xyz></axis>"), "no direction"),
         ("", "no <link>"),
     ],

@@ -10,7 +10,7 @@ from scipy.linalg import expm
 
 import polybody as pb
 from mechanisms import ONE_NUMBER, random_tree
-from polybody.description.records import Motor, Transmission, frozen_array
+from polybody.description.records import Motor, Transmission, frozen_array, without_friction
 from polybody.errors import InputError
 from polybody.formulations import formulation, formulations
 from polybody.formulations.influence import dynamic_arrays, inverse_dynamics_derivatives
@@ -35,7 +35,8 @@ def random_model(seed, n=4, **options):
 def motor_arm(seed=5, inductance=(0.02, 0.0, 0.03), coupled=False, n=4):
     """A damped chain of n one-number joints; motors on the first three, the last joint driven by a bare torque."""
     rng = np.random.default_rng(seed)
-    description = random_tree(rng, n, ONE_NUMBER, springs=0, reversed_joints=0.5, fixed=0)
+    # dry friction makes joints stick, which no linear model does
+    description = without_friction(random_tree(rng, n, ONE_NUMBER, springs=0, reversed_joints=0.5, fixed=0))
     names = [j.name for j in description.joints if j.kind != "fixed"][:3]
     motors = tuple(
         Motor(f"m{k}", name, 1.5 + k, inductance[k], 0.4 + 0.1 * k, 0.35, 0.002, 0.01,

@@ -72,9 +72,6 @@ def export_c(
     prefix = _prefix(model.name) if name is None else _checked_prefix(name)
     wanted = list(dict.fromkeys(quantities or _default(model)))
     steps = [name for name in STEPS if name in wanted]
-    if steps and len(model.parameters):
-        raise InputError(f"{', '.join(steps)}: steps are written of models without parameters; model.save a model with "
-                         "its numbers, and load that")
     called = needed(steps, bool(len(model.constraints)))
     functions = [_function(model, name) for name in dict.fromkeys([*wanted, *called]) if name not in STEPS]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."

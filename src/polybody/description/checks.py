@@ -22,7 +22,7 @@ from polybody.algebra.inertia_checks import SLACK, inertia_problem
 from polybody.algebra.spatial import inverse_pose, joined_inertia
 from polybody.description import record_checks, velocity_checks
 from polybody.description.actuators import actuator_problems
-from polybody.description.limits import RECORDS
+from polybody.description.limits import LARGEST_NUMBER, RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
 from polybody.description.records import LOOP_DRIVE, WORLD, Body, Description, Joint
@@ -65,8 +65,9 @@ def _size_problems(d: Description) -> list[Problem]:
 
 
 def _record_problems(d: Description) -> Iterator[Problem]:
-    if np.shape(d.gravity) != (3,) or not np.isfinite(d.gravity).all():
-        yield Problem(ERROR, f"gravity is {d.gravity}, wanted three finite numbers", d.source)
+    if np.shape(d.gravity) != (3,) or not (np.abs(d.gravity) <= LARGEST_NUMBER).all():
+        limit = f"wanted three finite numbers up to {LARGEST_NUMBER:g}"
+        yield Problem(ERROR, f"gravity is {d.gravity}, {limit}", d.source)
     for body in d.bodies:
         yield from record_checks.body_problems(body)
     for joint in d.joints:

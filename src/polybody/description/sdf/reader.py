@@ -154,7 +154,8 @@ class _Reader:
             attached = (frame.get("attached_to") or "").strip()
             node = Node(frame, own, placed, own)
             frames.add(name, node, "a frame")
-            self.named.append(name)
+            if frames.nodes[name] is node:  # not a second one of that name, nor the world
+                self.named.append(name)
             later.append((scope, relative or attached, node, f"frame {name!r}"))
             if attached:
                 later.append((scope, attached, node, f"attached_to of frame {name!r}"))
