@@ -216,3 +216,22 @@ def test_files_of_attached_models_stay_in_the_folder_and_are_read_from_memory(tm
     (inside / "parts" / "arm.xml").write_text(f"<mujoco>{attach.replace('parts/', '')}</mujoco>")
     with pytest.raises(pb.InputError, match="is a part of itself"):
         read_description(inside / "model.xml")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "word"),
+    [
+        ("a.yaml", "polybody: 1\nname: x\ngravity: [0, 0, 1e308]\nbodies: {b: {mass: 1}}\njoints: {j: {kind: revolute, "
+         "parent: world, child: b}}\n", "gravity"),
+        ("a.yaml", "polybody: 1\nname: x\nflexible_links: {f: {length: 1e200, mass_per_length: 1, EI: 1, segments: 2}}\n",
+         ""),
+        ("a.sdf", '<sdf version="1.9"><model name="m"><include><uri>' + "a" * 999 + "</uri></include></model></sdf>",
+         "no file"),
+        ("a.sdf", '<sdf version="1.9"><model name="m"><link name="a"/><frame name="world"/></model></sdf>', "world"),
+    ],
+)  # fmt: skip
+def test_numbers_and_names_that_overflow_are_refused(tmp_path: Path, name: str, text: str, word: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(pb.InputError, match=word):
+        pb.load(path)

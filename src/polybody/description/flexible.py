@@ -78,7 +78,7 @@ def _shift(x: float) -> Array:
 
 def _piece(name: str, size: float, density: float, polar: float | None, rotary: float, source: str | None) -> Body:
     mass = density * size
-    across = mass * size**2 / 12 + rotary * size
+    across = mass * size * size / 12 + rotary * size  # size**2 would raise where this is infinite, and refused later
     inertia = np.diag([THIN * across if polar is None else polar * size, across, across])
     return Body(name, mass, frozen_array((size / 2, 0, 0)), frozen_array(inertia), source=source)
 

@@ -123,6 +123,8 @@ def connect(joints: list[MjJoint], parent: str, child: str, T0: Array) -> tuple[
     if all(j.type in (SLIDE, HINGE) for j in joints):
         outwards = joints[::-1]
         H = np.column_stack([j.column for j in outwards])
+        if not np.isfinite(H).all():
+            raise InputError(f"{joints[0].source or child}: joints of body {child!r} have axes or places that overflow")
         if H.shape[1] <= 6 and np.linalg.matrix_rank(H) == H.shape[1]:
             return [], [_compound(outwards, H, parent, child, T0)]
     bodies: list[Body] = []

@@ -85,9 +85,13 @@ class Includes:
         if not name or "://" in name or "\0" in name:
             return None
         for folder in (here, *self.folders):
-            place = (folder / name).resolve()
-            place = _model_file(place) if place.is_dir() else place
-            if place.is_file() and any(place.is_relative_to(allowed) for allowed in self.folders):
+            try:
+                place = (folder / name).resolve()
+                place = _model_file(place) if place.is_dir() else place
+                found = place.is_file()
+            except OSError:  # a name that no file can have
+                continue
+            if found and any(place.is_relative_to(allowed) for allowed in self.folders):
                 return place
         return None
 

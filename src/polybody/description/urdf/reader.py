@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from polybody.description import shapes
-from polybody.description.limits import RECORDS
+from polybody.description.limits import LARGEST_NUMBER, RECORDS
 from polybody.description.naming import shown, shown_path
 from polybody.description.problems import Problem, raise_errors
 from polybody.description.record_checks import body_problems
@@ -222,7 +222,7 @@ def _read_limits(joint: Any, kind: str, owner: str, fields: Fields) -> Limits | 
 
     def bound(key: str, default: float) -> float:
         value = fields.number(element, key, default, owner=owner, infinite=True)
-        return float(np.copysign(np.inf, value)) if abs(value) >= UNBOUNDED else value
+        return float(np.copysign(np.inf, value)) if abs(value) > LARGEST_NUMBER else value
 
     bounded = kind != "continuous" and (element.get("lower") is not None or element.get("upper") is not None)
     lower, upper = (bound("lower", 0.0), bound("upper", 0.0)) if bounded else (-np.inf, np.inf)
