@@ -223,8 +223,8 @@ def test_files_of_attached_models_stay_in_the_folder_and_are_read_from_memory(tm
     [
         ("a.yaml", "polybody: 1\nname: x\ngravity: [0, 0, 1e308]\nbodies: {b: {mass: 1}}\njoints: {j: {kind: revolute, "
          "parent: world, child: b}}\n", "gravity"),
-        ("a.yaml", "polybody: 1\nname: x\nflexible_links: {f: {length: 1e200, mass_per_length: 1, EI: 1, segments: 2}}\n",
-         ""),
+        ("a.yaml", "polybody: 1\nname: x\nflexible_links: {f: {length: 1e200, mass_per_length: 1, EI: 1, "
+         "segments: 2}}\n", "f"),
         ("a.sdf", '<sdf version="1.9"><model name="m"><include><uri>' + "a" * 999 + "</uri></include></model></sdf>",
          "no file"),
         ("a.sdf", '<sdf version="1.9"><model name="m"><link name="a"/><frame name="world"/></model></sdf>', "world"),
