@@ -201,7 +201,7 @@ def test_interrupt_ends_a_run_at_once_by_every_method(method):
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            run = pb.simulate(model, 1e4, q, **options)
+            run = pb.simulate(model, 1e6, q, **options)  # half a minute by the fastest method
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before[0])

@@ -10,6 +10,7 @@ name is that chunk, and is never computed again. Rows are cases in their order.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 from collections.abc import Iterator
@@ -36,6 +37,14 @@ def arrow() -> Any:
     except ImportError:
         raise PolybodyError("studies keep their results by pyarrow; pip install polybody[study]") from None
     return pyarrow
+
+
+def _needed(package: str) -> Any:
+    """A package that only reads results, or what to install."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise PolybodyError(f"{package} is not installed; pip install {package}") from None
 
 
 def table_of(columns: dict[str, Any]) -> pa.Table:
@@ -157,14 +166,13 @@ class Dataset:
         return pa.concat_tables(tables, promote_options="default")
 
     def pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        _needed("pandas")
         return self.table().to_pandas()
 
     def polars(self) -> Any:
-        try:
-            import polars
-        except ImportError:
-            raise PolybodyError("polars is not installed; pip install polars") from None
-        return polars.from_arrow(self.table())
+        """All rows as a polars DataFrame."""
+        return _needed("polars").from_arrow(self.table())
 
     def numpy(self, *names: str) -> dict[str, Array]:
         """{column: (cases, …)} of the named columns, or of all numbers."""
