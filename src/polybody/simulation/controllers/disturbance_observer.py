@@ -6,7 +6,8 @@ In the model's own coordinates p = M u̇ and, since Ṁ − 2C is skew, ṗ = A�
 
 so it is the disturbance d (generalised forces), seen through a filter with poles −K. The integral is stepped from
 sample to sample with the trapezoidal rule, r implicitly. With `compensate` the actuators take r away from what the law
-asks for, where they can: on free bases the active part.
+asks for. On a free base they take away what the active joints feel of it, (A M⁻¹Aᵀ)⁺ A M⁻¹ r: their accelerations are
+those without the disturbance, the base's are not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from polybody.errors import InputError
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.gains import gains
-from polybody.simulation.controllers.own_motion import joint_map, on_loops, own_columns
+from polybody.simulation.controllers.own_motion import actuator_motion, fully_driven, joint_map, on_loops, own_columns
 from polybody.simulation.controllers.sampling import Clock, ask
 
 Array = np.ndarray
@@ -83,10 +84,12 @@ class DisturbanceObserver:
         model = self.model
         q, _ = on_loops(model, q, v)
         away = np.zeros(model.nv)
-        away[own_columns(model)] = self.estimate
-        if len(model.constraints):
+        if fully_driven(model, q):
+            away[own_columns(model)] = self.estimate
             return tau - model.actuation.equivalent_actuator_forces(q, away)
-        return tau - np.where(model.actuation.active, away, 0.0)
+        _, B = actuator_motion(model, q)
+        away[model.actuation.active] = B.T @ self.estimate
+        return tau - away
 
 
 __all__ = ["DisturbanceObserver"]

@@ -1,6 +1,7 @@
 """Operational space (Khatib): tau = Jᵀ Λ (K_p x̃ + K_d (ẋ_d − ẋ) + ẍ_d − J̇v) + bias + null-space damping.
 
-Λ = (J M⁻¹ Jᵀ)⁻¹. With loops the law is written in the independent coordinates (J G, M*, bias*); active joints bear it.
+Λ = (J M⁻¹ Jᵀ)⁻¹. With loops, more or fewer actuators than motions and on free bases in the form of `own_motion`, of
+which this is the case where every coordinate is driven.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
+from polybody.simulation.controllers.own_motion import on_loops, slowing, task_forces
 
 Array = np.ndarray
 
@@ -35,28 +37,12 @@ class OperationalSpace:
         """From the frame to its target, world axes: [rotation vector; shift], or the shift alone."""
         return self.motion.error(t, q)
 
-    def _closed(self, q: Array, v: Array) -> tuple[Array, Array, Array]:
-        """(J, J̇v, v) over the model's own coordinates; with loops the independent ones."""
-        J, drift = self.motion.jacobian(q, v)
-        if not self.model.mechanism.constrained:
-            return J, drift, v
-        u = list(self.model.engine.independent)
-        joints = self.model.constraints.joint_influence(q, 2)
-        return J @ joints.G, drift + J @ joints.acceleration(v[u], np.zeros(len(u))), v[u]
-
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        J, drift, w = self._closed(q, v)
-        error, (speed, acceleration) = self.error(t, q), self.motion.goal_motion(t, q)
-        M = self.model.mass_matrix(q)
-        inverse_JT = np.linalg.solve(M, J.T)
-        inertia = np.linalg.pinv(J @ inverse_JT, rcond=1e-9, hermitian=True)
-        force = inertia @ (self.kp * error + self.kd * (speed - J @ w) + acceleration - drift)
-        damping = -self.null_damping * (M @ w)
-        free = damping - J.T @ (inertia @ (inverse_JT.T @ damping))
-        wanted = J.T @ force + free + self.model.bias_forces(q, v) - self.model.passive_forces(q, v)
-        tau = np.zeros(len(v))
-        tau[list(self.model.engine.independent)] = wanted
-        return self.model.actuation.equivalent_actuator_forces(q, tau)
+        q, v = on_loops(self.model, q, v)
+        J, J_drift = self.motion.jacobian(q, v)
+        speed, acceleration = self.motion.goal_motion(t, q)
+        wanted = acceleration + self.kd * (speed - J @ v) + self.kp * self.error(t, q)
+        return task_forces(self.model, q, v, J, J_drift, wanted, slowing(self.model, q, v, self.null_damping))
 
 
 __all__ = ["OperationalSpace"]

@@ -10,13 +10,19 @@ Among the forces with ẍ = ẍ* those nearest to τ₀ in the actuators' inerti
 
 With every coordinate driven W = M, and this is Khatib's τ = τ₀ + JᵀΛ(ẍ* − ẍ(τ₀)): the part of τ₀ that the task does not
 feel acts on the rest. With more actuators than motions the forces are the least. On a free base the base's own
-acceleration is accounted for, which is the generalised Jacobian's law.
+acceleration is accounted for: actuators that change their rates by s = A M⁻¹Aᵀ p (p their impulses) change the task's by
+
+    δẋ = J_g s,     J_g = J M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺
+
+which is the generalised Jacobian (Umetani & Yoshida); with every coordinate driven J_g A = J. Whether every coordinate
+is driven, rank A = m, is asked in general position: grasps and linkages on free bases are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +32,8 @@ Array = np.ndarray
 RANK = 1e-9
 #: m, rad: states nearer to the loops are taken as they are
 CLOSED = 1e-10
+#: of models that have been asked: whether actuators move every own coordinate
+_DRIVEN: WeakKeyDictionary[Model, bool] = WeakKeyDictionary()
 
 
 def own_columns(model: Model) -> list[int]:
@@ -36,6 +44,23 @@ def own_columns(model: Model) -> list[int]:
 def joint_map(model: Model, q: Array) -> Array:
     """G with v = G u̇, (nv, m)."""
     return model.constraints.joint_influence(q, 1).G if len(model.constraints) else np.eye(model.nv)
+
+
+def fully_driven(model: Model, q: Array) -> bool:
+    """Whether the active joints move every own coordinate, in general position near q."""
+    if not len(model.constraints):
+        return bool(model.actuation.active.all())
+    if model not in _DRIVEN:
+        A = joint_map(model, model._assembly.general_place(q))[model.actuation.active]
+        _DRIVEN[model] = int(np.linalg.matrix_rank(A, tol=RANK)) == A.shape[1]
+    return _DRIVEN[model]
+
+
+def actuator_motion(model: Model, q: Array) -> tuple[Array, Array]:
+    """(A, B): rates of the active joints A u̇, and changes B s of the own rates u̇ where actuators change theirs by s."""
+    A = joint_map(model, q)[model.actuation.active]
+    back = np.linalg.solve(model.mass_matrix(q), A.T)
+    return A, back @ np.linalg.pinv(A @ back, rcond=RANK, hermitian=True)
 
 
 def drift(model: Model, q: Array, v: Array) -> Array:
@@ -79,11 +104,13 @@ def task_forces(
 
 
 def steering(model: Model, q: Array, v: Array, a: Array) -> Array:
-    """tau (nv,) of the active joints that gives the own coordinates accelerations a, as far as they can."""
-    if model.actuation.active.all() or len(model.constraints):
-        u = own_columns(model)
-        return model.inverse_dynamics(q, v, model.constraints.joint_motion(q, v[u], a)[1])
-    return np.where(model.actuation.active, model.actuation.hybrid_dynamics(q, v, a)[1], 0.0)
+    """tau (nv,) of the active joints that gives the own coordinates accelerations a; where they do not drive all of
+    them, the active joints' part of a, and the rest moves as it does.
+    """
+    wanted = model.constraints.joint_motion(q, v[own_columns(model)], a)[1] if len(model.constraints) else a
+    if fully_driven(model, q):
+        return model.inverse_dynamics(q, v, wanted)
+    return np.where(model.actuation.active, model.actuation.hybrid_dynamics(q, v, wanted)[1], 0.0)
 
 
 def slowing(model: Model, q: Array, v: Array, rate: float) -> Array:
@@ -91,4 +118,5 @@ def slowing(model: Model, q: Array, v: Array, rate: float) -> Array:
     return steering(model, q, v, -rate * v[own_columns(model)])
 
 
-__all__ = ["drift", "joint_map", "on_loops", "own_columns", "slowing", "steering", "task_forces"]
+__all__ = ["actuator_motion", "drift", "fully_driven", "joint_map", "on_loops", "own_columns", "slowing", "steering",
+           "task_forces"]  # fmt: skip

@@ -4,8 +4,9 @@
                    x̃'' + k_v x̃' + k_v K x̃ = 0 about a constant target: poles of s² + k_v s + k_v K
     acceleration   a = J⁺(ẍ_d + K_d x̃' + K_p x̃ − J̇v) + (1 − J⁺J) a₀,      x̃'' + K_d x̃' + K_p x̃ = 0
 
-and inverse dynamics make that motion. J⁺ = Jᵀ(JJᵀ + λ²)⁻¹ with damping λ. Passive coordinates move as they do: of a
-tree whose base is free the active joints are given the accelerations with which the frame moves so, base included.
+and inverse dynamics make that motion. J⁺ = Jᵀ(JJᵀ + λ²)⁻¹ with damping λ. Passive coordinates move as they do: on a
+free base the active joints θ are given the rates with which the frame moves so, the base's answer included, by the
+generalised Jacobian J_g of `own_motion`: θ̇_r = θ̇ + J_g⁺(ẋ_d + K x̃ − ẋ).
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ from polybody.errors import InputError
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
-from polybody.simulation.controllers.own_motion import drift, joint_map, on_loops, own_columns, steering, task_forces
+from polybody.simulation.controllers.own_motion import (
+    actuator_motion,
+    drift,
+    fully_driven,
+    joint_map,
+    on_loops,
+    own_columns,
+    steering,
+    task_forces,
+)
 
 Array = np.ndarray
 Wish = Callable[[Array], Any]
@@ -34,7 +44,6 @@ class Resolving:
         self.model: Model = as_model("controllers", model)
         self.motion = FrameMotion(self.model, frame, target, rows)
         self.damping, self.null_gain = float(damping), float(null_gain)
-        self.underactuated = not len(self.model.constraints) and not self.model.actuation.active.all()
         if self.damping < 0:
             raise InputError(f"damping is {damping!r}; wanted a number that is not negative")
         self.posture: Wish | None = None
@@ -71,18 +80,17 @@ class ResolvedRate:
         self.gain, self.rate_gain = float(gain), float(rate_gain)
 
     def rate(self, t: float, q: Array, v: Array) -> Array:
-        """v_r of the model's own coordinates; of a tree with passive ones those stay as they are."""
+        """v_r of the model's own coordinates; passive ones change as impulses of the active joints change them."""
         r = self.resolving
         J, _ = r.motion.jacobian(q, v)
         speed, _ = r.motion.goal_motion(t, q)
         wanted = speed + self.gain * r.motion.error(t, q)
         wish = r.null_gain * r.wish(q)
-        if r.underactuated:
-            active = r.model.actuation.active
-            found = v.copy()
-            own = r.inverse(J[:, active])
-            found[active] = own @ (wanted - J[:, ~active] @ v[~active] - J[:, active] @ wish[active]) + wish[active]
-            return found
+        if not fully_driven(r.model, q):
+            A, B = actuator_motion(r.model, q)
+            own, now = J @ joint_map(r.model, q) @ B, v[own_columns(r.model)]
+            aside = A @ (wish - now)
+            return now + B @ (aside + r.inverse(own) @ (wanted - J @ v - own @ aside))
         J = J @ joint_map(r.model, q)
         return wish + r.inverse(J) @ (wanted - J @ wish)
 
@@ -112,11 +120,10 @@ class ResolvedAcceleration:
         J, J_drift = r.motion.jacobian(q, v)
         speed, acceleration = r.motion.goal_motion(t, q)
         wanted = acceleration + self.kd * (speed - J @ v) + self.kp * r.motion.error(t, q)
-        if r.underactuated:
-            tau0 = steering(r.model, q, v, r.null_gain * (r.wish(q) - 2 * v))
-            return task_forces(r.model, q, v, J, J_drift, wanted, tau0)
-        u = own_columns(r.model)
-        own, rest = J @ joint_map(r.model, q), r.null_gain * (r.wish(q) - 2 * v[u])
+        rest = r.null_gain * (r.wish(q) - 2 * v[own_columns(r.model)])
+        if not fully_driven(r.model, q):
+            return task_forces(r.model, q, v, J, J_drift, wanted, steering(r.model, q, v, rest))
+        own = J @ joint_map(r.model, q)
         seen = J_drift + J @ drift(r.model, q, v)
         return steering(r.model, q, v, rest + r.inverse(own) @ (wanted - seen - own @ rest))
 
