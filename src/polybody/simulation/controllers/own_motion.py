@@ -10,7 +10,7 @@ Among the forces with ẍ = ẍ* those nearest to τ₀ in the actuators' inerti
 
 With every coordinate driven W = M, and this is Khatib's τ = τ₀ + JᵀΛ(ẍ* − ẍ(τ₀)): the part of τ₀ that the task does not
 feel acts on the rest. With more actuators than motions the forces are the least. On a free base the base's own
-acceleration is accounted for: actuators that change their rates by s = A M⁻¹Aᵀ p (p their impulses) change the task's by
+acceleration is accounted for: actuators whose impulses change their rates by s change the task's rate by
 
     δẋ = J_g s,     J_g = J M⁻¹Aᵀ (A M⁻¹Aᵀ)⁺
 
