@@ -88,7 +88,7 @@ def laws(given: Any, q: np.ndarray, frame: str, goal: np.ndarray) -> dict[str, A
                                        **position),
         "hybrid force-position": kinds.HybridForcePosition(given, frame, goal, np.zeros(6), "y", kp=KP, kd=KD,
                                                            **position),
-        "feedback linearisation": kinds.FeedbackLinearisation(given, last, q[k:] + [0.02, -0.02], KP, KD),
+        "feedback linearisation": kinds.FeedbackLinearisation(given, last, q[k:] + np.array([0.02, -0.02]), KP, KD),
         "disturbance observer": kinds.DisturbanceObserver(given, resolved, gain=40.0, period=STEP),
     }  # fmt: skip
 

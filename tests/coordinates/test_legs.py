@@ -99,3 +99,30 @@ def test_legs_that_do_not_fit_are_named(machine):
         pb.legs([leg(0)], "hand")
     with pytest.raises(pb.InputError, match=r"1 joints are driven and the platform has 3 motions"):
         pb.legs([leg(0)], "hand", motions="rz x y", driven={0: ["a0"]}).at_actuators([states[0]])
+
+
+def test_a_batch_of_states_is_every_state_by_itself(machine):
+    model, parallel, q, _, rng = machine
+    names = model.joint_names
+    many = np.stack([model.assemble(q + 0.05 * rng.normal(size=len(q))) for _ in range(4)]).reshape(2, 2, -1)
+    turned = model.pose(many, "hand")
+    legs = []
+    for k in range(3):
+        turns = many[..., [names.index(f"a{k}"), names.index(f"b{k}")]]
+        last = np.arctan2(turned[..., 1, 0], turned[..., 0, 0]) - turns.sum(axis=-1)
+        legs.append(np.concatenate([turns, last[..., None]], axis=-1))
+    w, dw = rng.normal(size=(2, 2, 2, 3))
+    found, G, H = parallel.at_actuators(legs, w)
+    forces, motions = parallel.inverse_dynamics(legs, w, dw), parallel.joint_motion(legs, w, dw)
+    assert found.I.shape == (2, 2, 3, 3)
+    for at in np.ndindex(2, 2):
+        one = [leg[at] for leg in legs]
+        alone, G1, H1 = parallel.at_actuators(one, w[at])
+        pairs = [(found.I, alone.I), (found.P, alone.P), (found.load, alone.load), (G, G1), (H, H1),
+                 (forces, parallel.inverse_dynamics(one, w[at], dw[at])),
+                 (motions[2][1], parallel.joint_motion(one, w[at], dw[at])[2][1])]
+        for every, wanted in pairs:
+            np.testing.assert_allclose(every[at], wanted, atol=1e-11 * (1 + np.abs(wanted).max()))
+    legs[1][1, 0] += 0.1
+    with pytest.raises(pb.InputError, match=r"leg 1 has the platform off by .* \(state 1, 0 of the batch\)"):
+        parallel.dynamics(legs)

@@ -99,11 +99,11 @@ def constrained(dynamics: Dynamics, held: Sequence[int]) -> Constrained:
 def platform(mass: float, inertia: Any, load: Any = None) -> Dynamics:
     """A rigid body in its own motion [ω; ċ], inertia about the mass centre in world axes (4-50)-(4-54)."""
     J = float_array("inertia", inertia)
-    I = np.zeros((6, 6))
-    I[:3, :3], I[3:, 3:] = J, mass * np.eye(3)
-    P = np.zeros((6, 6, 6))
+    I = np.zeros((*J.shape[:-2], 6, 6))
+    I[..., :3, :3], I[..., 3:, 3:] = J, mass * np.eye(3)
+    P = np.zeros((*J.shape[:-2], 6, 6, 6))
     for m in range(3):
-        P[:3, m, :3] = skew(np.eye(3)[m]) @ J  # ω × J ω
+        P[..., :3, m, :3] = skew(np.eye(3)[m]) @ J  # ω × J ω
     return Dynamics(I, P, np.zeros(6) if load is None else float_array("load", load))
 
 
@@ -122,14 +122,16 @@ def actuator_coefficients(
 ) -> tuple[Array, Array]:
     """[G_w^q], [H_ww^q] of the joints (leg, index) that are driven, from the legs' [G_w^φ], [H_ww^φ] (4-56)-(4-60)."""
     for leg, joint in actuators:
-        if not 0 <= leg < len(legs) or not 0 <= joint < len(legs[leg][0]):
-            raise InputError(f"no joint {joint} of leg {leg}; there are {[len(G) for G, _ in legs]} joints in the legs")
-    return np.array([legs[r][0][m] for r, m in actuators]), np.array([legs[r][1][m] for r, m in actuators])
+        if not 0 <= leg < len(legs) or not 0 <= joint < legs[leg][0].shape[-2]:
+            counts = [G.shape[-2] for G, _ in legs]
+            raise InputError(f"no joint {joint} of leg {leg}; there are {counts} joints in the legs")
+    G = np.stack([legs[r][0][..., m, :] for r, m in actuators], axis=-2)
+    return G, np.stack([legs[r][1][..., m, :, :] for r, m in actuators], axis=-3)
 
 
 def driven(dynamics: Dynamics, G: Array, H: Array, *, limit: float = CONDITION_LIMIT) -> tuple[Dynamics, Array, Array]:
     """(dynamics at the actuators q, [G_q^w], [H_qq^w]) by (4-61)-(4-64), from [G_w^q] and [H_ww^q]."""
-    n = len(G)
+    n = G.shape[-2]
     Gi = inverse(G, [f"q_{k}" for k in range(n)], [f"w_{k}" for k in range(n)], limit=limit)
     back, bend = reversed_coefficients(Gi, H)
     return dynamics.transferred(Gi, H), back, bend

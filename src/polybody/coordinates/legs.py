@@ -7,8 +7,8 @@ motions w. Each is transferred to w by itself, and what was found is summed (`co
     q̇ = [G_w^q] ẇ: rows of the legs' own G_r⁻¹ that belong to driven joints                       (4-55)-(4-60)
     I*_qq = G_w^q⁻ᵀ I*_ww G_w^q⁻¹, …                                                              (4-61)-(4-64)
 
-No loop is closed by iteration and no leg knows another: legs can be computed side by side. It needs one configuration
-of each leg, with the platform in one place; that is checked.
+No loop is closed by iteration and no leg knows another: legs can be computed side by side. It needs a configuration of
+each leg, (nq,) or a batch (..., nq), with the platform in one place; that is checked.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from polybody.coordinates.arrays import Dynamics, apply, quadratic, reversed_coefficients
+from polybody.coordinates.arrays import Dynamics, apply, quadratic, reversed_coefficients, transposed
 from polybody.coordinates.conditioning import CONDITION_LIMIT, inverse
 from polybody.coordinates.constraining import actuator_coefficients, driven, platform, sum_of_legs
 from polybody.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.coordinates.spaces import JointSpace
 from polybody.errors import InputError
+from polybody.mechanism.columns import state_text
 from polybody.model.arguments import require_model, state_array
+from polybody.model.batches import batch_shape
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -81,7 +83,7 @@ class Legs:
         """Forces of the driven joints for a motion of the platform: [G_q^w]ᵀ T_w."""
         _, G, _ = self.at_actuators(configurations, w_dot)
         T = self.dynamics(configurations, w_dot).effort(*(np.asarray(x, dtype=float) for x in (w_dot, w_ddot)))
-        return G.T @ T
+        return apply(transposed(G), T)
 
     def _inverses(self, states: Sequence[Array]) -> list[tuple[Array, Array]]:
         found = []
@@ -96,35 +98,39 @@ class Legs:
             raise InputError(f"{len(configurations)} configurations for {len(self.models)} legs; one each is wanted")
         pairs = zip(self.models, configurations, strict=True)
         states = [model._q(q, f"q of leg {k}") for k, (model, q) in enumerate(pairs)]
-        if any(q.ndim != 1 for q in states):
-            raise InputError("legs takes one state at a time: one configuration per leg")
+        lead = batch_shape(states)
+        states = [np.broadcast_to(q, (*lead, q.shape[-1])) for q in states]
         first = self.models[0].pose(states[0], self.frame)
         for k, (model, q) in enumerate(zip(self.models, states, strict=True)):
-            off = np.abs(model.pose(q, self.frame) - first).max()
-            if off > TOGETHER:
-                raise InputError(f"leg {k} has the platform off by {off:.3g} from where leg 0 has it")
+            off = np.abs(model.pose(q, self.frame) - first).max(axis=(-1, -2))
+            if np.any(off > TOGETHER):
+                at = tuple(int(i) for i in np.argwhere(off > TOGETHER)[0])
+                where = state_text(at)
+                raise InputError(f"leg {k} has the platform off by {off[at]:.3g} from where leg 0 has it{where}")
         return states
 
     def _platform(self, q: Array, w: Array) -> Dynamics | None:
         """The platform's own dynamics in w, as that of a free body with the frame's rows."""
         if self.body is None:
             return None
-        T = self.models[0].pose(q, self.frame)
-        R = T[:3, :3]
+        R = self.models[0].pose(q, self.frame)[..., :3, :3]
         ((_, record),) = {(b.name, b) for b in self.body.mechanism.bodies}
         c, mass = R @ record.com, record.mass
-        free = platform(mass, R @ record.inertia @ R.T, np.concatenate([np.zeros(3), mass * self.body.gravity]))
+        free = platform(mass, R @ record.inertia @ transposed(R), np.concatenate([np.zeros(3), mass * self.body.gravity]))
         # [ω; ċ] = X [ω; ṗ], ċ = ṗ + ω × c: with H of ω × (ω × c)
-        X, H = np.eye(6), np.zeros((6, 6, 6))
+        lead = c.shape[:-1]
+        X, H = np.broadcast_to(np.eye(6), (*lead, 6, 6)).copy(), np.zeros((*lead, 6, 6, 6))
         for n in range(3):
             e = np.eye(3)[n]
-            X[3:, n] = np.cross(e, c)
+            X[..., 3:, n] = np.cross(e, c)
             for m in range(3):
-                H[3:, m, n] = np.cross(np.eye(3)[m], np.cross(e, c))
-        I = X.T @ free.I @ X
-        P = np.einsum("pi,pmn,mj,nk->ijk", X, free.P, X, X) + np.einsum("ip,pmn->imn", X.T @ free.I, H)
+                H[..., 3:, m, n] = np.cross(np.eye(3)[m], np.cross(e, c))
+        back = transposed(X)
+        P = np.einsum("...pi,...pmn,...mj,...nk->...ijk", X, free.P, X, X)
+        P = P + np.einsum("...ip,...pmn->...imn", back @ free.I, H)
         kept = list(self.rows)
-        return Dynamics(I[np.ix_(kept, kept)], P[np.ix_(kept, kept, kept)], (X.T @ free.load)[kept])
+        own, all_three = np.ix_(kept, kept), np.ix_(kept, kept, kept)
+        return Dynamics((back @ free.I @ X)[..., *own], P[..., *all_three], apply(back, free.load)[..., kept])
 
 
 def legs(
