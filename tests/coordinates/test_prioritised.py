@@ -107,3 +107,29 @@ def test_goals_and_spheres_that_do_not_fit_are_named():
         pb.reach(model, [pb.Goal("nose", [1.0, 0, 0])])
     with pytest.raises(pb.InputError, match="positive radius"):
         pb.reach(model, [pb.Goal("tip", [1.0, 0, 0])], spheres=[pb.Sphere("tip", -1.0)])
+
+
+def test_a_batch_of_goals_starts_and_postures_is_every_one_by_itself():
+    model = snake()
+    rng = np.random.default_rng(3)
+    starts = START + 0.1 * rng.normal(size=(2, 1, 6))
+    tips = np.array([[0.9, 0.9, 0.0], [0.7, 1.1, 0.0], [1.0, 0.6, 0.0]])
+    elbow = np.eye(4)
+    elbow[:3, 3] = 0.5, 0.6, 0.0
+    ball = pb.Sphere("world", 0.1, (1.4, 1.4, 0.0))
+    spheres = [ball, pb.Sphere("tip", 0.05)]
+    goals = [pb.Goal("tip", tips), pb.Goal("elbow", elbow, 1)]
+    found = pb.reach(model, goals, starts, spheres=spheres, steps=30)
+    assert found.q.shape == (2, 3, 6)
+    assert found.errors.shape == (2, 3, 2, 2)
+    assert found.converged.shape == found.distance.shape == found.steps.shape == (2, 3)
+    assert found.converged.all()
+    for i, k in np.ndindex(2, 3):
+        alone = pb.reach(model, [pb.Goal("tip", tips[k]), goals[1]], starts[i, 0], spheres=spheres, steps=30)
+        np.testing.assert_array_equal(found.q[i, k], alone.q)
+    assert "6 of 6 converged" in str(found)
+    with pytest.raises(pb.InputError, match=r"state 1, 0 of the batch"):
+        pb.reach(model, goals, np.stack([starts[0], np.zeros((1, 6))]), spheres=[pb.Sphere("world", 0.2, (1.8, 0, 0)),
+                                                                              spheres[1]])
+    with pytest.raises(pb.InputError, match="do not broadcast"):
+        pb.reach(model, goals, np.zeros((2, 6)))

@@ -16,16 +16,18 @@ Where no place fits, the nearest one found is returned and its errors tell.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from polybody.coordinates.programs import require_clarabel
 from polybody.errors import InputError
+from polybody.mechanism.columns import state_text
 from polybody.model.arguments import as_model, float_array
+from polybody.model.batches import batch_shape
 from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
 
@@ -49,7 +51,7 @@ RANK = 1e-7
 
 @dataclass(frozen=True)
 class Goal:
-    """Target of a frame: a pose (4, 4) or a point (3,), in world axes. Priority 0 is the highest."""
+    """Target of a frame: a pose (..., 4, 4) or a point (..., 3), in world axes. Priority 0 is the highest."""
 
     frame: str
     target: Any
@@ -68,19 +70,25 @@ class Sphere:
 
 @dataclass(frozen=True, eq=False)
 class Reached:
-    """q (nq,); `errors` per goal [rotation, position] in rad and m; `distance` between the nearest spheres, m."""
+    """q (..., nq); `errors` (..., goals, 2) [rotation, position] in rad and m; `distance` (...) between the nearest
+    spheres, m; `steps` and `converged` (...). Numbers where a single configuration was asked for.
+    """
 
     q: Array
     goals: tuple[Goal, ...]
     errors: Array
-    distance: float
-    steps: int
-    converged: bool
+    distance: Any
+    steps: Any
+    converged: Any
 
     def __str__(self) -> str:
+        worst = self.errors.reshape(-1, *self.errors.shape[-2:]).max(axis=0)
         rows = [f"{g.frame} (priority {g.priority}): off by {e[1]:.3g} m, {e[0]:.3g} rad"
-                for g, e in zip(self.goals, self.errors, strict=True)]  # fmt: skip
-        return "\n".join([*rows, f"nearest spheres: {self.distance:.4g} m apart"])
+                for g, e in zip(self.goals, worst, strict=True)]  # fmt: skip
+        lines = [*rows, f"nearest spheres: {np.min(self.distance):.4g} m apart"]
+        if self.q.ndim > 1:
+            lines.insert(0, f"{int(np.sum(self.converged))} of {np.size(self.converged)} converged; the worst of all:")
+        return "\n".join(lines)
 
 
 def reach(
@@ -93,20 +101,55 @@ def reach(
     Starts at q0 (default: assembled neutral), where spheres must not overlap. `pairs` of spheres, by index, keep a
     distance of at least `margin` metres; by default all pairs on different bodies. `posture` is pursued with the lowest
     priority. Loops stay closed. The solver has converged when every goal of the highest priority is met to `tolerance`
-    and the steps have vanished.
+    and the steps have vanished. q0, targets and posture may have leading dimensions, which broadcast with each other.
     """
     model = as_model("reach", model)
     wanted, balls = _checked_goals(model, goals), _checked_spheres(model, spheres)
-    task = _Problem(model, wanted, balls, pairs, margin, limits, posture)
     q = model.assemble() if q0 is None else model._q(q0)
-    if q.ndim != 1:
-        raise InputError(f"q0 has shape {q.shape}, wanted one configuration, ({model.nq},)")
     model.engine.require_closed(q)
-    task.check_start(q)
+    rest = None if posture is None else model._q(posture, "posture")
+    targets = [np.asarray(goal.target, dtype=float) for goal in wanted]
+    flat = [x.reshape(*x.shape[: -_rank(x)], -1) for x in targets]
+    lead = batch_shape([q, *flat, *([] if rest is None else [rest])])
+    found = []
+    for at in np.ndindex(lead):
+        here = tuple(
+            replace(goal, target=_state(x, lead, at).reshape((4, 4) if x.shape[-1] == 16 else (3,)))
+            for goal, x in zip(wanted, flat, strict=True)
+        ) if lead else wanted
+        own = None if rest is None else _state(rest, lead, at)
+        task = _Problem(model, here, balls, pairs, margin, limits, own)
+        found.append(_reached(task, _state(q, lead, at), steps, tolerance, at))
+    if not lead:
+        return Reached(found[0].q, wanted, *found[0][1:])
+    whole, *rest_of = (np.array(x) for x in zip(*found, strict=True))
+    there, *others = (x.reshape(*lead, *x.shape[1:]) for x in (whole, *rest_of))
+    return Reached(there, wanted, *others)
+
+
+def _rank(target: Array) -> int:
+    """Dimensions of one target: two of a pose, one of a point."""
+    return 2 if target.shape[-2:] == (4, 4) else 1
+
+
+def _state(x: Array, lead: tuple[int, ...], at: tuple[int, ...]) -> Array:
+    return np.broadcast_to(x, (*lead, x.shape[-1]))[at]
+
+
+class _Found(NamedTuple):
+    q: Array
+    errors: Array
+    distance: float
+    steps: int
+    converged: bool
+
+
+def _reached(task: _Problem, q: Array, steps: int, tolerance: float, at: tuple[int, ...]) -> _Found:
+    task.check_start(q, at)
     count, size = 0, np.inf
     for count in range(1, steps + 1):  # noqa: B007  how many steps were taken is told
         there = task.moved(q, task.step(q))
-        size = float(np.abs(model.difference(q, there)).max(initial=0.0))
+        size = float(np.abs(task.model.difference(q, there)).max(initial=0.0))
         q = there
         if size < tolerance:
             break
@@ -117,8 +160,7 @@ def reach(
         q = task.moved(q, parts)
     errors = task.errors(q)
     first = [k for k, goal in enumerate(task.goals) if goal.priority == task.levels[0]]
-    met = bool((errors[first] <= 10 * tolerance).all())
-    return Reached(q, task.goals, errors, task.distance(q), count, met)
+    return _Found(q, errors, task.distance(q), count, bool((errors[first] <= 10 * tolerance).all()))
 
 
 class _Problem:
@@ -129,7 +171,7 @@ class _Problem:
         self.model, self.goals, self.spheres, self.margin = model, goals, spheres, float(margin)
         self.levels = sorted({goal.priority for goal in goals})
         self.pairs = self._pairs(pairs)
-        self.posture = None if posture is None else model._q(posture)
+        self.posture: Array | None = posture
         bounds = model.joint_limits()
         free = np.full(model.nv, np.inf)
         self.low, self.high = (bounds["lower"], bounds["upper"]) if limits else (-free, free)
@@ -145,13 +187,13 @@ class _Problem:
                 raise InputError(f"pairs holds ({i}, {j}); there are spheres 0 to {len(self.spheres) - 1}")
         return found  # type: ignore[return-value]
 
-    def check_start(self, q: Array) -> None:
+    def check_start(self, q: Array, at: tuple[int, ...] = ()) -> None:
         if self.pairs and self.distance(q) < self.margin:
             gaps = self.gaps(q)[0]
             i, j = self.pairs[int(np.argmin(gaps))]
             raise InputError(
                 f"spheres {i} ({self.spheres[i].frame!r}) and {j} ({self.spheres[j].frame!r}) are {gaps.min():.4g} m "
-                f"apart at the start, wanted at least {self.margin:g}: start elsewhere"
+                f"apart at the start{state_text(at)}, wanted at least {self.margin:g}: start elsewhere"
             )
 
     def step(self, q: Array, count: int | None = None) -> list[Array]:
@@ -331,8 +373,10 @@ def _checked_goals(model: Model, goals: Sequence[Goal]) -> tuple[Goal, ...]:
     for goal in goals:
         find_frame(model.mechanism, goal.frame)
         shape = float_array(f"the target of {goal.frame!r}", goal.target).shape
-        if shape not in ((3,), (4, 4)):
-            raise InputError(f"the target of {goal.frame!r} has shape {shape}, wanted a pose (4, 4) or a point (3,)")
+        if shape[-2:] != (4, 4) and shape[-1:] != (3,):
+            raise InputError(
+                f"the target of {goal.frame!r} has shape {shape}, wanted a pose (4, 4) or a point (3,), or many of them"
+            )
         if not goal.weight > 0:
             raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, wanted a positive number")
     return tuple(goals)
