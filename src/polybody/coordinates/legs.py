@@ -116,7 +116,8 @@ class Legs:
         R = self.models[0].pose(q, self.frame)[..., :3, :3]
         ((_, record),) = {(b.name, b) for b in self.body.mechanism.bodies}
         c, mass = R @ record.com, record.mass
-        free = platform(mass, R @ record.inertia @ transposed(R), np.concatenate([np.zeros(3), mass * self.body.gravity]))
+        weight = np.concatenate([np.zeros(3), mass * self.body.gravity])
+        free = platform(mass, R @ record.inertia @ transposed(R), weight)
         # [ω; ċ] = X [ω; ṗ], ċ = ṗ + ω × c: with H of ω × (ω × c)
         lead = c.shape[:-1]
         X, H = np.broadcast_to(np.eye(6), (*lead, 6, 6)).copy(), np.zeros((*lead, 6, 6, 6))
