@@ -17,7 +17,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; the path of a file is wanted")
+        raise InputError(f"{path}: is a folder; the path of a file is expected")
     try:
         write_bytes(path, text.encode(), _mode(path))
     except OSError as error:

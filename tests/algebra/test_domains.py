@@ -136,5 +136,5 @@ def test_mpmath_keeps_its_digits_at_all_angles(scale: float) -> None:
 
 
 def test_unknown_domains_are_named() -> None:
-    with pytest.raises(KeyError, match="no scalar domain 'float32'; there are casadi, complex128"):
+    with pytest.raises(KeyError, match="no scalar domain 'float32'; available: casadi, complex128"):
         domain("float32")

@@ -65,8 +65,8 @@ def test_check_reports_all_problems_at_once_with_lines(tmp_path: Path) -> None:
         (3, "body 'a': mass is -1 kg"),
         (4, "body 'b': no key 'colour'"),
         (4, "body 'b': its inertia breaks the triangle inequality"),
-        (6, "joint 'j': the axis has length 2, wanted 1: write (0, 0, 1)"),
-        (7, "joint 'k': its parent 'aa' is no body (did you mean 'a'?)"),
+        (6, "joint 'j': the axis has length 2, expected 1: write (0, 0, 1)"),
+        (7, "joint 'k': its parent 'aa' is not a body (did you mean 'a'?)"),
     ):
         assert f"bad.yaml:{line}: {part}" in text
     answer = json.loads(run("check", str(path), "--json", code=1).stdout)
@@ -119,7 +119,7 @@ def test_draw_writes_a_picture(model: str, tmp_path: Path) -> None:
 
 
 def test_draw_refuses_what_it_cannot_draw(tmp_path: Path) -> None:
-    assert "--q has 2 numbers, wanted 6" in run("draw", "puma560", "-o", str(tmp_path / "p.png"), "--q", "1,2",
+    assert "--q has 2 numbers, expected 6" in run("draw", "puma560", "-o", str(tmp_path / "p.png"), "--q", "1,2",
                                                    code=1).stderr  # fmt: skip
     assert "'a' is not a number" in run("draw", "two-link", "-o", str(tmp_path / "p.png"), "--q", "a,1", code=1).stderr
     assert "a drawing is one of .png" in run("draw", "puma560", "-o", str(tmp_path / "p.txt"), code=1).stderr

@@ -147,7 +147,7 @@ def test_units_must_fit_their_coordinates(tmp_path: Path) -> None:
     slide = mechanism(tmp_path / "slide.yaml", kind="prismatic")
     turn = mechanism(tmp_path / "turn.yaml")
     out = ("-t", "0.01", "-o", str(tmp_path / "run"), "--force")
-    assert "joint 'j': '90deg' is of the dimension angle, wanted a length" in run(
+    assert "joint 'j': '90deg' is of the dimension angle, expected a length" in run(
         "simulate", slide, "--q", "j=90deg", *out, code=1
     )
     assert "dimension angle" in run("simulate", slide, "--q", "90deg", *out, code=1)

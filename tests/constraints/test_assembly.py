@@ -59,7 +59,7 @@ def test_what_cannot_be_assembled_says_which_loop_and_how_far():
     assert caught.value.residuals["d"] == pytest.approx(0.9, rel=5e-2)
     with pytest.raises(AssemblyError, match="with 'a', 'c' held"):
         four_bar().assemble([0.7, 0.0, 0.0], hold=["a", "c"])
-    with pytest.raises(pb.InputError, match="'crank', which is no joint"):
+    with pytest.raises(pb.InputError, match="'crank', which is not a joint"):
         four_bar().assemble(hold=["crank"])
 
 
@@ -117,7 +117,7 @@ def test_coordinates_that_are_not_independent_are_refused_wherever_they_are_name
             ask(good, ["a", "b"])
         with pytest.raises(pb.PolybodyError, match=r"no coordinates: 0 coordinates for a mobility of 1"):
             ask(good, [])
-        with pytest.raises(pb.InputError, match=r"no velocity coordinate 'd'.*there are a, b, c"):
+        with pytest.raises(pb.InputError, match=r"no velocity coordinate 'd'.*available: a, b, c"):
             ask(good, ["d"])
         assert np.all(np.isfinite(ask(both, ["a"])))
     with pytest.raises(pb.PolybodyError, match=r"c are not independent"):

@@ -191,7 +191,7 @@ def test_bad_constraints_say_what_is_wrong():
     with pytest.raises(pb.InputError, match="the axis is zero"):
         build.point_in_plane("p2", "bar", (0, 0, 0), (0, 0, 0), "slide", (0, 0, 0))
     build.relation("bad", "crnk - 1")
-    with pytest.raises(pb.InputError, match="'crnk', which is no joint"):
+    with pytest.raises(pb.InputError, match="'crnk', which is not a joint"):
         build.model()
 
 

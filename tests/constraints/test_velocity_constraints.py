@@ -230,7 +230,7 @@ def test_right_sides_stand_in_files() -> None:
     assert len(description.velocity_relations[0].terms) == 2
     assert same_description(read_mechanism(mechanism_text(description), "m.yaml"), description)
     assert not same_description(read_mechanism(TEXT, "m.yaml"), description)
-    with pytest.raises(pb.InputError, match="the right side is nan; wanted a finite number"):
+    with pytest.raises(pb.InputError, match="the right side is nan; expected a finite number"):
         shaken_pendulum("nan")
 
 

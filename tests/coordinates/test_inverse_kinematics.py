@@ -118,7 +118,7 @@ def test_bad_targets_are_refused(seven):
         pb.inverse_kinematics(seven, {"dh7": np.zeros(3)})
     with pytest.raises(pb.InputError, match="at least one target"):
         pb.inverse_kinematics(seven, {})
-    with pytest.raises(pb.InputError, match="wanted a pose"):
+    with pytest.raises(pb.InputError, match="expected a pose"):
         pb.inverse_kinematics(seven, {"dh_7": np.zeros(4)})
     with pytest.raises(pb.InputError, match="not a rotation"):
         pb.inverse_kinematics(seven, {"dh_7": 2 * np.eye(4)})

@@ -107,5 +107,5 @@ def test_self_motion_climbs_manipulability_by_its_exact_gradient():
         at = at + 0.02 * v
     assert size(at) > before * 1.02
     assert np.abs(arm.pose(at, "dh_7")[:3, 3] - arm.pose(q, "dh_7")[:3, 3]).max() < 0.02
-    with pytest.raises(pb.InputError, match="wanted manipulability, limits"):
+    with pytest.raises(pb.InputError, match="expected manipulability, limits"):
         machine.climbing_velocity(q, np.zeros(6), "beauty")

@@ -101,7 +101,7 @@ def test_goals_and_spheres_that_do_not_fit_are_named():
     model = snake()
     with pytest.raises(pb.InputError, match="at least one goal"):
         pb.reach(model, [])
-    with pytest.raises(pb.InputError, match=r"wanted a pose \(4, 4\)"):
+    with pytest.raises(pb.InputError, match=r"expected a pose \(4, 4\)"):
         pb.reach(model, [pb.Goal("tip", [1.0, 2.0])])
     with pytest.raises(pb.InputError, match="no frame 'nose'"):
         pb.reach(model, [pb.Goal("nose", [1.0, 0, 0])])

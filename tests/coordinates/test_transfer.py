@@ -335,12 +335,13 @@ def test_a_weight_that_changes_its_mind_about_other_numbers_is_not_traced(seven)
 
 def test_weights_and_motions_that_do_not_fit_are_refused(seven):
     q, task = np.full(7, 0.3), pb.redundant(seven, pb.Pose("dh_7"))
-    for weight, message in ((np.ones(4), r"\(4, 4\), wanted \(7, 7\) or 7 numbers"), (-np.ones(7), "eigenvalue is -1")):
+    cases = ((np.ones(4), r"\(4, 4\), expected \(7, 7\) or 7 numbers"), (-np.ones(7), "eigenvalue is -1"))
+    for weight, message in cases:
         with pytest.raises(pb.InputError, match=message):
             pb.redundant(seven, pb.Pose("dh_7"), weight).velocity(q, np.ones(6))
-    with pytest.raises(pb.InputError, match=r"u_dot has shape \(5,\), wanted \(6,\)"):
+    with pytest.raises(pb.InputError, match=r"u_dot has shape \(5,\), expected \(6,\)"):
         task.velocity(q, np.ones(5))
-    with pytest.raises(pb.InputError, match=r"T_u has shape \(3,\), wanted \(2,\)"):
+    with pytest.raises(pb.InputError, match=r"T_u has shape \(3,\), expected \(2,\)"):
         pb.share_load(np.eye(3)[:, :2]).loads(np.ones(3))
 
 

@@ -64,7 +64,7 @@ def test_quarter_turns_are_exact() -> None:
         ([], {}, "at least one row"),
         ([{"a": 1}], {"convention": "craig"}, "no DH convention 'craig'"),
         ([{"a": 1, "kind": "screw"}], {}, "DH row 1: no kind 'screw'"),
-        ([{"a": 1}, {"alhpa": 1}], {}, r"DH row 2: no key 'alhpa' \(did you mean 'alpha'\?\); there are a, alpha"),
+        ([{"a": 1}, {"alhpa": 1}], {}, r"DH row 2: no key 'alhpa' \(did you mean 'alpha'\?\); available: a, alpha"),
         ([[0, 0, 0, 0]], {}, "DH row 1 must be a mapping"),
         ([{"a": "x"}], {}, "DH row 1: a must be numbers"),
         ([{"com": (1, 2)}], {}, r"DH row 1: com has shape \(2,\)"),

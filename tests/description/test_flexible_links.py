@@ -116,7 +116,7 @@ def test_mechanism_file_says_the_same_as_the_builder(tmp_path):
     read, built = pb.load(path), cantilever(6)
     np.testing.assert_allclose(read.mass_matrix(read.neutral()), built.mass_matrix(built.neutral()), atol=1e-15)
     path.write_text(path.read_text(encoding="utf-8").replace("segments: 6", "segments: 1"), encoding="utf-8")
-    with pytest.raises(pb.InputError, match=r"beam.yaml:5.*segments is 1, wanted a whole number of at least 2"):
+    with pytest.raises(pb.InputError, match=r"beam.yaml:5.*segments is 1, expected a whole number of at least 2"):
         pb.load(path)
 
 
@@ -125,7 +125,7 @@ def test_mechanism_file_says_the_same_as_the_builder(tmp_path):
     [
         ({"segments": 1}, "at least 2"),
         ({"segments": 2.5}, "at least 2"),
-        ({"EI": 0.0}, "EI is 0.0, wanted a positive number"),
+        ({"EI": 0.0}, "EI is 0.0, expected a positive number"),
         ({"EI": -3.0}, "EI is -3.0"),
         ({"EI": (1.0, 2.0)}, "one number"),
         ({"GJ": -1.0, "polar_inertia": 0.1}, "GJ is -1.0"),

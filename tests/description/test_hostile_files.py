@@ -68,7 +68,7 @@ HOSTILE = {
     "misspelt.yaml": (
         HEAD + BODIES + "joints:\n"
         + "".join(f"  j{i}: {{kind: fixed, parent: lnik_{i}, child: link_{i}}}\n" for i in range(N)),
-        "'lnik_0' is no body .did you mean 'link_0'",
+        "'lnik_0' is not a body .did you mean 'link_0'",
     ),
     "misspelt-keys.yaml": (HEAD + BODIES.replace("mass", "mas"), "no key 'mas' .did you mean 'mass'"),
     "cycle.yaml": (
@@ -159,8 +159,8 @@ BALL = "<body><joint/><geom size='1'/></body>"
         (mjcf(f"<replicate count='999'><replicate count='999'>{BALL}</replicate></replicate>"), "stands for more than"),
         (mjcf("<body name='b'><flexcomp name='f' count='3000 3000 1' type='grid'/></body>"), "stands for more than"),
         (mjcf(BALL * 30_000), "stands for more than"),
-        (mjcf(BALL, "<size nuser_body='100000000'/>"), "nuser_body='100000000'>: wanted a number of at most 1000"),
-        (mjcf(BALL, "<size nkey='1e9'/>"), "nkey='1e9'>: wanted a number"),
+        (mjcf(BALL, "<size nuser_body='100000000'/>"), "nuser_body='100000000'>: expected a number of at most 1000"),
+        (mjcf(BALL, "<size nkey='1e9'/>"), "nkey='1e9'>: expected a number"),
         (mjcf(BALL, "<asset><hfield name='h' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"), "cells"),
         (mjcf(BALL, "<asset><texture name='t' builtin='flat' width='99999' height='99999'/></asset>"), "cells"),
         (mjcf("<body>" * 250 + "</body>" * 250, "<include file='deeper'/>"), "nested more than"),

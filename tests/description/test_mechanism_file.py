@@ -96,7 +96,7 @@ def test_quantities_are_si(text: str, dimensions: tuple[str, ...], value: float)
 @pytest.mark.parametrize(
     ("text", "dimensions", "message"),
     [
-        ("90deg", (LENGTH,), "dimension angle, wanted a length"),
+        ("90deg", (LENGTH,), "dimension angle, expected a length"),
         ("3furlong", (LENGTH,), "unknown unit 'furlong'"),
         ("ninety", (ANGLE,), "not a number"),
         ("1/0", (), "divides by zero"),
@@ -123,12 +123,12 @@ joints:
 """
     found = problems_of(text)
     assert found == [
-        "bad.yaml:3: body 'bob': no key 'mas' (did you mean 'mass'?); there are mass, com, inertia, visuals",
-        "bad.yaml:3: body 'bob': com has shape (2,), wanted (3,)",
-        "bad.yaml:5: joint 'hinge': kind: no kind 'revolut' (did you mean 'revolute'?); there are fixed, revolute, "
+        "bad.yaml:3: body 'bob': no key 'mas' (did you mean 'mass'?); available: mass, com, inertia, visuals",
+        "bad.yaml:3: body 'bob': com has shape (2,), expected (3,)",
+        "bad.yaml:5: joint 'hinge': kind: no kind 'revolut' (did you mean 'revolute'?); available: fixed, revolute, "
         "continuous, prismatic, screw, cylindrical, universal, spherical, planar, floating, custom",
         "bad.yaml:6: joint 'other' needs 'parent'",
-        "bad.yaml:6: joint 'other': limits: lower: '90deg' is of the dimension angle, wanted a length",
+        "bad.yaml:6: joint 'other': limits: lower: '90deg' is of the dimension angle, expected a length",
     ]
     with pytest.raises(pb.InputError, match="has 5 problems"):
         read_mechanism(text, "bad.yaml")
@@ -147,9 +147,9 @@ joints:
         (("[0, 0, -0.5]", "[0, 0, {}]"), r"com\[2\] must be one number, got a mapping"),
         (("axis: y", "axis: w"), "axis must be three numbers or one of x"),
         (("axis: y", "active: maybe"), "active must be true or false"),
-        (("axis: y", "stiffness: [1, 2]"), r"stiffness has shape \(2,\), wanted one number, \(1,\) or \(1, 1\)"),
+        (("axis: y", "stiffness: [1, 2]"), r"stiffness has shape \(2,\), expected one number, \(1,\) or \(1, 1\)"),
         (("axis: y", "origin: {xyz: [0, 0, 0], rpy: [0, 0, 0], quaternion: [0, 0, 0, 1]}"), "one of rpy"),
-        (("axis: y", "origin: {quaternion: [0, 0, 0, 2]}"), "length 2, wanted a unit"),
+        (("axis: y", "origin: {quaternion: [0, 0, 0, 2]}"), "length 2, expected a unit"),
         (("axis: y}", "axis: y"), r"bad.yaml:\d+: not valid YAML.*cut off"),
         (("inertia", "visuals: [{shape: mesh, mesh: ../../etc/passwd}], inertia"), "leaves the folder of its file"),
         (("inertia", "visuals: [{shape: mesh, mesh: /etc/passwd}], inertia"), "leaves the folder of its file"),

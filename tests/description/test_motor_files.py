@@ -102,4 +102,4 @@ def test_the_command_prints_the_state_space_model(tmp_path):
     assert wrong.exit_code == 1
     assert "did you mean 'shoulder'" in wrong.output
     short = CliRunner().invoke(app, ["linearize", str(path), "--at", "1,2,3"])
-    assert "has 3 numbers, wanted 2" in short.output
+    assert "has 3 numbers, expected 2" in short.output

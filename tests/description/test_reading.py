@@ -16,7 +16,7 @@ def refused(source: object, message: str, **options: str) -> None:
 
 
 def test_missing_files_and_unknown_names_offer_the_nearest(tmp_path: Path) -> None:
-    refused("stanford_arm", r"no model 'stanford_arm' \(did you mean 'stanford-arm'\?\); there are .*double-pendulum")
+    refused("stanford_arm", r"no model 'stanford_arm' \(did you mean 'stanford-arm'\?\); available: .*double-pendulum")
     (tmp_path / "robot.yaml").write_text("polybody: 1\n", encoding="utf-8")
     refused(tmp_path / "robt.yaml", r"no file .*robt.yaml' \(did you mean 'robot.yaml'\?\)")
     refused(tmp_path, "is a folder; name a file in it")

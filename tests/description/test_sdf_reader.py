@@ -237,7 +237,7 @@ def test_problems_are_listed_together_with_their_lines(tmp_path: Path) -> None:
     for line in (
         "robot.sdf:3: joint 'one', <parent>: no frame 'bse' (did you mean 'base'?)",
         "robot.sdf:4: joint 'two' has type 'gearbox'",
-        "robot.sdf:5: frame 'f': <pose> is '0 0 zero 0 0 0'; wanted 6 finite numbers",
+        "robot.sdf:5: frame 'f': <pose> is '0 0 zero 0 0 0'; expected 6 finite numbers",
         "robot.sdf:6: frame 'g': no frame 'nowhere'",
     ):
         assert line in told, told

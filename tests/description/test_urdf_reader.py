@@ -162,9 +162,9 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
         "robot.urdf:3: two links are named 'a'; the first is at line 2",
         "robot.urdf:4: visual of link 'b': <sphere> needs the attribute 'radius', a number",
         "robot.urdf:5: joint 'j': no parent link 'aa' (did you mean 'a'?)",
-        "robot.urdf:5: joint 'j': the axis '0 0 3' has length 3, wanted 1",
+        "robot.urdf:5: joint 'j': the axis '0 0 3' has length 3, expected 1",
         "robot.urdf:6: joint 'k' has type 'hinge'; URDF knows fixed, revolute",
-        "robot.urdf:6: joint 'k': <origin xyz='1 2'> has 2 numbers, wanted 3 numbers",
+        "robot.urdf:6: joint 'k': <origin xyz='1 2'> has 2 numbers, expected 3 numbers",
         "robot.urdf:6: joint 'k': no child link 'c'",
         "robot.urdf:7: joint 'l' needs a <child link=…>",
         "declare xmlns:xacro on <robot> to have it expanded",
@@ -180,7 +180,7 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
             r"link 'b' is the child of joint 'o' .* cycle: b - c - b, make one of them a loop",
         ),
         ([("p", "a", "b"), ("q", "b", "a")], r"robot\.urdf:2: joints form a cycle: a - b - a; a URDF is a tree"),
-        ([("p", "a", "b")], r"robot\.urdf:4: 2 root links, .*: 'a' \(line 2\), 'c' \(line 4\); one is wanted"),
+        ([("p", "a", "b")], r"robot\.urdf:4: 2 root links, .*: 'a' \(line 2\), 'c' \(line 4\); expected one"),
         ([("p", "a", "b"), ("q", "a", "b")], r"link 'b' is the child of joint 'p' \(line 5\) and of joint 'q'"),
     ],
 )
@@ -234,7 +234,7 @@ def test_missing_files_folders_and_bases_are_explained(tmp_path: Path) -> None:
         read_urdf(tmp_path / "none.urdf")
     with pytest.raises(InputError, match="not a file"):
         read_urdf(tmp_path)
-    with pytest.raises(InputError, match="base is 'flying', wanted 'fixed' or 'floating'"):
+    with pytest.raises(InputError, match="base is 'flying', expected 'fixed' or 'floating'"):
         read_urdf(written(tmp_path, ARM), base="flying")
 
 

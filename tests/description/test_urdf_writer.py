@@ -137,7 +137,7 @@ def test_everything_urdf_cannot_say_is_named_and_nothing_is_written(tmp_path: Pa
         write_urdf(tree, path)
     for words in ("loop 'shut'", "spring 'coil'", "gravity (0.0, -9.81, 0.0)", "its kind 'universal'", "its stiffness"):
         assert words in str(caught.value)
-    assert f"body {reversed_joint.parent!r}, which is no joint's child" in str(caught.value) or (
+    assert f"body {reversed_joint.parent!r}, which is not a joint's child" in str(caught.value) or (
         "points towards the ground" in str(caught.value)
     )
     assert path.read_text() == "what stood here"

@@ -118,7 +118,7 @@ def test_unknown_arguments_get_the_nearest_name(package: Path) -> None:
     plain = package / "plain.urdf"
     plain.write_text('<robot name="r"><link name="base"/></robot>')
     assert "this one has none" in refused(plain, arguments={"a": 1})
-    assert "wanted text, a number or a boolean" in refused(
+    assert "expected text, a number or a boolean" in refused(
         package / "urdf" / "arm.xacro", arguments={"prefix": ["left_"]}
     )
 

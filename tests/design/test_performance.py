@@ -273,9 +273,9 @@ def test_the_best_gear_reflects_as_much_inertia_as_it_drives():
 
 def test_bad_questions_are_named():
     model = pb.load("puma560")
-    with pytest.raises(pb.InputError, match="wanted pose, position, orientation"):
+    with pytest.raises(pb.InputError, match="expected pose, position, orientation"):
         pb.performance(model, rows="speed")
-    with pytest.raises(pb.InputError, match="metres that stands for one radian"):
+    with pytest.raises(pb.InputError, match="metres that corresponds to one radian"):
         pb.performance(model, length=0.0)
     with pytest.raises(pb.InputError, match="no frame 'hand'"):
         pb.performance(model, "hand")

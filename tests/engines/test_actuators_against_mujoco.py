@@ -56,7 +56,7 @@ def test_actuators_that_are_not_taken_are_named_and_wrong_ones_refused(tmp_path:
     assert len(model.description.actuators) == 3
     with pytest.raises(pb.InputError, match="no actuator 'pull'"):
         pb.controllers.Actuators(model, {"pull": 1.0})
-    with pytest.raises(pb.InputError, match=r"wanted \(3,\)"):
+    with pytest.raises(pb.InputError, match=r"expected \(3,\)"):
         pb.controllers.Actuators(model, [1.0])
     with pytest.raises(pb.InputError, match="has no actuators"):
         pb.controllers.Actuators(pb.load("two-link"))

@@ -193,7 +193,7 @@ def test_equalities_become_loops_that_are_violated_as_mujoco_says(tmp_path: Path
     ("text", "wanted"),
     [
         ('<mujoco>\n<include file="../secret.xml"/></mujoco>', r"model\.xml:2: <include file=.* leaves the"),
-        ('<mujoco>\n<include file="/etc/passwd"/></mujoco>', "a path relative to the file's folder is wanted"),
+        ('<mujoco>\n<include file="/etc/passwd"/></mujoco>', "a path relative to the file's folder is expected"),
         ('<mujoco><asset>\n<mesh file="../../m.stl"/></asset></mujoco>', r"model\.xml:2: <mesh .* leaves the folder"),
         ('<mujoco><compiler meshdir=".."/></mujoco>', "<compiler meshdir='..'> leaves the folder"),
         ('<mujoco><compiler meshdir="a"/><asset><mesh file="../../m.stl"/></asset></mujoco>', "leaves the folder"),

@@ -214,7 +214,7 @@ def test_coefficients_of_a_point_of_a_link_follow_the_errata_rules_on_a_serial_c
 
 def test_an_order_outside_one_to_three_is_refused():
     mechanism, q, *_ = tree(0)
-    with pytest.raises(InputError, match="order is 4, wanted 1"):
+    with pytest.raises(InputError, match="order is 4, expected 1"):
         influence.influence(mechanism, q, mechanism.frames[1], 4)
     with pytest.raises(InputError, match="order 2 or more"):
         influence.influence(mechanism, q, mechanism.frames[1], 1).acceleration(q, q)

@@ -318,13 +318,13 @@ class TestRefusals:
             net.spring("s", "rod.tip", "rod.G", 1.0)
         with pytest.raises(InputError, match="no configuration is given for joint 'hinge'"):
             net.solve({}, {"hinge": 0.0})
-        with pytest.raises(InputError, match=r"q of joint 'hinge' has shape \(2,\), wanted \(1,\)"):
+        with pytest.raises(InputError, match=r"q of joint 'hinge' has shape \(2,\), expected \(1,\)"):
             net.solve({"hinge": (0.0, 1.0)})
-        with pytest.raises(InputError, match=r"q of joint 'hinge' is \[nan\], wanted finite"):
+        with pytest.raises(InputError, match=r"q of joint 'hinge' is \[nan\], expected finite"):
             net.solve({"hinge": np.nan})
-        with pytest.raises(InputError, match=r"its mass is -1.0, wanted"):
+        with pytest.raises(InputError, match=r"its mass is -1.0, expected"):
             net.body("anti", -1.0, ports={"p": (0, 0, 0)})
-        with pytest.raises(InputError, match="wanted three numbers that are not all zero"):
+        with pytest.raises(InputError, match="expected three numbers that are not all zero"):
             net.joint("flat", "revolute", "world.pin", "rod.tip", axis=(0, 0, 0))
         with pytest.raises(InputError, match="the name 'rod' is taken"):
             net.body("rod", ports={"p": (0, 0, 0)})

@@ -171,7 +171,7 @@ def test_model_reactions_are_batched_compiled_and_named():
 def test_model_reactions_refuse_other_axes_and_unknown_frames():
     mechanism, q, v, a, _ = tree(1)
     model = Model(mechanism)
-    with pytest.raises(InputError, match="wanted 'world' or 'joint'"):
+    with pytest.raises(InputError, match="expected 'world' or 'joint'"):
         model.reactions(q, v, a, axes="body")
     with pytest.raises(InputError, match="no frame 'nowhere'"):
         model.reactions(q, v, a, wrenches={"nowhere": np.zeros(6)})

@@ -115,5 +115,5 @@ def test_a_grasp_stands_for_its_closed_model():
     assert held.closed.constraints.names[-6:-4] == ["grip hand: turn x", "grip hand: turn y"]
     v = np.zeros(model.nv)
     near(as_model("simulate", held).forward_dynamics(q, v, v), held.forward_dynamics(q, v, v).a, 1e-12)
-    with pytest.raises(pb.PolybodyError, match="wanted a Model"):
+    with pytest.raises(pb.PolybodyError, match="expected a Model"):
         as_model("simulate", q)

@@ -188,11 +188,11 @@ def test_broadcasting_allocates_nothing_but_the_result():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ((np.zeros(4), np.zeros(3)), r"a has shape \(4,\); wanted \(\.\.\., 5\)"),
-        ((np.zeros(5), np.zeros((2, 2))), r"b has shape \(2, 2\); wanted \(\.\.\., 3\)"),
-        ((np.zeros(5), 3.0), r"b has shape \(\); wanted \(\.\.\., 3\)"),
+        ((np.zeros(4), np.zeros(3)), r"a has shape \(4,\); expected \(\.\.\., 5\)"),
+        ((np.zeros(5), np.zeros((2, 2))), r"b has shape \(2, 2\); expected \(\.\.\., 3\)"),
+        ((np.zeros(5), 3.0), r"b has shape \(\); expected \(\.\.\., 3\)"),
         ((np.zeros((4, 5)), np.zeros((3, 3))), r"do not broadcast: a \(4, 5\), b \(3, 3\)"),
-        ((np.zeros(5),), "got 1 arguments; wanted 2"),
+        ((np.zeros(5),), "got 1 arguments; expected 2"),
         ((np.zeros(5, complex), np.zeros(3)), "a has dtype complex128"),
         ((["x"] * 5, np.zeros(3)), "a has dtype"),
         (([[1.0], [1.0, 2.0]], np.zeros(3)), "a is not an array of numbers"),
@@ -209,7 +209,7 @@ def test_wrong_argument_is_named_with_its_shape_and_the_one_wanted(values, messa
     ("out", "message"),
     [
         (np.empty((5, 3)), "holds 1 arrays; outer has 2"),
-        ((np.empty((5, 3)), np.empty(4)), r"out\[1\] \(s\) has shape \(4,\); wanted \(5,\)"),
+        ((np.empty((5, 3)), np.empty(4)), r"out\[1\] \(s\) has shape \(4,\); expected \(5,\)"),
         ((np.empty((5, 3), int), np.empty(5)), "dtype int64"),
         (([0.0] * 5, np.empty(5)), "is a list"),
         ((np.broadcast_to(0.0, (5, 3)), np.empty(5)), "read-only"),

@@ -134,5 +134,5 @@ def test_function_of_other_sizes_than_declared_is_refused():
     from polybody.kernels import build
 
     x = ca.SX.sym("x", 2)
-    with pytest.raises(InputError, match=r"wanted \[3\] and \[2\]"):
+    with pytest.raises(InputError, match=r"expected \[3\] and \[2\]"):
         build("f", [("x", 3)], [("y", (2,))], lambda: ca.Function("f", [x], [2 * x]), "sizes")

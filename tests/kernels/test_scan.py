@@ -217,7 +217,7 @@ def test_senseless_scans_are_refused_by_name():
     step = lambda kind: None  # noqa: E731
     refuse("node 1 has parent 1", parents=[-1, 1])
     refuse("1 kinds for 2 nodes", kinds=["k"])
-    refuse(r"constants 'c' have shape \(3, 1\); wanted \(2, width\)", constants={"c": np.ones((3, 1))})
+    refuse(r"constants 'c' have shape \(3, 1\); expected \(2, width\)", constants={"c": np.ones((3, 1))})
     refuse("direction 'sideways'", passes=[Pass("p", "sideways", step)])
     refuse("names 'b' in own", passes=[Pass("p", OUTWARD, step, own=["b"])])
     refuse("must go inward", passes=[Pass("p", OUTWARD, step, adds=["a"])])
@@ -235,7 +235,7 @@ def test_senseless_scans_are_refused_by_name():
     walk = [Pass("p", scan.ROOTWARD, one, carried=["w"])]
     refuse("begins 'w' from ''", carried={"w": 1}, walkers=[(0, 0, 0)], passes=walk)
     refuse(r"walker \(2, 0, 0\)", walkers=[(2, 0, 0)])
-    refuse("'q' is shared; wanted a part of an output", shared=["q"])
+    refuse("'q' is shared; expected a part of an output", shared=["q"])
     refuse("partners must be 2 nodes", partners=[0, 5])
     refuse("among its totals", passes=[Pass("p", OUTWARD, one, own=["a"], totals=["a"])])
 

@@ -139,7 +139,7 @@ def test_a_failure_to_compile_is_told_and_answers_go_on(monkeypatch):
 
 def test_an_unknown_tier_is_refused(monkeypatch):
     monkeypatch.setenv("POLYBODY_TIER", "fastest")
-    with pytest.raises(InputError, match="POLYBODY_TIER is 'fastest'; wanted auto, optimised or fast"):
+    with pytest.raises(InputError, match="POLYBODY_TIER is 'fastest'; expected auto, optimised or fast"):
         elementwise(lambda x: 5 * x, key="unknown ")
 
 

@@ -226,7 +226,7 @@ def test_questions_without_an_answer_are_refused():
     model, q, v, tau, _ = random_model(1, 3, kinds=ONE_NUMBER)
     with pytest.raises(InputError, match="has no motors"):
         pb.linearize(model, q, v, tau, inputs="voltage")
-    with pytest.raises(InputError, match="wanted 'torque' or 'voltage'"):
+    with pytest.raises(InputError, match="expected 'torque' or 'voltage'"):
         pb.linearize(model, q, v, tau, inputs="current")
     with pytest.raises(InputError, match="did you mean 'body1'"):
         model.coefficients.influence(q, "body_1")

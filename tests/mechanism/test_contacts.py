@@ -197,10 +197,10 @@ def test_files_say_contacts_and_are_written_back() -> None:
         ({"friction": -1}, "friction is -1"),
         ({"exponent": 0.5}, "exponent is 0.5"),
         ({"terrain": "z + 1"}, "names z; a terrain is an expression in x and y"),
-        ({"terrain": "import os"}, "is no expression"),
+        ({"terrain": "import os"}, "is not an expression"),
         ({"heights": [[0, 1], [1, 0]]}, "need an extent"),
         ({"normal": (0, 0, 2)}, "normal has length 2"),
-        ({"points": [(0, 1)]}, "wanted \\(3,\\) or \\(n, 3\\)"),
+        ({"points": [(0, 1)]}, "expected \\(3,\\) or \\(n, 3\\)"),
     ],
 )
 def test_impossible_contacts_are_refused_by_name(more: dict[str, Any], match: str) -> None:

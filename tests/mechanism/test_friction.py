@@ -157,7 +157,7 @@ def test_files_say_every_number_of_the_law_and_are_written_back() -> None:
         (-1, "must not be negative"),
         ({"coulomb": 2, "static": 1}, "static is below"),
         ({"coulomb": 2, "regularisation": 0}, "regularisation is 0"),
-        ({"coulomb": [1, 2]}, "wanted one number"),
+        ({"coulomb": [1, 2]}, "expected one number"),
         ({"dry": 2}, "has no 'dry'"),
         (float("nan"), "friction.coulomb"),
     ],

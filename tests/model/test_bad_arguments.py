@@ -26,9 +26,9 @@ def arm() -> pb.Model:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"q": np.zeros(5)}, "q has shape (5,), wanted (2,) or (..., 2)"),
-        ({"a": np.zeros((4, 3))}, "a has shape (4, 3), wanted (2,) or (..., 2)"),
-        ({"v": 1.0}, "v has shape (), wanted (2,)"),
+        ({"q": np.zeros(5)}, "q has shape (5,), expected (2,) or (..., 2)"),
+        ({"a": np.zeros((4, 3))}, "a has shape (4, 3), expected (2,) or (..., 2)"),
+        ({"v": 1.0}, "v has shape (), expected (2,)"),
         ({"q": Z + 1j}, "q must be real numbers, got complex128"),
         ({"q": ["0", "0"]}, "q must be numbers in a regular array, got <U1"),
         ({"v": ["0", "0"], "check": True}, "v must be numbers in a regular array, got <U1"),
@@ -36,14 +36,14 @@ def arm() -> pb.Model:
         ({"a": [None, None], "check": True}, "a must be numbers in a regular array, got object"),
         ({"q": [[0, 0], [0]]}, "q must be numbers in a regular array, got list"),
         ({"q": np.zeros((3, 2)), "v": np.zeros((4, 2))}, "do not broadcast"),
-        ({"q": [[0, 0], [0, np.inf]], "check": True}, "q[1, 1] is inf; wanted a finite number"),
-        ({"a": [np.nan, 0], "check": True}, "a[0] is nan; wanted a finite number"),
+        ({"q": [[0, 0], [0, np.inf]], "check": True}, "q[1, 1] is inf; expected a finite number"),
+        ({"a": [np.nan, 0], "check": True}, "a[0] is nan; expected a finite number"),
         ({"wrenches": np.zeros(6)}, "wrenches must map a frame's name to its wrench [moment; force], got ndarray"),
-        ({"wrenches": {"lower": np.zeros(5)}}, "wrenches['lower'] has shape (5,), wanted (6,)"),
+        ({"wrenches": {"lower": np.zeros(5)}}, "wrenches['lower'] has shape (5,), expected (6,)"),
         ({"wrenches": {"lowr": np.zeros(6)}}, "no frame 'lowr' (did you mean 'lower'?)"),
         ({"wrenches": {"lower": [0, 0, np.nan, 0, 0, 0]}, "check": True}, "wrenches['lower'][2] is nan"),
-        ({"out": np.zeros(3)}, "out has shape (3,); wanted (2,)"),
-        ({"out": np.zeros(2, int)}, "out has dtype int64; wanted float64"),
+        ({"out": np.zeros(3)}, "out has shape (3,); expected (2,)"),
+        ({"out": np.zeros(2, int)}, "out has dtype int64; expected float64"),
         ({"out": READ_ONLY}, "out is read-only"),
     ],
 )
@@ -68,15 +68,15 @@ def test_what_is_not_finite_comes_out_not_finite_and_spoils_no_other_state(
 @pytest.mark.parametrize(
     ("act", "message"),
     [
-        (lambda m: m.pose(Z, 3), "a frame is chosen by its name, not by 3; there are world, upper, lower, tip"),
-        (lambda m: m.jacobian(Z, "tip", axes="body"), "axes is 'body', wanted 'world' or 'frame'"),
+        (lambda m: m.pose(Z, 3), "a frame is chosen by its name, not by 3; available: world, upper, lower, tip"),
+        (lambda m: m.jacobian(Z, "tip", axes="body"), "axes is 'body', expected 'world' or 'frame'"),
         (lambda m: m.integrate(Z, Z, "soon"), "dt must be numbers"),
         (lambda m: m.integrate(np.zeros((3, 2)), Z, np.ones(4)), "do not broadcast"),
-        (lambda m: m.random_configuration(0, size=-1), "size is -1, wanted a whole number that is not negative"),
-        (lambda m: m.random_configuration("dice"), "rng is 'dice', wanted a numpy.random.Generator"),
+        (lambda m: m.random_configuration(0, size=-1), "size is -1, expected a whole number that is not negative"),
+        (lambda m: m.random_configuration("dice"), "rng is 'dice', expected a numpy.random.Generator"),
         (lambda m: m.mass_matrix(Z, formulation="denok"), "no formulation 'denok' (did you mean 'denoc'?)"),
         (lambda m: m.inverse_dynamics_derivatives(Z, Z, Z, wrenches=np.zeros(6)), "wrenches must map a frame's name"),
-        (lambda m: pb.load(3), "wanted a file's path or a shipped model's name, got int"),
+        (lambda m: pb.load(3), "expected a file's path or a shipped model's name, got int"),
         (lambda m: pb.Builder(3), "a mechanism needs a name, got 3"),
     ],
 )
@@ -189,9 +189,9 @@ def test_check_refuses_torques_that_are_not_finite_with_loops(name: str) -> None
     q, none = model.assemble(), np.zeros(model.nv)
     bad = none.copy()
     bad[0] = np.nan
-    with pytest.raises(pb.InputError, match=r"tau\[0\] is nan; wanted a finite number"):
+    with pytest.raises(pb.InputError, match=r"tau\[0\] is nan; expected a finite number"):
         model.forward_dynamics(q, none, bad, check=True)
-    with pytest.raises(pb.InputError, match=r"a\[0\] is nan; wanted a finite number"):
+    with pytest.raises(pb.InputError, match=r"a\[0\] is nan; expected a finite number"):
         model.inverse_dynamics(q, none, bad, check=True)
 
 

@@ -73,12 +73,12 @@ def test_axis_within_a_thousandth_of_unit_length_is_normalised() -> None:
     ("arguments", "message"),
     [
         ({"mass": -1}, "body 'x': mass is -1 kg; it must not be negative"),
-        ({"mass": np.nan}, "body 'x': mass is nan, wanted a finite number"),
-        ({"mass": np.inf}, "body 'x': mass is inf, wanted a finite number"),
+        ({"mass": np.nan}, "body 'x': mass is nan, expected a finite number"),
+        ({"mass": np.inf}, "body 'x': mass is inf, expected a finite number"),
         ({"mass": "heavy"}, "body 'x': mass must be numbers"),
-        ({"mass": 1, "com": (0, 0)}, r"body 'x': com has shape \(2,\), wanted \(3,\)"),
-        ({"mass": 1, "com": (0, np.nan, 0)}, r"body 'x': com\[1\] is nan, wanted a finite number"),
-        ({"mass": 1, "inertia": (1, 2)}, r"inertia has shape \(2,\), wanted \(3,\): xx, yy, zz; \(6,\)"),
+        ({"mass": 1, "com": (0, 0)}, r"body 'x': com has shape \(2,\), expected \(3,\)"),
+        ({"mass": 1, "com": (0, np.nan, 0)}, r"body 'x': com\[1\] is nan, expected a finite number"),
+        ({"mass": 1, "inertia": (1, 2)}, r"inertia has shape \(2,\), expected \(3,\): xx, yy, zz; \(6,\)"),
         ({"mass": 1, "inertia": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}, "inertia is not symmetric"),
     ],
 )
@@ -96,31 +96,31 @@ TWO_TURNS[1, 0] = TWO_TURNS[2, 1] = 1
     [
         ({"kind": "revolut"}, r"joint 'x': no kind 'revolut' \(did you mean 'revolute'\?\)"),
         ({"axis": (0, 0, 0)}, "joint 'x': the axis is zero"),
-        ({"axis": (0, 0, 2)}, r"joint 'x': the axis has length 2, wanted 1: write \(0, 0, 1\)"),
+        ({"axis": (0, 0, 2)}, r"joint 'x': the axis has length 2, expected 1: write \(0, 0, 1\)"),
         ({"axis": (0, np.nan, 0)}, r"joint 'x': axis\[1\] is nan"),
-        ({"axis": (0, 1)}, r"axis has shape \(2,\), wanted \(3,\)"),
-        ({"origin": np.eye(3)}, r"origin has shape \(3, 3\), wanted a \(4, 4\) pose or \(3,\), a shift"),
+        ({"axis": (0, 1)}, r"axis has shape \(2,\), expected \(3,\)"),
+        ({"origin": np.eye(3)}, r"origin has shape \(3, 3\), expected a \(4, 4\) pose or \(3,\), a shift"),
         ({"origin": np.diag([1, 1, -1, 1])}, "origin is not a rotation"),
         ({"kind": "screw"}, "a screw needs its pitch, in metres per radian"),
         ({"pitch": 0.1}, "only a screw has a pitch"),
         ({"kind": "custom"}, "a custom joint needs its map"),
-        ({"kind": "custom", "map": np.eye(3)}, r"map has shape \(3, 3\), wanted \(6, r\)"),
+        ({"kind": "custom", "map": np.eye(3)}, r"map has shape \(3, 3\), expected \(6, r\)"),
         ({"kind": "custom", "map": np.ones((6, 2))}, "depend on each other"),
         ({"kind": "custom", "map": TWO_TURNS}, r"not holonomic; make it a compound joint, stages=\(1, 1\)"),
         ({"kind": "custom", "map": TWO_TURNS, "stages": (1, 2)}, "sum to the map's 2 columns"),
         (
             {"kind": "spherical", "stiffness": (1, 2)},
-            r"stiffness has shape \(2,\), wanted one number, \(3,\) or \(3, 3\)",
+            r"stiffness has shape \(2,\), expected one number, \(3,\) or \(3, 3\)",
         ),
         ({"stiffness": [[np.nan]]}, r"stiffness\[0, 0\] is nan"),
-        ({"kind": "spherical", "rest": 1}, r"rest has shape \(\), wanted the joint's configuration, \(4,\)"),
+        ({"kind": "spherical", "rest": 1}, r"rest has shape \(\), expected the joint's configuration, \(4,\)"),
         ({"kind": "spherical", "rest": (0, 0, 0, 2)}, "quaternion of rest has length 2"),
         ({"limits": 3}, r"limits must be \(lower, upper\) or a mapping"),
         ({"limits": {"low": 3}}, r"limits has no 'low' \(did you mean 'lower'\?\)"),
-        ({"limits": (0, (1, 2))}, r"limits.upper has shape \(2,\), wanted one number or \(1,\)"),
+        ({"limits": (0, (1, 2))}, r"limits.upper has shape \(2,\), expected one number or \(1,\)"),
         ({"armature": -1}, "armature is -1; it must not be negative"),
         ({"active": "yes"}, "active must be true or false"),
-        ({"kind": "spherical", "active": (True,)}, r"active has shape \(1,\), wanted true, false or \(3,\)"),
+        ({"kind": "spherical", "active": (True,)}, r"active has shape \(1,\), expected true, false or \(3,\)"),
         ({"child": "bob", "parent": "bob"}, "its parent and its child are both 'bob'"),
     ],
 )
@@ -152,7 +152,7 @@ def test_names_may_be_used_once_and_world_is_taken() -> None:
         build.frame("f", "bob", np.eye(2))
     with pytest.raises(pb.InputError, match="it joins 'bob' to itself"):
         build.loop("l", "revolute", "bob", "bob")
-    with pytest.raises(pb.InputError, match=r"gravity has shape \(2,\), wanted \(3,\)"):
+    with pytest.raises(pb.InputError, match=r"gravity has shape \(2,\), expected \(3,\)"):
         pb.Builder("x", gravity=(0, 1))
 
 
@@ -164,9 +164,9 @@ def test_unknown_names_are_reported_together_with_the_nearest() -> None:
         build.model()
     message = str(caught.value)
     assert "'pendulum' has 3 problems" in message
-    assert "joint 'elbow': its parent 'bobb' is no body (did you mean 'bob'?)" in message
-    assert "joint 'elbow': its child 'bob2' is no body (did you mean 'bob'?)" in message
-    assert "frame 'tool': its body 'bop' is no body (did you mean 'bob'?)" in message
+    assert "joint 'elbow': its parent 'bobb' is not a body (did you mean 'bob'?)" in message
+    assert "joint 'elbow': its child 'bob2' is not a body (did you mean 'bob'?)" in message
+    assert "frame 'tool': its body 'bop' is not a body (did you mean 'bob'?)" in message
 
 
 def test_cycle_names_its_path_and_the_way_out() -> None:
@@ -249,12 +249,12 @@ def test_every_problem_of_hand_made_records_is_found_at_once() -> None:
         "f:1: body 'a': mass is -1 kg; it must not be negative",
         "f:2: body 'a': there is a body of that name already at f:1",
         "a body is named 'world', which is the ground's name",
-        "body 'b': mass is nan, wanted a finite number",
-        "f:5: joint 'j': the axis is zero; wanted a unit vector",
-        "joint 'k': damping has shape (2, 2), wanted (1, 1)",
-        "joint 'k': limits.lower has shape (2,), wanted (1,)",
+        "body 'b': mass is nan, expected a finite number",
+        "f:5: joint 'j': the axis is zero; expected a unit vector",
+        "joint 'k': damping has shape (2, 2), expected (1, 1)",
+        "joint 'k': limits.lower has shape (2,), expected (1,)",
         "a frame has an empty name",
-        "loop 'l': its body_b 'c' is no body",
+        "loop 'l': its body_b 'c' is not a body",
         "loop 'l': a floating joint leaves all motion free: the loop closes nothing",
     ):
         assert wanted in messages, wanted

@@ -136,7 +136,7 @@ def test_models_survive_pickling():
 def test_wrong_sizes_name_the_argument_and_the_size_wanted():
     model, rng = model_of(4)
     q, v, a = states(model, rng)
-    with pytest.raises(InputError, match=rf"v has shape \({model.nv + 1},\), wanted \({model.nv},\)"):
+    with pytest.raises(InputError, match=rf"v has shape \({model.nv + 1},\), expected \({model.nv},\)"):
         model.inverse_dynamics(q, np.append(v, 0), a)
     with pytest.raises(InputError, match="no frame 'nowhere'"):
         model.inverse_dynamics(q, v, a, wrenches={"nowhere": np.zeros(6)})

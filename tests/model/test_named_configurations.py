@@ -47,7 +47,8 @@ def test_mechanism_files_name_configurations(tmp_path: Path) -> None:
         pb.load(path)
 
 
-@pytest.mark.parametrize(("said", "word"), [("a: 1cm", "wanted an angle"), ("a: [1, 2]", "has 2 numbers, wanted 1")])
+@pytest.mark.parametrize(("said", "word"), [
+    ("a: 1cm", "expected an angle"), ("a: [1, 2]", "has 2 numbers, expected 1")])
 def test_numbers_of_configurations_have_the_units_of_their_joints(said: str, word: str, tmp_path: Path) -> None:
     path = pb.load("two-link").save(tmp_path / "arm.yaml")
     text = said.replace("a:", f"{pb.load('two-link').joint_names[0]}:")

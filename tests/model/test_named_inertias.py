@@ -73,5 +73,5 @@ def test_on_a_fixed_base_g_is_the_links_own_inertia():
     np.testing.assert_array_equal(o.G, o.M_q)
     assert "V_dot_open" in dir(o)
     assert o.psi.shape == (6, 6)
-    with pytest.raises(AttributeError, match=r"no operator 'K'; there are.*M_tilde"):
+    with pytest.raises(AttributeError, match=r"no operator 'K'; available:.*M_tilde"):
         _ = o.K

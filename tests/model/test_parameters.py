@@ -136,11 +136,11 @@ def test_formulations_answer_with_parameters_too() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("link2.mass", -1.0, r"'link2.mass' is -1 kg \(state 2 of the batch\); wanted at least 0"),
+        ("link2.mass", -1.0, r"'link2.mass' is -1 kg \(state 2 of the batch\); expected at least 0"),
         ("link2.mass", np.nan, r"'link2.mass' is nan"),
         ("link2.com.x", np.inf, r"'link2.com.x' is inf \(state 2"),
         ("link2.inertia.zz", 5.0, r"body 'link2' \(state 2 of the batch\): its inertia breaks the triangle"),
-        ("link2.inertia.xx", -0.5, r"wanted at least 0"),
+        ("link2.inertia.xx", -0.5, r"expected at least 0"),
     ],
 )
 def test_impossible_parameters_are_told_by_name_and_state(name: str, value: float, message: str) -> None:
@@ -162,7 +162,7 @@ def test_parameters_are_picked_by_patterns_and_misspelt_ones_offered() -> None:
         model.with_parameters("link2.mas")
     with pytest.raises(InputError, match=r"this model has no parameters"):
         model.mass_matrix(np.zeros(6), parameters=[1.0])
-    with pytest.raises(InputError, match=r"wanted \(18,\) or \(\.\.\., 18\)"):
+    with pytest.raises(InputError, match=r"expected \(18,\) or \(\.\.\., 18\)"):
         model.with_parameters("*.com").mass_matrix(np.zeros(6), parameters=[1.0])
 
 

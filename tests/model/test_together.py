@@ -80,5 +80,5 @@ def test_what_is_missing_or_unknown_is_named():
     with pytest.raises(InputError, match=r"no quantity 'mass_matrx' .did you mean 'mass_matrix'"):
         model.compute(q, quantities=["mass_matrx"])
     for names in ([], "mass_matrix"):
-        with pytest.raises(InputError, match="wanted a list of names"):
+        with pytest.raises(InputError, match="expected a list of names"):
             model.compute(q, quantities=names)

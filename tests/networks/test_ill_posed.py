@@ -66,8 +66,8 @@ def test_two_domains_at_one_node_are_refused():
 
 
 @pytest.mark.parametrize(("given", "wanted"), [("3 N", "in ohm, not in N"), ("3 kg", "in ohm, not in kg"),
-                                               ("much", "wanted a number in ohm"), (np.nan, "finite"),
-                                               (True, "wanted a number")])
+                                               ("much", "expected a number in ohm"), (np.nan, "finite"),
+                                               (True, "expected a number")])
 def test_units_are_checked_by_what_the_parameter_is(given, wanted):
     with pytest.raises(pb.InputError, match=wanted):
         circuit(("R", "resistor", ("a",), {"resistance": given}))
@@ -82,7 +82,7 @@ def test_units_with_prefixes_become_numbers_in_si(text, value):
 @pytest.mark.parametrize(("change", "message"), [
     ({"equations": ["v = R*i", "i = 0"]}, "has 2 equations; 1 ports and 0 variables want 1"),
     ({"equations": ["v = R*j"]}, "uses 'j'"),
-    ({"equations": ["v = R*i = 0"]}, "wanted one '='"),
+    ({"equations": ["v = R*i = 0"]}, "expected one '='"),
     ({"equations": ["v = __import__('os').system(i)"]}, "not understood|no function"),
     ({"equations": ["v = open(i)"]}, "no function 'open'"),
     ({"ports": "thermal"}, "no energy domain 'thermal'"),

@@ -47,7 +47,7 @@ def test_equations_of_parts_and_of_bodies_are_printed(form):
 
 
 def test_unknown_form_is_refused():
-    with pytest.raises(pb.InputError, match="wanted one of text, latex, html"):
+    with pytest.raises(pb.InputError, match="expected one of text, latex, html"):
         filter_with_coil().equations("pdf")
 
 

@@ -153,10 +153,10 @@ def test_operational_space_refuses_targets_that_do_not_fit() -> None:
     frame, fine = model.frame_names[-1], np.eye(4)
     other = shipped("double-pendulum")
     for target, message in (
-        (np.zeros(3), r"shape \(3,\); wanted \(4, 4\)"),
+        (np.zeros(3), r"shape \(3,\); expected \(4, 4\)"),
         (lambda t: (fine, np.zeros(3), np.zeros(6)), r"velocity and acceleration, \(6,\) each"),
         (lambda t: (fine, np.zeros(6)), "velocity and acceleration"),
-        (pb.paths.quintic(other, [0, 0], [1, 1], 1.0), r"configurations of shape \(2,\); wanted \(6,\)"),
+        (pb.paths.quintic(other, [0, 0], [1, 1], 1.0), r"configurations of shape \(2,\); expected \(6,\)"),
     ):
         with pytest.raises(pb.InputError, match=message):
             pb.controllers.OperationalSpace(model, frame, target)

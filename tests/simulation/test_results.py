@@ -158,7 +158,7 @@ def test_command_simulate_then_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(files) == 8
     assert all(Path(file).stat().st_size > 1000 for file in files)
     assert "exists" in invoke("simulate", "double-pendulum", code=1)
-    assert "wanted one of none" in invoke("simulate", "two-link", "--controller", "lqr", code=1)
+    assert "expected one of none" in invoke("simulate", "two-link", "--controller", "lqr", code=1)
 
 
 @pytest.mark.usefixtures("quick")
@@ -173,4 +173,4 @@ def test_command_inverse_gives_sahas_torques(tmp_path: Path) -> None:
     invoke("inverse", "stanford-arm", "--path", f"{folder}/trajectory.csv", "-o", again, "--samples", "5")
     assert read_run(again).t[-1] == 10.0
     assert "--to is missing" in invoke("inverse", "stanford-arm", "-o", str(tmp_path / "x"), code=1)
-    assert "wanted cycloidal" in invoke("inverse", "two-link", "--path", "zigzag", "-o", str(tmp_path / "x"), code=1)
+    assert "expected cycloidal" in invoke("inverse", "two-link", "--path", "zigzag", "-o", str(tmp_path / "x"), code=1)

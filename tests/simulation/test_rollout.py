@@ -98,7 +98,7 @@ def test_wrongs_of_a_rollout_are_named() -> None:
     wrong = [
         ((q[:, :5], v, None, 3), r"q0 has shape \(2, 5\)"),
         ((bad, v, None, 3), r"q0\[1, 3\] is nan"),
-        ((q, v, np.zeros((4, 5))), r"wanted \(6,\) or"),
+        ((q, v, np.zeros((4, 5))), r"expected \(6,\) or"),
         ((q, v, np.zeros((4, 6)), 5), "4 rows for 5 steps"),
         ((q, v, None), "steps is not given"),
         ((q, v, None, 0), "at least 1"),

@@ -200,5 +200,5 @@ def test_hybrid_control_steers_free_directions_and_pushes_along_the_others(name)
     free = J @ np.linalg.solve(model.mass_matrix(q), J.T) @ push[3:]
     free[0] += 100 * (target[0] - place[0])
     np.testing.assert_allclose(a, free, atol=1e-8 * np.abs(a).max())
-    with pytest.raises(pb.InputError, match="wanted some of 'x y z'"):
+    with pytest.raises(pb.InputError, match="expected some of 'x y z'"):
         pb.controllers.HybridForcePosition(model, frame, target, push, "rx", rows="position")

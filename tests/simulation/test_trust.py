@@ -239,7 +239,7 @@ def test_models_that_cannot_move_and_things_that_are_no_models_are_refused():
         lambda x: pb.paths.cycloidal(x, [0.0], [1.0], 1.0),
     ]
     for call in calls:
-        with pytest.raises(pb.InputError, match=r"model is \[0, 1\] \(list\); wanted a Model"):
+        with pytest.raises(pb.InputError, match=r"model is \[0, 1\] \(list\); expected a Model"):
             call([0, 1])
 
 

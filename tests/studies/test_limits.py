@@ -79,7 +79,7 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("q: [[0, 0]]", "q.0: {grid: [0, 1, 1e10]}"), r"wanted \[first, last, how many\], at most 10000000"),
+        (("q: [[0, 0]]", "q.0: {grid: [0, 1, 1e10]}"), r"expected \[first, last, how many\], at most 10000000"),
         (("two-link", "x" * 1000), r"no model 'xxx"),
         (("keep:", "chunk: 1e400\nkeep:"), r"chunk"),
     ],

@@ -98,7 +98,7 @@ def test_failed_cases_are_rows_with_their_error(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.numpy()["y"], y)
     heavy = payloads()
     heavy = pb.Study(heavy.model, {"payload.mass": [1.0, -1.0, 2.0]}, quantity="gravity_forces").run(tmp_path / "heavy")
-    assert heavy.failures() == [(1, "InputError: parameter 'payload.mass' is -1 kg; wanted at least 0")]
+    assert heavy.failures() == [(1, "InputError: parameter 'payload.mass' is -1 kg; expected at least 0")]
 
 
 def test_sobol_indices_of_ishigami_are_the_known_ones(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_wrenches_vary_whole_or_by_component(tmp_path: Path) -> None:
     run = pb.simulate(pb.load("double-pendulum"), 0.1, wrenches={"tip": [0, 0, 0, 3, 0, 0]}, method="rk4", dt=0.01)
     np.testing.assert_array_equal(ends[1], run.q[-1])
     assert np.abs(ends[1] - ends[0]).max() > 1e-3
-    with pytest.raises(InputError, match=r"wanted wrench.FRAME or wrench.FRAME.fz"):
+    with pytest.raises(InputError, match=r"expected wrench.FRAME or wrench.FRAME.fz"):
         pb.Study(arm, {"wrench.link6.up": [1.0]}, quantity="inverse_dynamics")
     with pytest.raises(InputError, match=r"'wrench.link6' is nothing that this study can vary"):
         pb.Study(arm, {"wrench.link6": [[0.0] * 6]}, quantity="mass_matrix")
@@ -253,7 +253,7 @@ def test_controllers_vary_by_named_gains_and_from_a_list(kind: str, tmp_path: Pa
     ends = results.numpy()["q_end"]
     np.testing.assert_allclose(ends[1], np.squeeze(end(heavy(model))), rtol=1e-12)
     assert np.abs(ends[0] - ends[1]).max() > 1e-3
-    assert results.failures() == [(2, "InputError: controller is 5; wanted 0 to 2, a place in the list"),
+    assert results.failures() == [(2, "InputError: controller is 5; expected 0 to 2, a place in the list"),
                                   (3, "KeyError: 'gain'")]  # fmt: skip
     with pytest.raises(InputError, match=r"'controller.NAME' sets an argument of a single function"):
         pb.Study(model, {"controller.stiffness": [1.0]}, **{kind: {**how, "controller": [idle]}})  # type: ignore[arg-type]

@@ -180,18 +180,18 @@ def test_floating_base_keeps_six_parameters():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"symbols": 3}, "symbols is 3, wanted"),
+        ({"symbols": 3}, "symbols is 3, expected"),
         ({"symbols": "weights"}, "no parameter 'weights'.*masses"),
         ({"q": ["a", "b", "lambda"]}, "'lambda' is a keyword of Python"),
         ({"q": ["a", "b", "double"]}, "'double' is a word of C"),
         ({"q": ["a", "b", "m1"]}, "'m1' clashes with the coordinate"),
         ({"q": ["a", "a", "b"]}, "'a' clashes with the coordinate"),
-        ({"q": ["a", "b c", "d"]}, "'b c' is no symbol's name"),
-        ({"q": ["a"]}, "wanted 3"),
+        ({"q": ["a", "b c", "d"]}, "'b c' is not a symbol's name"),
+        ({"q": ["a"]}, "expected 3"),
         ({"names": {"m1": "while"}}, "'while' is a keyword"),
         ({"names": {"mass": "M"}}, "no parameter 'mass'"),
         ({"joints": {"elbow": "simple"}}, "no joint 'elbow'"),
-        ({"joints": {"joint1": "double"}}, "wanted 'simple' or 'compound'"),
+        ({"joints": {"joint1": "double"}}, "expected 'simple' or 'compound'"),
     ],
 )
 def test_bad_choices_are_refused_with_what_would_be_right(options, message):

@@ -419,7 +419,7 @@ def domain(name: str) -> Domain:
         "mpmath": MpmathDomain,
     }
     if name not in factories:
-        raise KeyError(f"no scalar domain {name!r}; there are {', '.join(sorted(factories))}")
+        raise KeyError(f"no scalar domain {name!r}; available: {', '.join(sorted(factories))}")
     if name not in _LAZY:
         _LAZY[name] = factories[name]()
     return _LAZY[name]

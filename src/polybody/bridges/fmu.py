@@ -62,7 +62,7 @@ def export_fmu(
     if not target.absolute().parent.is_dir():
         raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
     if not (np.isfinite(step) and step > 0):
-        raise InputError(f"step is {step!r}; wanted a positive number of seconds")
+        raise InputError(f"step is {step!r}; expected a positive number of seconds")
     if len(model.constraints) and _without_formula(model):
         raise InputError(f"joint {_without_formula(model)[0]!r} has no closed formula for integrate, which loops need")
     made = _Fmu(model, *_start(model, q0, v0), float(step))

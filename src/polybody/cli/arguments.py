@@ -42,7 +42,7 @@ def given_arguments(given: list[str] | None) -> dict[str, str]:
     pairs = [(text, *text.partition("=")) for text in given or ()]
     for text, name, equals, _ in pairs:
         if not (name.strip() and equals):
-            raise InputError(f"--arg {text!r}: wanted NAME=VALUE")
+            raise InputError(f"--arg {text!r}: expected NAME=VALUE")
     return {name.strip(): value for _, name, _, value in pairs}
 
 

@@ -59,7 +59,7 @@ def _choices(text: str) -> Any:
         return text or None
     pairs = [part.partition("=") for part in text.split(",")]
     if any(not equals for _, equals, _ in pairs):
-        raise InputError(f"--joints {text!r}: wanted simple, compound, or joint=simple,joint=compound")
+        raise InputError(f"--joints {text!r}: expected simple, compound, or joint=simple,joint=compound")
     return {name.strip(): choice.strip() for name, _, choice in pairs}
 
 

@@ -77,7 +77,7 @@ def _gains(text: str | None) -> list[float] | None:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--drive-gains {text!r}: wanted numbers separated by commas, such as 14.9,13.3") from None
+        raise InputError(f"--drive-gains {text!r}: expected numbers separated by commas, such as 14.9,13.3") from None
 
 
 __all__ = ["register"]

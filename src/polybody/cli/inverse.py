@@ -47,7 +47,7 @@ def inverse(
     from polybody.studio.results import check_folder, write_run
 
     if samples < 2:
-        raise InputError(f"--samples is {samples}; wanted at least 2")
+        raise InputError(f"--samples is {samples}; expected at least 2")
     loaded = load(model, base=base)
     folder = check_folder(output or f"runs/{file_name(loaded.name)}-inverse", force)
     motion, first = path_of(loaded, path, start, end, duration)
@@ -77,7 +77,7 @@ def path_of(model: Model, path: str, start: str, end: str, duration: float) -> t
         recorded = paths.recorded(model, *read_table(path, model.nq))
         return recorded, recorded.start
     if path not in KINDS:
-        raise InputError(f"--path is {path!r}; wanted {', '.join(KINDS)}, or a .csv file with columns t, q …")
+        raise InputError(f"--path is {path!r}; expected {', '.join(KINDS)}, or a .csv file with columns t, q …")
     if not end:
         raise InputError(f"--to is missing: the configuration in which the {path} path ends")
     ends = [model.neutral() if text == "neutral" else numbers(flag, text, model, "q")
@@ -102,7 +102,7 @@ def read_table(path: str, nq: int) -> tuple[Any, Any]:
     except ValueError as error:
         raise InputError(f"{path}: cannot be read as a table of numbers ({error})") from None
     if table.shape[1] < 1 + nq:
-        raise InputError(f"{path}: has {table.shape[1]} columns; wanted t and {nq} numbers of q")
+        raise InputError(f"{path}: has {table.shape[1]} columns; expected t and {nq} numbers of q")
     return table[:, 0], table[:, 1 : 1 + nq]
 
 

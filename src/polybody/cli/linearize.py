@@ -90,7 +90,7 @@ def loads(given: list[str]) -> dict[str, Any] | None:
         except ValueError:
             wrench = []
         if not equals or len(wrench) != 6:
-            raise InputError(f"--wrench is {text!r}, wanted FRAME=mx,my,mz,fx,fy,fz in N·m and N, world axes")
+            raise InputError(f"--wrench is {text!r}, expected FRAME=mx,my,mz,fx,fy,fz in N·m and N, world axes")
         found[frame.strip()] = wrench
     return found or None
 
@@ -141,13 +141,13 @@ def numbers(option: str, text: str, model: Model, which: str) -> Any:
 
     if not any("=" in part for part in parts):
         if len(parts) != len(result):
-            raise InputError(f"{option} has {len(parts)} numbers, wanted {len(result)}, or joint=value pairs")
+            raise InputError(f"{option} has {len(parts)} numbers, expected {len(result)}, or joint=value pairs")
         return np.array([value(part, i) for i, part in enumerate(parts)])
     for part in parts:
         name, equals, number = part.partition("=")
         name = name.strip()
         if not equals or name not in slices:
-            raise InputError(f"{option}: no joint {name!r}{nearest(name, slices)}; there are {', '.join(slices)}")
+            raise InputError(f"{option}: no joint {name!r}{nearest(name, slices)}; available: {', '.join(slices)}")
         place = slices[name]
         if place.stop - place.start != 1:
             raise InputError(f"{option}: joint {name!r} has {place.stop - place.start} numbers; give all of {which}")

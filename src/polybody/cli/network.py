@@ -87,7 +87,7 @@ def _of_bodies(model: str, base: Any, powered: bool, driven: tuple[str, ...]) ->
     net = network_of(load(model, base=base).mechanism, powered=powered, make=Network)
     for name in driven:
         if name not in net.parts.joints:
-            raise InputError(f"--driven {name!r} is no joint; there are {', '.join(net.parts.joints)}")
+            raise InputError(f"--driven {name!r} is not a joint; available: {', '.join(net.parts.joints)}")
     graph = net.graph(driven)
     return net, graph, (lambda: network_svg(net, graph), lambda: block_svg(net))
 

@@ -73,7 +73,7 @@ def performance(
         answer["frequencies"] = modes.frequencies
     pair: Any = tuple(part.strip() for part in grid.split(",")) if grid else None
     if pair is not None and len(pair) != 2:
-        raise InputError(f"--grid is {grid!r}, wanted two coordinates 'a,b'")
+        raise InputError(f"--grid is {grid!r}, expected two coordinates 'a,b'")
     if report:
         from polybody.studio.performance_report import write_performance
 

@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
         if view is not None:
             angles = [quantity(part.strip().replace("−", "-"), (ANGLE,)) for part in view.split(",")]
             if len(angles) != 2:
-                raise InputError(f"--view is {view!r}; wanted azimuth and elevation, as -40deg,20deg")
+                raise InputError(f"--view is {view!r}; expected azimuth and elevation, as -40deg,20deg")
             looking = (angles[0], angles[1])
         render_to(model, output, records, size=numbers_of(size), fps=fps, speed=speed, at=at, view=looking, theme=theme,
                   trail=trail, zoom=zoom)  # fmt: skip
@@ -60,7 +60,7 @@ def numbers_of(size: str) -> tuple[int, int]:
     """Width and height of '1280x720'."""
     parts = size.lower().split("x")
     if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
-        raise InputError(f"--size is {size!r}; wanted width and height, as 1280x720")
+        raise InputError(f"--size is {size!r}; expected width and height, as 1280x720")
     return int(parts[0]), int(parts[1])
 
 

@@ -169,7 +169,7 @@ def controller_named(name: str, model: Model, start: Any) -> Any:
         else:
             inertia = np.diag(model.mass_matrix(start))
         return controllers.PD(model, start, kp=16.0 * inertia, kd=8.0 * inertia, gravity=True)
-    raise InputError(f"--controller is {name!r}; wanted one of {', '.join(CONTROLLERS)}")
+    raise InputError(f"--controller is {name!r}; expected one of {', '.join(CONTROLLERS)}")
 
 
 def progress_bar(duration: float, shown: bool) -> Any:

@@ -46,11 +46,11 @@ def study(
         words = words[1:]
     if words[:1] == ["plot"]:
         if len(words) != 2:
-            raise InputError("plot wants one folder: polybody study plot FOLDER")
+            raise InputError("plot needs one folder: polybody study plot FOLDER")
         _plot(Path(words[1]), out, as_json)
         return
     if len(words) != 1:
-        raise InputError(f"one study file is wanted, got {len(words)}")
+        raise InputError(f"one study file is expected, got {len(words)}")
     from polybody.studies.file import read_study
 
     found = read_study(words[0], allow_code=allow_code)

@@ -45,7 +45,7 @@ def augmented(G_end: Any, H_end: Any, kept: Sequence[int] = ()) -> Augmented:
     if len(kept) != M - N:
         raise InputError(f"the end has {N} coordinates and the chain {M}: {M - N} must be kept, got {len(kept)}")
     if len(set(kept)) != len(kept) or not all(0 <= k < M for k in kept):
-        raise InputError(f"kept is {tuple(kept)}, wanted {M - N} different indices from 0 to {M - 1}")
+        raise InputError(f"kept is {tuple(kept)}, expected {M - N} different indices from 0 to {M - 1}")
     G = np.vstack([np.eye(M)[list(kept)], G_end])
     return Augmented(G, np.concatenate([np.zeros((len(kept), M, M)), H_end]))
 
@@ -91,7 +91,7 @@ def constrained(dynamics: Dynamics, held: Sequence[int]) -> Constrained:
     """Hold the coordinates of these indices."""
     n = len(dynamics.load)
     if not held or not all(0 <= k < n for k in held) or len(set(held)) != len(held):
-        raise InputError(f"held is {tuple(held)}, wanted different indices from 0 to {n - 1}")
+        raise InputError(f"held is {tuple(held)}, expected different indices from 0 to {n - 1}")
     free = tuple(k for k in range(n) if k not in set(held))
     return Constrained(dynamics, free, tuple(held))
 
@@ -124,7 +124,7 @@ def actuator_coefficients(
     for leg, joint in actuators:
         if not 0 <= leg < len(legs) or not 0 <= joint < legs[leg][0].shape[-2]:
             counts = [G.shape[-2] for G, _ in legs]
-            raise InputError(f"no joint {joint} of leg {leg}; there are {counts} joints in the legs")
+            raise InputError(f"no joint {joint} of leg {leg}; available: {counts} joints in the legs")
     G = np.stack([legs[r][0][..., m, :] for r, m in actuators], axis=-2)
     return G, np.stack([legs[r][1][..., m, :, :] for r, m in actuators], axis=-3)
 

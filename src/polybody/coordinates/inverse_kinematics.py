@@ -166,7 +166,7 @@ def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Targ
         whole = array.ndim >= 2 and array.shape[-2:] == (4, 4)
         if not whole and (array.ndim == 0 or array.shape[-1] != 3):
             raise InputError(
-                f"target of {frame!r} has shape {array.shape}, wanted a pose (..., 4, 4) or a point (..., 3)"
+                f"target of {frame!r} has shape {array.shape}, expected a pose (..., 4, 4) or a point (..., 3)"
             )
         if not np.isfinite(array).all():
             raise InputError(f"target of {frame!r} is not finite")

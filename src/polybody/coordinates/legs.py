@@ -67,7 +67,7 @@ class Legs:
         if len(self.actuators) != len(self.names):
             raise InputError(
                 f"{len(self.actuators)} joints are driven and the platform has {len(self.names)} motions: as many are "
-                "wanted; pb.share_load shares loads among more"
+                "expected; pb.share_load shares loads among more"
             )
         G, H = actuator_coefficients(self.coefficients(configurations), self.actuators)
         return driven(self.dynamics(configurations, w_dot), G, H, limit=limit)
@@ -95,7 +95,7 @@ class Legs:
 
     def _checked(self, configurations: Sequence[Any]) -> list[Array]:
         if len(configurations) != len(self.models):
-            raise InputError(f"{len(configurations)} configurations for {len(self.models)} legs; one each is wanted")
+            raise InputError(f"{len(configurations)} configurations for {len(self.models)} legs; expected one per leg")
         pairs = zip(self.models, configurations, strict=True)
         states = [model._q(q, f"q of leg {k}") for k, (model, q) in enumerate(pairs)]
         lead = batch_shape(states)
@@ -151,7 +151,7 @@ def legs(
     order = ("rx", "ry", "rz", "x", "y", "z")
     words = motions.split()
     if not words or any(word not in order for word in words) or len(set(words)) != len(words):
-        raise InputError(f"motions is {motions!r}, wanted some of {' '.join(order)!r}, each once")
+        raise InputError(f"motions is {motions!r}, expected some of {' '.join(order)!r}, each once")
     rows = tuple(sorted(order.index(word) for word in words))
     from polybody.coordinates.sets import Orientation, Position
 
@@ -164,7 +164,7 @@ def legs(
             raise InputError(f"leg {k} has loops of its own; legs are open chains")
         if model.nv != len(rows):
             raise InputError(
-                f"leg {k} has {model.nv} velocities and the platform {len(rows)} motions; as many are wanted"
+                f"leg {k} has {model.nv} velocities and the platform {len(rows)} motions; expected as many"
             )
     pairs = [(leg, joint) for leg, joints in driven.items() for joint in joints] if isinstance(driven, Mapping) else [
         *driven
@@ -180,7 +180,7 @@ def _free_body(frame: str, gravity: Array, given: Mapping[str, Any]) -> Model:
 
     unknown = set(given) - {"mass", "com", "inertia"}
     if unknown or "mass" not in given:
-        raise InputError(f"platform has {sorted(given)}, wanted mass, and com and inertia where they are not zero")
+        raise InputError(f"platform has {sorted(given)}, expected mass, and com and inertia where they are not zero")
     build = Builder("platform", gravity=tuple(gravity))
     build.body("platform", given["mass"], given.get("com", (0, 0, 0)), given.get("inertia", (0, 0, 0)))
     build.joint("root_joint", "floating", "world", "platform")

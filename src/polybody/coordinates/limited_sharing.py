@@ -92,7 +92,7 @@ def force_limits(model: Model, limits: Any) -> tuple[Array, Array]:
         return np.full(count, -np.inf), np.full(count, np.inf)
     if isinstance(limits, str):
         if limits != "effort":
-            raise InputError(f"limits is {limits!r}, wanted 'effort', None, numbers or a pair (low, high)")
+            raise InputError(f"limits is {limits!r}, expected 'effort', None, numbers or a pair (low, high)")
         most = model.joint_limits()["effort"][active]
         return -most, most
     if isinstance(limits, tuple) and len(limits) == 2:

@@ -92,7 +92,7 @@ def gradient(machine: Redundant, q: Any, criterion: Any) -> Array:
         span = np.where(bounded, np.where(bounded, high, 1) - np.where(bounded, low, 0), np.inf)
         place = model.difference(np.broadcast_to(model.neutral(), q.shape), q)
         return (-(place - middle) / span**2)[..., machine.space.columns]
-    raise InputError(f"criterion is {criterion!r}, wanted {', '.join(CRITERIA)}, or a function of q")
+    raise InputError(f"criterion is {criterion!r}, expected {', '.join(CRITERIA)}, or a function of q")
 
 
 __all__ = ["CRITERIA", "gradient", "least_torques"]

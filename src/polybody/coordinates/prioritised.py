@@ -193,7 +193,7 @@ class _Problem:
             i, j = self.pairs[int(np.argmin(gaps))]
             raise InputError(
                 f"spheres {i} ({self.spheres[i].frame!r}) and {j} ({self.spheres[j].frame!r}) are {gaps.min():.4g} m "
-                f"apart at the start{state_text(at)}, wanted at least {self.margin:g}: start elsewhere"
+                f"apart at the start{state_text(at)}, expected at least {self.margin:g}: start elsewhere"
             )
 
     def step(self, q: Array, count: int | None = None) -> list[Array]:
@@ -369,16 +369,16 @@ def _closed(model: Model, q: Array) -> Array:
 
 def _checked_goals(model: Model, goals: Sequence[Goal]) -> tuple[Goal, ...]:
     if not goals:
-        raise InputError("reach wants at least one goal")
+        raise InputError("reach needs at least one goal")
     for goal in goals:
         find_frame(model.mechanism, goal.frame)
         shape = float_array(f"the target of {goal.frame!r}", goal.target).shape
         if shape[-2:] != (4, 4) and shape[-1:] != (3,):
             raise InputError(
-                f"the target of {goal.frame!r} has shape {shape}, wanted a pose (4, 4) or a point (3,), or many of them"
+                f"the target of {goal.frame!r} has shape {shape}, expected a pose (4, 4) or a point (3,), or many of them"
             )
         if not goal.weight > 0:
-            raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, wanted a positive number")
+            raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, expected a positive number")
     return tuple(goals)
 
 
@@ -386,7 +386,7 @@ def _checked_spheres(model: Model, spheres: Sequence[Sphere]) -> tuple[Sphere, .
     for sphere in spheres:
         find_frame(model.mechanism, sphere.frame)
         if not (np.isfinite(sphere.radius) and sphere.radius > 0) or np.shape(sphere.center) != (3,):
-            raise InputError(f"a sphere of {sphere.frame!r} wants a positive radius and a centre of three numbers")
+            raise InputError(f"a sphere of {sphere.frame!r} needs a positive radius and a centre of three numbers")
     return tuple(spheres)
 
 

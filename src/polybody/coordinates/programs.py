@@ -58,7 +58,7 @@ def check_norm(norm: Any) -> float:
     """1, 2 or ∞ from what a user says."""
     value = {"1": 1, "2": 2, "inf": np.inf}.get(str(norm), norm)
     if value not in NORMS:
-        raise InputError(f"norm is {norm!r}, wanted 1, 2 or 'inf'")
+        raise InputError(f"norm is {norm!r}, expected 1, 2 or 'inf'")
     return float(value)
 
 
@@ -165,14 +165,14 @@ def _refuse(program: Program, offset: int) -> None:
         x = _linear(Program(one.B, one.c, one.E, one.e, one.low, one.high, 1 / bounded), np.inf, free=True)
         where = f" in state {offset + k}"
         if x is None:
-            raise LimitsError(f"no forces give what is wanted{where}, limits or not", np.inf, offset + k)
+            raise LimitsError(f"no forces meet the demand{where}, limits or not", np.inf, offset + k)
         needed = float(np.max(np.abs(one.B[0] @ x[0] + one.c[0]) / bounded))
         if needed > 1 + 1e-9 or len(program.c) == 1:
             raise LimitsError(
-                f"the limits leave no forces that give what is wanted{where}: at least {needed:.3g} times the limits "
+                f"the limits leave no forces that meet the demand{where}: at least {needed:.3g} times the limits "
                 "are needed", needed, offset + k,
             )  # fmt: skip
-    raise PolybodyError("the limits leave no forces that give what is wanted in some state")
+    raise PolybodyError("the limits leave no forces that meet the demand in some state")
 
 
 __all__ = ["LimitsError", "Program", "check_norm", "require_clarabel", "solve"]

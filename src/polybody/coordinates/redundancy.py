@@ -62,7 +62,7 @@ class Redundant:
         if W.ndim == 1 or (self.written and W.shape == (*q.shape[:-1], n) and W.ndim == q.ndim):
             W = W[..., None] * np.eye(W.shape[-1])
         if W.shape[-2:] != (n, n):
-            raise InputError(f"the weight has shape {W.shape}, wanted {(n, n)} or {n} numbers")
+            raise InputError(f"the weight has shape {W.shape}, expected {(n, n)} or {n} numbers")
         least = np.linalg.eigvalsh((W + transposed(W)) / 2)[..., 0].min()
         if not least > 0:
             raise InputError(f"the weight is not positive definite: its least eigenvalue is {least:.3g}")
@@ -165,7 +165,7 @@ class Redundant:
         if choice == "paper":
             return apply(R, u_ddot - quadratic(v, H, v))
         if choice != "integrable":
-            raise InputError(f"choice is {choice!r}, wanted 'integrable' or 'paper'")
+            raise InputError(f"choice is {choice!r}, expected 'integrable' or 'paper'")
         G_dot, W_dot = np.einsum("...imn,...m->...in", H, v), self._weight_rate(q, v)
         # W G⁻ᴿ = GᵀΛ and G G⁻ᴿ = 1 differentiated: the seen part −G⁻ᴿĠG⁻ᴿ, the unseen part projected
         back = np.eye(G.shape[-1]) - R @ G
@@ -234,7 +234,7 @@ def redundant(
     otherwise the integrable acceleration uses finite differences (`Redundant.weight_rate_found_by` reports which).
     """
     if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
-        raise InputError(f"criterion is {criterion!r}, wanted 'energy', 'least squares' or a weight")
+        raise InputError(f"criterion is {criterion!r}, expected 'energy', 'least squares' or a weight")
     chosen = coordinate_set(coordinates)
     space = space_of(model)
     names, n = chosen.names(model), len(space.names)

@@ -34,7 +34,7 @@ class Coordinates(Protocol):
 
 def _axes(axes: str, what: str) -> list[int]:
     if not axes or any(a not in AXES for a in axes) or len(set(axes)) != len(axes):
-        raise InputError(f"{what}: axes is {axes!r}, wanted some of 'xyz', each once")
+        raise InputError(f"{what}: axes is {axes!r}, expected some of 'xyz', each once")
     return [AXES.index(a) for a in axes]
 
 
@@ -101,7 +101,7 @@ class Joints:
         indices: list[int] = []
         for name in self.joints:
             if name not in table:
-                raise InputError(f"no joint {name!r}{nearest(name, table)}; there are {', '.join(table)}")
+                raise InputError(f"no joint {name!r}{nearest(name, table)}; available: {', '.join(table)}")
             v = model.mechanism.joints[table[name]].v
             indices += range(v.start, v.stop)
         return indices
@@ -160,7 +160,7 @@ class Function:
             moved = outer.lift(moved, kinematics.rate(mechanism, moved, direction, domain=inner))  # type: ignore[union-attr]
         result = np.asarray(self.text(moved, domains[-1]), dtype=object).reshape(-1)
         if len(result) != self.size:
-            raise InputError(f"coordinates {self.label!r} gave {len(result)} numbers, wanted size={self.size}")
+            raise InputError(f"coordinates {self.label!r} gave {len(result)} numbers, expected size={self.size}")
         for outer in reversed(domains[1:]):
             result = outer.rates(result)  # type: ignore[union-attr]
         return np.asarray(result, dtype=float)

@@ -43,7 +43,7 @@ class LoadSharing:
         if ends.shape == (m,):
             ends = np.column_stack([-ends, ends])
         if ends.shape != (m, 2) or not (ends[:, 0] <= ends[:, 1]).all():
-            raise InputError(f"limits has shape {ends.shape}, wanted ({m},) or ({m}, 2) with lower ends first")
+            raise InputError(f"limits has shape {ends.shape}, expected ({m},) or ({m}, 2) with lower ends first")
         flat = [self._bounded(one, ends) for one in wanted.reshape(-1, wanted.shape[-1])]
         return np.array(flat).reshape(*wanted.shape[:-1], m)
 
@@ -92,7 +92,7 @@ def share_load(G: Any, weight: Any = None) -> LoadSharing:
     """
     G = float_array("G", G)
     if G.ndim != 2 or G.shape[0] < G.shape[1]:
-        raise InputError(f"G has shape {G.shape}, wanted m×n with at least as many actuators m as coordinates n")
+        raise InputError(f"G has shape {G.shape}, expected m×n with at least as many actuators m as coordinates n")
     m, n = G.shape
     W = np.eye(m) if weight is None else float_array("weight", weight)
     W = np.diag(W) if W.ndim == 1 else W

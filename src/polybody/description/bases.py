@@ -54,7 +54,7 @@ def as_base(base: str | Base) -> Base:
     made = Base(base) if isinstance(base, str) else base
     if not isinstance(made, Base) or made.kind not in BASES:
         shown = made.kind if isinstance(made, Base) else made
-        raise InputError(f"base is {shown!r}{nearest(str(shown), BASES)}, wanted one of {listed(BASES)}")
+        raise InputError(f"base is {shown!r}{nearest(str(shown), BASES)}, expected one of {listed(BASES)}")
     if made.kind == "flexible":
         K = shapes.square_matrix("base: stiffness", made.stiffness, 6)
         if not np.allclose(K, K.T) or np.linalg.eigvalsh((K + K.T) / 2)[0] <= 0:

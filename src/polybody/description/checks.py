@@ -66,7 +66,7 @@ def _size_problems(d: Description) -> list[Problem]:
 
 def _record_problems(d: Description) -> Iterator[Problem]:
     if np.shape(d.gravity) != (3,) or not (np.abs(d.gravity) <= LARGEST_NUMBER).all():
-        limit = f"wanted three finite numbers up to {LARGEST_NUMBER:g}"
+        limit = f"expected three finite numbers up to {LARGEST_NUMBER:g}"
         yield Problem(ERROR, f"gravity is {d.gravity}, {limit}", d.source)
     for body in d.bodies:
         yield from record_checks.body_problems(body)
@@ -146,7 +146,7 @@ def _reference_problems(d: Description) -> Iterator[Problem]:
     joints = {joint.name: None for joint in d.joints}
 
     def unknown(owner: str, role: str, name: str, known: dict[str, None], kind: str, source: str | None) -> Problem:
-        return Problem(ERROR, f"{owner}: its {role} {name!r} is no {kind}{nearest(name, known)}", source)
+        return Problem(ERROR, f"{owner}: its {role} {name!r} is not a {kind}{nearest(name, known)}", source)
 
     for what, records, roles in (
         ("joint", d.joints, ("parent", "child")),

@@ -84,7 +84,7 @@ def dh_records(
     """Bodies, joints and `dh_i` frames of a table; DH frame 0 is placed in `parent` by `base`."""
     if convention not in CONVENTIONS:
         raise InputError(
-            f"no DH convention {convention!r}{nearest(convention, CONVENTIONS)}; there are {listed(CONVENTIONS)}"
+            f"no DH convention {convention!r}{nearest(convention, CONVENTIONS)}; available: {listed(CONVENTIONS)}"
         )
     bodies, joints, frames = [], [], []
     place = np.eye(4) if base is None else np.asarray(base, dtype=float)
@@ -96,7 +96,7 @@ def dh_records(
             raise InputError(f"{owner}no kind {link.kind!r:.60}{near}; a row is {listed(DH_KINDS)}")
         for key in ("a", "alpha", "d", "theta"):
             if not abs(shapes.number(owner + key, getattr(link, key))) <= LARGEST_NUMBER:
-                raise InputError(f"{owner}{key} is {getattr(link, key)}, wanted a finite number")
+                raise InputError(f"{owner}{key} is {getattr(link, key)}, expected a finite number")
         across = turn_x_shift(link.alpha, link.a)
         along = turn_z_shift(link.theta, link.d)
         to_joint, to_frame = (np.eye(4), along @ across) if convention == "classical" else (across, along)
@@ -134,7 +134,7 @@ def _drive(owner: str, link: DHLink) -> dict[str, Any]:
     for key in link.drive:
         if key not in convert:
             every = (*_ROW, *convert)
-            raise InputError(f"{owner}no key {key!r}{nearest(str(key), every)}; there are {listed(every, len(every))}")
+            raise InputError(f"{owner}no key {key!r}{nearest(str(key), every)}; available: {listed(every, len(every))}")
     return {key: convert[key](value, owner + key) for key, value in link.drive.items()}
 
 

@@ -62,7 +62,7 @@ def parse(text: str) -> Expression:
             warnings.simplefilter("ignore", SyntaxWarning)  # of escapes in names
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{text!r:.200} is no expression: {error}") from None
+        raise InputError(f"{text!r:.200} is not an expression: {error}") from None
     used: dict[tuple[str, int], None] = {}
     _check(tree, text, used, 0)
     if not used:
@@ -124,7 +124,7 @@ def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: 
         number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
         if not number or not abs(node.value) <= LARGEST_NUMBER:  # type: ignore[arg-type,operator]
             said = f"{node.value!r:.40}" if not isinstance(node.value, int) else "the number"
-            raise InputError(f"{said}{place} is no finite number (of at most {LARGEST_NUMBER:g})")
+            raise InputError(f"{said}{place} is not a finite number (of at most {LARGEST_NUMBER:g})")
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         terms = _check(node.operand, text, used, depth + 1)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
@@ -142,10 +142,10 @@ def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: 
         name = node.func.id
         if name not in _ARGUMENTS or len(node.args) != _ARGUMENTS[name]:
             known = ", ".join(f"{key}({'y, x' if n == 2 else 'x'})" for key, n in _ARGUMENTS.items())
-            raise InputError(f"no function {name!r:.40} of {len(node.args)} arguments{place}; there are {known}")
+            raise InputError(f"no function {name!r:.40} of {len(node.args)} arguments{place}; available: {known}")
         terms = min(1, sum([_check(argument, text, used, depth + 1) for argument in node.args]))
     else:
-        wanted = "wanted joints, numbers, + - * / ** and functions"
+        wanted = "expected joints, numbers, + - * / ** and functions"
         said = ast.get_source_segment(text, node) or text
         raise InputError(f"{said!r:.200}{place} is not understood; {wanted}")
     if terms > EXPRESSION_TERMS:

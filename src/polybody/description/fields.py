@@ -62,7 +62,7 @@ class Fields:
             notes.error(node.line, f"{owner} must be a mapping of {listed(self.keys, 20)}, got {describe(node)}")
         for key, (line, _) in self.pairs.items():
             if key not in self.keys:
-                hint = (hints or {}).get(key) or f"{nearest(key, self.keys)}; there are {listed(self.keys, 20)}"
+                hint = (hints or {}).get(key) or f"{nearest(key, self.keys)}; available: {listed(self.keys, 20)}"
                 notes.error(line, f"{owner}: no key {shown(key)}{hint}")
 
     @property
@@ -138,7 +138,7 @@ def as_numbers(*dimensions: str) -> Callable[[str, Node], Any]:
     def convert(what: str, node: Node, depth: int = 2) -> Any:
         if isinstance(node, Sequence):
             if depth == 0:
-                raise InputError(f"{what} is nested too deep; wanted numbers or rows of numbers")
+                raise InputError(f"{what} is nested too deep; expected numbers or rows of numbers")
             return [convert(f"{what}[{i}]", item, depth - 1) for i, item in enumerate(node.items)]
         return one(what, node)
 

@@ -28,7 +28,7 @@ def read_bytes(path: Path, limit: int, kind: str = "text") -> bytes:
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path}: not a file but a folder, a pipe or a device; a {kind} file is wanted")
+            raise InputError(f"{path}: not a file but a folder, a pipe or a device; a {kind} file is expected")
         if status.st_size > limit:
             raise InputError(_too_large(path, status.st_size, limit, kind))
         with os.fdopen(handle, "rb", closefd=False) as stream:

@@ -117,7 +117,9 @@ def _across(name: str, axis: Any) -> Array:
     axis = shapes.numbers(f"flexible link {name!r}: axis", axis, 3)
     size = float(np.linalg.norm(axis)) if axis.shape == (3,) else 0.0
     if not size or abs(axis[0]) > 1e-9 * size:
-        raise InputError(f"flexible link {name!r}: axis is {axis.tolist()}, wanted a direction across x, as (0, 0, 1)")
+        raise InputError(
+            f"flexible link {name!r}: axis is {axis.tolist()}, expected a direction across x, as (0, 0, 1)"
+        )
     return axis / size
 
 
@@ -126,7 +128,7 @@ def _check(
 ) -> None:
     what = f"flexible link {name!r}: "
     if not isinstance(segments, (int, np.integer)) or not 2 <= segments <= RECORDS:
-        raise InputError(f"{what}segments is {segments!r}, wanted a whole number of at least 2 and at most {RECORDS}")
+        raise InputError(f"{what}segments is {segments!r}, expected a whole number of at least 2 and at most {RECORDS}")
     positive = {"length": length, "mass_per_length": density, "EI": EI}
     if GJ is not None:
         positive["GJ"] = GJ
@@ -138,14 +140,14 @@ def _check(
     if polar is not None:
         positive["polar_inertia"] = polar
     if np.ndim(EI) and (GJ is None or np.shape(EI) != (2,)):
-        raise InputError(f"{what}EI is {EI!r}, wanted one number, or (EI_y, EI_z) for a link with GJ")
+        raise InputError(f"{what}EI is {EI!r}, expected one number, or (EI_y, EI_z) for a link with GJ")
     for key, value in positive.items():
         numbers = shapes.numbers(what + key, value, *np.shape(value))
         if not np.all(np.isfinite(numbers)) or np.any(numbers <= 0):
-            raise InputError(f"{what}{key} is {value!r}, wanted a positive number")
+            raise InputError(f"{what}{key} is {value!r}, expected a positive number")
     for key, value, kind in (("damping", damping, "a time in seconds"), ("rotary_inertia", rotary, "kg·m")):
         if not 0 <= shapes.number(what + key, value) < np.inf:
-            raise InputError(f"{what}{key} is {value!r}, wanted {kind}, zero or more")
+            raise InputError(f"{what}{key} is {value!r}, expected {kind}, zero or more")
 
 
 __all__ = ["flexible_link_records"]

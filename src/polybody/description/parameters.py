@@ -104,7 +104,7 @@ def chosen(description: Description, patterns: Sequence[str]) -> list[Parameter]
             found = [n for n in every if any(fnmatch.fnmatchcase(x, pattern) for x in _shortened(n))]
         if not found:
             short = dict.fromkeys(x for n in every for x in _shortened(n))
-            raise InputError(f"no parameter {pattern!r}{nearest(pattern, short)}; there are {listed(every)}")
+            raise InputError(f"no parameter {pattern!r}{nearest(pattern, short)}; available: {listed(every)}")
         kept.update({name: every[name] for name in found})
     return list(kept.values())
 

@@ -38,7 +38,7 @@ def shipped_models() -> dict[str, Path]:
 def find_source(source: str | os.PathLike[str]) -> Path:
     """The file that `source` names: a path, or a shipped model."""
     if not isinstance(source, str | os.PathLike):
-        raise InputError(f"wanted a file's path or a shipped model's name, got {type(source).__name__}")
+        raise InputError(f"expected a file's path or a shipped model's name, got {type(source).__name__}")
     path = Path(source)
     text = os.fspath(source)
     shipped = shipped_models()
@@ -49,7 +49,7 @@ def find_source(source: str | os.PathLike[str]) -> Path:
     if not os.path.exists(path):  # unlike Path.exists, it does not raise for names that are too long for the system
         if path.suffix == "" and path.name == text:
             raise InputError(
-                f"no model {text!r}{nearest(text, shipped)}; there are {listed(shipped)}, and paths to "
+                f"no model {text!r}{nearest(text, shipped)}; available: {listed(shipped)}, and paths to "
                 f"{', '.join(SUFFIXES)} files"
             )
         near = nearest(path.name, os.listdir(path.parent)) if os.path.isdir(path.parent) else ""
@@ -73,7 +73,7 @@ def read_description(
     suffix = path.suffix.lower()
     _refuse_arguments(path, arguments)
     if base is not None and base not in BASES:
-        raise InputError(f"base is {base!r}{nearest(str(base), BASES)}, wanted 'fixed' or 'floating'")
+        raise InputError(f"base is {base!r}{nearest(str(base), BASES)}, expected 'fixed' or 'floating'")
     if suffix in YAML_SUFFIXES:
         if base is not None:
             raise InputError(

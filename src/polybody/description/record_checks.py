@@ -62,10 +62,10 @@ class Record:
         """Whether the array has the shape and no NaN (nor infinity, where it must be finite)."""
         found = np.shape(values)
         if found != shape:
-            self.error(f"{what} has shape {found}, wanted {shape}")
+            self.error(f"{what} has shape {found}, expected {shape}")
             return False
         if np.asarray(values).dtype.kind not in "iuf":
-            self.error(f"{what} is {values!r:.60}, wanted numbers")
+            self.error(f"{what} is {values!r:.60}, expected numbers")
             return False
         array = np.asarray(values, dtype=float)
         wrong = ~(np.abs(array) <= LARGEST_NUMBER) if finite else np.isnan(array)
@@ -73,7 +73,7 @@ class Record:
             index = tuple(int(i) for i in np.argwhere(wrong)[0])
             place = f"[{', '.join(map(str, index))}]" if index else ""
             most = f" of at most {LARGEST_NUMBER:g}" if np.isfinite(array[index]) else ""
-            self.error(f"{what}{place} is {array[index]:g}, wanted a finite number{most}")
+            self.error(f"{what}{place} is {array[index]:g}, expected a finite number{most}")
             return False
         return True
 
@@ -84,7 +84,7 @@ class Record:
         if not self.array(what, values, 4, 4):
             return
         if not np.array_equal(np.asarray(values)[3], (0, 0, 0, 1)):
-            self.error(f"{what} has the last row {np.asarray(values)[3]}, wanted (0, 0, 0, 1)")
+            self.error(f"{what} has the last row {np.asarray(values)[3]}, expected (0, 0, 0, 1)")
         elif not is_rotation(np.asarray(values)[:3, :3], ROTATION_SLACK):
             self.error(
                 f"the upper left 3×3 of {what} is not a rotation; its columns must be orthogonal unit vectors, "
@@ -116,15 +116,15 @@ def _kind(r: Record, record: Joint | Loop) -> bool:
     """Problems of kind, axis, pitch, map and stages; whether (nq, nv) are known."""
     kind = record.kind
     if kind not in KINDS:
-        r.error(f"no kind {kind!r}{nearest(kind, KINDS)}; there are {listed(KINDS)}")
+        r.error(f"no kind {kind!r}{nearest(kind, KINDS)}; available: {listed(KINDS)}")
         return False
     if r.array("axis", record.axis, 3) and kind in WITH_AXIS:
         length = float(np.linalg.norm(record.axis))
         if length == 0:
-            r.error("the axis is zero; wanted a unit vector")
+            r.error("the axis is zero; expected a unit vector")
         elif abs(length - 1) > AXIS_SLACK:
             unit = np.asarray(record.axis) / length
-            r.error(f"the axis has length {length:.6g}, wanted 1: write ({', '.join(f'{x:.9g}' for x in unit)})")
+            r.error(f"the axis has length {length:.6g}, expected 1: write ({', '.join(f'{x:.9g}' for x in unit)})")
     if kind == "screw":
         if record.pitch is None:
             r.error("a screw needs its pitch, in metres per radian")
@@ -146,7 +146,7 @@ def _map(r: Record, record: Joint | Loop) -> bool:
         return False
     shape = np.shape(record.map)
     if len(shape) != 2 or shape[0] != 6 or not 1 <= shape[1] <= 6:
-        r.error(f"map has shape {shape}, wanted (6, r) with r from 1 to 6")
+        r.error(f"map has shape {shape}, expected (6, r) with r from 1 to 6")
         return False
     r.array("map", record.map, *shape)
     if record.stages is not None and (any(n < 1 for n in record.stages) or sum(record.stages) != shape[1]):
@@ -163,7 +163,7 @@ def joint_problems(joint: Joint) -> Iterator[Problem]:
         nq, nv = joint_size(joint)
         _passive(r, joint, nq, nv)
         if joint.active is not None and len(joint.active) != nv:
-            r.error(f"active has {len(joint.active)} entries, wanted {nv}")
+            r.error(f"active has {len(joint.active)} entries, expected {nv}")
     yield from r.problems
 
 
@@ -183,7 +183,7 @@ def _passive(r: Record, joint: Joint | Loop, nq: int, nv: int) -> None:
     if joint.rest is not None and r.array("rest", joint.rest, nq) and nq != nv:
         length = float(np.linalg.norm(joint.rest[-4:]))
         if abs(length - 1) > AXIS_SLACK:
-            r.error(f"the quaternion of rest has length {length:.6g}, wanted a unit (x, y, z, w)")
+            r.error(f"the quaternion of rest has length {length:.6g}, expected a unit (x, y, z, w)")
 
 
 def _friction(r: Record, friction: Friction, nv: int) -> None:
@@ -246,7 +246,7 @@ def contact_problems(contact: Contact) -> Iterator[Problem]:
     r = Record("contact", contact)
     points = np.asarray(contact.points)
     if points.ndim != 2 or points.shape[1:] != (3,) or not len(points) or not np.isfinite(points).all():
-        r.error(f"points has shape {points.shape}; wanted one or more rows of three finite numbers")
+        r.error(f"points has shape {points.shape}; expected one or more rows of three finite numbers")
     for what in ("stiffness", "damping", "friction", "radius", "exponent", "slip"):
         value = getattr(contact, what)
         least, strict = 1.0 if what == "exponent" else 0.0, what in ("stiffness", "slip")
@@ -255,9 +255,9 @@ def contact_problems(contact: Contact) -> Iterator[Problem]:
     if r.array("point", contact.point, 3) and r.array("normal", contact.normal, 3):
         length = float(np.linalg.norm(contact.normal))
         if abs(length - 1) > 1e-9:
-            r.error(f"its normal has length {length:.6g}, wanted 1")
+            r.error(f"its normal has length {length:.6g}, expected 1")
     if contact.terrain is not None and contact.heights is not None:
-        r.error("it has a terrain and heights; wanted one of them")
+        r.error("it has a terrain and heights; expected one of them")
     if contact.terrain is not None:
         _terrain(r, contact.terrain)
     if (contact.heights is None) != (contact.extent is None):
@@ -265,9 +265,9 @@ def contact_problems(contact: Contact) -> Iterator[Problem]:
     elif contact.heights is not None and contact.extent is not None and r.array("extent", contact.extent, 4):
         heights, (x0, x1, y0, y1) = np.asarray(contact.heights), contact.extent
         if heights.ndim != 2 or min(heights.shape) < 2 or heights.size > GRID_NODES or not np.isfinite(heights).all():
-            r.error(f"heights has shape {heights.shape}; wanted 2×2 or more finite numbers, at most {GRID_NODES}")
+            r.error(f"heights has shape {heights.shape}; expected 2×2 or more finite numbers, at most {GRID_NODES}")
         if not (x1 > x0 and y1 > y0):
-            r.error("its extent is empty; wanted (x_low, x_high, y_low, y_high)")
+            r.error("its extent is empty; expected (x_low, x_high, y_low, y_high)")
     yield from r.problems
 
 
@@ -295,7 +295,7 @@ def guide_problems(guide: Guide) -> Iterator[Problem]:
     if guide.kind not in ("line", "plane"):
         r.error(f"no kind {guide.kind!r}; there are line (axis is its direction) and plane (axis is its normal)")
     if r.array("axis", guide.axis, 3) and not np.any(guide.axis):
-        r.error("the axis is zero; wanted the line's direction or the plane's normal")
+        r.error("the axis is zero; expected the line's direction or the plane's normal")
     yield from r.problems
 
 
@@ -316,7 +316,7 @@ def relation_problems(relation: Relation, joints: Mapping[str, Joint]) -> Iterat
         used = ()
     for name, number in used:
         if name not in joints:
-            r.error(f"it names {name!r}, which is no joint{nearest(name, joints)}")
+            r.error(f"it names {name!r}, which is not a joint{nearest(name, joints)}")
         elif _is_sized(joints[name]) and number >= joint_size(joints[name])[0]:
             r.error(f"it uses number {number} of joint {name!r}, which has {joint_size(joints[name])[0]}")
     yield from r.problems
@@ -330,7 +330,7 @@ def _is_sized(joint: Joint) -> bool:
 def coupling_problems(coupling: Coupling, joints: Mapping[str, Joint]) -> Iterator[Problem]:
     for what, value in (("ratio", coupling.ratio), ("offset", coupling.offset)):
         if not abs(value) <= LARGEST_NUMBER:
-            text = f"{what} is {value}, wanted a finite number"
+            text = f"{what} is {value}, expected a finite number"
             yield Problem(ERROR, f"coupling of {coupling.joint!r}: {text}", coupling.source)
     for name in (coupling.joint, coupling.source_joint):
         joint = joints.get(name)

@@ -26,7 +26,7 @@ def number(what: str, value: Any) -> float:
     """One float."""
     array = _floats(what, value)
     if array.ndim:
-        raise InputError(f"{what} has shape {array.shape}, wanted one number")
+        raise InputError(f"{what} has shape {array.shape}, expected one number")
     return float(array)
 
 
@@ -34,7 +34,7 @@ def numbers(what: str, values: Any, *shape: int) -> Array:
     """A read-only float array of exactly this shape."""
     array = _floats(what, values)
     if array.shape != shape:
-        raise InputError(f"{what} has shape {array.shape}, wanted {shape}")
+        raise InputError(f"{what} has shape {array.shape}, expected {shape}")
     return frozen_array(array)
 
 
@@ -59,7 +59,7 @@ def inertia_matrix(what: str, values: Any) -> Array:
     if array.shape == (3, 3):
         return frozen_array(array)
     raise InputError(
-        f"{what} has shape {array.shape}, wanted (3,): xx, yy, zz; (6,): xx, yy, zz, xy, xz, yz; or (3, 3)"
+        f"{what} has shape {array.shape}, expected (3,): xx, yy, zz; (6,): xx, yy, zz, xy, xz, yz; or (3, 3)"
     )
 
 
@@ -74,14 +74,14 @@ def points(what: str, values: Any) -> Array:
     array = _floats(what, values)
     if array.ndim in (1, 2) and array.shape[-1:] == (3,):
         return frozen_array(array.reshape(-1, 3))
-    raise InputError(f"{what} has shape {array.shape}, wanted (3,) or (n, 3)")
+    raise InputError(f"{what} has shape {array.shape}, expected (3,) or (n, 3)")
 
 
 def table(what: str, values: Any) -> Array:
     """Rows of numbers, all of one length."""
     array = _floats(what, values)
     if array.ndim != 2:
-        raise InputError(f"{what} has shape {array.shape}, wanted rows of numbers")
+        raise InputError(f"{what} has shape {array.shape}, expected rows of numbers")
     return frozen_array(array)
 
 
@@ -94,7 +94,7 @@ def square_matrix(what: str, values: Any, nv: int) -> Array:
         return frozen_array(np.diag(array))
     if array.shape == (nv, nv):
         return frozen_array(array)
-    raise InputError(f"{what} has shape {array.shape}, wanted one number, ({nv},) or ({nv}, {nv})")
+    raise InputError(f"{what} has shape {array.shape}, expected one number, ({nv},) or ({nv}, {nv})")
 
 
 def vector(what: str, values: Any, size: int) -> Array:
@@ -104,7 +104,7 @@ def vector(what: str, values: Any, size: int) -> Array:
         return frozen_array(np.full(size, float(array)))
     if array.shape == (size,):
         return frozen_array(array)
-    raise InputError(f"{what} has shape {array.shape}, wanted one number or ({size},)")
+    raise InputError(f"{what} has shape {array.shape}, expected one number or ({size},)")
 
 
 def rest_configuration(what: str, values: Any, nq: int) -> Array | None:
@@ -117,7 +117,7 @@ def rest_configuration(what: str, values: Any, nq: int) -> Array | None:
             return None
     if array.shape == (nq,):
         return frozen_array(array)
-    raise InputError(f"{what} has shape {array.shape}, wanted the joint's configuration, ({nq},)")
+    raise InputError(f"{what} has shape {array.shape}, expected the joint's configuration, ({nq},)")
 
 
 def pose_matrix(what: str, values: Any) -> Array:
@@ -127,7 +127,7 @@ def pose_matrix(what: str, values: Any) -> Array:
         return frozen_array(pose(np.eye(3), array))
     if array.shape == (4, 4):
         return frozen_array(array)
-    raise InputError(f"{what} has shape {array.shape}, wanted a (4, 4) pose or (3,), a shift")
+    raise InputError(f"{what} has shape {array.shape}, expected a (4, 4) pose or (3,), a shift")
 
 
 def joint_limits(what: str, values: Any, nv: int) -> Limits:
@@ -142,7 +142,7 @@ def joint_limits(what: str, values: Any, nv: int) -> Limits:
         values = {"lower": lower, "upper": upper}
     for key in values:
         if key not in UNLIMITED:
-            raise InputError(f"{what} has no {key!r}{nearest(str(key), UNLIMITED)}; there are {listed(UNLIMITED, 9)}")
+            raise InputError(f"{what} has no {key!r}{nearest(str(key), UNLIMITED)}; available: {listed(UNLIMITED, 9)}")
     given: dict[str, Any] = dict(UNLIMITED) | {key: value for key, value in values.items() if value is not None}
     made: dict[str, Any] = {k: None if x is None else vector(f"{what}.{k}", x, nv) for k, x in given.items()}
     return Limits(**made)
@@ -157,7 +157,7 @@ def friction(what: str, values: Any, nv: int) -> Friction | None:
     for key in values:
         if key not in FRICTION_DEFAULTS:
             known = listed(FRICTION_DEFAULTS, len(FRICTION_DEFAULTS))
-            raise InputError(f"{what} has no {key!r}{nearest(str(key), FRICTION_DEFAULTS)}; there are {known}")
+            raise InputError(f"{what} has no {key!r}{nearest(str(key), FRICTION_DEFAULTS)}; available: {known}")
     given = dict(FRICTION_DEFAULTS) | {key: value for key, value in values.items() if value is not None}
     static = given.pop("static")
     made: dict[str, Any] = {key: vector(f"{what}.{key}", value, nv) for key, value in given.items()}
@@ -174,7 +174,7 @@ def active_flags(what: str, values: Any, nv: int) -> tuple[bool, ...]:
     if flags.ndim == 0:
         return (bool(flags),) * nv
     if flags.shape != (nv,):
-        raise InputError(f"{what} has shape {flags.shape}, wanted true, false or ({nv},)")
+        raise InputError(f"{what} has shape {flags.shape}, expected true, false or ({nv},)")
     return tuple(bool(flag) for flag in flags)
 
 

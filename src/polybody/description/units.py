@@ -60,12 +60,12 @@ def quantity(text: str, dimensions: tuple[str, ...] = ()) -> float:
 
 def _converted(value: float, unit: str, text: str, dimensions: tuple[str, ...]) -> float:
     if unit not in UNITS:
-        raise InputError(f"{text!r:.60} has an unknown unit {unit!r}; there are {', '.join(UNITS)}")
+        raise InputError(f"{text!r:.60} has an unknown unit {unit!r}; available: {', '.join(UNITS)}")
     dimension, numerator, denominator = UNITS[unit]
     if dimension not in dimensions:
         known = [f"an {x}" if x[0] in "aeiou" else f"a {x}" for x in dimensions]
         wanted = " or ".join(known) if known else "a number without unit"
-        raise InputError(f"{text!r:.60} is of the dimension {dimension}, wanted {wanted}")
+        raise InputError(f"{text!r:.60} is of the dimension {dimension}, expected {wanted}")
     return math.radians(value) if unit == "deg" else value * numerator / denominator
 
 

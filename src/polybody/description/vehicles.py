@@ -27,11 +27,11 @@ def vehicle_records(
     """The records of a base; `size` (length, width, height) is the chassis' box, for its inertia and mass centre."""
     if kind not in VEHICLES:
         near = nearest(str(kind), VEHICLES)
-        raise InputError(f"vehicle {name!r}: no kind {kind!r}{near}; there are {', '.join(VEHICLES)}")
+        raise InputError(f"vehicle {name!r}: no kind {kind!r}{near}; available: {', '.join(VEHICLES)}")
     numbers = {"mass": mass, "radius": radius, "wheel_mass": wheel_mass, "track": track, "wheelbase": wheelbase}
     for what, value in (*numbers.items(), *zip(("length", "width", "height"), size, strict=True)):
         if not (np.isfinite(value) and value > 0):
-            raise InputError(f"vehicle {name!r}: {what} is {value}; wanted a positive number")
+            raise InputError(f"vehicle {name!r}: {what} is {value}; expected a positive number")
     length, width, height = size
     box = np.diag([width**2 + height**2, length**2 + height**2, length**2 + width**2]) * mass / 12
     ahead = 0.0 if kind == "differential" else wheelbase / 2

@@ -18,7 +18,7 @@ def rolling_problems(rolling: Rolling) -> Iterator[Problem]:
     r = Record("rolling", rolling)
     if rolling.kind not in ROLLING_KINDS:
         near = nearest(str(rolling.kind), ROLLING_KINDS)
-        r.error(f"no kind {rolling.kind!r:.40}{near}; there are {listed(ROLLING_KINDS)}")
+        r.error(f"no kind {rolling.kind!r:.40}{near}; available: {listed(ROLLING_KINDS)}")
         yield from r.problems
         return
     size = 3 if rolling.kind == "ellipsoid" else 1
@@ -30,14 +30,14 @@ def rolling_problems(rolling: Rolling) -> Iterator[Problem]:
         if r.array(what, getattr(rolling, what), 3):
             length = float(np.linalg.norm(getattr(rolling, what)))
             if abs(length - 1) > 1e-9:
-                r.error(f"its {what} has length {length:.6g}, wanted 1")
+                r.error(f"its {what} has length {length:.6g}, expected 1")
     yield from r.problems
 
 
 def velocity_relation_problems(relation: VelocityRelation, joints: Mapping[str, Joint]) -> Iterator[Problem]:
     r = Record("velocity relation", relation)
     if not relation.terms:
-        r.error("it has no terms; wanted {joint: coefficient}")
+        r.error("it has no terms; expected {joint: coefficient}")
     for joint, number, text in relation.terms:
         if joint not in joints:
             r.error(f"no joint {joint!r:.60}{nearest(joint, joints)}")
@@ -52,13 +52,13 @@ def _check_value(r: Record, what: str, text: str, joints: Mapping[str, Joint]) -
     """A finite number, or an expression in coordinates of these joints."""
     try:
         if not np.isfinite(float(text)):
-            r.error(f"{what} is {text}; wanted a finite number")
+            r.error(f"{what} is {text}; expected a finite number")
         return
     except ValueError:
         pass  # an expression
     try:
         for name in set(parse(text).joints) - set(joints):
-            r.error(f"{text!r:.60} names {name!r:.60}, which is no joint{nearest(name, joints)}")
+            r.error(f"{text!r:.60} names {name!r:.60}, which is not a joint{nearest(name, joints)}")
     except InputError as error:
         r.error(str(error))
 

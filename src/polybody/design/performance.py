@@ -124,7 +124,7 @@ class Performance:
         """The main numbers at one configuration (default: assembled neutral) as plain data."""
         place = self.model.assemble() if q is None else self.model._q(q)
         if place.ndim != 1:
-            raise InputError(f"q has shape {place.shape}, wanted one configuration, ({self.model.nq},)")
+            raise InputError(f"q has shape {place.shape}, expected one configuration, ({self.model.nq},)")
         speed, push = self.velocity_ellipsoid(place), self.force_ellipsoid(place)
         swift, heavy = self.acceleration_ellipsoid(place), self.inertia_ellipsoid(place)
         found = {name: float(values) for name, values in self.measures(place).items()}

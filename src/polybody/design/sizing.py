@@ -91,14 +91,14 @@ def motion_of(model: Model, motion: Any, times: Any, wrenches: Any) -> tuple[Arr
     if all(hasattr(motion, name) for name in ("t", "q", "v", "a", "tau")):
         return tuple(np.asarray(getattr(motion, name)) for name in ("t", "q", "v", "a", "tau"))  # type: ignore[return-value]
     if not callable(motion):
-        raise InputError(f"motion is a {type(motion).__name__}, wanted a path of pb.paths or a run of pb.simulate")
+        raise InputError(f"motion is a {type(motion).__name__}, expected a path of pb.paths or a run of pb.simulate")
     path: Any = motion
     if times is None:
         first = float(getattr(path, "start", 0.0))
         times = np.linspace(first, first + path.duration, 501)
     t = float_array("times", times)
     if t.ndim != 1 or len(t) < 2 or (np.diff(t) <= 0).any():
-        raise InputError("times must be at least two numbers that grow")
+        raise InputError("times must be at least two increasing numbers")
     q, v, a = path(t)
     return t, q, v, a, model.inverse_dynamics(q, v, a, wrenches=wrenches)
 
@@ -116,7 +116,7 @@ def sizing(
     power = tau * rates
     duration = float(t[-1] - t[0])
     if duration <= 0:
-        raise InputError("a motion needs at least two times that grow")
+        raise InputError("a motion needs at least two increasing times")
 
     def mean(values: Array) -> Array:
         return np.trapezoid(values, t, axis=0) / duration
@@ -159,7 +159,7 @@ def _gears(task: Task, load: Array) -> tuple[Array, Array]:
 def _limit(name: str, value: Any, count: int) -> Array:
     array = float_array(name, value)
     if array.shape not in ((), (count,)) or not (array > 0).all():
-        raise InputError(f"{name} is {value!r}, wanted one positive number or {count}, one per actuator")
+        raise InputError(f"{name} is {value!r}, expected one positive number or {count}, one per actuator")
     return np.broadcast_to(array, (count,)).copy()
 
 

@@ -145,7 +145,7 @@ def _held(
     model = task.model
     q = model._q(q)
     if q.ndim != 1:
-        raise InputError(f"q has shape {q.shape}, wanted one configuration, ({model.nq},)")
+        raise InputError(f"q has shape {q.shape}, expected one configuration, ({model.nq},)")
     Ka, Da = (_per_actuator(n, x, task) for n, x in (("stiffness", joint_stiffness), ("damping", joint_damping)))
     still = np.zeros(model.nv)
     linear = linearize(model, q, still, wrenches=wrenches)
@@ -161,7 +161,7 @@ def _held(
 def _per_actuator(name: str, value: Any, task: Task) -> Array:
     array, count = float_array(name, value), len(task.active)
     if array.shape not in ((), (count,)) or not np.isfinite(array).all() or (array < 0).any():
-        raise InputError(f"{name} is {value!r}, wanted one finite number, not negative, or {count}, one per actuator")
+        raise InputError(f"{name} is {value!r}, expected one finite number, not negative, or {count}, one per actuator")
     return np.broadcast_to(array, (count,)).copy()
 
 

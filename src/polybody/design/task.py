@@ -107,9 +107,9 @@ def task_of(model: Model, frame: str | None, rows: Any, length: float) -> Task:
     else:
         words = tuple(rows.split()) if isinstance(rows, str) else tuple(rows)
     if not words or any(word not in ROWS for word in words) or len(set(words)) != len(words):
-        raise InputError(f"rows is {rows!r}, wanted {', '.join(CHOICES)}, or some of {' '.join(ROWS)!r}, each once")
+        raise InputError(f"rows is {rows!r}, expected {', '.join(CHOICES)}, or some of {' '.join(ROWS)!r}, each once")
     if not (np.isfinite(length) and length > 0):
-        raise InputError(f"length is {length!r}, wanted a positive number of metres that stands for one radian")
+        raise InputError(f"length is {length!r}, expected a positive number of metres that corresponds to one radian")
     if not model.actuation.active.any():
         raise InputError(f"{model.name!r} has no active coordinate, so nothing can be said of its actuators")
     return Task(model, name, tuple(ROWS.index(word) for word in words), float(length))

@@ -111,7 +111,7 @@ def measures(task: Task, q: Array, rates: Array) -> dict[str, Array]:
 def sampled(task: Task, rates: Array, samples: int, rng: Any, start: Array | None) -> Workspace:
     """Random configurations within limits; with loops by walks from `start`."""
     if not 1 <= samples <= 10_000_000:
-        raise InputError(f"samples is {samples}, wanted a number from 1 to 10 000 000")
+        raise InputError(f"samples is {samples}, expected a number from 1 to 10 000 000")
     model = task.model
     if len(model.constraints):
         assert start is not None, "walks start at an assembled configuration"
@@ -145,7 +145,7 @@ def gridded(task: Task, rates: Array, names: tuple[str, str], points: Any, start
     values = []
     for name, given in zip(names, _pairs(points), strict=True):
         if name not in every:
-            raise InputError(f"no coordinate {name!r}; there are {', '.join(every)}")
+            raise InputError(f"no coordinate {name!r}; available: {', '.join(every)}")
         k = every.index(name)
         if np.ndim(given):
             values.append(np.asarray(given, dtype=float))

@@ -51,7 +51,7 @@ def formulations() -> tuple[str, ...]:
 def formulation(name: str) -> Formulation:
     """The formulation of that name."""
     if name not in NAMES:
-        raise InputError(f"no formulation {name!r}{nearest(str(name), NAMES)}; there are {', '.join(NAMES)}")
+        raise InputError(f"no formulation {name!r}{nearest(str(name), NAMES)}; available: {', '.join(NAMES)}")
     return import_module(f"polybody.formulations.{name}")  # type: ignore[return-value]
 
 

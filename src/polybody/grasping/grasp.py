@@ -285,12 +285,12 @@ class Grasp:
                 j, direction = divmod(k - self._engine.rows.start, 6)
                 part, axis = f"tears grip {self.frames[j]!r} apart", DIRECTIONS[direction]
             return (
-                f"the wanted motion{_of_batch(index)} {part}: {axis} acceleration {abs(residual):.6g} cannot be "
+                f"the desired motion{_of_batch(index)} {part}: {axis} acceleration {abs(residual):.6g} cannot be "
                 "followed; ask for a motion that the arms can make"
             )
         what = "is passive" if kind == "passive" else "belongs to the object"
         return (
-            f"{self.model.actuation.column_name(k)} {what}: the wanted motion{_of_batch(index)} needs the force "
+            f"{self.model.actuation.column_name(k)} {what}: the desired motion{_of_batch(index)} needs the force "
             f"{abs(residual):.6g} there beyond what is given; no loads of the arms supply it"
         )
 
@@ -303,7 +303,7 @@ class Grasp:
         """
         e = float(restitution)
         if not 0 <= e <= 1:
-            raise InputError(f"restitution is {restitution!r}; wanted a number from 0 to 1")
+            raise InputError(f"restitution is {restitution!r}; expected a number from 0 to 1")
         self.check(q)
         q, v = self._states(("q", q), ("v", v))
         after, impulses, lost = self._engine.capture(q, v)

@@ -85,7 +85,7 @@ def excitation(
     The motion does not start at rest: a ramp to its first state is left to the user.
     """
     if criterion not in CRITERIA:
-        raise InputError(f"criterion is {criterion!r}; wanted {' or '.join(map(repr, CRITERIA))}")
+        raise InputError(f"criterion is {criterion!r}; expected {' or '.join(map(repr, CRITERIA))}")
     if plain_columns(model.mechanism, model.engine.independent) is None:
         raise InputError("exciting motions need coordinates that are plain numbers, no quaternions")
     series = _Series(model, period, harmonics, samples)

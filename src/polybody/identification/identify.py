@@ -67,7 +67,7 @@ def identify(
     and reported in the result.
     """
     if method not in METHODS:
-        raise InputError(f"method is {method!r}; wanted {', '.join(map(repr, METHODS))}")
+        raise InputError(f"method is {method!r}; expected {', '.join(map(repr, METHODS))}")
     subject = bare(model)
     train = [recording(model, x, drive_gains=drive_gains) for x in _many(data)]
     first = states_of(subject, train[0], cutoff, rate)
@@ -162,7 +162,7 @@ def _asked(terms: str | Sequence[str]) -> tuple[str, ...] | None:
     given = [x for x in terms.split("+") if x] if isinstance(terms, str) else list(terms)
     for x in given:
         if x not in ALL:
-            raise InputError(f"no joint term {x!r}{nearest(str(x), ALL)}; there are {listed(ALL)}")
+            raise InputError(f"no joint term {x!r}{nearest(str(x), ALL)}; available: {listed(ALL)}")
     return tuple(t for t in ALL if t in given)
 
 

@@ -38,7 +38,7 @@ class Fit:
 def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
     """x of A (N, m, k) x = b (N, m)."""
     if method not in METHODS:
-        raise InputError(f"method is {method!r}; wanted {', '.join(map(repr, METHODS))}")
+        raise InputError(f"method is {method!r}; expected {', '.join(map(repr, METHODS))}")
     N, m, k = A.shape
     if N * m <= k:
         raise InputError(f"{N} samples of {m} joint forces for {k} parameters: the recording is too short")

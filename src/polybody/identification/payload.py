@@ -122,7 +122,7 @@ def identify_drive_gains(
     arm = identify(model, empty, drive_gains=ones, **{**options, "consistent": False})
     problem, choices = arm.problem, arm.choices
     if "load" in problem.terms:
-        raise InputError("drive gains and load-dependent friction cannot be told apart; give terms= without load")
+        raise InputError("drive gains and load-dependent friction cannot be distinguished; give terms= without load")
     held = model.with_payload(frame, mass, com, inertia)
     blocks, right, sizes = [], [], []
     for data, known in ((empty, False), (loaded, True)):

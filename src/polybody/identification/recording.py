@@ -60,7 +60,7 @@ def recording(
                              source or "data")  # fmt: skip
     if hasattr(data, "t") and hasattr(data, "q") and hasattr(data, "tau"):  # a run of pb.simulate
         return _from_arrays(model, {"t": data.t, "q": data.q, "v": data.v, "tau": data.tau}, None, source or "run")
-    raise InputError(f"data is {type(data).__name__}; wanted a .csv or .parquet file, or a mapping of t, q, v, tau")
+    raise InputError(f"data is {type(data).__name__}; expected a .csv or .parquet file, or a mapping of t, q, v, tau")
 
 
 def _columns_of(path: Path) -> dict[str, Array]:
@@ -97,7 +97,7 @@ def _from_columns(
             continue
         groups[KINDS[found["kind"]]][found["name"] or found["number"] or ""] = values
     if "" not in groups["t"]:
-        raise InputError(f"{source}: no column t; there are {listed(columns)}")
+        raise InputError(f"{source}: no column t; available: {listed(columns)}")
     parts: dict[str, Any] = {"t": groups["t"][""]}
     names = velocity_names(model.mechanism)
     driven = [names[k] for k in actuated(model.mechanism)]
@@ -115,12 +115,12 @@ def _ordered(
         numbers = sorted(int(key) for key in group)
         if numbers != list(range(1, len(numbers) + 1)) or len(numbers) not in (size, len(driven)):
             raise InputError(
-                f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]}; wanted {kind}1 … {kind}{size}"
+                f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]}; expected {kind}1 … {kind}{size}"
             )
         return np.column_stack([group[str(k)] for k in numbers])
     for key in group:
         if key not in names:
-            raise InputError(f"{source}: column {kind}_{key}: no joint {key!r}; there are {listed(names)}")
+            raise InputError(f"{source}: column {kind}_{key}: no joint {key!r}; available: {listed(names)}")
     order = names if len(group) == len(names) else driven
     missing = [name for name in order if name not in group]
     if missing:

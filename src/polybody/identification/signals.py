@@ -79,7 +79,7 @@ def states_of(model: Model, record: Recording, cutoff: float | None = None, rate
     """The recording as states; `cutoff` in Hz, inf for none."""
     spacing = float(np.median(np.diff(record.t))) if rate is None else 1.0 / rate
     if not spacing > 0:
-        raise InputError(f"{record.source}: sample times do not grow")
+        raise InputError(f"{record.source}: sample times are not increasing")
     even = float(np.ptp(np.diff(record.t))) < 1e-6 * spacing and rate is None
     t = record.t if even else np.arange(record.t[0], record.t[-1], spacing)
     q = record.q if even else _splined(record.t, record.q, t)

@@ -24,11 +24,11 @@ def as_argument(value: Any, label: str, size: int) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as reason:
-        raise InputError(f"{label} is not an array of numbers: {reason}; wanted shape (..., {size})") from None
+        raise InputError(f"{label} is not an array of numbers: {reason}; expected shape (..., {size})") from None
     if array.dtype.kind not in "fiub":
-        raise InputError(f"{label} has dtype {array.dtype}; wanted real numbers of shape (..., {size})")
+        raise InputError(f"{label} has dtype {array.dtype}; expected real numbers of shape (..., {size})")
     if array.ndim < 1 or array.shape[-1] != size:
-        raise InputError(f"{label} has shape {array.shape}; wanted (..., {size})")
+        raise InputError(f"{label} has shape {array.shape}; expected (..., {size})")
     return array
 
 
@@ -72,19 +72,19 @@ def refuse_non_finite(arrays: Sequence[np.ndarray], labels: Sequence[str]) -> No
         finite = np.isfinite(array)
         if not finite.all():
             index = tuple(int(i) for i in np.unravel_index(int(np.argmin(finite)), array.shape))
-            raise InputError(f"{label}{list(index)} is {array[index]}; wanted a finite number")
+            raise InputError(f"{label}{list(index)} is {array[index]}; expected a finite number")
 
 
 def as_output(value: Any, label: str, shape: tuple[int, ...]) -> np.ndarray:
     """`value` as an array that results of this shape can be written to."""
     if not isinstance(value, np.ndarray):
-        raise InputError(f"{label} is a {type(value).__name__}; wanted a NumPy array of shape {shape}")
+        raise InputError(f"{label} is a {type(value).__name__}; expected a NumPy array of shape {shape}")
     if value.shape != shape:
-        raise InputError(f"{label} has shape {value.shape}; wanted {shape}")
+        raise InputError(f"{label} has shape {value.shape}; expected {shape}")
     if value.dtype.kind != "f":
-        raise InputError(f"{label} has dtype {value.dtype}; wanted float64 (or another float) of shape {shape}")
+        raise InputError(f"{label} has dtype {value.dtype}; expected float64 (or another float) of shape {shape}")
     if not value.flags.writeable:
-        raise InputError(f"{label} is read-only; wanted a writeable array of shape {shape}")
+        raise InputError(f"{label} is read-only; expected a writeable array of shape {shape}")
     return value
 
 

@@ -89,7 +89,7 @@ def tier() -> str:
     """What $POLYBODY_TIER asks for: "auto", "optimised" (compile before answering) or "fast" (never compile)."""
     chosen = os.environ.get("POLYBODY_TIER") or "auto"
     if chosen not in TIERS:
-        raise InputError(f"POLYBODY_TIER is {chosen!r}; wanted {', '.join(TIERS[:-1])} or {TIERS[-1]}")
+        raise InputError(f"POLYBODY_TIER is {chosen!r}; expected {', '.join(TIERS[:-1])} or {TIERS[-1]}")
     return chosen
 
 

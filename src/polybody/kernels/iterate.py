@@ -47,7 +47,7 @@ def build(
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     nx, n_constant, n_table = sizes
     if steps < 1:
-        raise InputError(f"{name}: {steps} steps; wanted at least 1")
+        raise InputError(f"{name}: {steps} steps; expected at least 1")
 
     def make() -> Made:
         traced = tape.from_function(trace())
@@ -55,7 +55,7 @@ def build(
         if traced.input_sizes != expected or [len(o) for o in traced.outputs] != [nx]:
             raise InputError(
                 f"{name}: the step takes {traced.input_sizes} and gives {[len(o) for o in traced.outputs]} numbers; "
-                f"wanted {expected} and [{nx}]"
+                f"expected {expected} and [{nx}]"
             )
         facts = {"nodes": traced.operations(), "work": traced.work()}
         return Made(body_text(traced, sizes, every, chosen), chosen, facts)

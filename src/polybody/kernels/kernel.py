@@ -184,7 +184,7 @@ class Kernel:
                 return answer
         if len(values) != len(self.inputs):
             wanted = ", ".join(f"{n} (..., {s})" for n, s in self.inputs)
-            raise InputError(f"{self.name} got {len(values)} arguments; wanted {len(self.inputs)}: {wanted}")
+            raise InputError(f"{self.name} got {len(values)} arguments; expected {len(self.inputs)}: {wanted}")
         labels = [n for n, _ in self.inputs]
         given = [arrays.as_argument(v, n, s) for v, (n, s) in zip(values, self.inputs, strict=True)]
         batch = arrays.batch_shape(given, labels)
@@ -414,5 +414,5 @@ def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes
     if found_in != sizes_in or found_out != sizes_out:
         raise InputError(
             f"the function traced for {name} has input sizes {found_in} and output sizes {found_out}; "
-            f"wanted {sizes_in} and {sizes_out}"
+            f"expected {sizes_in} and {sizes_out}"
         )

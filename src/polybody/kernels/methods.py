@@ -69,11 +69,11 @@ def _text_signature(function: FunctionType) -> str:
     parameters = list(inspect.signature(function).parameters.values())
     many = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if many or len(parameters) > lone_code.MOST_ARGUMENTS:
-        raise PolybodyError(f"{function.__qualname__} takes {many or len(parameters)}; wanted a few named parameters")
+        raise PolybodyError(f"{function.__qualname__} takes {many or len(parameters)}; expected a few named parameters")
     for p in parameters:
         if p.default is not p.empty and type(p.default) not in (type(None), bool, int, float, str):
             raise PolybodyError(
-                f"{function.__qualname__}: the default of {p.name} is {p.default!r}; wanted a number, a string or None"
+                f"{function.__qualname__}: default of {p.name} is {p.default!r}; expected a number, a string or None"
             )
     plain = inspect.Signature([p.replace(annotation=p.empty) for p in parameters])
     return str(plain).replace("(", "($", 1)

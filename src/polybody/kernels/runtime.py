@@ -53,7 +53,7 @@ def slot_offset(owner: type, slot: str) -> int:
     """How many bytes from its beginning an object of `owner` has what `__slots__` names."""
     member = inspect.getattr_static(owner, slot, None)
     if not isinstance(member, MemberDescriptorType):
-        raise PolybodyError(f"{owner.__name__} has no slot {slot!r}; wanted a name in its __slots__")
+        raise PolybodyError(f"{owner.__name__} has no slot {slot!r}; expected a name in its __slots__")
     # PyMemberDescrObject: the object's head, type, name, qualified name, and a PyMemberDef whose offset is third.
     definition = ctypes.c_void_p.from_address(id(member) + 40).value or 0
     return ctypes.c_int64.from_address(definition + 16).value

@@ -186,10 +186,10 @@ def _check(name: str, inputs: Ports, outputs: Shapes, scan: Scan) -> None:
         raise InputError(f"{name}: {len(scan.kinds)} kinds for {n} nodes")
     for i, p in enumerate(scan.parents):
         if not -1 <= p < i:
-            raise InputError(f"{name}: node {i} has parent {p}; wanted -1 (the root) or a node before it")
+            raise InputError(f"{name}: node {i} has parent {p}; expected -1 (the root) or a node before it")
     for label, table in scan.constants.items():
         if np.ndim(table) != 2 or len(table) != n:
-            raise InputError(f"{name}: constants {label!r} have shape {np.shape(table)}; wanted ({n}, width)")
+            raise InputError(f"{name}: constants {label!r} have shape {np.shape(table)}; expected ({n}, width)")
     given, wanted = {label for label, _ in inputs}, {label for label, _ in outputs}
     if scan.partners and (len(scan.partners) != n or not all(-1 <= p < n for p in scan.partners)):
         raise InputError(f"{name}: partners must be {n} nodes or -1 (the root), one for each node")
@@ -203,17 +203,17 @@ def _check(name: str, inputs: Ports, outputs: Shapes, scan: Scan) -> None:
     }  # fmt: skip
     for node, column, place in scan.walkers:
         if not 0 <= node < n or column < 0 or place < 0:
-            wanted_numbers = f"wanted a node of 0 to {n - 1}, a column and a place"
+            wanted_numbers = f"expected a node of 0 to {n - 1}, a column and a place"
             raise InputError(f"{name}: walker ({node}, {column}, {place}); {wanted_numbers}")
     if again := given & wanted:
         raise InputError(f"{name}: {sorted(again)} are inputs and outputs; name the outputs in `results`")
     for label in scan.shared:
         if label not in placed or placed[label].port not in scan.blank:
-            raise InputError(f"{name}: {label!r} is shared; wanted a part of an output that begins as zero")
+            raise InputError(f"{name}: {label!r} is shared; expected a part of an output that begins as zero")
     for one in scan.passes:
         if one.direction not in (OUTWARD, INWARD, ROOTWARD):
             wanted_directions = "'outward', 'inward' or 'rootward'"
-            raise InputError(f"{name}: pass {one.name!r} has direction {one.direction!r}; wanted {wanted_directions}")
+            raise InputError(f"{name}: pass {one.name!r} has direction {one.direction!r}; expected {wanted_directions}")
         _check_walk(name, scan, one)
         for role, names in known.items():
             for label in getattr(one, role):
@@ -225,10 +225,10 @@ def _check(name: str, inputs: Ports, outputs: Shapes, scan: Scan) -> None:
             raise InputError(f"{name}: pass {one.name!r} has {sorted(again)} among its totals and among its fields")
     for label, chosen in scan.root_outputs.items():
         if label not in wanted or chosen not in scan.fields:
-            raise InputError(f"{name}: root_outputs has {label!r}: {chosen!r}; wanted an output and a field")
+            raise InputError(f"{name}: root_outputs has {label!r}: {chosen!r}; expected an output and a field")
     for label, vector in scan.root.items():
         if label not in scan.fields or len(vector) != scan.fields[label]:
-            raise InputError(f"{name}: root has {label!r} of {len(vector)} numbers; wanted a field, of its width")
+            raise InputError(f"{name}: root has {label!r} of {len(vector)} numbers; expected a field, of its width")
 
 
 def _check_walk(name: str, scan: Scan, one: Pass) -> None:
@@ -247,7 +247,7 @@ def _check_walk(name: str, scan: Scan, one: Pass) -> None:
         source = one.begin.get(label, "")
         if max(columns.values(), default=0) * scan.carried[label] > scan.fields.get(source, -1):
             raise InputError(
-                f"{name}: pass {one.name!r} begins {label!r} from {source!r}; wanted a field with a column of "
+                f"{name}: pass {one.name!r} begins {label!r} from {source!r}; expected a field with a column of "
                 f"{scan.carried[label]} numbers for every walker of a node"
             )
 
@@ -367,7 +367,7 @@ def _trace(scan: Scan, plan: scan_code.Plan, kinds: Sequence[Hashable]) -> list[
             if len(traced.input_sizes) != len(roles_in) or len(traced.outputs) != len(roles_out):
                 raise InputError(
                     f"pass {one.name!r}, kind {kind!r}: the step takes {len(traced.input_sizes)} and gives "
-                    f"{len(traced.outputs)} columns; wanted {roles_in} and {roles_out}"
+                    f"{len(traced.outputs)} columns; expected {roles_in} and {roles_out}"
                 )
             fixed = {label: np.shape(table)[1] for label, table in scan.constants.items()}
             sizes = [*zip(roles_in, traced.input_sizes, strict=True)]

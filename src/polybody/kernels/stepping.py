@@ -280,7 +280,7 @@ def function_text(name: str, function: ca.Function, target: Target) -> str:
     traced = tape.from_function(function)
     inputs, outputs = len(traced.input_sizes), len(traced.outputs)
     if inputs != INPUTS[name]:
-        raise InputError(f"{name} takes {inputs} columns; wanted {INPUTS[name]}")
+        raise InputError(f"{name} takes {inputs} columns; expected {INPUTS[name]}")
     code = Code(target)
     emit_nodes(code, traced, _Memory())
     names = [*(f"in{k}" for k in range(inputs)), *(f"out{k}" for k in range(outputs)), "libm"]

@@ -52,7 +52,9 @@ def derivative(
         raise InputError("the model has no parameters to differentiate by; see model.with_parameters")
     if wrt != "parameters" and wrt not in asked.arguments:
         known = ["parameters", *asked.arguments]
-        raise InputError(f"{quantity} does not depend on {wrt!r}{nearest(str(wrt), known)}; wanted {', '.join(known)}")
+        raise InputError(
+            f"{quantity} does not depend on {wrt!r}{nearest(str(wrt), known)}; expected {', '.join(known)}"
+        )
     if model.mechanism.constrained and (wrt != "parameters" or asked.constrained is not None):
         if wrt != "parameters":
             raise InputError("with loops q and v cannot be moved one by one; model.inverse_dynamics_derivatives and "

@@ -80,7 +80,7 @@ class StateSpace:
         except ImportError:
             raise PolybodyError("python-control is not installed; pip install polybody[control]") from None
         if self.A.ndim != 2:
-            raise InputError(f"to_control wants one state-space model, this holds a batch of {self.A.shape[:-2]}")
+            raise InputError(f"to_control needs one state-space model, this holds a batch of {self.A.shape[:-2]}")
         B, D, inputs = self.B, self.D, list(self.inputs)
         if disturbances:
             B, inputs = np.concatenate([B, self.E], axis=1), inputs + list(self.disturbances)
@@ -221,7 +221,7 @@ def _stacked(one: Callable[..., StateSpace], arrays: Sequence[Array]) -> StateSp
 
 def _check_inputs(inputs: str) -> None:
     if inputs not in ("torque", "voltage"):
-        raise InputError(f"inputs is {inputs!r}, wanted 'torque' or 'voltage'")
+        raise InputError(f"inputs is {inputs!r}, expected 'torque' or 'voltage'")
 
 
 def _torque_names(mechanism: Any, indices: Array) -> list[str]:

@@ -140,7 +140,7 @@ def linearize_along(
         loads = _loads(wrenches, t)
         tau = model.inverse_dynamics(q, v, a, wrenches=loads)
     else:
-        raise InputError(f"motion is a {type(motion).__name__}, wanted a run of pb.simulate or a path (q, v, a)(t)")
+        raise InputError(f"motion is a {type(motion).__name__}, expected a run of pb.simulate or a path (q, v, a)(t)")
     if len(t) < 2:
         raise InputError("a motion needs at least two times")
     system = linearize(
@@ -160,7 +160,7 @@ def _grown(name: str, times: Any) -> Array:
         raise InputError(f"{name} must be given along a path")
     t = float_array(name, times)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or (np.diff(t) <= 0).any():
-        raise InputError(f"{name} must be at least two finite numbers that grow")
+        raise InputError(f"{name} must be at least two finite increasing numbers")
     return t
 
 
@@ -190,7 +190,7 @@ def _square(name: str, values: ArrayLike, n: int) -> Array:
     matrix = float_array(name, values)
     matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
     if matrix.shape != (n, n) or not np.isfinite(matrix).all():
-        raise InputError(f"{name} has shape {matrix.shape}, wanted ({n}, {n}) or {n} numbers, finite")
+        raise InputError(f"{name} has shape {matrix.shape}, expected ({n}, {n}) or {n} numbers, finite")
     return matrix
 
 

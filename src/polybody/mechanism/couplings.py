@@ -161,14 +161,16 @@ def _intersected(own: Limits, other: Limits, name: str, leader: str, factor: flo
     low, high = float(other.lower[0]), float(other.upper[0])
     if factor == 0:
         if not low <= offset <= high:
-            raise InputError(f"{law}, and its limits [{low:g}, {high:g}] do not hold {offset:g}; mend either of them")
+            raise InputError(
+                f"{law}, and its limits [{low:g}, {high:g}] do not hold {offset:g}; correct either of them"
+            )
         return own
     ends = sorted([(low - offset) / factor, (high - offset) / factor])
     lower, upper = max(float(own.lower[0]), ends[0]), min(float(own.upper[0]), ends[1])
     if lower > upper:
         raise InputError(
             f"{law}, and its limits [{low:g}, {high:g}] leave no position within those of {leader!r} "
-            f"[{float(own.lower[0]):g}, {float(own.upper[0]):g}]; mend the limits, or load with couplings=False"
+            f"[{float(own.lower[0]):g}, {float(own.upper[0]):g}]; correct the limits, or load with couplings=False"
         )
     velocity = np.minimum(own.velocity, other.velocity / abs(factor))
     # Files give followers an effort of zero to say that they have no motor; that does not bind the leader's.
@@ -195,7 +197,7 @@ def transmitted_efforts(mechanism: Mechanism, efforts: Mapping[str, Array | floa
     """tau (..., nv) of efforts (..., nv of the joint) by name: those on a follower act on its leader, times k."""
     unknown = sorted(set(efforts) - set(mechanism.joint_index))
     if unknown:
-        raise InputError(f"no joint {unknown[0]!r} to act on; there are {', '.join(mechanism.joint_index)}")
+        raise InputError(f"no joint {unknown[0]!r} to act on; available: {', '.join(mechanism.joint_index)}")
     given = {name: np.atleast_1d(np.asarray(value, dtype=float)) for name, value in efforts.items()}
     lead = np.broadcast_shapes(*(effort.shape[:-1] for effort in given.values()))
     tau = np.zeros((*lead, mechanism.nv))

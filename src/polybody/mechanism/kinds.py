@@ -82,7 +82,7 @@ def joint_model(record: Joint | Loop) -> JointModel:
         except InputError as error:
             raise InputError(f"joint {record.name!r}: {error}") from None
     else:
-        raise InputError(f"joint {record.name!r}: no kind {kind!r}; there are {', '.join(SIZES)} and custom")
+        raise InputError(f"joint {record.name!r}: no kind {kind!r}; available: {', '.join(SIZES)} and custom")
     joint_map = JointMap(np.column_stack(columns), stages)
     return PlanarJoint(kind, joint_map) if kind == "planar" else MapJoint(kind, joint_map)
 

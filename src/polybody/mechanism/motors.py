@@ -112,13 +112,17 @@ def _check_place(motor: Motor, slices: dict[str, slice], active: dict[str, Array
     for name, least in (("resistance", 0), ("inductance", 0), ("rotor_inertia", 0), ("damping", 0)):
         value = getattr(motor, name)
         if not np.isfinite(value) or value < least:
-            raise InputError(f"{where}motor {motor.name!r}: {name} is {value}, wanted a finite number, zero or more")
+            raise InputError(f"{where}motor {motor.name!r}: {name} is {value}, expected a finite number, zero or more")
     for name in ("torque_constant", "gear"):
         value = getattr(motor, name)
         if not np.isfinite(value) or value == 0:
-            raise InputError(f"{where}motor {motor.name!r}: {name} is {value}, wanted a finite number other than zero")
+            raise InputError(
+                f"{where}motor {motor.name!r}: {name} is {value}, expected a finite number other than zero"
+            )
     if not np.isfinite(motor.speed_constant):
-        raise InputError(f"{where}motor {motor.name!r}: speed_constant is {motor.speed_constant}, wanted it finite")
+        raise InputError(
+            f"{where}motor {motor.name!r}: speed_constant is {motor.speed_constant}, expected a finite number"
+        )
     if motor.resistance == 0 and motor.inductance == 0:
         raise InputError(
             f"{where}motor {motor.name!r} has neither resistance nor inductance, so its current is not determined; "
@@ -161,7 +165,9 @@ def _couple(
             )
         rows.append(found[0])
     if matrix.shape != (len(rows), len(rows)):
-        raise InputError(f"transmission {name!r}: its matrix has shape {matrix.shape}, wanted {(len(rows), len(rows))}")
+        raise InputError(
+            f"transmission {name!r}: its matrix has shape {matrix.shape}, expected {(len(rows), len(rows))}"
+        )
     domain = domain_of(matrix)
     if domain is FLOAT and (not np.isfinite(matrix).all() or np.linalg.matrix_rank(matrix) < len(rows)):
         raise InputError(f"transmission {name!r}: its matrix maps motor to joint speeds and must be invertible")

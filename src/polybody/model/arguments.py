@@ -23,7 +23,7 @@ def state_array(name: str, values: Any, size: int, dtype: type[np.floating] = np
     """`values` as a float array of shape (..., size)."""
     array = float_array(name, values, dtype)
     if array.ndim == 0 or array.shape[-1] != size:
-        raise InputError(f"{name} has shape {array.shape}, wanted ({size},) or (..., {size})")
+        raise InputError(f"{name} has shape {array.shape}, expected ({size},) or (..., {size})")
     return array
 
 
@@ -45,16 +45,16 @@ def into(out: Any, result: Any) -> Any:
         return result
     results, outs = (x if isinstance(x, tuple) else (x,) for x in (result, out))
     if len(results) != len(outs):
-        raise InputError(f"out holds {len(outs)} arrays; wanted {len(results)}, one for each result")
+        raise InputError(f"out holds {len(outs)} arrays; expected {len(results)}, one for each result")
     for x, y in zip(results, outs, strict=True):
         if not isinstance(y, np.ndarray):
-            raise InputError(f"out is of type {type(y).__name__}; wanted an array of shape {np.shape(x)}")
+            raise InputError(f"out is of type {type(y).__name__}; expected an array of shape {np.shape(x)}")
         if y.shape != np.shape(x):
-            raise InputError(f"out has shape {y.shape}; wanted {np.shape(x)}")
+            raise InputError(f"out has shape {y.shape}; expected {np.shape(x)}")
         if not np.issubdtype(y.dtype, np.floating):
-            raise InputError(f"out has dtype {y.dtype}; wanted float64 (or another float) of shape {np.shape(x)}")
+            raise InputError(f"out has dtype {y.dtype}; expected float64 (or another float) of shape {np.shape(x)}")
         if not y.flags.writeable:
-            raise InputError("out is read-only; wanted an array that can be written")
+            raise InputError("out is read-only; expected an array that can be written")
     for x, y in zip(results, outs, strict=True):
         y[...] = x
     return out
@@ -65,7 +65,7 @@ def finite(name: str, array: Array) -> Array:
     if not np.isfinite(array).all():
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         place = f"[{', '.join(map(str, index))}]" if index else ""
-        raise InputError(f"{name}{place} is {array[index]}; wanted a finite number")
+        raise InputError(f"{name}{place} is {array[index]}; expected a finite number")
     return array
 
 
@@ -74,19 +74,19 @@ def positive(name: str, value: Any, *, infinite: bool = False) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}; wanted a positive number") from None
+        raise InputError(f"{name} is {value!r}; expected a positive number") from None
     if not number > 0 or (np.isinf(number) and not infinite):
-        raise InputError(f"{name} is {number:g}; wanted a positive number")
+        raise InputError(f"{name} is {number:g}; expected a positive number")
     return number
 
 
 def choose(kind: str, name: str, table: dict[str, int]) -> int:
     """The index of a name, or an error that offers the nearest one."""
     if not isinstance(name, str):
-        raise InputError(f"a {kind} is chosen by its name, not by {name!r}; there are {listed(table)}")
+        raise InputError(f"a {kind} is chosen by its name, not by {name!r}; available: {listed(table)}")
     if name in table:
         return table[name]
-    raise InputError(f"no {kind} {name!r}{nearest(name, table)}; there are {listed(table)}")
+    raise InputError(f"no {kind} {name!r}{nearest(name, table)}; available: {listed(table)}")
 
 
 def require_model(what: str, model: Any) -> None:
@@ -97,7 +97,7 @@ def require_model(what: str, model: Any) -> None:
         given = repr(model)
         shown = given if len(given) < 60 else f"{given[:57]}..."
         raise InputError(
-            f"{what}: model is {shown} ({type(model).__name__}); wanted a Model, from pb.load(...) or "
+            f"{what}: model is {shown} ({type(model).__name__}); expected a Model, from pb.load(...) or "
             "pb.Builder(...).model()"
         )
 

@@ -136,18 +136,18 @@ class Assembly:
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         """Raise where a state breaks the constraints: which, how far, and what to do."""
         phi = self.kernels.residual(q)
-        self.require_small("q breaks", phi, STATE_TOLERANCE, "model.assemble(q) would mend it")
+        self.require_small("q breaks", phi, STATE_TOLERANCE, "model.assemble(q) corrects it")
         if v is not None:
             gap = self.kernels.velocity(q, v)
             slack = STATE_TOLERANCE * (1 + np.abs(v).max(axis=-1, keepdims=True, initial=0.0))
-            self.require_small("v breaks", gap, slack, "model.assemble_velocity(q, v) would mend it")
+            self.require_small("v breaks", gap, slack, "model.assemble_velocity(q, v) corrects it")
 
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
         """Raise where an acceleration would break the constraints."""
         gap = (self.kernels.jacobian(q) @ a[..., None])[..., 0] + self.kernels.bias(q, v)
         slack = STATE_TOLERANCE * (1 + np.abs(a).max(axis=-1, keepdims=True, initial=0.0)
                                    + np.square(v).max(axis=-1, keepdims=True, initial=0.0))
-        self.require_small("a breaks", gap, slack, "model.assemble_acceleration(q, v, a) would mend it")
+        self.require_small("a breaks", gap, slack, "model.assemble_acceleration(q, v, a) corrects it")
 
     def require_small(self, what: str, gaps: Array, slack: Any, remedy: str) -> None:
         """Raise where gaps (..., rows) are not below the slack, naming the constraints that are open most."""
@@ -227,7 +227,7 @@ class Assembly:
         for name in held:
             if name not in known:
                 near = nearest(str(name), known)
-                raise InputError(f"hold names {name!r}, which is no joint{near}; there are {listed(known)}")
+                raise InputError(f"hold names {name!r}, which is not a joint{near}; available: {listed(known)}")
         return held
 
     def _anywhere(self, rng: np.random.Generator) -> Array:
@@ -291,7 +291,7 @@ def column_indices(mechanism: Any, names: Sequence[str]) -> tuple[int, ...]:
     names = [names] if isinstance(names, str) else list(names)
     for name in names:
         if name not in table:
-            raise InputError(f"no velocity coordinate {name!r}{nearest(str(name), table)}; there are {listed(table)}")
+            raise InputError(f"no velocity coordinate {name!r}{nearest(str(name), table)}; available: {listed(table)}")
     if len(set(names)) != len(names):
         raise InputError(f"a coordinate is named twice in {', '.join(names)}")
     return tuple(table[name] for name in names)

@@ -62,7 +62,7 @@ class Builder:
         self.name = name
         self.gravity = shapes.numbers("gravity", gravity, 3)
         if not np.isfinite(self.gravity).all():
-            raise InputError(f"gravity is {self.gravity}, wanted three finite numbers")
+            raise InputError(f"gravity is {self.gravity}, expected three finite numbers")
         self._bodies: dict[str, Body] = {}
         self._joints: dict[str, Joint] = {}
         self._frames: dict[str, Frame] = {}
@@ -568,7 +568,7 @@ def _motion(
 ) -> dict[str, Any]:
     """The fields of a joint or a loop that decide how it moves."""
     if kind not in KINDS:
-        raise InputError(f"{owner}no kind {kind!r}{nearest(str(kind), KINDS)}; there are {listed(KINDS)}")
+        raise InputError(f"{owner}no kind {kind!r}{nearest(str(kind), KINDS)}; available: {listed(KINDS)}")
     return {
         "kind": kind,
         "axis": shapes.numbers(owner + "axis", axis, 3),

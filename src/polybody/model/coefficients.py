@@ -200,7 +200,7 @@ class Coefficients:
             return place
         if isinstance(point, str):
             if point != "com" or place.body == GROUND:
-                raise InputError(f"point is {point!r} of {frame!r}, wanted three numbers, or 'com' of a moving body")
+                raise InputError(f"point is {point!r} of {frame!r}, expected three numbers, or 'com' of a moving body")
             position = self._mechanism.bodies[place.body].com
         else:
             position = place.position + place.rotation @ state_array("point", point, 3)

@@ -26,10 +26,10 @@ def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
     try:
         rng = np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise InputError(f"rng is {rng!r}, wanted a numpy.random.Generator, a whole number or None") from None
+        raise InputError(f"rng is {rng!r}, expected a numpy.random.Generator, a whole number or None") from None
     shape = () if size is None else tuple(np.atleast_1d(size))
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
-        raise InputError(f"size is {size!r}, wanted a whole number that is not negative, or several")
+        raise InputError(f"size is {size!r}, expected a whole number that is not negative, or several")
     whole = tuple(int(n) for n in shape)
     result = np.empty((*whole, mechanism.nq))
     for joint in mechanism.independent_joints:
@@ -56,7 +56,7 @@ def normalized(mechanism: Mechanism, q: Array) -> Array:
         part = q[..., joint.q]
         norms = np.linalg.norm(part[..., -4:], axis=-1, keepdims=True)
         if np.any(norms == 0):
-            raise InputError(f"joint {joint.name!r}: its quaternion is zero; a unit (x, y, z, w) is wanted")
+            raise InputError(f"joint {joint.name!r}: its quaternion is zero; expected a unit quaternion (x, y, z, w)")
         part[..., -4:] /= norms
     return q
 
@@ -82,7 +82,7 @@ def require_unit(mechanism: Mechanism, name: str, q: Array) -> None:
             where = f"[{', '.join(map(str, index))}]" if index else ""
             length = float(np.linalg.norm(q[(*index, joint.q)][-4:]))
             raise InputError(
-                f"{name}{where}: the quaternion of joint {joint.name!r} has length {length:.9g}, wanted 1; "
+                f"{name}{where}: the quaternion of joint {joint.name!r} has length {length:.9g}, expected 1; "
                 "model.normalize(q) makes it unit"
             )
 

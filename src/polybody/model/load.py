@@ -47,7 +47,7 @@ def load(
     description = based_description(source, base, arguments)
     if description.network is not None:
         if not description.bodies:
-            raise InputError(f"{source}: a network without bodies is no model; pb.load_network reads it")
+            raise InputError(f"{source}: a network without bodies is not a model; pb.load_network reads it")
         warnings_of_network(str(source))
     return model_from(description if friction else without_friction(description), warn=not ours, couplings=couplings)
 

@@ -26,7 +26,7 @@ def configurations(model: Model) -> dict[str, Array]:
                 if joint not in known:
                     raise InputError(
                         f"{named.source or model.name}: configuration {named.name!r}: no joint {joint!r}"
-                        f"{nearest(joint, slices)}; there are {listed(slices)}"
+                        f"{nearest(joint, slices)}; available: {listed(slices)}"
                     )
                 continue
             place = slices[joint][0]

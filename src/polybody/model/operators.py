@@ -83,7 +83,7 @@ class Operators:
             self._known[name] = getattr(self, f"_{name}")()
         else:
             every = (*_STRUCTURE, *_COEFFICIENTS, *_DERIVED, *_INERTIAS)
-            raise AttributeError(f"no operator {name!r}; there are {', '.join(every)}")
+            raise AttributeError(f"no operator {name!r}; available: {', '.join(every)}")
         self.__dict__.update(self._known)
         return self._known[name]
 

@@ -112,7 +112,7 @@ class Parameters:
         """
         checked = self.checked(values)
         if checked.ndim != 1:
-            raise InputError(f"one set of parameters makes a model; got shape {checked.shape}, wanted ({len(self)},)")
+            raise InputError(f"one set of parameters makes a model; got shape {checked.shape}, expected ({len(self)},)")
         key = checked.tobytes()
         if self._last is None or self._last[0] != key:  # callers come back with the same numbers
             self._last = key, self._make(self._engine.at(checked))
@@ -152,19 +152,19 @@ class Parameters:
         for p, value in zip(self._list, values, strict=True):
             field = p.place[2]
             if not abs(value) <= LARGEST**0.5 / 2:
-                raise InputError(f"parameter {p.name!r} is {value}{where}; wanted a finite number")
+                raise InputError(f"parameter {p.name!r} is {value}{where}; expected a finite number")
             if value < p.lower or value > p.upper or (p.positive and value <= p.lower):
                 wanted = "more than" if p.positive else "at least"
                 unit = f" {p.unit}" if p.unit else ""
-                raise InputError(f"parameter {p.name!r} is {value:g}{unit}{where}; wanted {wanted} {p.lower:g}")
+                raise InputError(f"parameter {p.name!r} is {value:g}{unit}{where}; expected {wanted} {p.lower:g}")
             if field in NEVER_ZERO and value == 0:
-                raise InputError(f"parameter {p.name!r} is 0{where}; wanted another number")
+                raise InputError(f"parameter {p.name!r} is 0{where}; expected another number")
         variation = self._engine.source.variation
         assert variation is not None
         for p, value in _followers(self._engine.source, values):
             if value < p.lower or (p.positive and value <= p.lower):
                 made = f"{p.name!r} {value:g} {p.unit}{where}"
-                raise InputError(f"the parameters make {made}; wanted at least {p.lower:g}")
+                raise InputError(f"the parameters make {made}; expected at least {p.lower:g}")
         d = substituted(variation.description, variation.parameters, values)
         for k in _checked_bodies(self._engine.source):
             problem = inertia_problem(np.asarray(d.bodies[k].inertia, dtype=float))
@@ -173,7 +173,7 @@ class Parameters:
         for name, given in _axes(self._engine.source, values):
             length = float(np.linalg.norm(np.asarray(given, dtype=float)))
             if abs(length - 1) > AXIS_SLACK:
-                raise InputError(f"parameters '{name}.axis'{where} have length {length:.6g}; wanted a unit vector")
+                raise InputError(f"parameters '{name}.axis'{where} have length {length:.6g}; expected a unit vector")
 
 
 def _worst(source: Source, domain: Domain) -> Array:

@@ -62,7 +62,7 @@ class Ranked:
     def solution(self, request: Request, route: str = "multipliers", columns: tuple[int, ...] = ()) -> Solved:
         """Accelerations, multipliers and ranks under joint forces."""
         if route not in ROUTES:
-            raise InputError(f"route is {route!r}, wanted 'multipliers' or 'minimal'")
+            raise InputError(f"route is {route!r}, expected 'multipliers' or 'minimal'")
         q, v, tau = request.arrays
         self.assembly.require_closed(q, v)
         M, force = self.tree_terms(q, v, tau, request.wrenches, request.formulation)
@@ -227,7 +227,7 @@ class Ranked:
         told = ", ".join(names[k] for k in driven) or "none"
         raise PolybodyError(
             f"the active joints ({told}) cannot give this motion{state_text(index)}: no force of theirs acts on "
-            f"{direction_text(motion, names)}, where {np.linalg.norm(unmet[index]):.3g} is wanted; make another joint "
+            f"{direction_text(motion, names)}, where {np.linalg.norm(unmet[index]):.3g} is needed; make another joint "
             "active, or take the motion that forward_dynamics gives"
         )
 

@@ -85,7 +85,7 @@ def rebased(model: Model, body: str) -> Rebased:
     description = model.description
     links = [b.name for b in description.bodies]
     if body not in links:
-        raise InputError(f"no body {body!r}{nearest(body, links)}; there are {listed(links)}")
+        raise InputError(f"no body {body!r}{nearest(body, links)}; available: {listed(links)}")
     root = _floating_root(model, body)
     new = Joint(root.name, "floating", WORLD, body, active=root.active, source=root.source)
     joints = tuple(new if joint is root else joint for joint in description.joints)

@@ -31,7 +31,7 @@ def compute(model: Model, given: Mapping[str, Any], names: Sequence[str], parame
     """{name: answer} of every quantity named, at the arguments given ("q", "v", "a", "tau")."""
     if isinstance(names, str) or not names:
         wanted = "a list of names, such as ['inverse_dynamics', 'mass_matrix']"
-        raise InputError(f"quantities is {names!r}; wanted {wanted}")
+        raise InputError(f"quantities is {names!r}; expected {wanted}")
     asked = {name: quantity(model.mechanism, name) for name in names}
     for name, one in asked.items():
         for argument in one.arguments:

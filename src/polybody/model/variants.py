@@ -53,7 +53,7 @@ def with_parameters(model: Model, patterns: Sequence[str]) -> Model:
     from polybody.model.model import varied_model
 
     if not patterns:
-        raise InputError("with_parameters wants names or patterns, such as 'forearm.mass' or '*.com'")
+        raise InputError("with_parameters needs names or patterns, such as 'forearm.mass' or '*.com'")
     variation = Variation(model.description, tuple(chosen(model.description, patterns)), _coupled(model))
     return varied_model(model.mechanism, variation, variation.nominal)
 

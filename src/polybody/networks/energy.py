@@ -45,7 +45,7 @@ DOMAINS = {
 def domain_named(name: str) -> EnergyDomain:
     """The domain, or an error that lists them."""
     if name not in DOMAINS:
-        raise InputError(f"no energy domain {name!r}{nearest(name, DOMAINS)}; there are {', '.join(DOMAINS)}")
+        raise InputError(f"no energy domain {name!r}{nearest(name, DOMAINS)}; available: {', '.join(DOMAINS)}")
     return DOMAINS[name]
 
 

@@ -87,7 +87,7 @@ class Sheet:
 def equations(net: Network, form: str = "text") -> str:
     """The equations of a network as "text", "latex" or "html"."""
     if form not in FORMATS:
-        raise InputError(f"form is {form!r}; wanted one of {', '.join(FORMATS)}")
+        raise InputError(f"form is {form!r}; expected one of {', '.join(FORMATS)}")
     return getattr(sheet(net), form)()
 
 

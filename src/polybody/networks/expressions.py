@@ -63,7 +63,7 @@ def parse(text: str) -> Text:
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(f"{text!r:.200} is no expression: {error}") from None
+        raise InputError(f"{text!r:.200} is not an expression: {error}") from None
     _check(tree, text, 0)
     return Text(text, tree)
 
@@ -72,7 +72,7 @@ def parse_equation(text: str) -> tuple[Text, Text]:
     """(left, right) of "left = right"."""
     sides = str(text).split("=")
     if len(sides) != 2:
-        raise InputError(f"{text!r:.200} is no equation: wanted one '=' in it")
+        raise InputError(f"{text!r:.200} is not an equation: expected one '=' in it")
     return parse(sides[0]), parse(sides[1])
 
 
@@ -86,7 +86,7 @@ def parse_condition(text: str) -> Text:
             left, _, right = text.partition(sign)
             parse(left), parse(right)
             return parse(f"({right}) - ({left})" if flip else f"({left}) - ({right})")
-    raise InputError(f"{text!r:.200} is no condition: wanted '>' or '<' in it")
+    raise InputError(f"{text!r:.200} is not a condition: expected '>' or '<' in it")
 
 
 def _check(node: ast.expr, text: str, depth: int) -> None:
@@ -99,7 +99,7 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
     elif isinstance(node, ast.Constant):
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST_NUMBER:
-            raise InputError(f"{value!r:.40} in {text!r:.200} is no finite number (of at most {LARGEST_NUMBER:g})")
+            raise InputError(f"{value!r:.40} in {text!r:.200} is not a finite number (of at most {LARGEST_NUMBER:g})")
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         _check(node.operand, text, depth + 1)
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
@@ -113,13 +113,13 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
             _check(argument, text, depth + 1)
     else:
         said = ast.get_source_segment(text, node) or text
-        raise InputError(f"{said!r:.200} in {text!r:.200} is not understood; wanted names, numbers, + - * / ** and "
+        raise InputError(f"{said!r:.200} in {text!r:.200} is not understood; expected names, numbers, + - * / ** and "
                          "functions")
 
 
 def _dotted(node: ast.Attribute, text: str) -> str:
     if not isinstance(node.value, ast.Name):
-        raise InputError(f"{ast.unparse(node)!r:.80} in {text!r:.200} is not understood; wanted PORT.VARIABLE")
+        raise InputError(f"{ast.unparse(node)!r:.80} in {text!r:.200} is not understood; expected PORT.VARIABLE")
     return f"{node.value.id}.{node.attr}"
 
 

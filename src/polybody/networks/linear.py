@@ -64,7 +64,7 @@ def linearize_network(
     for name in chosen:
         if name not in system.assembly.inputs:
             known = system.assembly.inputs
-            raise InputError(f"inputs: there is no input {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+            raise InputError(f"inputs: there is no input {name!r}{nearest(name, known)}; available: {', '.join(known)}")
     measured = None if outputs is None else list(outputs)
     for name in measured or ():
         if name not in system.observed:
@@ -251,7 +251,7 @@ def _response(
     assembly = system.assembly
     if input not in assembly.inputs:
         known = assembly.inputs
-        raise InputError(f"there is no input {input!r}{nearest(input, known)}; there are {', '.join(known) or 'none'}")
+        raise InputError(f"there is no input {input!r}{nearest(input, known)}; available: {', '.join(known) or 'none'}")
     if output not in system.observed:
         raise InputError(f"there is no variable {output!r}{nearest(output, system.observed)}")
     values, count = system.values(time, y), len(assembly.names)

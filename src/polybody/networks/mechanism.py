@@ -87,7 +87,7 @@ def _refuse_others(net: Network) -> None:
     if others:
         raise PolybodyError(f"a model has no record for {', '.join(others)}; network.solve knows them, at one state")
     if not parts.bodies:
-        raise PolybodyError(f"network {net.name!r} has no bodies, so it is no mechanism")
+        raise PolybodyError(f"network {net.name!r} has no bodies, so it is not a mechanism")
     net.check()
 
 

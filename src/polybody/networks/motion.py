@@ -202,7 +202,7 @@ def simulate_network(
     (t, values by name); its action may return {state: value}.
     """
     if method not in METHODS:
-        raise InputError(f"no integration method {method!r} for networks; there are {', '.join(METHODS)}")
+        raise InputError(f"no integration method {method!r} for networks; available: {', '.join(METHODS)}")
     duration, begin = positive("duration", duration), number("start", start)
     initial = {**net.initial, **(initial or {})}
     motion = Motion(net, inputs, frozenset(initial))
@@ -239,7 +239,7 @@ class _Run:
         try:
             stopped = self._advance(t, system, y, end)
         except BlowUp as reason:
-            stopped = f"the run blew up after t = {self.reached:.9g} s ({reason})"
+            stopped = f"the run diverged after t = {self.reached:.9g} s ({reason})"
         except KeyboardInterrupt:
             stopped = f"interrupted at t = {self.reached:.9g} s"
         except SimulationError as error:

@@ -199,7 +199,9 @@ def _placed(owner: str, part: Part, nodes: tuple[Any, ...], ports: Mapping[str, 
         if names[0] in ports:
             nodes = (ports[names[0]],) if isinstance(ports[names[0]], str) else tuple(ports[names[0]])
         if not 1 <= len(nodes) <= 2:
-            raise InputError(f"{owner}: a {part.name} has one port; wanted its node or its two nodes, got {len(nodes)}")
+            raise InputError(
+                f"{owner}: a {part.name} has one port; expected its node or its two nodes, got {len(nodes)}"
+            )
         return {names[0]: _ends(owner, names[0], nodes if len(nodes) == 2 else nodes[0])}
     free = [name for name in names if name not in ports]
     if len(nodes) > len(free):
@@ -215,7 +217,7 @@ def _placed(owner: str, part: Part, nodes: tuple[Any, ...], ports: Mapping[str, 
 def _ends(owner: str, port: str, said: Any) -> tuple[str, str]:
     ends = (said, GROUND) if isinstance(said, str) else tuple(said)
     if len(ends) != 2 or not all(isinstance(node, str) and node for node in ends):
-        raise InputError(f"{owner}: port {port!r} is at {said!r}, wanted a node's name or two")
+        raise InputError(f"{owner}: port {port!r} is at {said!r}, expected a node's name or two")
     head, tail = (GROUND if node in _GROUNDS else node for node in ends)
     return head, tail
 

@@ -132,7 +132,7 @@ class Part:
         for mode, said in self.alternatives.items():
             for other in said.to:
                 if other not in self.alternatives:
-                    raise InputError(f"part {self.name!r}: mode {mode!r} leads to {other!r}, which is no mode of it")
+                    raise InputError(f"part {self.name!r}: mode {mode!r} leads to {other!r}, which is not a mode of it")
 
     def values(self, owner: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """Parameter values by name: numbers in SI units; inputs may also be functions of time or expressions."""
@@ -149,7 +149,7 @@ class Part:
             said = given.get(name, parameter.default)
             if name not in given and isinstance(said, str):
                 if said not in result:
-                    raise InputError(f"part {self.name!r}: the default of {name!r} is {said!r}; wanted a number, or "
+                    raise InputError(f"part {self.name!r}: the default of {name!r} is {said!r}; expected a number, or "
                                      "the name of a parameter before it")
                 said = result[said]
             result[name] = _given(f"{owner}: {name}", parameter, said)
@@ -172,10 +172,10 @@ def _given(what: str, parameter: Parameter, said: Any) -> Any:
                     from None
             return text
     if isinstance(said, str) and "time" in said and not parameter.input:
-        raise InputError(f"{what} is {said!r}, but it cannot change in time; wanted a number")
+        raise InputError(f"{what} is {said!r}, but it cannot change in time; expected a number")
     value = value_of(said, parameter.unit, what)
     if parameter.positive and not value > 0:
-        raise InputError(f"{what} is {value:g}, wanted a number above zero")
+        raise InputError(f"{what} is {value:g}, expected a number above zero")
     return value
 
 

@@ -129,10 +129,10 @@ class _Reader:
     def _kind(self, name: str, node: Node) -> None:
         given = plain(node)
         if not isinstance(given, dict) or "ports" not in given:
-            raise InputError(f"kind {name!r} wants at least `ports` and `equations`")
+            raise InputError(f"kind {name!r} needs at least `ports` and `equations`")
         unknown = [key for key in given if key not in KIND_KEYS]
         if unknown:
-            raise InputError(f"kind {name!r} has no field {unknown[0]!r}; there are {', '.join(KIND_KEYS)}")
+            raise InputError(f"kind {name!r} has no field {unknown[0]!r}; available: {', '.join(KIND_KEYS)}")
         if name in self.kinds:
             raise InputError(f"kind {name!r} is in the library already; give it another name")
         for key in ("parameters", "variables"):
@@ -186,7 +186,7 @@ def _number(what: str, node: Node) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"initial: {what!r} is {text!r}, wanted a number in SI units") from None
+        raise InputError(f"initial: {what!r} is {text!r}, expected a number in SI units") from None
 
 
 def _unit(kind: str, name: str, said: Any) -> Any:
@@ -194,7 +194,7 @@ def _unit(kind: str, name: str, said: Any) -> Any:
         return said
     if isinstance(said, list) and len(said) == 2 and all(isinstance(x, str) for x in said):
         return said[0], said[1]
-    raise InputError(f"kind {kind!r}: {name!r} wants a unit, or [unit, default], got {said!r}")
+    raise InputError(f"kind {kind!r}: {name!r} needs a unit, or [unit, default], got {said!r}")
 
 
 __all__ = ["has_network", "load_network"]

@@ -43,7 +43,7 @@ class Advance:
 def steps(method: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
     """The steps of a method from (t, y)."""
     if method not in METHODS:
-        raise InputError(f"no integration method {method!r} for networks; there are {', '.join(METHODS)}")
+        raise InputError(f"no integration method {method!r} for networks; available: {', '.join(METHODS)}")
     return METHODS[method](system, t, y, end, options)
 
 

@@ -99,7 +99,7 @@ class NetworkTrajectory:
 
         found = {part.name: part for part in flat_components(self.network) if isinstance(part, ModelComponent)}
         if name not in found:
-            raise InputError(f"{name!r} is no model of the network; there are {', '.join(found) or 'none'}")
+            raise InputError(f"{name!r} is not a model of the network; available: {', '.join(found) or 'none'}")
         return found[name]
 
     def save(self, path: Any) -> None:

@@ -70,20 +70,20 @@ def value_of(given: Any, unit: str, what: str) -> float:
     if isinstance(given, str):
         match = _NUMBER.fullmatch(given)
         if match is None:
-            raise InputError(f"{what} is {given!r}, wanted a number{f' in {unit}' if unit else ''}")
+            raise InputError(f"{what} is {given!r}, expected a number{f' in {unit}' if unit else ''}")
         value = float(match[1])
         if match[2].strip():
             factor, dimension = unit_of(match[2])
             if dimension != unit_of(unit)[1]:
                 wanted = f"in {unit}" if unit else "without a unit"
-                raise InputError(f"{what} is {given!r}; wanted a number {wanted}, not in {match[2].strip()}")
+                raise InputError(f"{what} is {given!r}; expected a number {wanted}, not in {match[2].strip()}")
             value *= factor
     elif isinstance(given, bool) or (not isinstance(given, (int, float)) and not hasattr(given, "__float__")):
-        raise InputError(f"{what} is {given!r}, wanted a number{f' in {unit}' if unit else ''}")
+        raise InputError(f"{what} is {given!r}, expected a number{f' in {unit}' if unit else ''}")
     else:
         value = float(given)
     if not math.isfinite(value):
-        raise InputError(f"{what} is {given!r}, wanted a finite number{f' in {unit}' if unit else ''}")
+        raise InputError(f"{what} is {given!r}, expected a finite number{f' in {unit}' if unit else ''}")
     return value
 
 

@@ -102,18 +102,18 @@ class Spline:
 
         times, q = float_array("times", times), float_array("q", q)
         if order not in (3, 5):
-            raise InputError(f"order is {order!r}; wanted 3 (cubic) or 5 (quintic)")
+            raise InputError(f"order is {order!r}; expected 3 (cubic) or 5 (quintic)")
         if times.ndim != 1 or len(times) < 2 or (np.diff(times) <= 0).any() or not np.isfinite(times).all():
-            raise InputError("times must be at least two finite numbers that grow")
+            raise InputError("times must be at least two finite increasing numbers")
         require_model("paths", model)
         if q.shape != (len(times), model.nq) or not np.isfinite(q).all():
-            raise InputError(f"q has shape {q.shape}; wanted ({len(times)}, {model.nq}), finite, one row a time")
+            raise InputError(f"q has shape {q.shape}; expected ({len(times)}, {model.nq}), finite, one row a time")
         q = model.normalize(q)
         for joint in model.mechanism.independent_joints:
             if joint.nq != joint.nv:
                 _align(q[:, joint.q.stop - 4 : joint.q.stop])
         if len(times) <= order and not rest:
-            raise InputError(f"{len(times)} times are too few for order {order}; wanted more than {order}")
+            raise InputError(f"{len(times)} times are too few for order {order}; expected more than {order}")
         ends = [(k, np.zeros(model.nq)) for k in range(1, order // 2 + 1)]
         self._spline = make_interp_spline(times, q, order, bc_type=(ends, ends) if rest else None)
         self.model, self.start, self.end = model, float(times[0]), float(times[-1])

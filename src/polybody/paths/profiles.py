@@ -68,7 +68,9 @@ def quintic(T: float) -> Profile:
 def trapezoidal(T: float, ramp: float = 0.25) -> Profile:
     """Constant acceleration for the part `ramp` of T, constant speed, constant deceleration."""
     if not 0 < ramp <= 0.5:
-        raise InputError(f"ramp is {ramp!r}; wanted the part of the time that speeding up takes, above 0, at most 0.5")
+        raise InputError(
+            f"ramp is {ramp!r}; expected the part of the time that speeding up takes, above 0, at most 0.5"
+        )
 
     def shape(t: Any, numbers: Any, o: Any) -> tuple[Any, Any, Any]:
         T, ramp = numbers[0], numbers[1]

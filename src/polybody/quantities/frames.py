@@ -29,15 +29,15 @@ WORLD_OR_FRAME = ("world", "frame")
 def find_frame(m: Mechanism, name: Any) -> BodyFrame:
     """The frame of that name, or an error that offers the nearest one."""
     if not isinstance(name, str):
-        raise InputError(f"a frame is chosen by its name, not by {name!r}; there are {listed(m.frame_index)}")
+        raise InputError(f"a frame is chosen by its name, not by {name!r}; available: {listed(m.frame_index)}")
     if name not in m.frame_index:
-        raise InputError(f"no frame {name!r}{nearest(name, m.frame_index)}; there are {listed(m.frame_index)}")
+        raise InputError(f"no frame {name!r}{nearest(name, m.frame_index)}; available: {listed(m.frame_index)}")
     return m.frames[m.frame_index[name]]
 
 
 def _axes(axes: Any, allowed: tuple[str, ...] = WORLD_OR_FRAME) -> str:
     if axes not in allowed:
-        raise InputError(f"axes is {axes!r}, wanted {' or '.join(map(repr, allowed))}")
+        raise InputError(f"axes is {axes!r}, expected {' or '.join(map(repr, allowed))}")
     return axes
 
 

@@ -43,7 +43,7 @@ def ordered_terms(terms: str | Sequence[str]) -> tuple[str, ...]:
     asked = [x for x in terms.split("+") if x] if isinstance(terms, str) else list(terms)
     for x in asked:
         if x not in TERMS:
-            raise InputError(f"no regressor term {x!r}{nearest(str(x), TERMS)}; there are {listed(TERMS)}")
+            raise InputError(f"no regressor term {x!r}{nearest(str(x), TERMS)}; available: {listed(TERMS)}")
     return tuple(x for x in TERMS if x in asked)
 
 

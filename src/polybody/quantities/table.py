@@ -195,7 +195,7 @@ def quantity(mechanism: Mechanism, name: str) -> Quantity:
             wanted = ":".join([family, *(x.upper() for x in _parameters(family))])
             raise InputError(f"{name!r}: this quantity is called {wanted!r}") from None
     known: dict[str, Any] = {**QUANTITIES, **FAMILIES}
-    raise InputError(f"no quantity {name!r}{nearest(str(name), known)}; there are {listed(known)}")
+    raise InputError(f"no quantity {name!r}{nearest(str(name), known)}; available: {listed(known)}")
 
 
 def _parameters(family: str) -> list[str]:

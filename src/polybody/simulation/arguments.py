@@ -29,9 +29,9 @@ def number(name: str, value: Any) -> float:
     try:
         given = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}; wanted a number") from None
+        raise InputError(f"{name} is {value!r}; expected a number") from None
     if not np.isfinite(given):
-        raise InputError(f"{name} is {given}; wanted a finite number")
+        raise InputError(f"{name} is {given}; expected a finite number")
     return given
 
 
@@ -44,7 +44,7 @@ def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
             length = float(np.linalg.norm(q[joint.q][-4:]))
             if abs(length - 1) > 1e-3:
                 raise InputError(
-                    f"q0 of joint {joint.name!r}: its quaternion has length {length:.6g}; a unit (x, y, z, w) is wanted"
+                    f"q0 of joint {joint.name!r}: the quaternion (x, y, z, w) has length {length:.6g}; expected 1"
                 )
     return model.normalize(q), v
 
@@ -53,7 +53,7 @@ def _vector(name: str, values: Any, size: int) -> Array:
     array = float_array(name, values)
     if array.shape != (size,):
         hint = "; for many states at once use pb.rollout" if array.ndim > 1 else ""
-        raise InputError(f"{name} has shape {array.shape}, wanted ({size},){hint}")
+        raise InputError(f"{name} has shape {array.shape}, expected ({size},){hint}")
     return finite(name, array)
 
 
@@ -73,7 +73,7 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
             raise InputError("give either sample (a spacing) or times, not both")
         wanted = float_array("times", times)
         if wanted.ndim != 1 or not len(wanted) or not np.isfinite(wanted).all() or (np.diff(wanted) <= 0).any():
-            raise InputError("times must be finite numbers that grow")
+            raise InputError("times must be finite increasing numbers")
         if wanted[0] < start or wanted[-1] > end * (1 + 1e-12):
             raise InputError(f"times must lie between {start:g} and {end:g} s, got {wanted[0]:g} to {wanted[-1]:g}")
         return wanted

@@ -39,7 +39,7 @@ class Circuits:
         array = float_array("currents0", currents)
         if not self.closed or array.shape != (len(self.motors),) or not np.isfinite(array).all():
             wanted = f"{len(self.motors)} finite numbers, one a motor" if self.closed else "none without voltages"
-            raise InputError(f"currents0 is {array}; wanted {wanted}")
+            raise InputError(f"currents0 is {array}; expected {wanted}")
         return array[self.inductive]
 
     def voltage(self, t: float, q: Array, v: Array) -> Array:
@@ -47,7 +47,7 @@ class Circuits:
         array = float_array("voltages", given)
         if array.shape != (len(self.motors),) or not np.isfinite(array).all():
             raise ControllerError(
-                f"voltages gave {array} at t = {t:.9g} s; wanted {len(self.motors)} finite numbers, one for each motor",
+                f"voltages gave {array} at t = {t:.9g} s; expected {len(self.motors)} finite numbers, one per motor",
                 t,
             )
         return array

@@ -125,11 +125,11 @@ class Problem:
             tau = float_array("tau", answer)
         except InputError:
             raise ControllerError(
-                f"the controller returned {type(answer).__name__} at t = {t:.9g} s; wanted {self.nv} numbers", t
+                f"the controller returned {type(answer).__name__} at t = {t:.9g} s; expected {self.nv} numbers", t
             ) from None
         if tau.shape != (self.nv,):
             raise ControllerError(
-                f"the controller returned shape {tau.shape} at t = {t:.9g} s; wanted ({self.nv},), one number for each "
+                f"the controller returned shape {tau.shape} at t = {t:.9g} s; expected ({self.nv},), one number per entry "
                 "of v",
                 t,
             )
@@ -152,7 +152,7 @@ class Problem:
         what = f"the function of the wrench on {name!r}"
         wrench = np.asarray(call_user(what, t, function, t), dtype=float)
         if wrench.shape != (6,) or not np.isfinite(wrench).all():
-            raise UserFunctionError(f"{what} returned {wrench} at t = {t:.9g} s; wanted 6 finite numbers", t)
+            raise UserFunctionError(f"{what} returned {wrench} at t = {t:.9g} s; expected 6 finite numbers", t)
         return wrench
 
     def drive(self, t: float, q: Array, v: Array, i: Array) -> tuple[Array, Loads]:
@@ -289,7 +289,7 @@ def wrench_functions(model: Model, wrenches: Mapping[str, Any] | None) -> dict[s
         first = np.asarray(function(0.0), dtype=float)
         if first.shape != (6,):
             raise InputError(
-                f"wrenches[{name!r}] has shape {first.shape}, wanted (6,): [moment; force] in world axes at the "
+                f"wrenches[{name!r}] has shape {first.shape}, expected (6,): [moment; force] in world axes at the "
                 "frame's origin, or a function of time that returns it"
             )
         functions[name] = function

@@ -74,15 +74,15 @@ def rollout(
     model = as_model("rollout", model)
     require_motion(model)
     if method not in METHODS:
-        raise InputError(f"no rollout method {method!r}; there are {', '.join(METHODS)}")
+        raise InputError(f"no rollout method {method!r}; available: {', '.join(METHODS)}")
     if keep not in ("all", "last"):
-        raise InputError(f"keep is {keep!r}; wanted 'all' or 'last'")
+        raise InputError(f"keep is {keep!r}; expected 'all' or 'last'")
     if method == "midpoint" and model.nv > MIDPOINT_UP_TO:
         raise InputError(f"midpoint rollouts take up to {MIDPOINT_UP_TO} degrees of freedom, this model has {model.nv}")
     if method == "midpoint" and model.mechanism.constrained:
         raise InputError("midpoint rollouts do not keep loops; use method='rk4' or 'semi-implicit'")
     if efforts not in ("ignore", "saturate"):
-        raise InputError(f"efforts is {efforts!r}; wanted 'ignore' or 'saturate'")
+        raise InputError(f"efforts is {efforts!r}; expected 'ignore' or 'saturate'")
     h = positive("dt", dt)
     x = _states(model, q0, v0)
     values = None if parameters is None else model.parameters.checked(parameters)
@@ -141,12 +141,14 @@ def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | Non
         return Law("free", 0, 0, lambda m, q, v, c, u, domain: domain.zeros(m.nv)), none, None, _count(steps, None)
     values = float_array("tau", tau)
     if values.ndim == 0 or values.shape[-1] != model.nv:
-        raise InputError(f"tau has shape {values.shape}; wanted ({model.nv},) or (..., steps, {model.nv})")
+        raise InputError(f"tau has shape {values.shape}; expected ({model.nv},) or (..., steps, {model.nv})")
     if values.ndim == 1:
         return Law("constant", model.nv, 0, lambda m, q, v, c, u, domain: c), values, None, _count(steps, None)
     count = _count(steps, values.shape[-2])
     if values.shape[-2] != count:
-        raise InputError(f"tau has {values.shape[-2]} rows for {count} steps; wanted shape (..., {count}, {model.nv})")
+        raise InputError(
+            f"tau has {values.shape[-2]} rows for {count} steps; expected shape (..., {count}, {model.nv})"
+        )
     return _held(model.nv), none, np.ascontiguousarray(values), count
 
 
@@ -156,7 +158,7 @@ def _count(steps: int | None, rows: int | None) -> int:
             raise InputError("steps is not given, and tau is not a table that would say how many there are")
         return rows
     if int(steps) != steps or steps < 1:
-        raise InputError(f"steps is {steps!r}; wanted a whole number of at least 1")
+        raise InputError(f"steps is {steps!r}; expected a whole number of at least 1")
     return int(steps)
 
 
@@ -384,7 +386,7 @@ def _by_policy(
         torques = np.asarray(policy(k * h, q, v), dtype=float)
         if torques.shape not in ((*lead, model.nv), (model.nv,)):
             raise InputError(
-                f"the policy returned shape {torques.shape} at t = {k * h:.9g} s; wanted {(*lead, model.nv)}"
+                f"the policy returned shape {torques.shape} at t = {k * h:.9g} s; expected {(*lead, model.nv)}"
             )
         x = advance(x, none, torques[..., None, :], 1, h)
         if kept is not None:

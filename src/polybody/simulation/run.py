@@ -122,11 +122,11 @@ def simulate(
     q, v = lone_state(model, q0, v0)
     require_motion(model)
     if limits not in LIMITS:
-        raise InputError(f"limits is {limits!r}; wanted one of {', '.join(LIMITS)}")
+        raise InputError(f"limits is {limits!r}; expected one of {', '.join(LIMITS)}")
     if not 0 <= number("restitution", restitution) <= 1:
-        raise InputError(f"restitution is {restitution!r}; wanted a number from 0 to 1")
+        raise InputError(f"restitution is {restitution!r}; expected a number from 0 to 1")
     if controller is not None and not callable(controller):
-        raise InputError(f"controller is a {type(controller).__name__}; wanted a function of (t, q, v)")
+        raise InputError(f"controller is a {type(controller).__name__}; expected a function of (t, q, v)")
     end = start + duration
     size = 1 + model.nq + 3 * model.nv
     kept = sample_times(start, end, sample, times, chosen.adaptive, size)
@@ -145,7 +145,7 @@ def simulate(
                          "rk4 or semi-implicit")
     word = chosen_efforts(efforts, limits)
     if friction not in FRICTION:
-        raise InputError(f"friction is {friction!r}; wanted one of {', '.join(FRICTION)}")
+        raise InputError(f"friction is {friction!r}; expected one of {', '.join(FRICTION)}")
     sticking = DryFriction(model) if friction == "stick" and has_dry_friction(model) else None
     problem = Problem(model if sticking is None else sticking.smooth, controller, wrenches, voltages)
     problem.whole, problem.friction, problem.efforts = model, sticking, word
@@ -436,7 +436,7 @@ class Run:
         k = int(np.argmax(wild))
         joint = model.mechanism.owner(k)
         return (
-            f"the run blew up after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the wildest: "
+            f"the run diverged after t = {self.reached:.9g} s ({reason}); joint {joint.name!r} is the fastest: "
             f"v = {v[k]:.4g}, a = {a[k]:.4g}"
         )
 

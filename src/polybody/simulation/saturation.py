@@ -33,7 +33,7 @@ def chosen_efforts(efforts: str | None, limits: str) -> str:
     """The word given, or the one that goes with what joint limits do."""
     word = {"ignore": "ignore", "report": "report"}.get(limits, "saturate") if efforts is None else efforts
     if word not in EFFORTS:
-        raise InputError(f"efforts is {efforts!r}; wanted one of {', '.join(EFFORTS)}")
+        raise InputError(f"efforts is {efforts!r}; expected one of {', '.join(EFFORTS)}")
     return word
 
 

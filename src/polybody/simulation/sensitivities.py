@@ -65,7 +65,7 @@ def sensitivities(
     if not len(model.parameters):
         raise InputError("the model has no parameters; make the run with model.with_parameters(…)")
     if method not in METHODS:
-        raise InputError(f"no method {method!r}; there are {', '.join(METHODS)}")
+        raise InputError(f"no method {method!r}; available: {', '.join(METHODS)}")
     each = max(1, int(np.ceil((times[1] - times[0]) / positive("dt", dt) * (1 - 1e-12))))
     h = float((times[-1] - times[0]) / (each * (len(times) - 1)))
     law, constants, table, _ = _law(model, controller, each * (len(times) - 1), h)

@@ -70,7 +70,7 @@ class Stepper:
         if model.mechanism.constrained and method in WITHOUT_LOOPS:
             raise InputError(f"method {method!r} is for models without loops; take rk4 or semi-implicit")
         if limits not in LIMITS:
-            raise InputError(f"limits is {limits!r}; wanted one of {', '.join(LIMITS)}")
+            raise InputError(f"limits is {limits!r}; expected one of {', '.join(LIMITS)}")
         q, v = lone_state(model, q0, v0)
         require_motion(model)
         model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
@@ -107,7 +107,7 @@ class Stepper:
             raise InputError(f"no wrench was announced on {frame!r}; the frames are {sorted(self._wrenches)}")
         values = float_array("wrench", wrench)
         if values.shape != (6,) or not np.isfinite(values).all():
-            raise InputError(f"the wrench on {frame!r} is {values}; wanted 6 finite numbers")
+            raise InputError(f"the wrench on {frame!r} is {values}; expected 6 finite numbers")
         self._wrenches[frame] = values
         self.problem.set_wrench(frame, values)
         self._run.renew()
@@ -120,7 +120,7 @@ class Stepper:
     def advance(self, steps: int = 1) -> States:
         """Take so many steps; an event that ends the run gives fewer states."""
         if int(steps) != steps or steps < 1:
-            raise InputError(f"steps is {steps!r}; wanted a whole number of at least 1")
+            raise InputError(f"steps is {steps!r}; expected a whole number of at least 1")
         run, seen = self._run, len(self._run.switches.happenings)
         run.record = Kept()
         run.start, run.reached, run.last = self.t, self.t, self._y
@@ -128,7 +128,7 @@ class Stepper:
         try:
             run.advance(self.t, self._y, run.end)
         except BlowUp as reason:
-            text = f"the motion blew up after t = {run.reached:.9g} s ({reason}); a smaller dt may help"
+            text = f"the motion diverged after t = {run.reached:.9g} s ({reason}); a smaller dt may help"
             raise SimulationError(text, run.reached) from None
         self.t, self._y = run.reached, run.last
         rows, nq, nv = run.record.all()[1:], self.problem.nq, self.problem.nv

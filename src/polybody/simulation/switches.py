@@ -40,7 +40,7 @@ class Switches:
     def __init__(self, problem: Problem, events: Sequence[Event], limits: str, restitution: float) -> None:
         for event in events:
             if not isinstance(event, Event):
-                raise InputError(f"events holds a {type(event).__name__}; wanted pb.Event(name, function, …)")
+                raise InputError(f"events holds a {type(event).__name__}; expected pb.Event(name, function, …)")
         self.problem, self.events, self.limits = problem, tuple(events), limits
         self.stops = Stops(problem.model, restitution)
         self.happenings: list[Happening] = []

@@ -109,14 +109,16 @@ def read_axis(name: str, given: Any) -> Axis:
     if len(words) != 1 or words[0] not in known:
         offered = nearest(str(words[0]), known) if words else ""
         said = ", ".join(map(str, given)) or "nothing"
-        raise InputError(f"{where} has {said}{offered}; wanted one of {listed(known)}")
+        raise InputError(f"{where} has {said}{offered}; expected one of {listed(known)}")
     word, value = words[0], given[words[0]]
     if word == "list":
         return _counted(name, value, where)
     if word == "grid":
         numbers = _numbers(where, value)
         if numbers.shape != (3,) or numbers[2] != int(numbers[2]) or not 1 <= numbers[2] <= LARGEST_GRID:
-            raise InputError(f"{where}: grid is {value!r:.60}; wanted [first, last, how many], at most {LARGEST_GRID}")
+            raise InputError(
+                f"{where}: grid is {value!r:.60}; expected [first, last, how many], at most {LARGEST_GRID}"
+            )
         return Counted(name, np.linspace(numbers[0], numbers[1], int(numbers[2]))[:, None])
     if word == "covariance":
         return _correlated(name, given, where)
@@ -136,14 +138,14 @@ def _numbers(where: str, value: Any) -> Array:
 def _counted(name: str, value: Any, where: str) -> Counted:
     array = _numbers(where, value)
     if array.ndim not in (1, 2) or not array.size:
-        raise InputError(f"{where} has shape {array.shape}; wanted a list of numbers, or of vectors")
+        raise InputError(f"{where} has shape {array.shape}; expected a list of numbers, or of vectors")
     return Counted(name, array.reshape(len(array), -1))
 
 
 def _drawn(name: str, kind: str, value: Any, where: str) -> Drawn:
     wanted = DISTRIBUTIONS[kind]
     if not isinstance(value, Sequence) or len(value) != len(wanted):
-        raise InputError(f"{where}: {kind} is {value!r:.60}; wanted [{', '.join(wanted)}]")
+        raise InputError(f"{where}: {kind} is {value!r:.60}; expected [{', '.join(wanted)}]")
     parts = [np.atleast_1d(_numbers(where, part)) for part in value]
     size = max(len(part) for part in parts)
     if any(part.ndim != 1 or len(part) not in (1, size) for part in parts):
@@ -160,7 +162,7 @@ def _check_support(where: str, kind: str, a: tuple[Array, ...]) -> None:
     if kind in ("normal", "lognormal", "truncated-normal") and not np.all(a[1] > 0):
         raise InputError(f"{where}: {kind} with deviation {a[1]} has no support; it must be positive")
     if kind == "triangular" and not np.all((a[0] < a[2]) & (a[0] <= a[1]) & (a[1] <= a[2])):
-        raise InputError(f"{where}: triangular [{a[0]}, {a[1]}, {a[2]}] has no support; wanted low <= mode <= high")
+        raise InputError(f"{where}: triangular [{a[0]}, {a[1]}, {a[2]}] has no support; expected low <= mode <= high")
     if kind == "truncated-normal":
         if not np.all(a[2] < a[3]):
             raise InputError(f"{where}: between {a[2]} and {a[3]} there is no support; low must be below high")
@@ -317,7 +319,7 @@ def cases_of(vary: Mapping[str, Any], samples: int | None, design: str, seed: in
     axes = tuple(read_axis(str(name), given) for name, given in vary.items())
     _refuse_twice(axes)
     if design not in DESIGNS:
-        raise InputError(f"no design {design!r}{nearest(str(design), DESIGNS)}; there are {', '.join(DESIGNS)}")
+        raise InputError(f"no design {design!r}{nearest(str(design), DESIGNS)}; available: {', '.join(DESIGNS)}")
     sampled = any(not isinstance(axis, Counted) for axis in axes)
     if sampled and (samples is None or samples != int(samples) or samples < 1):
         raise InputError(f"samples is {samples!r}; distributions need a whole number of at least 1")

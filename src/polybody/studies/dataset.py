@@ -106,7 +106,7 @@ class Dataset:
     def begin(self, facts: dict[str, Any]) -> None:
         """Make the folder, or see that it belongs to this study."""
         if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{self.folder}: is a file; the folder of a study is wanted")
+            raise InputError(f"{self.folder}: is a file; expected the folder of a study")
         if (self.folder / "study.json").exists():
             before = self.facts()
             if before.get("digest") != facts["digest"]:

@@ -195,7 +195,7 @@ def executor_of(
     cores = os.cpu_count() or 1
     count = (1 if lanes else cores) if workers is None else workers
     if count != int(count) or count < 1:
-        raise InputError(f"workers is {workers!r}; wanted a whole number of at least 1")
+        raise InputError(f"workers is {workers!r}; expected a whole number of at least 1")
     return ("serial", serial, 1) if count == 1 else ("processes", processes, int(count))
 
 

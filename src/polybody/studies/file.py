@@ -86,7 +86,7 @@ def read_study(path: str | Path, *, allow_code: bool = False) -> StudyFile:
         raise InputError(f"{path}: a study file is a mapping, got {describe(node)}")
     for key, (line, _) in node.pairs.items():
         if key not in KEYS:
-            raise InputError(f"{path}:{line}: no key {key!r}{nearest(key, KEYS)}; there are {listed(KEYS, 20)}")
+            raise InputError(f"{path}:{line}: no key {key!r}{nearest(key, KEYS)}; available: {listed(KEYS, 20)}")
     said = {key: plain(value, key, str(path)) for key, (_, value) in node.pairs.items()}
     if said.get("study") != VERSION:
         raise InputError(f"{path}: the first line must be 'study: {VERSION}', the version of the format")
@@ -101,7 +101,7 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
     do = dict(said["do"])
     kinds = [word for word in do if word in KINDS]
     if len(kinds) != 1:
-        raise InputError(f"{where}: do has {', '.join(do) or 'nothing'}; wanted one of {', '.join(KINDS)}")
+        raise InputError(f"{where}: do has {', '.join(do) or 'nothing'}; expected one of {', '.join(KINDS)}")
     if kinds[0] == "function":
         do["function"] = _code(where, "do: function", do["function"], allow_code)
     options = do[kinds[0]]
@@ -115,7 +115,7 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
     more: dict[str, Any] = {key: said[key] for key in ("samples", "seed", "chunk") if key in said}
     for key, value in more.items():
         if not isinstance(value, float) or not value.is_integer():
-            raise InputError(f"{where}: {key} is {value}; wanted a whole number")
+            raise InputError(f"{where}: {key} is {value}; expected a whole number")
     keep = said.get("keep", [])
     whole: dict[str, Any] = {key: int(value) for key, value in more.items()}
     try:
@@ -142,7 +142,7 @@ def _template(path: Path, said: dict[str, Any], allow_code: bool) -> Any:
     if Path(name).suffix.lower() != ".xacro":
         return _code(str(path), "template", name, allow_code)
     if not os.path.isfile(path.parent / name):
-        raise InputError(f"template {name!r} is no file in {path.parent}")
+        raise InputError(f"template {name!r} is not a file in {path.parent}")
     return XacroTemplate(str(path.parent / name), str(said.get("base", "fixed")))
 
 
@@ -158,7 +158,7 @@ def _model(path: Path, said: dict[str, Any], allow_code: bool) -> Any:
         return model
     known = {"frame", "mass", "com", "inertia"}
     if not isinstance(payload, dict) or "frame" not in payload or not set(payload) <= known:
-        raise InputError("payload wants frame, mass, com, inertia")
+        raise InputError("payload needs frame, mass, com, inertia")
     return model.with_payload(payload["frame"], payload.get("mass", 0.0), payload.get("com", (0, 0, 0)),
                               payload.get("inertia", (0, 0, 0)))  # fmt: skip
 

@@ -53,7 +53,7 @@ class StudyResults(Dataset):
             raise InputError("Sobol indices need a study with design='saltelli'")
         scalars = self.scalars()
         if result not in scalars:
-            raise InputError(f"no result {result!r}{nearest(result, scalars)}; there are {', '.join(scalars)}")
+            raise InputError(f"no result {result!r}{nearest(result, scalars)}; available: {', '.join(scalars)}")
         names: list[str] = []
         for name in facts["varied"]:
             size = sum(key == name or key.startswith(f"{name}[") for key in scalars)

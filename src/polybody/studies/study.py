@@ -93,10 +93,10 @@ class Study:
         if model is None and kind != "function":
             raise InputError(f"{kind} needs a model")
         if seed != int(seed) or seed < 0:
-            raise InputError(f"seed is {seed!r}; wanted a whole number, zero or more")
+            raise InputError(f"seed is {seed!r}; expected a whole number, zero or more")
         size = CHUNKS[kind] if chunk is None else chunk
         if size != int(size) or size < 1:
-            raise InputError(f"chunk is {chunk!r}; wanted a whole number of at least 1")
+            raise InputError(f"chunk is {chunk!r}; expected a whole number of at least 1")
         self.name, self.vary = name, dict(vary) if isinstance(vary, Mapping) else vary
         self.cases = cases_of(self.vary, samples, design, int(seed), int(size))
         names = varied_names(self.cases)
@@ -236,7 +236,7 @@ class Study:
                 continue
             wanted = targets.size(self.model, target) if columns is None else len(columns)
             if wanted is not None and sizes[name] not in (1, wanted):
-                raise InputError(f"axis {name!r} has {sizes[name]} numbers for {wanted}; wanted 1 or {wanted}")
+                raise InputError(f"axis {name!r} has {sizes[name]} numbers for {wanted}; expected 1 or {wanted}")
 
     def _check_first(self) -> None:
         """The first case, so that what cannot work for any says so before anything is computed."""
@@ -275,18 +275,18 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
     options, known = dict(given[kind]), OPTIONS[kind] or ()
     for name in options:
         if name not in known:
-            raise InputError(f"{kind} has no option {name!r}{nearest(str(name), known)}; there are {', '.join(known)}")
+            raise InputError(f"{kind} has no option {name!r}{nearest(str(name), known)}; available: {', '.join(known)}")
     needed = {"rollout": "steps", "simulate": "duration"}.get(kind)
     if needed and needed not in options:
         raise InputError(f"{kind} needs {needed!r}")
     law = options.get("controller")
     if targets.made_by_user(options):
         if not law or (not callable(law) and not all(map(callable, law))):
-            raise InputError("controller is a list; wanted functions of a model that make a controller")
+            raise InputError("controller is a list; expected functions of a model that make a controller")
         return options
     for name in law or {}:
         if name not in ("kp", "kd", "target", "gravity"):
-            raise InputError(f"controller has no {name!r}; wanted kp, kd, target, gravity: a PD law")
+            raise InputError(f"controller has no {name!r}; expected kp, kd, target, gravity: a PD law")
     return options
 
 
@@ -322,7 +322,7 @@ def named_function(text: str) -> Callable[[Case], Mapping[str, Any]]:
 
     module, _, name = text.partition(":")
     if not module or not name:
-        raise InputError(f"function is {text!r}; wanted 'module:name'")
+        raise InputError(f"function is {text!r}; expected 'module:name'")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:

@@ -89,7 +89,7 @@ def _wrench_columns(model: Model | None, part: str) -> tuple[str, list[int] | No
         return f"wrench.{part}", None
     if frame in frames and number in WRENCH:
         return f"wrench.{frame}", [WRENCH.index(number)]
-    raise InputError(f"wrench.{part}: wanted wrench.FRAME or wrench.FRAME.fz (mx, my, mz, fx, fy, fz)"
+    raise InputError(f"wrench.{part}: expected wrench.FRAME or wrench.FRAME.fz (mx, my, mz, fx, fy, fz)"
                      f"{nearest(part, frames)}; the frames are {listed(frames)}")
 
 
@@ -111,7 +111,7 @@ def _columns(model: Model | None, owner: str, part: str) -> list[int] | None:
     size = model.nq if of_q else model.nv
     if part.isdigit() and int(part) < size:
         return [int(part)]
-    raise InputError(f"{owner}.{part}: no joint {part!r}{nearest(part, table)}; there are {listed(table)}, or 0 to "
+    raise InputError(f"{owner}.{part}: no joint {part!r}{nearest(part, table)}; available: {listed(table)}, or 0 to "
                      f"{size - 1}")
 
 
@@ -135,7 +135,7 @@ def base(model: Model, task: Task, target: str) -> Array:
         return model.neutral() if target in OF_Q else np.zeros(count)
     array = np.asarray(given, dtype=float)
     if array.shape not in ((), (1,), (count,)):
-        raise InputError(f"{target} has shape {array.shape}; wanted one number or {count}")
+        raise InputError(f"{target} has shape {array.shape}; expected one number or {count}")
     return np.broadcast_to(array, (count,)).copy()
 
 
@@ -165,13 +165,13 @@ def _users_law(model: Model, makers: Any, given: Mapping[str, Array]) -> Any:
     make = choices[_chosen(values.get("controller", 0.0), len(choices))]
     made = make(model, **{n.partition(".")[2]: x for n, x in values.items() if n.startswith("controller.")})
     if not callable(made):
-        raise InputError(f"the controller's function returned {type(made).__name__}; wanted controller(t, q, v)")
+        raise InputError(f"the controller's function returned {type(made).__name__}; expected controller(t, q, v)")
     return made
 
 
 def _chosen(number: float, count: int) -> int:
     if number != int(number) or not 0 <= number < count:
-        raise InputError(f"controller is {number:g}; wanted 0 to {count - 1}, a place in the list")
+        raise InputError(f"controller is {number:g}; expected 0 to {count - 1}, a place in the list")
     return int(number)
 
 

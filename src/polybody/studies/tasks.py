@@ -131,7 +131,7 @@ class Job:
         if self.template is not None:
             own = self.template({n: x for n, x in plain.items() if self.task.where[n][0] == "value"})
             if not isinstance(own, Model):
-                raise InputError(f"the template returned {type(own).__name__}; wanted a Model")
+                raise InputError(f"the template returned {type(own).__name__}; expected a Model")
             return replace(self, model=own, template=None)._single(index, values)
         given = {} if self.model is None else self._given(values, 1)
         model = self.model
@@ -141,7 +141,7 @@ class Job:
             assert self.task.function is not None
             answer = self.task.function(Case(index, plain, model, self.cases.seed))
             if not isinstance(answer, Mapping):
-                raise InputError(f"the study's function returned {type(answer).__name__}; wanted {{name: numbers}}")
+                raise InputError(f"the study's function returned {type(answer).__name__}; expected {{name: numbers}}")
             found = {str(name): np.asarray(x, dtype=float)[None] for name, x in answer.items()}
         elif self.task.kind in ("quantity", "rollout"):
             assert model is not None
@@ -263,7 +263,7 @@ def check_keep(keep: Sequence[str]) -> None:
     for item in keep:
         match = _KEPT.fullmatch(item)
         if match is None or bool(match["op"]) != bool(match["end"]) or (match["op"] and match["op"] not in REDUCTIONS):
-            raise InputError(f"keep has {item!r}; wanted a result ('tau'), a number of it ('tau[1]'), or one of "
+            raise InputError(f"keep has {item!r}; expected a result ('tau'), a number of it ('tau[1]'), or one of "
                              f"{', '.join(REDUCTIONS)} of it ('peak(tau)')")
 
 
@@ -277,7 +277,7 @@ def kept(keep: Sequence[str], found: dict[str, Array]) -> dict[str, Array]:
         assert match is not None
         if match["key"] not in found:
             raise InputError(f"keep has {item!r}, but there is no result {match['key']!r}"
-                             f"{nearest(match['key'], found)}; there are {', '.join(found)}")
+                             f"{nearest(match['key'], found)}; available: {', '.join(found)}")
         array = found[match["key"]]
         for number in re.findall(r"\d+", match["index"]):
             if array.ndim < 2 or int(number) >= array.shape[1]:

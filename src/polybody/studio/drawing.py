@@ -55,7 +55,7 @@ def draw(model: Model, path: str | os.PathLike[str], q: Any = None) -> None:
         raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
     q = model.neutral() if q is None else state_array("q", q, model.nq)
     if q.ndim != 1:
-        raise InputError(f"q has shape {q.shape}, wanted one configuration, ({model.nq},)")
+        raise InputError(f"q has shape {q.shape}, expected one configuration, ({model.nq},)")
     figure = Figure(figsize=(9.4, 7), dpi=150)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.02, 0.8, 0.93), projection="3d", proj_type="ortho")

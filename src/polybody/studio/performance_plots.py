@@ -96,7 +96,7 @@ def surface_of(ball: Ellipsoid, size: float, count: int = 24) -> Array | None:
 def workspace_figure(space: Workspace, value: str = "condition") -> Any:
     """A map: of a sample places of the frame in three views, of a grid its two coordinates; coloured by a measure."""
     if value not in space.values:
-        raise InputError(f"no measure {value!r}; there are {', '.join(space.values)}")
+        raise InputError(f"no measure {value!r}; available: {', '.join(space.values)}")
     shown = 1 / space.values[value] if value == "condition" else space.values[value]
     label = "1/condition number" if value == "condition" else value
     if space.shape:

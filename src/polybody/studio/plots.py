@@ -47,7 +47,7 @@ def channel_of(record: Record, name: str) -> tuple[Channel, Array]:
     channel = next((c for c in every if c.key == wanted), None)
     if channel is None:
         known = [c.key for c in every]
-        raise InputError(f"no quantity {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+        raise InputError(f"no quantity {name!r}{nearest(name, known)}; available: {', '.join(known)}")
     made = tables(record.model, record.q, record.v, record.accelerations, record.tau, record.work)
     return channel, made[wanted]
 

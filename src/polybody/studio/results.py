@@ -41,7 +41,7 @@ def check_folder(folder: str | os.PathLike[str], force: bool = False) -> Path:
     path = Path(folder)
     if path.exists():
         if not path.is_dir():
-            raise InputError(f"{path}: is a file; a folder for the run is wanted")
+            raise InputError(f"{path}: is a file; expected a folder for the run")
         if any(path.iterdir()):
             if not force:
                 raise InputError(f"{path}: exists; give another --output, or --force to replace it")
@@ -212,7 +212,7 @@ def read_run(folder: str | os.PathLike[str]) -> Record:
              **dict.fromkeys(("work", "kinetic", "potential"), (n,))}  # fmt: skip
     for name, values in arrays.items():
         if name in sizes and values.shape != sizes[name]:
-            raise InputError(f"{path}: {name} has shape {values.shape}; its model wants {sizes[name]}")
+            raise InputError(f"{path}: {name} has shape {values.shape}; its model needs {sizes[name]}")
     if not n or not np.isfinite(arrays["t"]).all() or np.any(np.diff(arrays["t"]) < 0):
         raise InputError(f"{path}: cannot be read as a run: its times are not finite and rising")
     record = Record(
@@ -271,7 +271,7 @@ def _read_arrays(path: Path) -> dict[str, Array]:
                 shape, _, dtype = read(data)
                 left = data.getbuffer().nbytes - data.tell()
                 if dtype.kind not in "fiu" or dtype.itemsize * int(np.prod(shape, dtype=object)) != left:
-                    raise ValueError(f"{part.filename} is no array of numbers of the size it states")
+                    raise ValueError(f"{part.filename} is not an array of numbers of the size it states")
                 data.seek(0)
                 values = np.lib.format.read_array(data, allow_pickle=False)
                 arrays[part.filename.removesuffix(".npy")] = values.astype(float)

@@ -30,7 +30,7 @@ def charts(mechanism: Mechanism, choice: str | Mapping[str, str] | None) -> list
     unknown = set(by_name) - set(mechanism.joint_index)
     if unknown:
         known = ", ".join(mechanism.joint_index)
-        raise InputError(f"no joint {sorted(unknown)[0]!r} to make simple or compound; there are {known}")
+        raise InputError(f"no joint {sorted(unknown)[0]!r} to make simple or compound; available: {known}")
     result = []
     for joint in mechanism.joints:
         own = map_joint(joint.model)
@@ -55,7 +55,9 @@ def map_joint(model: JointModel) -> MapJoint:
 
 def _restaged(mechanism: Mechanism, joint: TreeJoint, own: MapJoint, wanted: str, *, named: bool) -> MapJoint:
     if wanted not in CHOICES:
-        raise InputError(f"joint {joint.name!r}: {wanted!r} is no kind of joint map, wanted 'simple' or 'compound'")
+        raise InputError(
+            f"joint {joint.name!r}: {wanted!r} is not a kind of joint map, expected 'simple' or 'compound'"
+        )
     H, r = own.map.H, own.map.r
     stages = (r,) if wanted == "simple" else (1,) * r
     if stages == own.map.stages:

@@ -122,7 +122,7 @@ class SymbolicModel:
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         n = self.mechanism.nv
         if q.shape[-1:] != (n,) or p.shape[-1:] != (n,):
-            raise InputError(f"q and p have shapes {q.shape} and {p.shape}, wanted (..., {n}) both")
+            raise InputError(f"q and p have shapes {q.shape} and {p.shape}, expected (..., {n}) both")
         lead = np.broadcast_shapes(q.shape[:-1], p.shape[:-1])
         own_q, own_v = np.empty((*lead, self.mechanism.nq)), np.empty((*lead, n))
         for index in np.ndindex(lead):
@@ -143,7 +143,7 @@ class SymbolicModel:
             if name in {x.name for x in (*self.q, *self.p)}:
                 raise InputError(f"{name!r} is a coordinate of the motion; substitute it in an expression by .subs")
             if name not in known and name not in {str(s) for v in replaced.values() for s in v.free_symbols}:
-                raise InputError(f"no parameter symbol {name!r}; there are {', '.join(known) or 'none'}")
+                raise InputError(f"no parameter symbol {name!r}; available: {', '.join(known) or 'none'}")
             given[sympy.Symbol(name)] = _exact_expression(value)
         motion = {x.name for x in (*self.q, *self.p, *self.p_dot, *self.Q)}
         for value in given.values():
@@ -164,13 +164,15 @@ class SymbolicModel:
         potential, loads = sympy.sympify(potential), [sympy.Integer(0)] * len(self.p)
         for key, value in expressions.items():
             if key not in by_name:
-                raise InputError(f"forces: no quasi-velocity {key!r}; there are {', '.join(by_name)}")
+                raise InputError(f"forces: no quasi-velocity {key!r}; available: {', '.join(by_name)}")
             loads[by_name[key]] = value
         refused = {*self.p_dot, *self.Q}
         of_forces = [("forces", x, refused) for x in loads]
         for what, value, out in (("potential", potential, refused | {*self.p}), *of_forces):
             if value.free_symbols & out or value.has(sympy.nan, sympy.oo, sympy.zoo):
-                raise InputError(f"{what}: {value!s:.60} is no finite expression in q{' and p' * (what == 'forces')}")
+                raise InputError(
+                    f"{what}: {value!s:.60} is not a finite expression in q{' and p' * (what == 'forces')}"
+                )
         if self._own is not None:
             potential, loads = potential + self._own[0], [x + y for x, y in zip(loads, self._own[1], strict=True)]
         options: dict[str, Any] = self._options | {"own": (potential, tuple(loads))}
@@ -219,7 +221,7 @@ class SymbolicModel:
 
     def _joint(self, name: str) -> int:
         if name not in self.mechanism.joint_index:
-            raise InputError(f"no joint {name!r}; there are {', '.join(self.mechanism.joint_index)}")
+            raise InputError(f"no joint {name!r}; available: {', '.join(self.mechanism.joint_index)}")
         return self.mechanism.joint_index[name]
 
     def configuration(self, joint: str) -> Any:
@@ -287,7 +289,7 @@ class SymbolicModel:
         """The pose of a frame in the world, 4×4 (XEndEf)."""
         table = self.mechanism.frame_index
         if frame not in table:
-            raise InputError(f"no frame {frame!r}; there are {', '.join(table)}")
+            raise InputError(f"no frame {frame!r}; available: {', '.join(table)}")
         return to_matrix(self._closed.frame_pose(table[frame]))
 
     def equations(self) -> Equations:
@@ -321,7 +323,7 @@ class SymbolicModel:
             raise PolybodyError("program: it is traced from the recursions, without the forces of acted_on; use cse(…)")
         for name in wanted:
             if name not in QUANTITIES and not name.startswith("pose:"):
-                raise InputError(f"no quantity {name!r}; there are {', '.join(QUANTITIES)} and pose:FRAME")
+                raise InputError(f"no quantity {name!r}; available: {', '.join(QUANTITIES)} and pose:FRAME")
         return traced_program(self, wanted)
 
     def cse(self, *what: Any) -> tuple[list[tuple[Any, Any]], list[Any]]:
@@ -333,7 +335,7 @@ class SymbolicModel:
         expressions = []
         for one in what:
             if isinstance(one, str) and one not in SHARED:
-                raise InputError(f"no closed form {one!r}; there are {', '.join(SHARED)}")
+                raise InputError(f"no closed form {one!r}; available: {', '.join(SHARED)}")
             expressions.append(to_matrix(getattr(self._closed, one), shared=True) if isinstance(one, str) else one)
         taken = {s.name for s in (*self.q, *self.p, *self.parameters)}
         fresh = (s for s in sympy.numbered_symbols("x") if s.name not in taken)
@@ -378,7 +380,7 @@ def _coordinates(default: str, given: Sequence[str] | None, n: int) -> tuple[Any
     if given is None:
         return tuple(sympy.Symbol(f"{default}{k + 1}") for k in range(n))
     if len(given) != n:
-        raise InputError(f"{default} names {len(given)} symbols, wanted {n}: one for each degree of freedom")
+        raise InputError(f"{default} names {len(given)} symbols, expected {n}: one for each degree of freedom")
     return tuple(sympy.Symbol(name) for name in given)
 
 
@@ -386,7 +388,7 @@ def _renaming(available: list[Parameter], names: Mapping[str, str] | None) -> di
     known = {x.name for x in available}
     for name in names or {}:
         if name not in known:
-            raise InputError(f"names: no parameter {name!r}; there are {', '.join(sorted(known))}")
+            raise InputError(f"names: no parameter {name!r}; available: {', '.join(sorted(known))}")
     return dict(names or {})
 
 

@@ -115,7 +115,7 @@ def _plain(name: str, taken: set[str]) -> str:
 def chosen(available: list[Parameter], wanted: str | Iterable[str]) -> list[Parameter]:
     """The parameters named by "all", "none", a category, a symbol, or several of these."""
     if not isinstance(wanted, Iterable):
-        raise InputError(f"symbols is {wanted!r}, wanted 'all', 'none', or names of parameters or their categories")
+        raise InputError(f"symbols is {wanted!r}, expected 'all', 'none', or names of parameters or their categories")
     words = [wanted] if isinstance(wanted, str) else list(wanted)
     names = {p.name for p in available}
     kept: set[str] = set()
@@ -128,7 +128,7 @@ def chosen(available: list[Parameter], wanted: str | Iterable[str]) -> list[Para
             kept.add(word)
         elif word != "none":
             raise InputError(
-                f"no parameter {word!r}; wanted 'all', 'none', one of {', '.join(CATEGORIES)}, or symbols out of "
+                f"no parameter {word!r}; expected 'all', 'none', one of {', '.join(CATEGORIES)}, or symbols out of "
                 f"{', '.join(sorted(names))}"
             )
     return [p for p in available if p.name in kept]
@@ -140,7 +140,9 @@ def check_names(groups: Mapping[str, Iterable[str]]) -> None:
     for what, names in groups.items():
         for name in names:
             if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-                raise InputError(f"{what} {name!r} is no symbol's name; wanted a letter, then letters, digits or _")
+                raise InputError(
+                    f"{what} {name!r} is not a symbol's name; expected a letter, then letters, digits or _"
+                )
             if keyword.iskeyword(name) or keyword.issoftkeyword(name):
                 raise InputError(f"{what} {name!r} is a keyword of Python; choose another name, such as {name + '_'!r}")
             if name in C_WORDS:

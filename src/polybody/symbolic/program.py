@@ -144,7 +144,7 @@ def _traced(name: str, mechanism: Mechanism, arguments: dict[str, tuple[Any, Arr
         return text(mechanism, *(arguments[key][1] for key in keys), domain=graph)
     frame = name.removeprefix("pose:")
     if frame not in mechanism.frame_index:
-        raise InputError(f"no frame {frame!r}; there are {', '.join(mechanism.frame_index)}")
+        raise InputError(f"no frame {frame!r}; available: {', '.join(mechanism.frame_index)}")
     poses = kinematics.body_poses(mechanism, arguments["q"][1], domain=graph)
     place = mechanism.frames[mechanism.frame_index[frame]]
     return pose(*kinematics.frame_pose(place, poses, domain=graph), domain=graph)

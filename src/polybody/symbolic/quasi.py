@@ -51,7 +51,7 @@ def quasi_equations(model: SymbolicModel, B: Any, names: Sequence[str] | None, J
     names = [f"w{k + 1}" for k in range(B.cols)] if names is None else list(names)
     taken = {s.name for s in (*model.q, *model.p, *model.parameters)}
     if len(names) != B.cols or len(set(names)) != len(names) or taken & set(names):
-        raise InputError(f"quasi-velocities {names}: wanted {B.cols} names that nothing else of the model has")
+        raise InputError(f"quasi-velocities {names}: expected {B.cols} names that nothing else of the model has")
     w = sympy.Matrix([sympy.Symbol(name) for name in names])
     closed, fields = model._closed, model.kinematic_matrix() * B
     A = to_matrix(closed.domain.array(closed.mechanism.armature))
@@ -105,7 +105,7 @@ def _check(model: SymbolicModel, B: Any, J: Any) -> None:
     strange = B.free_symbols - known
     if B.rows != n or strange:
         odd = f", and has {sorted(map(str, strange))[0]!r} in it" if strange else ""
-        raise InputError(f"B is {B.rows}×{B.cols}{odd}; wanted {n} rows in the model's coordinates and parameters")
+        raise InputError(f"B is {B.rows}×{B.cols}{odd}; expected {n} rows in the model's coordinates and parameters")
     symbols, rng = sorted(known, key=str), np.random.default_rng(0)
     J = sympy.zeros(0, n) if J is None else J
     values = {s: float(x) if x == x else 0.7 for s, x in model.parameters.items()}

@@ -42,7 +42,9 @@ def read_constants(root: Node, where: str) -> list[Constant]:
     found: dict[str, Constant] = {}
     for name, (line, value) in node.pairs.items():
         if name_problem(name) is not None or not name.isidentifier() or name == "pi":
-            raise InputError(f"{where}:{line}: {SECTION}: {name!r} is no constant's name; wanted letters, digits and _")
+            raise InputError(
+                f"{where}:{line}: {SECTION}: {name!r} is not a constant's name; expected letters, digits and _"
+            )
         if not isinstance(value, Scalar):
             raise InputError(f"{where}:{line}: {SECTION}: {name} must be one number, got {describe(value)}")
         try:

@@ -199,7 +199,8 @@ def _visuals(notes: Notes, what: str, node: Node) -> tuple[Visual, ...]:
         shape = f.need("shape", as_text, "sphere")
         if shape not in SHAPE_SIZES:
             notes.error(
-                f.line, f"{what}[{i}]: no shape {shape!r}{nearest(shape, SHAPE_SIZES)}; there are {listed(SHAPE_SIZES)}"
+                f.line,
+                f"{what}[{i}]: no shape {shape!r}{nearest(shape, SHAPE_SIZES)}; available: {listed(SHAPE_SIZES)}",
             )
             continue
         size = f.get(
@@ -408,7 +409,7 @@ def _coordinates(units: Units) -> Callable[[str, Node], Array]:
     def convert(what: str, node: Node) -> Array:
         nodes = node.items if isinstance(node, Sequence) else (node,)
         if len(nodes) != len(units):
-            raise InputError(f"{what} has {len(nodes)} numbers, wanted {len(units)}")
+            raise InputError(f"{what} has {len(nodes)} numbers, expected {len(units)}")
         return np.array([as_number(*unit)(what, part) for unit, part in zip(units, nodes, strict=True)])
 
     return convert

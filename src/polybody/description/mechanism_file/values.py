@@ -61,7 +61,7 @@ def as_pose(notes: Notes) -> Callable[[str, Node], Array]:
         if "rpy" in part:
             turn = part.get("rpy", as_array(3, dimensions=(ANGLE,)), np.zeros(3))
             if not np.isfinite(turn).all():
-                raise InputError(f"{what}: rpy is {turn}, wanted finite angles")
+                raise InputError(f"{what}: rpy is {turn}, expected finite angles")
             rotation = rpy_matrix(turn)
         elif "quaternion" in part:
             rotation = quaternion_matrix(part.get("quaternion", as_quaternion, np.array([0.0, 0, 0, 1])))
@@ -76,14 +76,14 @@ def as_quaternion(what: str, node: Node) -> Array:
     q = as_array(4)(what, node)
     length = float(np.linalg.norm(q))
     if not abs(length - 1) <= shapes.AXIS_SLACK:
-        raise InputError(f"{what} has length {length:.6g}, wanted a unit (x, y, z, w)")
+        raise InputError(f"{what} has length {length:.6g}, expected a unit (x, y, z, w)")
     return q / length
 
 
 def as_kind(what: str, node: Node) -> str:
     kind = as_text(what, node)
     if kind not in KINDS:
-        raise InputError(f"{what}: no kind {kind!r}{nearest(kind, KINDS)}; there are {listed(KINDS)}")
+        raise InputError(f"{what}: no kind {kind!r}{nearest(kind, KINDS)}; available: {listed(KINDS)}")
     return kind
 
 

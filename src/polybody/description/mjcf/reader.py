@@ -47,7 +47,7 @@ _failed: list[str] = []
 def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Description:
     """The description in an MJCF file (needs the package mujoco: `pip install polybody[mjcf]`)."""
     if base not in (None, "fixed", "floating"):
-        raise InputError(f"base is {base!r}, wanted None (as the file says), 'fixed' or 'floating'")
+        raise InputError(f"base is {base!r}, expected None (as the file says), 'fixed' or 'floating'")
     path = Path(path)
     sources = checked_sources(path)
     mujoco = _mujoco(path)

@@ -194,7 +194,9 @@ def _refuse_unsayable(description: Description) -> None:
         if joint.kind != "fixed" and joint.child not in weighs:
             problems.append(f"joint {joint.name!r} moves body {joint.child!r}, which has no mass; MuJoCo refuses it")
         if joint.child in parent_of or joint.child == WORLD:
-            problems.append(f"joint {joint.name!r} points towards the ground; turn it round, child outwards")
+            problems.append(
+                f"joint {joint.name!r} points towards the ground; reverse it so that its child is the outer body"
+            )
         parent_of.setdefault(joint.child, joint.parent)
         if joint.kind == "floating" and joint.parent != WORLD:
             problems.append(f"joint {joint.name!r}: a free joint that is not on the ground")

@@ -200,7 +200,7 @@ class _Gathered:
         said = f"<{element.tag} {key}={text!r:.200}>"
         windows = text.replace("\\", "/")
         if ":" in text or "\0" in text or windows.startswith("/"):
-            fields.problem_at(element.get(_ORIGIN), f"{said}: a path relative to the file's folder is wanted")
+            fields.problem_at(element.get(_ORIGIN), f"{said}: a path relative to the file's folder is expected")
             return None
         target = (start / windows).resolve()
         if not target.is_relative_to(self.folder):
@@ -257,7 +257,7 @@ def _refuse_sizes(element: Any) -> None:
             for word in text.split():
                 if not re.fullmatch(r"[-+]?\d{1,9}(\.\d*)?", word, re.ASCII) or float(word) > MJCF_COUNT:
                     raise InputError(
-                        f"{element.get(_ORIGIN)}: <{element.tag} {key}={text!r:.40}>: wanted a number of at most "
+                        f"{element.get(_ORIGIN)}: <{element.tag} {key}={text!r:.40}>: expected a number of at most "
                         f"{MJCF_COUNT}"
                     )
     if element.tag in _CELLS:

@@ -110,7 +110,7 @@ def _require_version(root: Any, path: Path) -> None:
     said = (root.get("version") or "").strip()
     parts = said.split(".")
     if not (len(parts) >= 2 and all(part.isdigit() for part in parts[:2])):
-        raise InputError(f"{path.name}:{root.sourceline}: <sdf version={said!r}>; wanted a version such as '1.9'")
+        raise InputError(f"{path.name}:{root.sourceline}: <sdf version={said!r}>; expected a version such as '1.9'")
     if (int(parts[0]), int(parts[1])) < (1, 7):
         raise InputError(
             f"{path.name}:{root.sourceline}: SDF {said}; 1.7 and later are read, whose frames are defined differently "

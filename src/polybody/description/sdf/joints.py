@@ -125,7 +125,7 @@ def _pitch(element: Any, owner: str, fields: Fields) -> float:
         return number(fields, element, "screw_thread_pitch", 1.0, owner) / (2 * np.pi)
     old = number(fields, element, "thread_pitch", 1.0, owner)
     if old == 0:
-        fields.problem(element, f"{owner}: thread_pitch is 0; wanted rad/m, or screw_thread_pitch in m per turn")
+        fields.problem(element, f"{owner}: thread_pitch is 0; expected rad/m, or screw_thread_pitch in m per turn")
         return 1.0
     return -1.0 / old
 

@@ -34,7 +34,7 @@ def numbers(fields: Fields, element: Any, count: int, owner: str) -> Array | Non
         values = np.zeros(0)
     if values.shape != (count,) or not np.all(np.abs(values) <= LARGEST_NUMBER):
         wanted = "a finite number" if count == 1 else f"{count} finite numbers"
-        fields.problem(element, f"{owner}: <{element.tag}> is {said!r:.60}; wanted {wanted}")
+        fields.problem(element, f"{owner}: <{element.tag}> is {said!r:.60}; expected {wanted}")
         return None
     return values
 
@@ -63,7 +63,7 @@ def pose(fields: Fields, element: Any, owner: str) -> tuple[Array, str]:
         found[:3, 3] = values[:3]
         turn = values[3:]
         if quaternion and abs(np.linalg.norm(turn) - 1) > 1e-3:
-            fields.problem(said, f"{owner}: the quaternion has length {np.linalg.norm(turn):.6g}, wanted 1")
+            fields.problem(said, f"{owner}: the quaternion has length {np.linalg.norm(turn):.6g}, expected 1")
         elif quaternion:
             found[:3, :3] = quaternion_matrix(turn / np.linalg.norm(turn))
         elif np.any(turn):

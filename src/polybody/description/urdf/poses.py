@@ -35,7 +35,7 @@ def _quaternion_rotation(origin: Any, owner: str, fields: Fields) -> Array:
     quaternion = np.array(fields.numbers(origin, "quat_xyzw", (0.0, 0.0, 0.0, 1.0), owner=owner))
     length = float(np.linalg.norm(quaternion))
     if abs(length - 1) > 1e-3:
-        fields.problem(origin, f"{owner}: the quaternion quat_xyzw has length {length:.6g}, wanted 1")
+        fields.problem(origin, f"{owner}: the quaternion quat_xyzw has length {length:.6g}, expected 1")
         return np.eye(3)
     return quaternion_matrix(quaternion / length)
 

@@ -71,7 +71,7 @@ def scan_urdf(
 ) -> tuple[Description | None, list[Problem]]:
     """As `read_urdf`, but what is wrong inside a well-formed file is returned, not raised."""
     if base not in ("fixed", "floating"):
-        raise InputError(f"base is {base!r}, wanted 'fixed' or 'floating'")
+        raise InputError(f"base is {base!r}, expected 'fixed' or 'floating'")
     path = Path(path)
     robot = _robot(path, arguments)
     fields = Fields(path.name)
@@ -197,7 +197,7 @@ def _read_axis(joint: Any, kind: str, owner: str, fields: Fields) -> Array:
     axis = np.array(fields.numbers(element, "xyz", (1.0, 0.0, 0.0), owner=owner))
     length = float(np.linalg.norm(axis))
     if abs(length - 1) > _AXIS_SLACK:
-        fields.problem(element, f"{owner}: the axis {element.get('xyz')!r} has length {length:.6g}, wanted 1")
+        fields.problem(element, f"{owner}: the axis {element.get('xyz')!r} has length {length:.6g}, expected 1")
         return frozen_array((1.0, 0.0, 0.0))
     return frozen_array(axis if abs(length - 1) <= 1e-15 else axis / length)
 
@@ -255,7 +255,7 @@ def _known_couplings(mimics: list[Coupling], names: set[str], file_name: str) ->
     known = [c for c in mimics if c.source_joint in names and c.joint in names]
     lost = [c for c in mimics if not (c.source_joint in names and c.joint in names)]
     if lost:
-        told = f"mimic between joints that do not exist or do not move is passed over: {_mimic_list(lost)}"
+        told = f"mimic between joints that do not exist or do not move is ignored: {_mimic_list(lost)}"
         warn(f"{file_name}: {told}")
     return known
 
@@ -298,7 +298,7 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
     if len(roots) > 1:
         listed = ", ".join(f"{shown(name)} ({fields.line(by_name[name])})" for name in roots[:6])
         fields.problem(
-            by_name[roots[1]], f"{len(roots)} root links, which no joint has as child: {listed}; one is wanted"
+            by_name[roots[1]], f"{len(roots)} root links, which no joint has as child: {listed}; expected one"
         )
     if WORLD in by_name and WORLD not in roots:
         fields.problem(by_name[WORLD], f"link {WORLD!r} is not the root; the name means the ground, rename the link")

@@ -150,12 +150,14 @@ def _tree_reasons(description: Description) -> list[str]:
     reasons = []
     for joint in description.joints:
         if joint.child in parent_of or joint.child == WORLD:
-            reasons.append(f"joint {joint.name!r} points towards the ground; turn it round, child outwards")
+            reasons.append(
+                f"joint {joint.name!r} points towards the ground; reverse it so that its child is the outer body"
+            )
         parent_of.setdefault(joint.child, joint.parent)
     if not reasons:
         for body in description.bodies:
             if body.name not in parent_of and body.name != WORLD:
-                reasons.append(f"body {body.name!r}, which is no joint's child; URDF's tree grows from the ground")
+                reasons.append(f"body {body.name!r}, which is not a joint's child; URDF's tree grows from the ground")
     return reasons
 
 

@@ -81,7 +81,9 @@ def _argument(path: Path, name: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise InputError(f"{path.name}: argument {name!r} is a {type(value).__name__}; wanted text, a number or a boolean")
+    raise InputError(
+        f"{path.name}: argument {name!r} is a {type(value).__name__}; expected text, a number or a boolean"
+    )
 
 
 def _ask(path: Path, request: dict[str, Any]) -> dict[str, Any]:

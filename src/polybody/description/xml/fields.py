@@ -51,7 +51,7 @@ class Fields:
         """The only child with that tag, or None; a second one is a problem."""
         found = element.findall(tag)
         if len(found) > 1:
-            self.problem(found[1], f"{owner} has {len(found)} <{tag}> elements; one is wanted")
+            self.problem(found[1], f"{owner} has {len(found)} <{tag}> elements; expected one")
         return found[0] if found else None
 
     def name(self, element: Any, what: str, attribute: str = "name") -> str:
@@ -80,7 +80,7 @@ class Fields:
                     return (value,)
         said = f"{owner}: <{element.tag} {attribute}={text!r:.80}>"
         if len(text) > NUMBER_CHARACTERS * len(default):
-            self.problem(element, f"{said} has {len(text)} characters; wanted {_wanted(default)}")
+            self.problem(element, f"{said} has {len(text)} characters; expected {_wanted(default)}")
             return default
         words = text.split()
         try:
@@ -90,7 +90,7 @@ class Fields:
             self.problem(element, f"{said} is not {what}")
             return default
         if len(values) != len(default):
-            self.problem(element, f"{said} has {len(values)} numbers, wanted {_wanted(default)}")
+            self.problem(element, f"{said} has {len(values)} numbers, expected {_wanted(default)}")
             return default
         if not all(abs(x) <= LARGEST_NUMBER or (infinite and not math.isnan(x)) for x in values):
             self.problem(element, f"{said} must be finite (and not above {LARGEST_NUMBER:g})")

@@ -30,7 +30,7 @@ def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
     """The root element (lxml) of XML text; `name` is what messages call it."""
     data = _refuse_unreadable(data, name, kind)
     if data.count(b"<") - data.count(b"</") > XML_ELEMENTS:
-        raise InputError(f"{name}: has more than {XML_ELEMENTS} elements; this is no {kind} file")
+        raise InputError(f"{name}: has more than {XML_ELEMENTS} elements; this is not a {kind} file")
     if _has_doctype(data):
         raise InputError(
             f"{name}: has a document type declaration (<!DOCTYPE …>), which can define entities; a {kind} file needs "
@@ -57,7 +57,7 @@ def parse_xml_bytes(data: bytes, name: str, *, kind: str = "XML") -> Any:
     except ValueError as error:  # such as an encoding that does not fit the text
         raise InputError(f"{name}: not well-formed XML ({error})") from None
     if root is None:
-        raise InputError(f"{name}: holds no element; a {kind} file is wanted")
+        raise InputError(f"{name}: holds no element; a {kind} file is expected")
     if root.getroottree().docinfo.internalDTD is not None:
         raise InputError(f"{name}: has a document type declaration, which can define entities; remove it")
     return root

@@ -153,7 +153,7 @@ def spread(local: Array, indices: Array, nv: int, domain: Domain) -> Array:
 def check_order(order: Any) -> int:
     """The order as a number from 1 to 3."""
     if order not in ORDERS:
-        raise InputError(f"order is {order!r}, wanted 1 (G), 2 (G and H) or 3 (G, H and D)")
+        raise InputError(f"order is {order!r}, expected 1 (G), 2 (G and H) or 3 (G, H and D)")
     return int(order)
 
 

@@ -49,7 +49,7 @@ class NetworkBuilder:
         self.name = name
         self.gravity = as_array(gravity)
         if self.gravity.shape != (3,):
-            raise InputError(f"gravity has shape {self.gravity.shape}, wanted three numbers in world axes, m/s²")
+            raise InputError(f"gravity has shape {self.gravity.shape}, expected three numbers in world axes, m/s²")
         self.parts = Parts()
         self.ports: dict[str, Port] = {}
         #: full name of a port: what is connected there
@@ -81,10 +81,10 @@ class NetworkBuilder:
         if CENTRE in ports:
             raise InputError(f"body {name!r}: the port {CENTRE!r} is its mass centre, and always there")
         if isinstance(mass, (int, float)) and not (0 <= mass < np.inf):
-            raise InputError(f"body {name!r}: its mass is {mass}, wanted a finite number that is not negative, in kg")
+            raise InputError(f"body {name!r}: its mass is {mass}, expected a finite number that is not negative, in kg")
         centre = as_array(com)
         if centre.shape != (3,):
-            raise InputError(f"body {name!r}: com has shape {centre.shape}, wanted three numbers in its frame")
+            raise InputError(f"body {name!r}: com has shape {centre.shape}, expected three numbers in its frame")
         made = {key: port_of(name, key, where) for key, where in ports.items()}
         made[CENTRE] = Port(name, CENTRE, centre, np.eye(3))
         for port in made.values():
@@ -152,7 +152,9 @@ class NetworkBuilder:
         """A force driver: the wrench [moment; force] on port b, world axes; against port a, or the ground."""
         value = as_array(wrench)
         if value.shape != (6,):
-            raise InputError(f"force {name!r}: the wrench has shape {value.shape}, wanted [moment; force], six numbers")
+            raise InputError(
+                f"force {name!r}: the wrench has shape {value.shape}, expected [moment; force], six numbers"
+            )
         self._new_name(name)
         self._connect(name, *((b,) if a is None else (a, b)))
         self.parts.forces[name] = ForceDriver(name, a, b, value)
@@ -208,7 +210,7 @@ class NetworkBuilder:
                 raise InputError(f"gear {name!r} is on joint {joint!r}, {_unknown(joint, self.parts.joints)}")
             part = self.parts.joints[joint]
             if (part.nq, part.nv) != (1, 1):
-                raise InputError(f"gear {name!r}: joint {joint!r} has {part.nv} coordinates, wanted one")
+                raise InputError(f"gear {name!r}: joint {joint!r} has {part.nv} coordinates, expected one")
         if follower in self.parts.followers():
             other = self.parts.followers()[follower].name
             raise InputError(f"gear {name!r}: joint {follower!r} follows already, by {other!r}")
@@ -222,7 +224,7 @@ class NetworkBuilder:
     def rod(self, name: str, a: str, b: str, length: Any) -> None:
         """A massless rod: ports a and b stay `length` apart."""
         if isinstance(length, (int, float)) and not 0 < length < np.inf:
-            raise InputError(f"rod {name!r}: its length is {length}, wanted a finite number above zero, in m")
+            raise InputError(f"rod {name!r}: its length is {length}, expected a finite number above zero, in m")
         self._hold(HoldPart(name, "rod", a, b, length, np.zeros(3)))
 
     def point_on_line(self, name: str, a: str, b: str, direction: Any = (0, 0, 1)) -> None:
@@ -332,7 +334,7 @@ def _unit(name: str, axis: Any) -> Array:
     direction = np.asarray(axis, dtype=float)
     length = np.linalg.norm(direction) if direction.shape == (3,) else 0.0
     if not 0 < length < np.inf:
-        raise InputError(f"{name!r}: its axis is {axis!r}, wanted three numbers that are not all zero")
+        raise InputError(f"{name!r}: its axis is {axis!r}, expected three numbers that are not all zero")
     return direction / length
 
 
@@ -344,7 +346,7 @@ def _square(name: str, what: str, values: Any, nv: int) -> Array:
         return np.diag(array)
     if array.shape == (nv, nv):
         return array
-    raise InputError(f"joint {name!r}: {what} has shape {array.shape}, wanted a number, ({nv},) or ({nv}, {nv})")
+    raise InputError(f"joint {name!r}: {what} has shape {array.shape}, expected a number, ({nv},) or ({nv}, {nv})")
 
 
 def _inertia(name: str, values: Any) -> Array:
@@ -357,7 +359,7 @@ def _inertia(name: str, values: Any) -> Array:
         xx, yy, zz, xy, xz, yz = array
         return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], dtype=array.dtype)
     raise InputError(
-        f"body {name!r}: inertia has shape {array.shape}, wanted (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or 3×3"
+        f"body {name!r}: inertia has shape {array.shape}, expected (xx, yy, zz), (xx, yy, zz, xy, xz, yz) or 3×3"
     )
 
 

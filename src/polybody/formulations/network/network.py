@@ -114,7 +114,7 @@ class Network(NetworkBuilder):
         Its `active` part is the one-port moved there, P, Q and u of (49), (50); `ideal` the ideal transformer.
         """
         if body not in self.parts.bodies:
-            raise InputError(f"there is no body {body!r}; there are {', '.join(self.parts.bodies)}")
+            raise InputError(f"there is no body {body!r}; available: {', '.join(self.parts.bodies)}")
         part = self.parts.bodies[body]
         if base not in part.ports:
             raise InputError(f"body {body!r} has no port {base!r}; it has {', '.join(part.ports)}")
@@ -189,7 +189,7 @@ class Network(NetworkBuilder):
     def _known(what: str, given: Mapping[str, Any] | None, table: Mapping[str, Any]) -> Mapping[str, Any]:
         for name in given or {}:
             if name not in table:
-                raise InputError(f"{what} names {name!r}; there are {', '.join(table) or 'none'}")
+                raise InputError(f"{what} names {name!r}; available: {', '.join(table) or 'none'}")
         return given or {}
 
     def refuse_sliding_multiport(self, joint: JointPart, state: Situation) -> None:

@@ -49,7 +49,7 @@ def port_of(component: str, name: str, where: Any) -> Port:
         return Port(component, name, array, np.eye(3))
     if array.shape == (4, 4):
         return Port(component, name, array[:3, 3], array[:3, :3])
-    raise InputError(f"port {component}.{name}: a point (3) or a pose (4×4) is wanted, got shape {array.shape}")
+    raise InputError(f"port {component}.{name}: a point (3) or a pose (4×4) is expected, got shape {array.shape}")
 
 
 @dataclass(frozen=True, eq=False)

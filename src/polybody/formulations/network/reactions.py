@@ -120,7 +120,7 @@ def reactions(
     mechanism, at its origin, in world axes. `axes` is "world" or "joint", the axes of the child's frame.
     """
     if axes not in AXES:
-        raise InputError(f"axes is {axes!r}, wanted 'world' or 'joint'")
+        raise InputError(f"axes is {axes!r}, expected 'world' or 'joint'")
     poses = body_poses(mechanism, q, domain=domain)
     places = {frame.name: frame_pose(frame, poses, domain=domain) for frame in mechanism.frames}
     origins = {name: p for name, (_, p) in places.items()}

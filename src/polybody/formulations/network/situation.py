@@ -114,7 +114,7 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
     if isinstance(values, Mapping):
         unknown = [name for name in values if name not in joints]
         if unknown:
-            raise InputError(f"{what} names {unknown[0]!r}, which is no joint of {net.name!r}")
+            raise InputError(f"{what} names {unknown[0]!r}, which is not a joint of {net.name!r}")
         result = {name: domain.array(np.atleast_1d(np.asarray(x, dtype=object))) for name, x in values.items()}
     else:
         flat, result, start = np.asarray(values, dtype=object), {}, 0
@@ -131,9 +131,9 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
     for name, array in result.items():
         size = joints[name].nq if what == "q" else joints[name].nv
         if array.shape != (size,):
-            raise InputError(f"{what} of joint {name!r} has shape {array.shape}, wanted ({size},)")
+            raise InputError(f"{what} of joint {name!r} has shape {array.shape}, expected ({size},)")
         if domain is FLOAT and not np.isfinite(array).all():
-            raise InputError(f"{what} of joint {name!r} is {array.tolist()}, wanted finite numbers")
+            raise InputError(f"{what} of joint {name!r} is {array.tolist()}, expected finite numbers")
     if what in ("q", "v"):
         for gear in net.parts.gears.values():
             if gear.follower not in result and gear.leader in result:

@@ -18,7 +18,7 @@ PARTS: dict[str, Part] = {
 def part_named(name: str) -> Part:
     """The part of that name, or an error with the nearest."""
     if name not in PARTS:
-        raise InputError(f"no part {name!r}{nearest(name, PARTS)}; there are {listed(PARTS)} (pb.parts())")
+        raise InputError(f"no part {name!r}{nearest(name, PARTS)}; available: {listed(PARTS)} (pb.parts())")
     return PARTS[name]
 
 

@@ -58,7 +58,7 @@ def traced(function: Any, sizes: Sequence[int], result: int, samples: Sequence[S
     except NotCompiled:
         raise
     except Exception as error:  # whatever code does with symbols that it cannot do with them
-        raise NotCompiled(f"it is no expression of its arguments ({type(error).__name__}: {error})") from None
+        raise NotCompiled(f"it is not an expression of its arguments ({type(error).__name__}: {error})") from None
     return made
 
 
@@ -66,7 +66,7 @@ def _checked_casadi(function: Any, sizes: Sequence[int], result: int) -> Any:
     wanted = [max(size, 1) for size in sizes]
     found = [function.numel_in(k) for k in range(function.n_in())]
     if found != wanted or function.n_out() < 1 or function.numel_out(0) != result:
-        raise NotCompiled(f"the casadi.Function takes {found} numbers; wanted {wanted}, and {result} out")
+        raise NotCompiled(f"the casadi.Function takes {found} numbers; expected {wanted}, and {result} out")
     import casadi
 
     columns = [casadi.SX.sym(f"x{k}", size) for k, size in enumerate(wanted)]

@@ -46,11 +46,11 @@ class Actuators:
             for name in controls:
                 if name not in self.names:
                     near = nearest(str(name), self.names)
-                    raise InputError(f"no actuator {name!r}{near}; there are {listed(self.names)}")
+                    raise InputError(f"no actuator {name!r}{near}; available: {listed(self.names)}")
             controls = [controls.get(name, 0.0) for name in self.names]
         u = float_array("controls", controls)
         if u.shape != (len(self.names),):
-            raise InputError(f"controls have shape {u.shape}, wanted ({len(self.names)},): {listed(self.names)}")
+            raise InputError(f"controls have shape {u.shape}, expected ({len(self.names)},): {listed(self.names)}")
         return u
 
     def forces(self, q: Array, v: Array, u: Array) -> Array:

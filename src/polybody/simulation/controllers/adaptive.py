@@ -54,7 +54,7 @@ class Adaptive:
         start[: 10 * len(self.model.body_names)] = self.model.regressor.parameters()
         self.start = start if parameters is None else float_array("parameters", parameters)
         if self.start.shape != (count,):
-            raise InputError(f"parameters has shape {self.start.shape}; wanted ({count},)")
+            raise InputError(f"parameters has shape {self.start.shape}; expected ({count},)")
         self.rate = self._rates(rate, start)
         self.parameters = self.start.copy()
         self.times: list[float] = []

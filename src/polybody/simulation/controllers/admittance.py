@@ -63,7 +63,7 @@ class Admittance:
             self.state = self.step @ self.state + self.push @ self.load
         wrench = np.asarray(self.force(t, q, v), dtype=float)
         if wrench.shape != (6,):
-            raise InputError(f"force returned shape {wrench.shape}; wanted six numbers [moment; force]")
+            raise InputError(f"force returned shape {wrench.shape}; expected six numbers [moment; force]")
         self.load, self.at = wrench[-self.motion.size :], t
 
     def deviation(self, t: float) -> tuple[Array, Array, Array]:

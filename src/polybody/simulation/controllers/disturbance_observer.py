@@ -36,7 +36,7 @@ class DisturbanceObserver:
         self, model: Model, law: Any, gain: Any = 20.0, *, period: float = 1e-3, compensate: bool = True
     ) -> None:
         if not callable(law):
-            raise InputError(f"law is a {type(law).__name__}; wanted a controller, a function of (t, q, v)")
+            raise InputError(f"law is a {type(law).__name__}; expected a controller, a function of (t, q, v)")
         self.model: Model = as_model("controllers", model)
         self.law, self.clock, self.compensate = law, Clock(period), bool(compensate)
         self.gain = gains("gain", gain, len(own_columns(self.model)))

@@ -46,7 +46,7 @@ class FeedbackLinearisation:
         self.null_damping = float(null_damping)
         fixed = None if callable(target) else float_array("target", target)
         if fixed is not None and fixed.shape != (self.size,):
-            raise InputError(f"target has shape {fixed.shape}; wanted ({self.size},), one number per output")
+            raise InputError(f"target has shape {fixed.shape}; expected ({self.size},), one number per output")
         still = np.zeros(self.size)
         self.target: Any = target if fixed is None else lambda t: (fixed, still, still)
 

@@ -26,7 +26,7 @@ class FrameMotion:
 
     def __init__(self, model: Model, frame: str, target: Any, rows: str = "pose") -> None:
         if rows not in ("pose", "position"):
-            raise InputError(f"rows is {rows!r}; wanted 'pose' or 'position'")
+            raise InputError(f"rows is {rows!r}; expected 'pose' or 'position'")
         find_frame(model.mechanism, frame)
         self.model, self.name, self.position_only = model, frame, rows == "position"
         fixed = None if callable(target) else float_array("target", target)
@@ -46,14 +46,16 @@ class FrameMotion:
         if self.is_path:
             shape = np.shape(self.target(0.0)[0])
             if shape != (self.model.nq,):
-                raise InputError(f"target is a path through configurations of shape {shape}; wanted ({self.model.nq},)")
+                raise InputError(
+                    f"target is a path through configurations of shape {shape}; expected ({self.model.nq},)"
+                )
             return
         found = self.target(0.0) if self.tells_motion else (self.target(0.0),)
         shapes = [np.shape(x) for x in found]
         if shapes[0] != wanted:
-            raise InputError(f"target has shape {shapes[0]}; wanted {wanted}")
+            raise InputError(f"target has shape {shapes[0]}; expected {wanted}")
         if self.tells_motion and shapes[1:] != [rates, rates]:
-            raise InputError(f"target tells rates {shapes[1:]}; wanted velocity and acceleration, {rates} each")
+            raise InputError(f"target tells rates {shapes[1:]}; expected velocity and acceleration, {rates} each")
 
     def coefficients(self, q: Array) -> Influence:
         """G and H of the rows."""

@@ -16,7 +16,7 @@ def gains(name: str, value: Any, nv: int) -> Array:
     array = float_array(name, value)
     many = array.ndim > 1 and array.shape[-1] == nv  # of a rollout: a row for each state
     if not (many or array.shape in ((), (nv,))) or not np.isfinite(array).all():
-        raise InputError(f"{name} has shape {array.shape}; wanted one finite number or {nv}")
+        raise InputError(f"{name} has shape {array.shape}; expected one finite number or {nv}")
     return array.copy() if many else np.broadcast_to(array, (nv,)).copy()
 
 

@@ -39,7 +39,7 @@ class Given:
         grid = np.zeros(()) if times is None else float_array("times", times)
         if grid.ndim != 1 or table.shape != (len(grid), model.nv) or (np.diff(grid) <= 0).any():
             raise InputError(
-                f"tau has shape {table.shape} for times of shape {grid.shape}; wanted ({model.nv},), or "
+                f"tau has shape {table.shape} for times of shape {grid.shape}; expected ({model.nv},), or "
                 f"(n, {model.nv}) with n growing times"
             )
         self.times = grid

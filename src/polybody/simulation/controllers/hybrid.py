@@ -50,7 +50,7 @@ class HybridForcePosition:
             raise InputError("kf needs the measured wrench: force(t, q, v)")
         fixed = None if callable(wrench) else float_array("wrench", wrench)
         if fixed is not None and fixed.shape != (6,):
-            raise InputError(f"wrench has shape {fixed.shape}; wanted six numbers [moment; force]")
+            raise InputError(f"wrench has shape {fixed.shape}; expected six numbers [moment; force]")
         self.wrench: Any = wrench if fixed is None else lambda t: fixed
         basis, _ = np.linalg.qr(_directions(contact, self.motion.size).T)
         self.touching = basis @ basis.T
@@ -79,11 +79,11 @@ def _directions(contact: Any, size: int) -> Array:
     if isinstance(contact, str):
         words = contact.split()
         if not words or any(word not in names for word in words):
-            raise InputError(f"contact is {contact!r}; wanted some of {' '.join(names)!r}, or rows of {size} numbers")
+            raise InputError(f"contact is {contact!r}; expected some of {' '.join(names)!r}, or rows of {size} numbers")
         return np.eye(size)[[names.index(word) for word in words]]
     rows = np.atleast_2d(float_array("contact", contact))
     if rows.shape[1] != size or np.linalg.matrix_rank(rows) < len(rows):
-        raise InputError(f"contact has shape {rows.shape}; wanted independent rows of {size} numbers")
+        raise InputError(f"contact has shape {rows.shape}; expected independent rows of {size} numbers")
     return rows
 
 

@@ -28,7 +28,7 @@ def square(name: str, value: Any, size: int, *, definite: bool = False) -> Array
     array = float_array(name, value)
     matrix = array * np.eye(size) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if matrix.shape != (size, size) or not np.isfinite(matrix).all():
-        raise InputError(f"{name} has shape {array.shape}; wanted a number, {size} numbers or {size}×{size}, finite")
+        raise InputError(f"{name} has shape {array.shape}; expected a number, {size} numbers or {size}×{size}, finite")
     least = np.linalg.eigvalsh((matrix + matrix.T) / 2)[0]
     if least < -1e-12 or (definite and least <= 0):
         kind = "positive definite" if definite else "positive semidefinite"
@@ -71,7 +71,7 @@ class Impedance:
         else:
             wrench = np.asarray(self.force(t, q, v), dtype=float)
             if wrench.shape != (6,):
-                raise InputError(f"force returned shape {wrench.shape}; wanted six numbers [moment; force]")
+                raise InputError(f"force returned shape {wrench.shape}; expected six numbers [moment; force]")
             loads = {motion.name: wrench}
             wanted = acceleration + np.linalg.solve(self.M, pull + wrench[-motion.size :])
         tau0 = slowing(model, q, v, self.null_damping)

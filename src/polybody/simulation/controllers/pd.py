@@ -35,7 +35,7 @@ class PD:
         if target is not None:
             self.target = float_array("target", target)
             if self.target.ndim == 0 or self.target.shape[-1] != model.nq:
-                raise InputError(f"target has shape {self.target.shape}; wanted ({model.nq},)")
+                raise InputError(f"target has shape {self.target.shape}; expected ({model.nq},)")
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed = (self.target, 0.0) if self.path is None else self.path(t)[:2]

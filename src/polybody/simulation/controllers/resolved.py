@@ -45,7 +45,7 @@ class Resolving:
         self.motion = FrameMotion(self.model, frame, target, rows)
         self.damping, self.null_gain = float(damping), float(null_gain)
         if self.damping < 0:
-            raise InputError(f"damping is {damping!r}; wanted a number that is not negative")
+            raise InputError(f"damping is {damping!r}; expected a number that is not negative")
         self.posture: Wish | None = None
         if callable(posture):
             self.posture = posture

@@ -72,7 +72,7 @@ class Sampled:
 
     def __init__(self, law: Any, period: float, delay: float = 0.0) -> None:
         if not callable(law):
-            raise InputError(f"law is a {type(law).__name__}; wanted a controller, a function of (t, q, v)")
+            raise InputError(f"law is a {type(law).__name__}; expected a controller, a function of (t, q, v)")
         self.law, self.clock = law, Clock(period)
         self.delay = 0.0 if delay == 0 else positive("delay", delay)
         self.effects = Clock(period, self.delay % self.clock.period)

@@ -23,7 +23,7 @@ METHODS: dict[str, Integrator] = {
 def method_named(name: str) -> Integrator:
     """The method, or an error that lists them."""
     if name not in METHODS:
-        raise InputError(f"no integration method {name!r}; there are {', '.join(METHODS)}")
+        raise InputError(f"no integration method {name!r}; available: {', '.join(METHODS)}")
     return METHODS[name]
 
 

@@ -71,12 +71,12 @@ def _check(
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if len(size) != 2 or any(int(n) != n or not 16 <= n <= 8192 for n in size):
-        raise InputError(f"size is {size}; wanted width and height, whole numbers from 16 to 8192")
+        raise InputError(f"size is {size}; expected width and height, whole numbers from 16 to 8192")
     for name, value, high in (("fps", fps, 240), ("speed", speed, 1e6)):
         if not (np.isfinite(value) and 0 < value <= high):
-            raise InputError(f"{name} is {value}; wanted a positive number, at most {high:g}")
+            raise InputError(f"{name} is {value}; expected a positive number, at most {high:g}")
     if theme not in THEMES:
-        raise InputError(f"theme is {theme!r}; wanted one of {', '.join(THEMES)}")
+        raise InputError(f"theme is {theme!r}; expected one of {', '.join(THEMES)}")
     if records and kind in FILMS:
         count = fps * max(r.t[-1] - r.t[0] for r in records) / speed
         if count > MOST_PICTURES:

@@ -154,7 +154,7 @@ class Live:
             self.history.clear()
         elif key in choices:
             if value not in choices[key]:
-                raise InputError(f"{key} is {value!r}; wanted one of {', '.join(choices[key])}")
+                raise InputError(f"{key} is {value!r}; expected one of {', '.join(choices[key])}")
             self.options[key] = value
             if key == "controller":
                 self.first = self.q.copy()

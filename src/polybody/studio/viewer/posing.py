@@ -132,7 +132,7 @@ class Posing:
         if c.kind == "dependent":
             raise InputError(f"{key!r} is a dependent coordinate: it follows from the independent ones")
         if not np.isfinite(value):
-            raise InputError(f"{key!r} is {value}; wanted a finite number")
+            raise InputError(f"{key!r} is {value}; expected a finite number")
         value = float(np.clip(value, c.low, c.high)) if c.limited else float(value)
         if not self.model.mechanism.constrained:
             self.q = self._with(c, value)

@@ -63,7 +63,7 @@ class Viewer:
     ) -> None:  # fmt: skip
         require_packages()
         if not 1 <= port <= 65535:
-            raise InputError(f"port is {port}; wanted a number from 1 to 65535")
+            raise InputError(f"port is {port}; expected a number from 1 to 65535")
         records = [] if record is None else [record] if isinstance(record, Record) else list(record)
         self.stage, self.posing, content = page_content(model, records, names, q)
         self.live = Live(model, self.posing, self.stage.size) if live and not records else None
