@@ -129,7 +129,7 @@ class Problem:
             ) from None
         if tau.shape != (self.nv,):
             raise ControllerError(
-                f"the controller returned shape {tau.shape} at t = {t:.9g} s; expected ({self.nv},), one number per entry "
+                f"the controller returned shape {tau.shape} at t = {t:.9g} s; expected ({self.nv},), one per entry "
                 "of v",
                 t,
             )
