@@ -180,7 +180,7 @@ def test_wrongs_of_a_user_are_named() -> None:
     free = satellite()
     q, _ = moving(free)
     q[3:7] *= 2
-    with pytest.raises(pb.InputError, match="quaternion has length 2"):
+    with pytest.raises(pb.InputError, match="has length 2; expected 1"):
         pb.simulate(free, 1.0, q)
 
 
