@@ -375,7 +375,7 @@ def _checked_goals(model: Model, goals: Sequence[Goal]) -> tuple[Goal, ...]:
         shape = float_array(f"the target of {goal.frame!r}", goal.target).shape
         if shape[-2:] != (4, 4) and shape[-1:] != (3,):
             raise InputError(
-                f"the target of {goal.frame!r} has shape {shape}, expected a pose (4, 4) or a point (3,), or many of them"
+                f"the target of {goal.frame!r} has shape {shape}, expected a pose (4, 4) or a point (3,), or a batch"
             )
         if not goal.weight > 0:
             raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, expected a positive number")
