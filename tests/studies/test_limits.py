@@ -82,6 +82,8 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path: Path) -> None:
         (("q: [[0, 0]]", "q.0: {grid: [0, 1, 1e10]}"), r"expected \[first, last, how many\], at most 10000000"),
         (("two-link", "x" * 1000), r"no model 'xxx"),
         (("keep:", "chunk: 1e400\nkeep:"), r"chunk"),
+        (("q: [[0, 0]]", "q.0: {uniform: [0, 1]}\nsamples: 1e30"), r"has 1e\+30 cases; at most 1e\+12"),
+        (("q: [[0, 0]]", "q.0: {grid: [0, 1, 1e7]}\n  q.1: {grid: [0, 1, 1e7]}"), r"has 1e\+14 cases"),
     ],
 )
 def test_files_whose_numbers_and_names_exceed_the_machine_are_refused(

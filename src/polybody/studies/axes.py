@@ -33,6 +33,7 @@ DISTRIBUTIONS = {
 }  # fmt: skip
 LATIN_UP_TO = 5_000_000
 LARGEST_GRID = 10_000_000  # values of one axis, which are held in memory
+MOST_CASES = 10**12  # of a study; years of computing, and far below what an index can count
 LEAST = 1e-16  # in place of a zero among numbers of the unit interval, where unbounded distributions are infinite
 
 
@@ -211,8 +212,13 @@ class Cases:
             return 1
         return self.samples * (self.dimensions + 2) if self.design == "saltelli" else self.samples
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
+        """How many, also where they are too many for `len`."""
         return math.prod(len(axis) for axis in self.counted) * self.rows
+
+    def __len__(self) -> int:
+        return self.count
 
     @property
     def chunks(self) -> int:
@@ -330,7 +336,10 @@ def cases_of(vary: Mapping[str, Any], samples: int | None, design: str, seed: in
     if design == "latin-hypercube" and sampled and int(samples or 0) > LATIN_UP_TO:
         raise InputError(f"a Latin hypercube of {samples} samples is held in memory whole; above {LATIN_UP_TO} take "
                          "design='sobol' or 'random'")
-    return Cases(axes, int(samples or 1), design, seed, chunk)
+    cases = Cases(axes, int(samples or 1), design, seed, chunk)
+    if cases.count > MOST_CASES:
+        raise InputError(f"the study has {cases.count:.3g} cases; at most {MOST_CASES:.0e} are computed")
+    return cases
 
 
 def _refuse_twice(axes: Sequence[Axis]) -> None:
