@@ -350,7 +350,8 @@ class GraphDomain(Domain):
     def scalars(self, column: Any) -> Array:
         """The entries of a CasADi column as an array of nodes."""
         result = np.empty(column.shape[0], dtype=object)
-        for i, element in enumerate(self._casadi.vertsplit(column)):
+        # `vertsplit` spends longer on choosing an overload, during which interrupts are lost.
+        for i, element in enumerate(column.elements() if column.is_dense() else self._casadi.vertsplit(column)):
             result[i] = Node(element)
         return result
 

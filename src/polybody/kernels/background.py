@@ -12,6 +12,7 @@ when a kernel that would profit is next called (`wake`). A job that fails leaves
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import threading
@@ -33,20 +34,29 @@ class _Stopped(Exception):
 
 class _Worker:
     def __init__(self) -> None:
-        self.changed = threading.Condition()
+        self.lock = threading.RLock()  # `with` takes this, not the condition: see `locks` about interrupts
+        self.changed = threading.Condition(self.lock)
         self.jobs: list[tuple[str, Job]] = []  # the first is in work, if there is a thread
-        self.thread: threading.Thread | None = None
+        self.thread: object = None  # what the thread that works was told to be, if there is one
         self.stopping = False
         self.asked = 0.0
 
     def wake(self) -> None:
         """See to it that there is a thread while there are jobs."""
-        with self.changed:
+        with self.lock:
             if self.jobs and self.thread is None and not self.stopping:
-                self.thread = threading.Thread(target=self.run, name="polybody compiler", daemon=True)
-                self.thread.start()
+                self.thread = mark = object()
+                try:
+                    _thread.start_new_thread(self.run, (mark,))
+                except BaseException as reason:  # an interrupt: a thread that began nevertheless finds its mark gone
+                    self.thread = None
+                    if not isinstance(reason, RuntimeError):  # no thread is left: the fast tier stays
+                        raise
 
-    def run(self) -> None:
+    def run(self, mark: object) -> None:
+        with self.lock:
+            if self.thread is not mark:
+                return
         try:
             while self.wait_for_a_pause():
                 name, job = self.jobs[0]
@@ -57,18 +67,18 @@ class _Worker:
                 except Exception as reason:  # told to the user: the answers stay right, only slower
                     text = f"{name} could not be compiled and stays in the fast tier: {type(reason).__name__}: {reason}"
                     warnings.warn(text, PolybodyWarning, stacklevel=1)
-                with self.changed:
+                with self.lock:
                     del self.jobs[0]
                     self.changed.notify_all()
         finally:
-            with self.changed:
+            with self.lock:
                 self.thread = None
                 self.changed.notify_all()
 
     def wait_for_a_pause(self) -> bool:
         """False when there is nothing left to do."""
         begun = time.monotonic()
-        with self.changed:
+        with self.lock:
             while self.jobs and not self.stopping:
                 now = time.monotonic()
                 left = min(self.asked + PAUSE, begun + LATEST) - now
@@ -96,7 +106,7 @@ def tier() -> str:
 def submit(name: str, job: Job) -> None:
     """Do this when there is time."""
     worker = _worker
-    with worker.changed:
+    with worker.lock:
         worker.jobs.append((name, job))
         worker.asked = time.monotonic()
         worker.changed.notify_all()
@@ -114,19 +124,17 @@ def wait(seconds: float | None = None) -> bool:
     worker = _worker
     worker.asked = 0.0
     worker.wake()
-    with worker.changed:
+    with worker.lock:
         worker.changed.notify_all()
         return worker.changed.wait_for(lambda: not worker.jobs, seconds)
 
 
 def _stop() -> None:
     worker = _worker
-    with worker.changed:
+    with worker.lock:
         worker.stopping = True
         worker.changed.notify_all()
-        thread = worker.thread
-    if thread is not None:
-        thread.join()
+        worker.changed.wait_for(lambda: worker.thread is None)
 
 
 def _renew() -> None:

@@ -22,6 +22,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels import arrays, background, interpret, machine, memory, pool, rows, runtime, tape
+from polybody.kernels.interrupts import passed_on
 from polybody.kernels.locks import Lock
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
 from polybody.kernels.target import Target, host
@@ -360,7 +361,7 @@ def build(
         if found is not None:
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
-        function = trace()
+        function = passed_on(trace)
         _check_function(name, function, sizes, [math.prod(s) for s in shapes])
         traced = tape.from_function(function)
         nodes, results = traced.operations(), sum(map(len, traced.outputs))

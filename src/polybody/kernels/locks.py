@@ -4,13 +4,21 @@ A child has one thread, the one that forked. What another thread of its parent h
 `Lock` that could not be had at the moment of the fork begins anew in the child. The dictionaries and lists behind our
 locks are whole between any two steps of Python, hence then too. LLVM's own data are not: a fork waits until no thread
 is inside LLVM, by llvmlite's lock, which is held around every single call of it.
+
+An interrupt (Ctrl-C) is an exception between any two calls of the main thread's Python code, also between the call that
+takes a lock and the return of an `__enter__` written in Python: the lock would stay taken, and the compiling thread
+would wait for it for ever. So `with` gets the methods of the interpreter's own lock, which have no such place; and what
+cannot be written so, because it is llvmlite's code, is done by a thread, where no interrupt comes (`undisturbed`).
 """
 
 from __future__ import annotations
 
+import _thread
+import atexit
 import os
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 
 class Lock:
@@ -22,11 +30,13 @@ class Lock:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self._try, after_in_parent=self._release, after_in_child=self._renew)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
+    @property
+    def __enter__(self) -> Callable[[], Any]:
+        return self._lock.__enter__
 
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    @property
+    def __exit__(self) -> Callable[..., Any]:
+        return self._lock.__exit__
 
     def _try(self) -> None:
         if self._lock.acquire(blocking=False):
@@ -44,6 +54,53 @@ class Lock:
         self._had.clear()
 
 
+T = TypeVar("T")
+_under_way: dict[int, Any] = {}  # locks that threads of `undisturbed` release when they are done
+
+
+def undisturbed(work: Callable[[], T]) -> T:
+    """`work()`, which no interrupt ends halfway: done by another thread if this is the one that gets interrupts.
+
+    An interrupt ends the waiting at once. The thread does its work to the end, which the end of the process awaits.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    answer: list[T] = []
+    raised: list[BaseException] = []
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def run() -> None:
+        try:
+            answer.append(work())
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            _under_way.pop(id(done), None)
+            done.release()
+
+    _under_way[id(done)] = done
+    try:
+        _thread.start_new_thread(run, ())  # not `threading.Thread`, whose start has places as described above
+    except RuntimeError:  # no thread is left, or the interpreter is ending
+        _under_way.pop(id(done), None)
+        return work()
+    done.acquire()
+    if raised:
+        raise raised[0]
+    return answer[0]
+
+
+def _await_all() -> None:
+    for done in list(_under_way.values()):
+        done.acquire()
+
+
+atexit.register(_await_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_under_way.clear)
+
+
 def wait_for_llvm_before_forks() -> None:
     """Let no fork happen while a thread is inside LLVM."""
     from llvmlite.binding import ffi
@@ -57,4 +114,4 @@ def wait_for_llvm_before_forks() -> None:
         os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
-__all__ = ["Lock", "wait_for_llvm_before_forks"]
+__all__ = ["Lock", "undisturbed", "wait_for_llvm_before_forks"]

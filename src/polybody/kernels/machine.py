@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
-from polybody.kernels.locks import Lock, wait_for_llvm_before_forks
+from polybody.kernels.locks import Lock, undisturbed, wait_for_llvm_before_forks
 from polybody.kernels.operations import LIBM
 from polybody.kernels.target import Target, host, initialise_llvm
 
@@ -34,18 +34,28 @@ def _machine(target: Target, level: int) -> llvm.TargetMachine:
 
 def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
     """Object code of a module."""
-    with _lock:
-        machine = _machine(target, level)
-        module = llvm.parse_assembly(text)
-        module.data_layout = str(machine.target_data)
-        module.verify()
-        return machine.emit_object(module)
+
+    def work() -> bytes:
+        with _lock:
+            machine = _machine(target, level)
+            module = llvm.parse_assembly(text)
+            module.data_layout = str(machine.target_data)
+            module.verify()
+            return machine.emit_object(module)
+
+    return undisturbed(work)
 
 
 class Loaded:
     """Object code in memory; alive as long as this object is. `code`: object files, each after its length."""
 
     def __init__(self, code: bytes, names: Sequence[str]) -> None:
+        undisturbed(lambda: self._load(code, names))
+        for name, address in self.addresses.items():
+            if not address:
+                raise RuntimeError(f"compiled code has no function {name}")
+
+    def _load(self, code: bytes, names: Sequence[str]) -> None:
         with _lock:
             if sys.platform == "win32":  # frames above a page are probed by a function that only ntdll has
                 address = ctypes.cast(ctypes.WinDLL("ntdll").__chkstk, ctypes.c_void_p).value
@@ -57,9 +67,6 @@ class Loaded:
                 self._engine.add_object_file(part)
             self._engine.finalize_object()
             self.addresses = {name: self._engine.get_function_address(name) for name in names}
-        for name, address in self.addresses.items():
-            if not address:
-                raise RuntimeError(f"compiled code has no function {name}")
 
 
 def _apart(code: bytes) -> list[bytes]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from polybody.kernels import cache, interpret, machine, runtime
+from polybody.kernels.interrupts import passed_on
 from polybody.kernels.locks import Lock
 from polybody.kernels.target import Target
 
@@ -117,7 +118,7 @@ def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[s
     found = cache.load(traced[0]["code"]) if traced else None
     if traced and found:
         return found[1], traced[0]["facts"]
-    return compiled(title, name, make())
+    return compiled(title, name, passed_on(make))
 
 
 def compiled(

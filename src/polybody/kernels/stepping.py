@@ -34,6 +34,7 @@ from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
+from polybody.kernels.interrupts import passed_on
 from polybody.kernels.locks import Lock
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, compiled, digest, joined, kept
@@ -193,7 +194,7 @@ def _code(title: str, name: str, entry: str, make: Callable[[], Made]) -> bytes:
     tier = background.tier()
     if tier == "optimised" or cache.load(title, cache.TRACE):
         return kept(title, name, make)[0]
-    made = make()
+    made = passed_on(make)
     if sum(map(len, made.texts)) < LONG_TEXT or cache.load(made.digest()):
         return compiled(title, name, made)[0]
 

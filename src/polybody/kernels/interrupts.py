@@ -1,0 +1,63 @@
+"""Interrupts (Ctrl-C) that foreign code would swallow.
+
+CasADi chooses among the overloads of a function by trying to convert the arguments, for which it runs Python code of
+their classes and forgets every exception of it: measured, an interrupt that came there was lost, one of some thousand
+while expression graphs are made. `passed_on` therefore raises an interrupt again and again until the work has ended.
+"""
+
+from __future__ import annotations
+
+import _thread
+import signal
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+AGAIN = 0.05  # seconds; far more than it takes to unwind a trace, far less than a person waits
+
+
+def passed_on(work: Callable[[], T]) -> T:
+    """`work()`, ended by an interrupt that comes during it whatever becomes of the exception there.
+
+    Only the main thread gets interrupts, and only Python's own handler is replaced meanwhile: a program with a handler
+    of its own keeps that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return work()
+    came = closed = False
+    ended, finished = _thread.allocate_lock(), _thread.allocate_lock()
+    ended.acquire()
+    finished.acquire()
+
+    def repeat() -> None:
+        while not ended.acquire(timeout=AGAIN):
+            _thread.interrupt_main()
+        finished.release()
+
+    def handle(*_: object) -> None:
+        nonlocal came
+        if closed:  # on its way out already
+            return
+        if not came:
+            _thread.start_new_thread(repeat, ())
+            came = True
+        raise KeyboardInterrupt
+
+    try:
+        signal.signal(signal.SIGINT, handle)
+        answer = work()
+    finally:
+        closed = True
+        if came:
+            ended.release()
+            finished.acquire()  # so that nothing is raised again behind this place
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
+    return answer
+
+
+__all__ = ["passed_on"]
