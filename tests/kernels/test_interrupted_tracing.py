@@ -90,16 +90,19 @@ def test_interrupts_leave_no_lock_taken():
                     _thread.interrupt_main()
                 time.sleep(1e-4)
 
+    def take_again_and_again() -> None:
+        ask.set()
+        end = time.monotonic() + 30  # a lock that stays taken leaves the other thread waiting for ever
+        while time.monotonic() < end:
+            with lock:
+                pass
+
     other = threading.Thread(target=compete, daemon=True)
     other.start()
     try:
         for _ in range(300):
             with pytest.raises(KeyboardInterrupt):
-                ask.set()
-                end = time.monotonic() + 30  # a lock that stays taken leaves the other thread waiting for ever
-                while time.monotonic() < end:
-                    with lock:
-                        pass
+                take_again_and_again()
     finally:
         stop = True
     other.join(30)
