@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 
-from polybody.kernels import native
+from polybody.kernels import background, native, stepping_parts
 from polybody.kernels.machine import Loaded, assemble
 from polybody.kernels.stepping import Loop, Parts, build, directions
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL
@@ -134,3 +135,37 @@ def square_root(p):
     assert 3 < count < 60
     assert abs(values[1] - np.sqrt(2)) < 1e-14
     assert abs(values[2]) < 1e-14
+
+
+def in_tier(monkeypatch: pytest.MonkeyPatch, tier: str, key: str) -> tuple[np.ndarray, Loop]:
+    """States of an oscillator with a table of functions, none of whose parts is known yet."""
+    monkeypatch.setenv("POLYBODY_TIER", tier)
+    monkeypatch.setattr(stepping_parts, "AT_ONCE", 0)
+    known = parts(watched=True)
+    fresh = Parts(3, 1, 1, 1, known.make, {name: f"{key} {tier}" for name in known.keys}, watched=1)
+    loop = build(f"tier {key}", fresh, runge_kutta_4())
+    states, _ = started(loop, 30, np.zeros(0), 0)
+    loop.array("times", np.linspace(0, 1.0, 31))
+    assert loop.run() == 0
+    return states, loop
+
+
+def test_interpreted_parts_step_as_compiled_ones_to_the_last_bit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    (fast, interpreted), (exact, compiled) = (in_tier(monkeypatch, tier, "bits") for tier in ("fast", "optimised"))
+    assert (interpreted.interpreted, compiled.interpreted) == (True, False)
+    np.testing.assert_array_equal(fast, exact)
+
+
+def test_a_loop_takes_compiled_parts_between_its_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    first, loop = in_tier(monkeypatch, "auto", "swapped")
+    assert loop.interpreted
+    assert background.wait(60)
+    loop.refresh()
+    assert not loop.interpreted
+    states, _ = started(loop, 30, np.zeros(0), 0)
+    assert loop.run() == 0
+    np.testing.assert_array_equal(states, first)

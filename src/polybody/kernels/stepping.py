@@ -13,33 +13,28 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
 
-Nothing is vectorised over states: there is one. Each of these is compiled by itself, under a key of its own, and called
-by its address: a method with twelve stages takes no more code than one with four, and another method, or other
-functions to watch, take no new field.
+Nothing is vectorised over states: there is one. Each of these is compiled by itself (`stepping_parts`: interpreted
+until it is), under a key of its own, and called by its address: a method with twelve stages takes no more code than one
+with four, and another method, or other functions to watch, take no new field.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
-from polybody.errors import InputError
-from polybody.kernels import background, cache, machine, native, tape
+from polybody.kernels import machine, native
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_methods as methods
-from polybody.kernels.code import Code
-from polybody.kernels.emit import emit_nodes, support_text
-from polybody.kernels.interrupts import passed_on
-from polybody.kernels.locks import Lock
 from polybody.kernels.operations import LIBM
-from polybody.kernels.programs import Made, compiled, digest, joined, kept
-from polybody.kernels.rows import in_blocks
+from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
+from polybody.kernels.stepping_parts import Interpreted, Part, loop_code, part
 from polybody.kernels.target import Target, host
 
 Array = np.ndarray
@@ -47,8 +42,6 @@ PAD = 4  # numbers: rows are whole vectors
 KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 ORDER = ("field", "leap", "middle", "ends", "unit", "back", "watch")
-#: what the loop calls them with: numbers of inputs (from memory)
-INPUTS = {"field": 3, "leap": 5, "middle": 5, "ends": 5, "unit": 1, "back": 2, "watch": 3}
 
 
 @dataclass(frozen=True)
@@ -111,16 +104,18 @@ class Loop:
     """Compiled code of one field and one method, with its working memory; one run at a time."""
 
     def __init__(
-        self, parts: Parts, tableau: Tableau | None, loaded: machine.Loaded, functions: Mapping[str, machine.Loaded]
+        self, parts: Parts, tableau: Tableau | None, loaded: machine.Loaded, functions: Callable[[], Mapping[str, Part]]
     ) -> None:
+        """`functions()` are the parts as they are now: interpreted at first, compiled later."""
         self.parts, self.tableau = parts, tableau
-        self._alive = loaded, functions
+        self._alive, self._functions = loaded, functions
         self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(loaded.addresses["advance"])
         self.job = np.zeros(len(JOB), dtype=np.int64)
-        for part, code in functions.items():
-            self.job[PLACE[f"{part}_at"]] = code.addresses[part]
         self.numbers = self.job.view(np.float64)
         self._kept: dict[str, Array] = {}
+        self._taken: dict[str, Part] = {}
+        self.interpreted = True  # some part is still to be compiled
+        self.refresh()
         n, stages = parts.padded, 16
         for name, size in (
             ("stages", stages * parts.answer), ("stage", n), ("spare", n), ("nought", n), ("still", n),
@@ -129,11 +124,20 @@ class Loop:
             ("last_speed", parts.nv), ("matrix", parts.nv**2 if "middle" in parts.keys else 1),
         ):
             self.array(name, np.zeros(size))
-        table = machine.libm_table()
-        self.array("libm", table)
-        self.job[PLACE["pow"]] = int(table[LIBM.index("pow")])
+        self.job[PLACE["pow"]] = int(machine.libm_table()[LIBM.index("pow")])
         if tableau is not None:
             self.array("tableau", np.ascontiguousarray(tableau.rows))
+
+    def refresh(self) -> None:
+        """Take parts that have been compiled since; a call under way is not interrupted."""
+        if not self.interpreted:
+            return
+        for name, part in self._functions().items():
+            if self._taken.get(name) is not part:
+                self._taken[name] = part
+                self.job[PLACE[f"{name}_at"]] = part.address
+                self.array(f"{name}_with", part.context())
+        self.interpreted = any(isinstance(part, Interpreted) for part in self._taken.values())
 
     def array(self, name: str, values: Array) -> None:
         """Give the job an array, which is kept alive."""
@@ -160,6 +164,25 @@ class Loop:
         return int(self._call(self.job.ctypes.data))
 
 
+class Field:
+    """The field of parts alone, for one state at a time."""
+
+    def __init__(self, name: str, parts: Parts, *, target: Target | None = None) -> None:
+        chosen = (target or host()).with_lanes(1)
+        self.parts, self._part = parts, part(
+            parts.keys["field"], f"{name} field", "field", lambda: parts.make("field"), chosen
+        )  # fmt: skip
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)(self._part.address)
+        self._context = self._part.context()
+
+    def __call__(self, x: Array, constants: Array, row: Array) -> tuple[Array, Array]:
+        """(ẋ, numbers recorded beside it and the two that tell whether they may be believed)."""
+        rate, told = np.empty(self.parts.size + 1), np.empty(self.parts.recorded + 2)
+        given = [np.ascontiguousarray(a, dtype=float) for a in (x, constants, row)]
+        self._call(*(a.ctypes.data for a in (*given, rate, told, self._context)))
+        return rate, told
+
+
 def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | None = None) -> Loop:
     """The loop of a field by a tableau, or by the field's own `leap` where there is none."""
     chosen = (target or host()).with_lanes(1)
@@ -167,51 +190,15 @@ def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | 
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
 
-    def function(part: str) -> machine.Loaded:
-        title = digest("part", parts.keys[part], chosen, [part])
-        return _loaded(title, f"{name} {part}", part, lambda: Made(part_text(part, parts.make(part), chosen), chosen))
-
     title = digest("stepping", "", chosen, facts)
-    loop = _loaded(title, name, "advance", lambda: Made(module_text(parts, tableau, chosen), chosen))
-    return Loop(parts, tableau, loop, {part: function(part) for part in names})
+    loop = loop_code(title, name, lambda: Made(module_text(parts, tableau, chosen), chosen))
 
+    def functions() -> dict[str, Part]:
+        return {
+            key: part(parts.keys[key], f"{name} {key}", key, lambda key=key: parts.make(key), chosen) for key in names
+        }
 
-def _loaded(title: str, name: str, entry: str, make: Callable[[], Made]) -> machine.Loaded:
-    """Code of one function: of this process, from disk, or compiled.
-
-    A long text that is not on disk is compiled without optimisation, which takes a fifth of the time and gives code
-    that is some 20 % slower; the optimised code is made in the background, for the next run (`background`).
-    """
-    with _lock:
-        if title not in _LOADED:
-            if len(_LOADED) >= MOST_LOADED:
-                _LOADED.pop(next(iter(_LOADED)))
-            _LOADED[title] = machine.Loaded(_code(title, name, entry, make), [entry])
-        return _LOADED[title]
-
-
-def _code(title: str, name: str, entry: str, make: Callable[[], Made]) -> bytes:
-    tier = background.tier()
-    if tier == "optimised" or cache.load(title, cache.TRACE):
-        return kept(title, name, make)[0]
-    made = passed_on(make)
-    if sum(map(len, made.texts)) < LONG_TEXT or cache.load(made.digest()):
-        return compiled(title, name, made)[0]
-
-    def later(between: Callable[[], None]) -> None:
-        code = compiled(title, name, made, between)[0]
-        with _lock:
-            _LOADED[title] = machine.Loaded(code, [entry])
-
-    if tier != "fast":
-        background.submit(name, later)
-    return joined(machine.assemble(text, made.target, level=0) for text in made.texts)
-
-
-LONG_TEXT = 150_000  # characters, some thousand operations
-_LOADED: dict[str, machine.Loaded] = {}
-MOST_LOADED = 256
-_lock = Lock()
+    return Loop(parts, tableau, loop, functions)
 
 
 def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
@@ -253,42 +240,6 @@ def _numbers(parts: Parts, tableau: Tableau | None) -> dict[str, float]:
         "ENTRIES": float(parts.size), "DENSE_ROW": 7 * 8 * n, "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "KEPT": KEPT,
         "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
     }  # fmt: skip
-
-
-@dataclass
-class _Memory:
-    """Ports of a function of addresses: inputs and outputs lie one number behind the other."""
-
-    values: dict[tuple[int, int], str] = field(default_factory=dict)
-
-    def read(self, code: Code, argument: int, element: int) -> str:
-        if (argument, element) not in self.values:
-            self.values[argument, element] = code.load(f"%in{argument}", element)
-        return self.values[argument, element]
-
-    def write(self, code: Code, output: int, element: int, value: str) -> None:
-        code.store(value, f"%out{output}", element)
-
-
-def part_text(name: str, function: ca.Function, target: Target) -> str:
-    """The module of one part."""
-    head = f'target triple = "{target.triple}"'
-    return "\n".join([head, function_text(name, function, target), support_text(target)])
-
-
-def function_text(name: str, function: ca.Function, target: Target) -> str:
-    """A tape as a function (inputs…, outputs…, libm) of addresses, as integers."""
-    traced = tape.from_function(function)
-    inputs, outputs = len(traced.input_sizes), len(traced.outputs)
-    if inputs != INPUTS[name]:
-        raise InputError(f"{name} takes {inputs} columns; expected {INPUTS[name]}")
-    code = Code(target)
-    emit_nodes(code, traced, _Memory())
-    names = [*(f"in{k}" for k in range(inputs)), *(f"out{k}" for k in range(outputs)), "libm"]
-    head = f"define i64 @{name}({', '.join(f'i64 %a_{n}' for n in names)}) {code.attributes()} {{"
-    pointers = [f"  %{n} = inttoptr i64 %a_{n} to ptr" for n in names]
-    pointers.append("  %rows = inttoptr i64 %a_in0 to ptr")
-    return "\n".join([head, "entry:", *code.allocas, *pointers, *in_blocks(code.lines), "  ret i64 0", "}"])
 
 
 def _vectors_text(parts: Parts) -> str:
@@ -362,4 +313,4 @@ def directions(given: list[int]) -> Array:
     return np.array([{0: 3, 1: 1, -1: 2}[d] for d in given], dtype=np.int64)
 
 
-__all__ = ["Loop", "Parts", "Tableau", "build", "directions"]
+__all__ = ["Field", "Loop", "Parts", "Tableau", "build", "directions"]

@@ -22,12 +22,13 @@ CANNOT, CROSSED, TURNED, FULL = 1, 2, 3, 4
 LOOKS = 4
 
 JOB = (
-    "steps", "done", "states", "answers", "constants", "libm", "pow", "times", "breaks", "table", "rows", "hint",
+    "steps", "done", "states", "answers", "constants", "pow", "times", "breaks", "table", "rows", "hint",
     "evaluations", "rejected", "directions", "before", "after", "samples", "next", "count", "room", "sample_states",
     "sample_answers", "dense", "dense_wanted", "stages", "stage", "spare", "nought", "told", "turns", "has_turns",
     "tableau", "h", "end", "until", "max_step", "rtol", "atol", "off_manifold", "off_loops", "first", "grown", "lost",
     "growth", "narrow", "mended", "still", "off_unit", "turned",
-    "field_at", "leap_at", "unit_at", "back_at", "watch_at", "middle_at", "ends_at", "speed", "last_speed", "has_speed",
+    "field_at", "leap_at", "unit_at", "back_at", "watch_at", "middle_at", "ends_at", "field_with",
+    "leap_with", "unit_with", "back_with", "watch_with", "middle_with", "ends_with", "speed", "last_speed", "has_speed",
     "right", "matrix",
 )  # fmt: skip
 
@@ -60,7 +61,7 @@ def _row(job, x):  # of the table of signals, the one of this time
 
 def _ask(job, x, out):
     put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
-    call(word(job + FIELD_AT), x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + LIBM))
+    call(word(job + FIELD_AT), x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + FIELD_WITH))
     return 0
 """
 
@@ -85,7 +86,7 @@ def _evaluate(job, x, out):
     return 0
 
 def _ask_back(job, x):
-    call(word(job + BACK_AT), x, word(job + CONSTANTS), word(job + SPARE), word(job + TOLD), word(job + LIBM))
+    call(word(job + BACK_AT), x, word(job + CONSTANTS), word(job + SPARE), word(job + TOLD), word(job + BACK_WITH))
     return 0
 
 def _settled(job, x):  # Newton's way back to the constraints, at position and velocity level
@@ -137,7 +138,7 @@ UNIT = """
 def _unit(job, x):
     told = word(job + TOLD)
     spare = word(job + SPARE)
-    call(word(job + UNIT_AT), x, spare, told, word(job + LIBM))
+    call(word(job + UNIT_AT), x, spare, told, word(job + UNIT_WITH))
     _copy(x, spare, NQ + NV)
     put(job + OFF_UNIT, number(told))
     return 0
@@ -145,7 +146,7 @@ def _unit(job, x):
 
 WATCHING = """
 def _look(job, x, out):
-    call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + LIBM))
+    call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + WATCH_WITH))
     return 0
 
 def _crossed(job, x0, f0, x1, f1, h: float):

@@ -25,7 +25,7 @@ def _stepped(job, x, f, new, h: float):
 BY_FUNCTION = """
 def _stepped(job, x, f, new, h: float):
     put(job + H, h)
-    call(word(job + LEAP_AT), x, f, job + H, word(job + CONSTANTS), _row(job, x), new, word(job + LIBM))
+    call(word(job + LEAP_AT), x, f, job + H, word(job + CONSTANTS), _row(job, x), new, word(job + LEAP_WITH))
     return 0
 """
 
@@ -89,7 +89,7 @@ def _stepped(job, x, f, new, h: float):
     going = 1
     while going == 1:
         put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
-        call(word(job + MIDDLE_AT), x, u, job + H, word(job + CONSTANTS), row, r, A, word(job + LIBM))
+        call(word(job + MIDDLE_AT), x, u, job + H, word(job + CONSTANTS), row, r, A, word(job + MIDDLE_WITH))
         if _solved(A, r, NV) != 0:
             return CANNOT
         worst = 0.0
@@ -104,7 +104,7 @@ def _stepped(job, x, f, new, h: float):
         count += 1
         if count > 25 or not _finite(u, NV) == 1:
             return CANNOT
-    call(word(job + ENDS_AT), x, u, job + H, word(job + CONSTANTS), row, new, r, A, word(job + LIBM))
+    call(word(job + ENDS_AT), x, u, job + H, word(job + CONSTANTS), row, new, r, A, word(job + ENDS_WITH))
     if _solved(A, r, NV) != 0:
         return CANNOT
     _copy(new + NQ8, r, NV)

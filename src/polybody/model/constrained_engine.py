@@ -310,6 +310,13 @@ class ConstrainedEngine:
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         self.assembly.require_closed(q, v)
 
+    def require_dynamics(self, q: Array, v: Array) -> None:
+        """The state must be on the constraints, every motion that they let pass must have mass."""
+        self.assembly.require_closed(q, v)
+        self._require_mass(QUANTITIES["forward_dynamics"], q)
+        if self.is_compiled:
+            self.plans.free(q)
+
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
         self.assembly.require_acceleration(q, v, a)
 

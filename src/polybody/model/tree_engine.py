@@ -201,6 +201,10 @@ class TreeEngine:
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         """A tree has nothing to close."""
 
+    def require_dynamics(self, q: Array, v: Array) -> None:
+        """Every state will do; every motion must have mass."""
+        self._refuse_singular()
+
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
         """A tree allows every acceleration."""
 

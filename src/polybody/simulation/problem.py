@@ -73,6 +73,7 @@ class Problem:
         self.singular = 0
         self.passed = 0
         self._signs: Any = None
+        self._watched_to: Array | None = None
         self.tree = model.tree if self.loops else model
         self.motion: Any = ConstrainedMotion(constrained_engine(model)) if self.loops else None
 
@@ -267,13 +268,15 @@ class Problem:
     def watch(self, y: Array) -> None:
         """Look whether the step that ended at y has passed a singular configuration of the loops."""
         if self.loops:
+            if self._watched_to is not None:
+                self._signs, self._watched_to = self.motion.signs(self._watched_to)[0], None
             self._signs, passed = self.motion.signs(self.split(y)[0], self._signs)
             self.passed += passed
 
     def watch_anew(self, y: Array) -> None:
         """Look from here on: up to y, somebody else has looked."""
-        self._signs = None
-        self.watch(y)
+        if self.loops:
+            self._watched_to = self.split(y)[0]  # asked for when the next step here ends, if there is one
 
     def moves(self) -> bool:
         """True when `project` may change a state."""

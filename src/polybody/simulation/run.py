@@ -151,7 +151,7 @@ def simulate(
     problem.whole, problem.friction, problem.efforts = model, sticking, word
     drives = drive_limits(model.mechanism)
     problem.drives = drives if controller is not None and word == "saturate" and drives.any else None
-    model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
+    model.engine.require_dynamics(q, v)  # what cannot be simulated says so here
     said = {
         "method": method, "duration": duration, "start": start, "limits": limits, "restitution": restitution,
         "efforts": word, **({"friction": friction} if has_dry_friction(model) else {}),
@@ -165,7 +165,10 @@ def simulate(
     switches = Switches(problem, events, limits, restitution)
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
     run.compile(compiled)
-    return run.to_end(start, problem.state(q, v, problem.circuits.start(currents0)), end, said)
+    y = problem.state(q, v, problem.circuits.start(currents0))
+    if run.compiled is None or not run.compiled.is_regular(start, y):
+        model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused
+    return run.to_end(start, y, end, said)
 
 
 class Run:
@@ -336,7 +339,8 @@ class Run:
                 self._keep(until, self.problem.project(step.dense()(until)))
         else:
             self._keep_inside(step, until, self.kept)
-        self.problem.watch(step.y1)
+        look = self.problem.watch_anew if step.watched else self.problem.watch
+        look(step.y1)
         self.reached, self.last = until, step.y1
         self._guard()
         if self.progress is not None:
@@ -415,6 +419,10 @@ class Run:
 
     def _keep(self, t: float, y: Array) -> None:
         if t <= self.record.last:
+            return
+        found = None if self.compiled is None else self.compiled.recorded(t, y)
+        if found is not None:
+            self.record.one(t, y, *found[1:])
             return
         q, v = self.problem.split(y)
         stored = self.problem.currents(y)

@@ -73,7 +73,7 @@ class Stepper:
             raise InputError(f"limits is {limits!r}; expected one of {', '.join(LIMITS)}")
         q, v = lone_state(model, q0, v0)
         require_motion(model)
-        model.forward_dynamics(q, v, np.zeros(model.nv))  # what cannot be simulated says so here
+        model.engine.require_dynamics(q, v)  # what cannot be simulated says so here
         self.options = Options(dt=positive("dt", dt))
         self._limits, self._restitution, self._events = limits, number("restitution", restitution), tuple(events)
         self._wrenches: dict[str, Array] = {name: np.zeros(6) for name in frames}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.kernels.stepping import Loop, Parts, Tableau, build, directions
+from polybody.kernels.stepping import Field, Loop, Parts, Tableau, build, directions
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
@@ -28,7 +28,8 @@ from polybody.simulation.compiled.watch import Watch, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.integrators import Integrator, Options, Step
-from polybody.simulation.integrators.tableaux import TABLEAUX
+from polybody.simulation.integrators.first_step import first_step
+from polybody.simulation.integrators.tableaux import ERROR_ORDER, TABLEAUX
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import Stop
 
@@ -60,6 +61,7 @@ class Compiled:
             raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[str, Loop] = {}
+        self._fields: dict[str, Field] = {}
         self.length = FIRST_CHUNK
         self._known: set[tuple[Stop, ...]] = set()
         self.pieces = np.inf  # seconds of motion after which a chunk must end
@@ -89,7 +91,7 @@ class Compiled:
             raise NotCompiled("the loops have no plan of elimination")
         return engine.plans.free(None)
 
-    def _built(self, acting: Acting, watch: Watch) -> Loop:
+    def _parts(self, acting: Acting, watch: Watch) -> Parts:
         names = ["field"]
         names += OWN.get(self.method.name, [])
         names += ["unit"] if acting.curved or acting.held else []
@@ -97,14 +99,16 @@ class Compiled:
         names += ["watch"] if watch.count else []
         m = self.model.mechanism
         made = f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
-        parts = Parts(
+        return Parts(
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count,
             pivots=len(acting.plan.pivots) if acting.plan else 0,
         )  # fmt: skip
-        loop = build(f"simulate {self.method.name}", parts, self.tableau)
+
+    def _built(self, acting: Acting, watch: Watch) -> Loop:
+        loop = build(f"simulate {self.method.name}", self._parts(acting, watch), self.tableau)
         signals = acting.law.signals
         loop.array("breaks", np.ascontiguousarray(signals.breaks))
         loop.array("table", np.ascontiguousarray(signals.rows))
@@ -112,10 +116,55 @@ class Compiled:
         loop.array("directions", directions(list(watch.directions)))
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)
-            near = MENDED if self.method.adaptive else NEAR  # nearer by, adaptive methods look for a way across
-            loop.set(growth=float(SWITCH * rank), narrow=float(near * rank), mended=float(MENDED * rank))
+            growth, narrow = self._believed()
+            loop.set(growth=growth, narrow=narrow, mended=float(MENDED * rank))
             loop.set(grown=float(SWITCH**2 * rank), lost=float(LOST * rank))
         return loop
+
+    def _believed(self) -> tuple[float, float]:
+        """Growth and narrow up to which an elimination is believed."""
+        rank = max(self.problem.motion._rank, 1)
+        near = MENDED if self.method.adaptive else NEAR  # nearer by, adaptive methods look for a way across
+        return float(SWITCH * rank), float(near * rank)
+
+    # Single states.
+
+    def is_regular(self, t: float, y: Array) -> bool:
+        """Whether the field may be believed at a state from which a run is to begin."""
+        return self._answer(t, y) is not None
+
+    def recorded(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
+        """(ẏ, a, tau, all currents) by the loop's own field; None where Python is to be asked."""
+        if self._held() != ():
+            return None
+        self._hold_sampled(t, y)
+        return self._answer(t, y)
+
+    def _answer(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
+        acting = self.acting = replace(self.acting, held=(), plan=self._plan() if self.problem.loops else None)
+        if acting.key not in self._fields:
+            self._fields[acting.key] = Field("simulate", self._parts(acting, Watch("")))
+        rate, told = self._fields[acting.key](np.append(y, t), acting.constants, acting.law.signals.row(t))
+        self.problem.evaluations += 1
+        nq, nv, count = self.problem.nq, self.problem.nv, acting.recorded
+        if acting.plan is not None:
+            growth, narrow = self._believed()
+            if not (told[count] < growth and told[count + 1] < min(narrow, MENDED * max(self.problem.motion._rank, 1))):
+                return None
+        if not np.isfinite(rate).all():
+            return None
+        return rate[:-1], rate[nq : nq + nv], told[:nv], told[nv:count]
+
+    def rate(self, t: float, y: Array) -> Array:
+        """ẏ, as `Problem.rate`."""
+        found = self.recorded(t, y)
+        return self.problem.rate(t, y) if found is None else found[0]
+
+    def _hold_sampled(self, t: float, y: Array) -> None:
+        """Forces that a computer holds until its next instant are constants of the field."""
+        if isinstance(self.problem.controller, Sampled):
+            forces = self.problem.torque(t, *self.problem.split(y))
+            self.acting = replace(self.acting, law=replace(self.acting.law, constants=forces))
 
     # Steps.
 
@@ -130,9 +179,7 @@ class Compiled:
             yield from self.method.steps(self.problem, t, y, end, self.options)
             return
         self.acting = replace(self.acting, held=held)
-        if isinstance(self.problem.controller, Sampled):  # its forces are held until the stretch ends
-            forces = self.problem.torque(t, *self.problem.split(y))
-            self.acting = replace(self.acting, law=replace(self.acting.law, constants=forces))
+        self._hold_sampled(t, y)
         for known in self._loops.values():
             known.set(has_speed=0)
         watch = watch_of(functions)
@@ -150,6 +197,7 @@ class Compiled:
                 by_hand = 0
                 continue
             loop = self.loop(watch)
+            loop.refresh()
             status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called)
             count = len(chunk) if chunk is not None else 0
             if chunk is not None and count:
@@ -158,7 +206,7 @@ class Compiled:
                 elif status in (CROSSED, TURNED):
                     if count > 1:
                         yield self._cut(chunk, count - 1)
-                    yield chunk.step(count - 1)
+                    yield replace(chunk.step(count - 1), watched=not loop.word("turned"))
                 else:
                     yield chunk
                 t, y = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy()
@@ -176,12 +224,9 @@ class Compiled:
             return self.options.dt
         if self.options.first_step is not None:
             return min(self.options.first_step, end - t)
-        from scipy.integrate import DOP853
-
-        atol: Any = np.full(self.problem.size, self.options.atol)
+        atol = np.full(self.problem.size, self.options.atol)
         atol[-1] = np.inf
-        solver = DOP853(self.problem.rate, t, y, end, self.options.max_step, self.options.rtol, atol)
-        return float(solver.h_abs)
+        return first_step(self.rate, t, y, end, self.options.max_step, ERROR_ORDER, self.options.rtol, atol)
 
     def _own_steps(self, t: float, y: Array, end: float, first: float, count: int) -> Iterator[Step]:
         options = replace(self.options, first_step=min(first, end - t)) if self.method.adaptive else self.options

@@ -40,6 +40,11 @@ class Signals:
     breaks: Array = field(default_factory=lambda: np.zeros(0))
     rows: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
+    def row(self, t: float) -> Array:
+        """The row of a time."""
+        k = max(0, int(np.searchsorted(self.breaks, t, side="right")) - 1)
+        return self.rows[k] if len(self.breaks) else np.zeros(0)
+
 
 @dataclass(frozen=True)
 class Law:

@@ -39,10 +39,7 @@ class Rates:
         self._constants = acting.constants
 
     def _arguments(self, t: float, y: Array) -> tuple[Array, Array, Array]:
-        signals = self.acting.law.signals
-        k = max(0, int(np.searchsorted(signals.breaks, t, side="right")) - 1)
-        row = signals.rows[k] if len(signals.breaks) else np.zeros(0)
-        return np.append(y, t), self._constants, row
+        return np.append(y, t), self._constants, self.acting.law.signals.row(t)
 
     def rate(self, t: float, y: Array) -> Array:
         if self.problem.resting:

@@ -30,6 +30,7 @@ class Step:
     rejected: int | None = 0
     off_manifold: float = 0.0
     count: int = 1  # the method's own steps that it stands for
+    watched: bool = False  # compiled code has looked whether it passed a singular configuration
 
 
 @dataclass(frozen=True)

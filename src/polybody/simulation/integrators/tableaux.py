@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from polybody.kernels.stepping import Tableau
+
+ERROR_ORDER = 7  # of the adaptive pair's error estimate
 
 
 @cache
@@ -25,13 +28,29 @@ def runge_kutta_4() -> Tableau:
 @cache
 def dormand_prince_8() -> Tableau:
     """Dormand and Prince's pair of order 8(5, 3) with its interpolant of order 7; SciPy has the numbers."""
-    from scipy.integrate import DOP853 as method
-
     from polybody.kernels.stepping import Tableau
 
-    return Tableau(method.A, method.B, method.A_EXTRA, np.array([method.E5, method.E3]), method.D)
+    numbers = _coefficients()
+    n, A = numbers["N_STAGES"], numbers["A"]
+    return Tableau(
+        A[:n, :n], numbers["B"], A[n + 1 :], np.array([numbers["E5"], numbers["E3"]]), numbers["D"]
+    )
+
+
+def _coefficients() -> dict[str, Any]:
+    """SciPy's module of numbers, without the rest of scipy.integrate, whose import takes half a second."""
+    import runpy
+
+    import scipy
+
+    path = Path(scipy.__file__).parent / "integrate" / "_ivp" / "dop853_coefficients.py"
+    if path.is_file():
+        return runpy.run_path(str(path))
+    from scipy.integrate._ivp import dop853_coefficients
+
+    return vars(dop853_coefficients)
 
 
 TABLEAUX: dict[str, Callable[[], Tableau]] = {"rk4": runge_kutta_4, "dop853": dormand_prince_8}
 
-__all__ = ["TABLEAUX"]
+__all__ = ["ERROR_ORDER", "TABLEAUX"]

@@ -1,0 +1,194 @@
+"""The functions that the loops of `stepping` call, each by itself: compiled, or interpreted until it is.
+
+A part is machine code (inputs…, outputs…, context) of addresses, the context beginning with libm's table. A long part
+whose code is on no disk yet is answered by the interpreter of tapes (`interpret`) behind a small function of the same
+signature, while the optimised code is made in the background: both compute the same numbers, so that a loop may change
+from one to the other between two of its calls. Behind libm's table such a part's context holds what the interpreter
+reads (instructions, constants), its address, and scratch memory, which every loop has for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import casadi as ca
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.kernels import background, cache, interpret, machine, native, tape
+from polybody.kernels.code import Code
+from polybody.kernels.emit import emit_nodes, support_text
+from polybody.kernels.interrupts import passed_on
+from polybody.kernels.locks import Lock
+from polybody.kernels.operations import LIBM
+from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept
+from polybody.kernels.rows import in_blocks
+from polybody.kernels.target import Target
+
+Array = np.ndarray
+#: what the loop calls them with: numbers of inputs (from memory), and of results
+PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "unit": (1, 2), "back": (2, 2),
+         "watch": (3, 1)}  # fmt: skip
+AT_ONCE = 300  # operations: compiled sooner than anybody minds
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """Machine code of one function of the loop."""
+
+    loaded: machine.Loaded
+    entry: str
+
+    @property
+    def address(self) -> int:
+        return self.loaded.addresses[self.entry]
+
+    def context(self) -> Array:
+        return machine.libm_table()
+
+
+@dataclass(frozen=True, eq=False)
+class Interpreted:
+    """A tape, for as long as it is not compiled."""
+
+    code: interpret.Instructions
+    program: Program
+    address: int  # of the function that hands it over to the interpreter
+
+    def context(self) -> Array:
+        """Of one loop: whoever runs beside it has scratch memory of its own."""
+        memory = np.zeros(self.code.places + 2)
+        given = self.code.context(machine.libm_table())
+        context = _Context(np.concatenate([given, np.array([self.program.body, memory.ctypes.data], dtype=np.uint64)]))
+        context.memory = memory
+        return context
+
+
+class _Context(np.ndarray):
+    """An array that keeps the memory alive to which it points."""
+
+    memory: Array
+
+    def __new__(cls, values: Array) -> _Context:
+        return values.view(cls)
+
+
+Part = Compiled | Interpreted
+_PARTS: dict[str, Part] = {}
+MOST_PARTS = 256
+_lock = Lock()
+
+
+def part(key: str, name: str, entry: str, make: Callable[[], ca.Function], target: Target) -> Part:
+    """The part of this key: of this process, from disk, interpreted, or compiled."""
+    title = digest("part", key, target, [entry])
+    with _lock:
+        found = _PARTS.get(title)
+        if found is None:
+            while len(_PARTS) >= MOST_PARTS:
+                _PARTS.pop(next(iter(_PARTS)))
+            found = _PARTS[title] = _made(title, name, entry, make, target)
+        return found
+
+
+def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function], target: Target) -> Part:
+    tier = background.tier()
+    if tier == "optimised" or cache.load(title, cache.TRACE):
+        code = kept(title, name, lambda: Made(part_text(entry, _tape(entry, make()), target), target))[0]
+        return Compiled(machine.Loaded(code, [entry]), entry)
+    traced = _tape(entry, passed_on(make))
+    if tier != "fast" and traced.operations() <= AT_ONCE:
+        code = compiled(title, name, Made(part_text(entry, traced, target), target))[0]
+        return Compiled(machine.Loaded(code, [entry]), entry)
+
+    def later(between: Callable[[], None]) -> None:
+        between()
+        made = Made(part_text(entry, traced, target), target)
+        between()
+        code = compiled(title, name, made, between)[0]
+        ready = Compiled(machine.Loaded(code, [entry]), entry)
+        with _lock:
+            _PARTS[title] = ready
+
+    if tier != "fast":
+        background.submit(name, later)
+    shim = _shims(target).addresses[f"shim{sum(PORTS[entry])}"]
+    return Interpreted(interpret.encode(traced, target), interpreter(target), shim)
+
+
+def loop_code(title: str, name: str, make: Callable[[], Made]) -> machine.Loaded:
+    """The loop itself: a short text, compiled at once; its function is `advance`."""
+    with _lock:
+        if title not in _LOOPS:
+            while len(_LOOPS) >= MOST_PARTS:
+                _LOOPS.pop(next(iter(_LOOPS)))
+            _LOOPS[title] = machine.Loaded(kept(title, name, make)[0], ["advance"])
+        return _LOOPS[title]
+
+
+_LOOPS: dict[str, machine.Loaded] = {}
+_SHIMS: dict[Target, machine.Loaded] = {}
+
+
+def _shims(target: Target) -> machine.Loaded:
+    """Functions of so many addresses and a context, which give the interpreter the addresses as rows."""
+    if target not in _SHIMS:
+        counts = sorted({sum(ports) for ports in PORTS.values()})
+        names = [f"shim{count}" for count in counts]
+        title = digest("shims", "", target, names)
+        code = kept(title, "shims", lambda: Made(_shims_text(counts, target), target))[0]
+        _SHIMS[target] = machine.Loaded(code, names)
+    return _SHIMS[target]
+
+
+def _shims_text(counts: list[int], target: Target) -> str:
+    body, memory = 8 * (len(LIBM) + 2), 8 * (len(LIBM) + 3)
+    texts = []
+    for count in counts:
+        names = [f"a{k}" for k in range(count)]
+        puts = "\n".join(f"    put(rows + {8 * k}, {name})" for k, name in enumerate(names))
+        texts.append(
+            f"def shim{count}({', '.join(names)}, context):\n    rows = room({count})\n{puts}\n"
+            f"    call(word(context + {body}), rows, context, word(context + {memory}))\n    return 0\n"
+        )
+    return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), {})])
+
+
+def _tape(entry: str, function: ca.Function) -> tape.Tape:
+    traced = tape.from_function(function)
+    found = len(traced.input_sizes), len(traced.outputs)
+    if found != PORTS[entry]:
+        raise InputError(f"{entry} takes {found[0]} columns and gives {found[1]}; expected {PORTS[entry]}")
+    return traced
+
+
+@dataclass
+class _Memory:
+    """Ports of a function of addresses: inputs and outputs lie one number behind the other."""
+
+    values: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def read(self, code: Code, argument: int, element: int) -> str:
+        if (argument, element) not in self.values:
+            self.values[argument, element] = code.load(f"%in{argument}", element)
+        return self.values[argument, element]
+
+    def write(self, code: Code, output: int, element: int, value: str) -> None:
+        code.store(value, f"%out{output}", element)
+
+
+def part_text(name: str, traced: tape.Tape, target: Target) -> str:
+    """The module of one part: a tape as a function (inputs…, outputs…, libm) of addresses, as integers."""
+    code = Code(target)
+    emit_nodes(code, traced, _Memory())
+    inputs, outputs = PORTS[name]
+    names = [*(f"in{k}" for k in range(inputs)), *(f"out{k}" for k in range(outputs)), "libm"]
+    head = f"define i64 @{name}({', '.join(f'i64 %a_{n}' for n in names)}) {code.attributes()} {{"
+    pointers = [f"  %{n} = inttoptr i64 %a_{n} to ptr" for n in names]
+    pointers.append("  %rows = inttoptr i64 %a_in0 to ptr")
+    function = "\n".join([head, "entry:", *code.allocas, *pointers, *in_blocks(code.lines), "  ret i64 0", "}"])
+    return "\n".join([f'target triple = "{target.triple}"', function, support_text(target)])
+
+
+__all__ = ["PORTS", "Compiled", "Interpreted", "Part", "loop_code", "part", "part_text"]
