@@ -132,12 +132,12 @@ class Loop:
         """Take parts that have been compiled since; a call under way is not interrupted."""
         if not self.interpreted:
             return
-        for name, part in self._functions().items():
-            if self._taken.get(name) is not part:
-                self._taken[name] = part
-                self.job[PLACE[f"{name}_at"]] = part.address
-                self.array(f"{name}_with", part.context())
-        self.interpreted = any(isinstance(part, Interpreted) for part in self._taken.values())
+        for name, now in self._functions().items():
+            if self._taken.get(name) is not now:
+                self._taken[name] = now
+                self.job[PLACE[f"{name}_at"]] = now.address
+                self.array(f"{name}_with", now.context())
+        self.interpreted = any(isinstance(taken, Interpreted) for taken in self._taken.values())
 
     def array(self, name: str, values: Array) -> None:
         """Give the job an array, which is kept alive."""
