@@ -48,7 +48,7 @@ def _coefficients() -> dict[str, Any]:
         return runpy.run_path(str(path))
     from scipy.integrate._ivp import dop853_coefficients
 
-    return vars(dop853_coefficients)
+    return dict(vars(dop853_coefficients))
 
 
 TABLEAUX: dict[str, Callable[[], Tableau]] = {"rk4": runge_kutta_4, "dop853": dormand_prince_8}
