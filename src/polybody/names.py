@@ -32,4 +32,9 @@ def listed(names: Iterable[str], most: int = 12) -> str:
     return f"{text} and {len(every) - most} more" if len(every) > most else text
 
 
-__all__ = ["listed", "nearest"]
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """ "1 loop", "2 loops": a number with its noun, whose plural is `one` and an s where none is given."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+__all__ = ["counted", "listed", "nearest"]

@@ -34,7 +34,7 @@ def test_hands_away_from_their_places_are_told_and_brought_there():
     both = ("two-arms", "--object", "object", "--hand", "left_hand=object", "--hand", "right_hand=object")
     text = run(*both)
     assert text.exit_code == 0
-    assert "left_hand: 0.329135 m and 0.7 rad off its grip" in text.stdout
+    assert "left_hand: 0.329135 m and 0.7 rad from its grip" in text.stdout
     answer = json.loads(run(*both, "--json").stdout)
     model, q = pb.load("two-arms").tree, np.array(answer["q"])
     np.testing.assert_allclose(model.pose(q, "left_hand"), model.pose(q, "object"), atol=1e-9)
@@ -54,7 +54,7 @@ def test_what_cannot_hold_it_still_says_why(tmp_path):
     )
     text = run(str(path), "--object", "box", "--hand", "arm")
     assert text.exit_code == 0
-    assert "it cannot be held still: " in text.stdout
+    assert "it cannot be held at rest: " in text.stdout
     assert "passive" in text.stdout.replace("\n", " ")
 
 

@@ -52,7 +52,7 @@ def test_a_function_that_raises_leaves_the_run_until_then(tmp_path: Path, monkey
     answer = simulate(tmp_path / "run")
     assert answer.exit_code == 1
     assert "pen is dry" in answer.stderr
-    assert "what was computed until then is in" in answer.stderr
+    assert "the states computed so far are in" in answer.stderr
     record = read_run(tmp_path / "run")
     np.testing.assert_allclose(record.t, np.arange(6) * 0.1, atol=1e-12)
     assert "pen is dry" in str(record.stopped)

@@ -113,7 +113,7 @@ def test_only_numbers_are_numbers(bad: object) -> None:
 def test_mujoco_refusal_is_an_input_error_with_our_line(tmp_path: Path) -> None:
     path = tmp_path / "m.xml"
     path.write_text("<mujoco>\n<worldbody>\n<body><joint axis='0 0 0'/><geom size='1'/></body></worldbody></mujoco>")
-    with pytest.raises(pb.InputError, match=r"MuJoCo refuses the file: .*m\.xml:3"):
+    with pytest.raises(pb.InputError, match=r"MuJoCo rejects the file: .*m\.xml:3"):
         read_description(path)
 
 

@@ -201,7 +201,7 @@ def test_equalities_become_loops_that_are_violated_as_mujoco_says(tmp_path: Path
         ('<!DOCTYPE m [<!ENTITY a "b">]><mujoco/>', "document type declaration"),
         ("<robot/>", "an MJCF file has <mujoco>"),
         ("<mujoco><worldbody><body></mujoco>", "not well-formed XML"),
-        ("<mujoco><worldbody><bdy/></worldbody></mujoco>", "MuJoCo refuses the file: .*bdy"),
+        ("<mujoco><worldbody><bdy/></worldbody></mujoco>", "MuJoCo rejects the file: .*bdy"),
         ('<mujoco><worldbody><body name="world"><geom size="1"/></body></worldbody></mujoco>', "world"),
     ],
 )

@@ -354,7 +354,7 @@ def test_gears_that_make_no_sense_are_refused_by_name():
     ):
         with pytest.raises(InputError, match=said):
             net.gear(*wrong)
-    with pytest.raises(InputError, match="off what gear 'j1 gear' says"):
+    with pytest.raises(InputError, match="off what gear 'j1 gear' requires"):
         net.solve({"j0": 0.2, "j1": 0.2, "j2": 0.0, "j3": 0.0}, np.zeros(3))
     assert "gear j1 gear: v(j1) = k v(j0)" in listing(net, net.graph())
 

@@ -172,9 +172,9 @@ def test_state_off_the_loop_is_refused_with_its_distance_and_its_loop():
 def test_closing_joint_given_otherwise_than_its_loop_says_is_refused():
     linkage, angles, speeds, _ = state("four-bar")
     net, q, v = as_network(linkage), joint_values(linkage, angles), joint_values(linkage, speeds[2::3])
-    with pytest.raises(InputError, match=r"configuration given for joint 'pin3' is 0.02 .* off what its loop says"):
+    with pytest.raises(InputError, match=r"configuration given for joint 'pin3' is 0.02 .* off what its loop requires"):
         net.solve({**q, "pin3": q["pin3"] + 0.02}, v)
-    with pytest.raises(InputError, match=r"velocity given for joint 'pin3' is 0.5 off what its loop says"):
+    with pytest.raises(InputError, match=r"velocity given for joint 'pin3' is 0.5 off what its loop requires"):
         net.solve(q, {**v, "pin3": v["pin3"] + 0.5})
     turned = net.solve({**q, "pin3": q["pin3"] + 2 * np.pi}, v)  # the same place, once around
     np.testing.assert_allclose(turned.accelerations["pin0"], net.solve(q, v).accelerations["pin0"], rtol=1e-9)

@@ -144,7 +144,7 @@ def test_names_may_be_used_once_and_world_is_taken() -> None:
         build.frame("bob", "bob")
     with pytest.raises(pb.InputError, match="spring 'hinge': there is a joint of that name already"):
         build.spring("hinge", "bob", (0, 0, 0), "world", (0, 0, 0), 1)
-    with pytest.raises(pb.InputError, match="named 'world', which is the ground's name"):
+    with pytest.raises(pb.InputError, match="named 'world', which is the name of the ground"):
         build.body("world", 1)
     with pytest.raises(pb.InputError, match=r"spring 's': stiffness is -1; it must not be negative"):
         build.spring("s", "bob", (0, 0, 0), "world", (0, 0, 0), -1)
@@ -192,7 +192,7 @@ def test_second_root_and_unreached_body_are_named() -> None:
         build.model()
     message = str(caught.value)
     assert "body 'alone': no joint reaches it; join it to 'world' or to another body" in message
-    assert "2 bodies (base2, arm2) hang on a second root, 'base2', beside 'world'" in message
+    assert "2 bodies (base2, arm2) are attached to a second root, 'base2', beside 'world'" in message
 
 
 def test_unphysical_inertia_is_a_warning_that_names_the_body() -> None:
@@ -248,14 +248,14 @@ def test_every_problem_of_hand_made_records_is_found_at_once() -> None:
     for wanted in (
         "f:1: body 'a': mass is -1 kg; it must not be negative",
         "f:2: body 'a': there is a body of that name already at f:1",
-        "a body is named 'world', which is the ground's name",
+        "a body is named 'world', which is the name of the ground",
         "body 'b': mass is nan, expected a finite number",
         "f:5: joint 'j': the axis is zero; expected a unit vector",
         "joint 'k': damping has shape (2, 2), expected (1, 1)",
         "joint 'k': limits.lower has shape (2,), expected (1,)",
         "a frame has an empty name",
         "loop 'l': its body_b 'c' is not a body",
-        "loop 'l': a floating joint leaves all motion free: the loop closes nothing",
+        "loop 'l': a floating joint constrains nothing, so the loop is not closed",
     ):
         assert wanted in messages, wanted
 

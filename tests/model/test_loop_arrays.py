@@ -96,7 +96,7 @@ def test_hybrid_dynamics_takes_batches_and_refuses_accelerations_that_break_the_
     many = model.actuation.hybrid_dynamics(np.stack([q, q]), v, np.stack([a, a]))
     for both, one in zip(many, model.actuation.hybrid_dynamics(q, v, a), strict=True):
         agree(both[1], one, 1e-12)
-    with pytest.raises(pb.InputError, match=r"do not agree with the loops.*assemble_acceleration"):
+    with pytest.raises(pb.InputError, match=r"are inconsistent with the loops.*assemble_acceleration"):
         model.actuation.hybrid_dynamics(q, v, np.arange(model.nv), active=np.ones(model.nv, dtype=bool))
 
 

@@ -56,7 +56,7 @@ def test_report_needs_nothing_from_outside(run: pb.Trajectory, tmp_path: Path) -
     assert "http" not in re.sub(r"base64,[A-Za-z0-9+/=]+", "", named)
     assert page.count("<img") == 1  # snapshots; the plots are drawn by the page itself
     assert "chart.draw" in page
-    assert "energy balance holds" in page
+    assert "energy audit passed" in page
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -30,8 +31,8 @@ def register(app: typer.Typer) -> None:
             print_ = console.print  # type: ignore[attr-defined]
             print_(f"folder   {answer['folder']}")
             if clear:
-                print_(f"removed  {removed} entries")
-            print_(f"kept     {len(entries)} entries, {answer['bytes'] / 1e6:.1f} MB")
+                print_(f"removed  {counted(removed, 'entry', 'entries')}")
+            print_(f"kept     {counted(len(entries), 'entry', 'entries')}, {answer['bytes'] / 1e6:.1f} MB")
             for entry in entries:
                 print_(f"  {entry.size / 1e3:9.1f} kB  {entry.name}")
 

@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -42,14 +43,15 @@ def register(app: typer.Typer) -> None:
 def _tables(data: dict[str, Any]) -> list[Any]:
     from rich.table import Table
 
-    own = Table(title=f"{data['model']}: traced operations, {data['degrees_of_freedom']} degrees of freedom")
+    own = Table(title=f"{data['model']}: traced operations, {counted(data['degrees_of_freedom'], 'degree')} of freedom")
     for heading in ("quantity", "M", "A", "sin, cos", "other"):
         own.add_column(heading, justify="left" if heading == "quantity" else "right")
     for name, c in data["actual"].items():
         own.add_row(name, *(str(c[key]) for key in ("M", "A", "sincos", "other")))
     tables = [own]
     for name, rows in data["general"].items():
-        table = Table(title=f"{name}: general chains of {data['degrees_of_freedom']} revolute joints (Saha 1999)")
+        chains = f"general chains of {counted(data['degrees_of_freedom'], 'revolute joint')} (Saha 1999)"
+        table = Table(title=f"{name}: {chains}")
         for heading in ("algorithm", "M", "A"):
             table.add_column(heading, justify="left" if heading == "algorithm" else "right")
         for row in rows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
@@ -40,7 +41,7 @@ def demo(
         if not as_json:
             show(answer[name])
     emit(answer, as_json, lambda console: console.print(
-        f"\nLook at it in the browser:  polybody view {folders['stewart']}\nReport:  {folders['stewart']}/report.html",
+        f"\nView it in the browser:  polybody view {folders['stewart']}\nReport:  {folders['stewart']}/report.html",
         soft_wrap=True, markup=False))  # fmt: skip
 
 
@@ -95,8 +96,10 @@ def force_units(model: Model) -> list[str]:
 
 def show(answer: dict[str, Any]) -> None:
     largest = ", ".join(f"{name} {told['value']:.3g} {told['unit']}" for name, told in answer["largest_forces"].items())
-    verdict = "the energy balance holds" if answer["trusted"] else "see the report's doubts"
-    typer.echo(f"  largest drive forces: {largest}\n  {answer['states']} states in {answer['folder']}; {verdict}")
+    verdict = "energy audit passed" if answer["trusted"] else "see the doubts in the report"
+    typer.echo(
+        f"  largest drive forces: {largest}\n  {counted(answer['states'], 'state')} in {answer['folder']}; {verdict}"
+    )
 
 
 __all__ = ["register"]

@@ -10,6 +10,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
+from polybody.names import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -94,8 +95,9 @@ def _show(symbolic: Any) -> None:
         for letter, indices, expression in section.formulas:
             typer.echo(f"  {letter}{indices and '_' + indices} = {expression}")
     size = symbolic.size("equations")
-    typer.echo(f"\n{size.operations} operations, {size.characters} characters; with common subexpressions "
-               f"{symbolic.program('equations').operations} operations")  # fmt: skip
+    shared = counted(symbolic.program("equations").operations, "operation")
+    written = f"{counted(size.operations, 'operation')}, {counted(size.characters, 'character')}"
+    typer.echo(f"\n{written}; with common subexpressions {shared}")
 
 
 __all__ = ["register"]

@@ -14,7 +14,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "inverse": ('polybody inverse stanford-arm --to "60deg,60deg,0.1,60deg,60deg,60deg" -t 10',),
     "plot": ("polybody plot runs/puma560",),
     "view": ("polybody view puma560", "polybody view runs/puma560"),
-    "render": ("polybody render runs/puma560 -o film.mp4",),
+    "render": ("polybody render runs/puma560 -o video.mp4",),
     "linearize": ('polybody linearize puma560 --q "joint2=30deg,joint3=-90deg" --json',),
     "study": ("polybody study payloads.yaml --dry-run", "polybody study plot payloads.results"),
     "performance": ("polybody performance puma560 --frame dh_6 -o puma.html",),

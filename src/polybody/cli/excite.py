@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +47,7 @@ def register(app: typer.Typer) -> None:
             "largest_force": abs(found.tau).max(axis=0), "file": None if output is None else str(output),
         }  # fmt: skip
         said = f"condition number {found.condition:.4g} (a random motion: {found.start_condition:.4g}), " \
-               f"{len(found.base)} base parameters" + ("" if output is None else f"; wrote {output}")
+               f"{counted(len(found.base), 'base parameter')}" + ("" if output is None else f"; wrote {output}")
         emit(answer, json, lambda console: console.print(said, soft_wrap=True))
 
 

@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,20 +80,20 @@ def summary(grasp: Grasp, q: Any) -> dict[str, Any]:
 def show(console: Console, answer: dict[str, Any]) -> None:
     console.print(f"{answer['object']} held by {', '.join(answer['hands'])}", markup=False)
     for hand, angle, distance in zip(answer["hands"], answer["off_angle"], answer["off_distance"], strict=True):
-        console.print(f"  {hand}: {distance:.6g} m and {angle:.6g} rad off its grip", markup=False)
+        console.print(f"  {hand}: {distance:.6g} m and {angle:.6g} rad from its grip", markup=False)
     console.print(
         f"{answer['independent_rows']} of {answer['rows']} closure rows are independent; freedom {answer['freedom']}, "
-        f"{len(answer['internal_loads'])} internal loads"
+        f"{counted(len(answer['internal_loads']), 'internal load')}"
     )
     console.print(f"closed at q = ({_listed(answer['q'])})", soft_wrap=True, markup=False)
     if answer["cannot"]:
-        console.print(f"it cannot be held still: {answer['cannot']}", soft_wrap=True, markup=False)
+        console.print(f"it cannot be held at rest: {answer['cannot']}", soft_wrap=True, markup=False)
         return
-    console.print(f"held still by tau = ({_listed(answer['tau'])})", soft_wrap=True, markup=False)
+    console.print(f"held at rest by tau = ({_listed(answer['tau'])})", soft_wrap=True, markup=False)
     for hand, load in zip(answer["hands"], answer["loads"], strict=True):
         console.print(f"  {hand} exerts [moment; force] = ({_listed(load)}), in its axes", soft_wrap=True, markup=False)
     if answer["deficient"]:
-        console.print("the arms lose rank here: of all answers the nearest to equal shares is given")
+        console.print("the arms lose rank here: the solution nearest to equal shares is returned")
 
 
 def _listed(values: Any) -> str:

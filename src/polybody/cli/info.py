@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import ArgOption, BaseOption, ModelArgument, given_arguments
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -91,14 +92,10 @@ def degrees_of_freedom(model: Model) -> int | None:
 
 def freedom(answer: dict[str, Any]) -> str:
     """ "1 degree of freedom, 3 joint coordinates"."""
-    found, coordinates = answer["degrees_of_freedom"], counted(answer["nv"], "joint coordinate", "joint coordinates")
+    found, coordinates = answer["degrees_of_freedom"], counted(answer["nv"], "joint coordinate")
     if found is None:
         return f"loops that could not be assembled, {coordinates}"
-    return f"{counted(found, 'degree', 'degrees')} of freedom, {coordinates}"
-
-
-def counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+    return f"{counted(found, 'degree')} of freedom, {coordinates}"
 
 
 def span(part: slice) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
@@ -102,7 +103,7 @@ def read_table(path: str, nq: int) -> tuple[Any, Any]:
     except ValueError as error:
         raise InputError(f"{path}: cannot be read as a table of numbers ({error})") from None
     if table.shape[1] < 1 + nq:
-        raise InputError(f"{path}: has {table.shape[1]} columns; expected t and {nq} numbers of q")
+        raise InputError(f"{path}: has {table.shape[1]} columns; expected t and {counted(nq, 'number')} of q")
     return table[:, 0], table[:, 1 : 1 + nq]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,7 +142,9 @@ def numbers(option: str, text: str, model: Model, which: str) -> Any:
 
     if not any("=" in part for part in parts):
         if len(parts) != len(result):
-            raise InputError(f"{option} has {len(parts)} numbers, expected {len(result)}, or joint=value pairs")
+            raise InputError(
+                f"{option} has {counted(len(parts), 'number')}, expected {len(result)}, or joint=value pairs"
+            )
         return np.array([value(part, i) for i, part in enumerate(parts)])
     for part in parts:
         name, equals, number = part.partition("=")

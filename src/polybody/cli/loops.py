@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +50,9 @@ def register(app: typer.Typer) -> None:
 
         def draw(console: Console) -> None:
             count = len(answer["constraints"])
-            console.print(f"{loaded.name}: {len(loaded.mechanism.closures)} loops, {count} constraints")
+            console.print(
+                f"{loaded.name}: {counted(len(loaded.mechanism.closures), 'loop')}, {counted(count, 'constraint')}"
+            )
             console.print(str(told), soft_wrap=True, markup=False)
             shown = ", ".join(f"{x:.6g}" for x in q)
             console.print(f"closed at q = ({shown})", soft_wrap=True)

@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.names import counted
 
 
 def register(app: typer.Typer) -> None:
@@ -105,7 +106,7 @@ def _of_parts(net: Any) -> tuple[Any, Any, Any]:
 
 
 def _summary(net: Any, graph: Any) -> str:
-    return (f"{net.name}: {len(graph.vertices)} terminals, {len(graph.edges)} edges, "
+    return (f"{net.name}: {counted(len(graph.vertices), 'terminal')}, {counted(len(graph.edges), 'edge')}, "
             f"{len(graph.tree)} in the formulation tree")
 
 

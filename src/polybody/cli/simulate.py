@@ -11,6 +11,7 @@ import typer
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
 from polybody.description.naming import printable
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
@@ -139,9 +140,9 @@ def keep_before(error: Exception, write: Callable[[Trajectory], None], folder: P
     try:
         write(made)
     except PolybodyError as failure:
-        typer.secho(printable(f"what was computed until then could not be kept: {failure}"), err=True)
+        typer.secho(printable(f"the states computed so far could not be saved: {failure}"), err=True)
     else:
-        typer.secho(printable(f"what was computed until then is in {folder}"), err=True)
+        typer.secho(printable(f"the states computed so far are in {folder}"), err=True)
 
 
 def named(text: str) -> list[str]:
@@ -194,8 +195,8 @@ def progress_bar(duration: float, shown: bool) -> Any:
 def draw(console: Any, answer: dict[str, Any]) -> None:
     audit = answer["audit"]
     path = f", {audit['path']}" if "path" in audit else ""  # networks have no such choice
-    console.print(f"{answer['states']} states to t = {answer['end']:g} s in {audit['seconds']:.2f} s "
-                  f"({audit['method']}, {audit['steps']} steps{path})", markup=False)  # fmt: skip
+    console.print(f"{counted(answer['states'], 'state')} to t = {answer['end']:g} s in {audit['seconds']:.2f} s "
+                  f"({audit['method']}, {counted(audit['steps'], 'step')}{path})", markup=False)  # fmt: skip
     balance = f"energy balance {audit['energy_error_relative']:.1e} relative"
     console.print(balance, style="green" if audit["trusted"] else "red")
     for at in audit.get("saturation", ()):
@@ -203,10 +204,10 @@ def draw(console: Any, answer: dict[str, Any]) -> None:
         told = f"{at['joint']} was {word} its {at['limit']} limit for {at['seconds']:.3g} s, {first}"
         console.print(told, style="yellow", soft_wrap=True, markup=False)
     for doubt in audit["doubts"]:
-        console.print(f"not to be trusted: {doubt}", style="red", soft_wrap=True, markup=False)
+        console.print(f"not trusted: {doubt}", style="red", soft_wrap=True, markup=False)
     console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)
     if "switches" not in answer:  # a network's run has no bodies to look at
-        console.print(f"look at it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
+        console.print(f"view it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
 
 
 __all__ = ["CONTROLLERS", "controller_named", "register"]

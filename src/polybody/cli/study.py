@@ -50,7 +50,7 @@ def study(
         _plot(Path(words[1]), out, as_json)
         return
     if len(words) != 1:
-        raise InputError(f"one study file is expected, got {len(words)}")
+        raise InputError(f"expected one study file, got {len(words)}")
     from polybody.studies.file import read_study
 
     found = read_study(words[0], allow_code=allow_code)
@@ -102,15 +102,20 @@ class _Progress:
 
 
 def _said(console: Any, answer: dict[str, Any], folder: Path) -> None:
-    console.print(f"{answer['name']}: {answer['cases']:,} cases of {answer['kind']}, {answer['design']}")
+    cases = f"{answer['cases']:,} {'case' if answer['cases'] == 1 else 'cases'}"
+    console.print(f"{answer['name']}: {cases} of {answer['kind']}, {answer['design']}")
     console.print(f"varied: {', '.join(answer['varied'])}")
-    console.print(f"{answer['chunks']:,} chunks of up to {answer['chunk']:,}, {answer['batched']}")
+    console.print(
+        f"{answer['chunks']:,} {'chunk' if answer['chunks'] == 1 else 'chunks'} of up to {answer['chunk']:,}, "
+        f"{answer['batched']}"
+    )
     console.print(f"about {answer['cases_per_second']:,.0f} cases per second here: {answer['seconds']:,.1f} s, "
                   f"{answer['bytes'] / 1e6:,.1f} MB in {folder}")  # fmt: skip
 
 
 def _finished(console: Any, answer: dict[str, Any], failures: list[tuple[int, str]]) -> None:
-    console.print(f"{answer['cases']:,} cases in {answer['folder']}, {answer['failed']} failed")
+    console.print(f"{answer['cases']:,} {'case' if answer['cases'] == 1 else 'cases'} in {answer['folder']}, "
+                  f"{answer['failed']} failed")  # fmt: skip
     for case, error in failures[:5]:
         console.print(f"  case {case}: {error}")
     for name, found in list(answer["summaries"].items())[:12]:

@@ -23,6 +23,7 @@ import numpy as np
 from polybody.constraints.ranks import NEAR, RANK_TOLERANCE, null_space, ranked_svd
 from polybody.constraints.system import Row
 from polybody.mechanism.columns import direction_text
+from polybody.names import counted
 
 Array = np.ndarray
 
@@ -99,7 +100,7 @@ class Mobility:
             lines.append(f"redundant: {redundancy}")
         lines.append(f"independent coordinates: {', '.join(self.independent) or 'none'}")
         if self.actuators:
-            lines.append(f"{len(self.actuators)} driven coordinates: {self.actuation}")
+            lines.append(f"{counted(len(self.actuators), 'driven coordinate')}: {self.actuation}")
         lines += [f"not held by the actuators: {self.text(m)}" for m in self.uncontrolled]
         if len(self.actuators) <= self.here:
             lines += [f"the actuators cannot move: {direction_text(m, self.actuators)}" for m in self.dead]

@@ -124,7 +124,7 @@ def actuator_coefficients(
     for leg, joint in actuators:
         if not 0 <= leg < len(legs) or not 0 <= joint < legs[leg][0].shape[-2]:
             counts = [G.shape[-2] for G, _ in legs]
-            raise InputError(f"no joint {joint} of leg {leg}; available: {counts} joints in the legs")
+            raise InputError(f"no joint {joint} of leg {leg}; the legs have {counts} joints")
     G = np.stack([legs[r][0][..., m, :] for r, m in actuators], axis=-2)
     return G, np.stack([legs[r][1][..., m, :, :] for r, m in actuators], axis=-3)
 

@@ -29,6 +29,7 @@ from polybody.mechanism.columns import state_text
 from polybody.model.arguments import require_model, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.model import Model
+from polybody.names import counted
 
 Array = np.ndarray
 #: platforms of two legs may be apart by this many metres (or radians)
@@ -66,8 +67,8 @@ class Legs:
         """(I*_qq, P*_qqq, T_q^L at the driven joints; [G_q^w]; [H_qq^w]), by (4-61)-(4-64)."""
         if len(self.actuators) != len(self.names):
             raise InputError(
-                f"{len(self.actuators)} joints are driven and the platform has {len(self.names)} motions: as many are "
-                "expected; pb.share_load shares loads among more"
+                f"{counted(len(self.actuators), 'driven joint')} for {counted(len(self.names), 'motion')} of the "
+                "platform; expected as many; pb.share_load shares loads among more"
             )
         G, H = actuator_coefficients(self.coefficients(configurations), self.actuators)
         return driven(self.dynamics(configurations, w_dot), G, H, limit=limit)
@@ -95,7 +96,10 @@ class Legs:
 
     def _checked(self, configurations: Sequence[Any]) -> list[Array]:
         if len(configurations) != len(self.models):
-            raise InputError(f"{len(configurations)} configurations for {len(self.models)} legs; expected one per leg")
+            raise InputError(
+                f"{counted(len(configurations), 'configuration')} for {counted(len(self.models), 'leg')}; "
+                "expected one per leg"
+            )
         pairs = zip(self.models, configurations, strict=True)
         states = [model._q(q, f"q of leg {k}") for k, (model, q) in enumerate(pairs)]
         lead = batch_shape(states)
@@ -164,7 +168,8 @@ def legs(
             raise InputError(f"leg {k} has loops of its own; legs are open chains")
         if model.nv != len(rows):
             raise InputError(
-                f"leg {k} has {model.nv} velocities and the platform {len(rows)} motions; expected as many"
+                f"leg {k} has {counted(model.nv, 'velocity', 'velocities')} and the platform "
+                f"{counted(len(rows), 'motion')}; expected as many"
             )
     pairs = [(leg, joint) for leg, joints in driven.items() for joint in joints] if isinstance(driven, Mapping) else [
         *driven

@@ -24,6 +24,7 @@ from polybody.coordinates.limited_sharing import force_limits
 from polybody.coordinates.programs import Program, check_norm, solve
 from polybody.errors import InputError
 from polybody.model.arguments import state_array
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.coordinates.redundancy import Redundant
@@ -48,7 +49,7 @@ def least_torques(
     M, bias = model.mass_matrix(q), model.inverse_dynamics(q, v, np.zeros(model.nv))
     w = np.ones(model.nv) if weights is None else state_array("weights", weights, model.nv)
     if w.ndim != 1 or not (w > 0).all():
-        raise InputError(f"weights must be {model.nv} positive numbers")
+        raise InputError(f"weights must be {counted(model.nv, 'positive number')}")
     right = wanted - quadratic(v, H, v)
     wish = -damping * v
     low, high = force_limits(model, limits)

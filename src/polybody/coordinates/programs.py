@@ -165,14 +165,15 @@ def _refuse(program: Program, offset: int) -> None:
         x = _linear(Program(one.B, one.c, one.E, one.e, one.low, one.high, 1 / bounded), np.inf, free=True)
         where = f" in state {offset + k}"
         if x is None:
-            raise LimitsError(f"no forces meet the demand{where}, limits or not", np.inf, offset + k)
+            raise LimitsError(f"no forces produce the required motion{where}, limits or not", np.inf, offset + k)
         needed = float(np.max(np.abs(one.B[0] @ x[0] + one.c[0]) / bounded))
         if needed > 1 + 1e-9 or len(program.c) == 1:
             raise LimitsError(
-                f"the limits leave no forces that meet the demand{where}: at least {needed:.3g} times the limits "
+                f"no forces within the limits produce the required motion{where}: "
+                f"at least {needed:.3g} times the limits "
                 "are needed", needed, offset + k,
             )  # fmt: skip
-    raise PolybodyError("the limits leave no forces that meet the demand in some state")
+    raise PolybodyError("no forces within the limits produce the required motion in some state")
 
 
 __all__ = ["LimitsError", "Program", "check_norm", "require_clarabel", "solve"]

@@ -36,6 +36,7 @@ from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.model.arguments import state_array
 from polybody.model.model import Model
+from polybody.names import counted
 
 Array = np.ndarray
 Weight = Array | Callable[[Array], Array]
@@ -62,7 +63,7 @@ class Redundant:
         if W.ndim == 1 or (self.written and W.shape == (*q.shape[:-1], n) and W.ndim == q.ndim):
             W = W[..., None] * np.eye(W.shape[-1])
         if W.shape[-2:] != (n, n):
-            raise InputError(f"the weight has shape {W.shape}, expected {(n, n)} or {n} numbers")
+            raise InputError(f"the weight has shape {W.shape}, expected {(n, n)} or {counted(n, 'number')}")
         least = np.linalg.eigvalsh((W + transposed(W)) / 2)[..., 0].min()
         if not least > 0:
             raise InputError(f"the weight is not positive definite: its least eigenvalue is {least:.3g}")
@@ -239,7 +240,9 @@ def redundant(
     space = space_of(model)
     names, n = chosen.names(model), len(space.names)
     if len(names) > n:
-        raise InputError(f"{len(names)} coordinates for {n} velocities: {len(names) - n} are too many")
+        raise InputError(
+            f"{counted(len(names), 'coordinate')} for {counted(n, 'velocity', 'velocities')}: {len(names) - n} too many"
+        )
     check_independent(space, chosen, names)
     return Redundant(space, chosen, criterion, condition_limit)
 

@@ -18,7 +18,7 @@ from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.columns import velocity_names
 from polybody.model.model import Model
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.quantities.frames import find_frame
 
 Array = np.ndarray
@@ -160,7 +160,9 @@ class Function:
             moved = outer.lift(moved, kinematics.rate(mechanism, moved, direction, domain=inner))  # type: ignore[union-attr]
         result = np.asarray(self.text(moved, domains[-1]), dtype=object).reshape(-1)
         if len(result) != self.size:
-            raise InputError(f"coordinates {self.label!r} gave {len(result)} numbers, expected size={self.size}")
+            raise InputError(
+                f"coordinates {self.label!r} gave {counted(len(result), 'number')}, expected size={self.size}"
+            )
         for outer in reversed(domains[1:]):
             result = outer.rates(result)  # type: ignore[union-attr]
         return np.asarray(result, dtype=float)

@@ -30,6 +30,7 @@ from polybody.errors import InputError
 from polybody.linearization.state_space import StateSpace
 from polybody.model.arguments import float_array, state_array
 from polybody.model.model import Model
+from polybody.names import counted
 
 Array = np.ndarray
 
@@ -177,9 +178,10 @@ def transfer(
     names, wanted = chosen.names(below.model), len(below.names)
     if len(names) != wanted:
         gap = wanted - len(names)
-        short = f"{gap} are missing" if gap > 0 else f"{-gap} are too many"
+        short = f"{gap} missing" if gap > 0 else f"{-gap} too many"
         more = "; redundant() takes fewer coordinates than velocities" if gap > 0 else ""
-        raise InputError(f"{len(names)} coordinates ({', '.join(names)}) for {wanted} velocities: {short}{more}")
+        given = f"{counted(len(names), 'coordinate')} ({', '.join(names)})"
+        raise InputError(f"{given} for {counted(wanted, 'velocity', 'velocities')}: {short}{more}")
     check_independent(below if isinstance(below, JointSpace) else below.space, chosen, names)
     return Transferred(below, chosen, damping, condition_limit)
 

@@ -77,7 +77,8 @@ def with_base(description: Description, base: str | Base) -> Description:
         return _replaced(description, old[0], made)  # other trees (objects to grasp) stay where they are
     if len(old) > 1:
         raise InputError(
-            f"on the ground stand {listed(j.child for j in old)}; which of them is the base? Name its joint {ROOT!r}"
+            f"attached to the ground are {listed(j.child for j in old)}; "
+            f"which of them is the base? Name its joint {ROOT!r}"
         )
     if made.kind == "fixed":
         return description
@@ -116,7 +117,7 @@ def _inserted(description: Description, standing: list[Joint], made: Base) -> De
     driven = ", ".join(repr(j.name) for j in standing)
     if made.mass is None:
         raise InputError(
-            f"joint {driven} stands on the ground itself, which has no mass to float with: say what the base weighs, "
+            f"joint {driven} is attached to the ground itself, which has no mass to float: give the mass of the base, "
             f"base=pb.Base({made.kind!r}, mass=…, inertia=…)"
         )
     if any(b.name == made.name for b in description.bodies):

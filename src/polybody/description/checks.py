@@ -26,7 +26,7 @@ from polybody.description.limits import LARGEST_NUMBER, RECORDS
 from polybody.description.naming import name_problem, shown, shown_path
 from polybody.description.problems import ERROR, WARNING, Problem, errors_of, first_problems
 from polybody.description.records import LOOP_DRIVE, WORLD, Body, Description, Joint
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 
 
 def check_description(description: Description) -> list[Problem]:
@@ -122,13 +122,13 @@ def _name_problems(d: Description) -> Iterator[Problem]:
     for what, record in named:
         yield from _one_name(what, record)
         if record.name == WORLD:
-            yield Problem(ERROR, f"a {what} is named {WORLD!r}, which is the ground's name", record.source)
+            yield Problem(ERROR, f"a {what} is named {WORLD!r}, which is the name of the ground", record.source)
         # Real URDFs name a joint like its link: places (bodies, frames) and connections are told apart by use.
         key = (what in ("body", "frame"), record.name)
         if key in first:
             other, earlier = first[key]
             at = f" at {earlier.source}" if earlier.source else ""
-            yield Problem(ERROR, f"{what} {record.name!r}: there is a {other} of that name already{at}", record.source)
+            yield Problem(ERROR, f"{what} {record.name!r}: a {other} of that name exists already{at}", record.source)
         else:
             first[key] = (what, record)
 
@@ -248,7 +248,8 @@ def _unreached(d: Description, links: _Links) -> Iterator[Problem]:
         roots = [name for name in part if name not in children] or part[:1]
         yield Problem(
             ERROR,
-            f"{len(part)} bodies ({', '.join(part[:6])}{', …' if len(part) > 6 else ''}) hang on a second root, "
+            f"{counted(len(part), 'body', 'bodies')} ({', '.join(part[:6])}{', …' if len(part) > 6 else ''}) hang on a "
+            "second root, "
             f"{roots[0]!r}, beside {WORLD!r}: join {roots[0]!r} to {WORLD!r} or to a body that is joined to it",
             body.source,
         )
@@ -293,7 +294,7 @@ def _unused(d: Description) -> Iterator[Problem]:
     """What the records hold and no force comes from."""
     names = [x.name for x in d.loops if x.kind == "floating" and any(getattr(x, key) is not None for key in LOOP_DRIVE)]
     if names:
-        told = f"springs, armature and limits of floating cut joints do not act, of loops {listed(names)}"
+        told = f"springs, armature and limits of floating cut joints are not enforced, of loops {listed(names)}"
         yield Problem(WARNING, told, d.source)
 
 
@@ -320,7 +321,7 @@ def _mass_problems(d: Description, place: dict[str, tuple[str, np.ndarray]]) -> 
         first = members[group][0]
         if mass == 0:
             leaf = ends[group] == 1 and group not in geared
-            why = ", and nothing hangs on it: its joint moves no mass, so its acceleration is not determined"
+            why = ", and nothing is attached to it: its joint moves no mass, so its acceleration is not determined"
             yield Problem(WARNING, f"body {first.name!r}: it moves and has no mass{why if leaf else ''}", first.source)
         elif principal[0] <= SLACK * principal[2] and inertia_problem(inertia) is None:
             shown_moments = ", ".join(f"{m:.6g}" for m in principal)

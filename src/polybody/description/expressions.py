@@ -26,6 +26,7 @@ from polybody.description.limits import (
 )
 from polybody.description.naming import printable
 from polybody.errors import InputError
+from polybody.names import counted
 
 _ARGUMENTS = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "sqrt": 1}
 
@@ -142,7 +143,9 @@ def _check(node: ast.expr, text: str, used: dict[tuple[str, int], None], depth: 
         name = node.func.id
         if name not in _ARGUMENTS or len(node.args) != _ARGUMENTS[name]:
             known = ", ".join(f"{key}({'y, x' if n == 2 else 'x'})" for key, n in _ARGUMENTS.items())
-            raise InputError(f"no function {name!r:.40} of {len(node.args)} arguments{place}; available: {known}")
+            raise InputError(
+                f"no function {name!r:.40} of {counted(len(node.args), 'argument')}{place}; available: {known}"
+            )
         terms = min(1, sum([_check(argument, text, used, depth + 1) for argument in node.args]))
     else:
         wanted = "expected joints, numbers, + - * / ** and functions"

@@ -20,7 +20,7 @@ def modelled(d: Description) -> list[str]:
         "effort limits (bound controllers in runs)": having("effort"),
         "velocity limits (bound drives in runs)": having("velocity"),
         "power limits (bound drives in runs)": having("power"),
-        "stops that give": [j.name for j in joints if j.limits is not None and j.limits.stiffness is not None],
+        "compliant stops": [j.name for j in joints if j.limits is not None and j.limits.stiffness is not None],
         "actuators (by pb.controllers.Actuators)": [a.name for a in d.actuators],
         "contact with the ground": [c.name for c in d.contacts],
         "rolling and blades": [r.name for r in d.rolling],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from polybody.description.limits import PROBLEMS
 from polybody.errors import InputError, warn
+from polybody.names import counted
 
 ERROR, WARNING = "error", "warning"
 
@@ -76,7 +77,7 @@ def raise_errors(problems: Iterable[Problem], subject: str) -> None:
     if len(errors) == 1:
         raise InputError(str(errors[0]))
     if errors:
-        raise InputError(f"{subject} has {len(errors)} problems:\n{_listed(errors)}")
+        raise InputError(f"{subject} has {counted(len(errors), 'problem')}:\n{_listed(errors)}")
 
 
 def _listed(problems: Iterable[Problem]) -> str:

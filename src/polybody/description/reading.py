@@ -77,7 +77,7 @@ def read_description(
     if suffix in YAML_SUFFIXES:
         if base is not None:
             raise InputError(
-                f"{path}: base={base!r} is for URDF and MJCF; a mechanism file says itself how its root is "
+                f"{path}: base={base!r} is for URDF and MJCF; a mechanism file states how its root is "
                 "joined to the world (a joint of the kind floating, named root_joint)"
             )
         return read_mechanism(read_text(path, YAML_BYTES, "mechanism"), _shown(path))

@@ -175,7 +175,7 @@ def _passive(r: Record, joint: Joint | Loop, nq: int, nv: int) -> None:
     if joint.damping is not None and r.array("damping", joint.damping, nv, nv) and nv:
         both = np.asarray(joint.damping) + np.asarray(joint.damping).T
         if np.linalg.eigvalsh(both)[0] < -SYMMETRY_SLACK * np.abs(both).max():
-            r.warning("its damping can feed energy in (it has a negative eigenvalue)")
+            r.warning("its damping matrix has a negative eigenvalue, so it can add energy")
     if joint.armature is not None and r.array("armature", joint.armature, nv) and np.any(joint.armature < 0):
         r.error(f"armature is {np.min(joint.armature):g}; it must not be negative")
     if joint.friction is not None:
@@ -196,7 +196,7 @@ def _friction(r: Record, friction: Friction, nv: int) -> None:
             must = "be positive" if positive else "not be negative"
             r.error(f"friction.{what} is {np.min(values):g}; it must {must}")
     if np.any(friction.static < friction.coulomb):
-        r.error("friction.static is below friction.coulomb; what holds a joint at rest is no less than what slows it")
+        r.error("friction.static is below friction.coulomb; static friction is at least Coulomb friction")
 
 
 def _limits(r: Record, limits: Limits, nv: int) -> None:
@@ -222,7 +222,7 @@ def loop_problems(loop: Loop) -> Iterator[Problem]:
     if _kind(r, loop):
         _passive(r, loop, *joint_size(loop))
     if loop.kind == "floating":
-        r.warning("a floating joint leaves all motion free: the loop closes nothing")
+        r.warning("a floating joint constrains nothing, so the loop is not closed")
     yield from r.problems
 
 
@@ -335,7 +335,7 @@ def coupling_problems(coupling: Coupling, joints: Mapping[str, Joint]) -> Iterat
     for name in (coupling.joint, coupling.source_joint):
         joint = joints.get(name)
         if joint is not None and _is_sized(joint) and joint_size(joint) != (1, 1):
-            text = f"joint {name!r} ({joint.kind}) has not one coordinate; write a relation"
+            text = f"joint {name!r} ({joint.kind}) does not have exactly one coordinate; write a relation"
             yield Problem(ERROR, f"coupling of {coupling.joint!r}: {text}", coupling.source)
     if coupling.joint == coupling.source_joint:
         yield Problem(ERROR, f"coupling of {coupling.joint!r}: it follows itself", coupling.source)

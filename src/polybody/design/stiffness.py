@@ -109,8 +109,8 @@ def stiffness(task: Task, q: Array, joint_stiffness: Any, wrenches: Mapping[str,
     values = np.linalg.svd(K, compute_uv=False)
     if values[-1] <= 1e-14 * max(values[0], 1e-300):
         raise PolybodyError(
-            "this posture has no stiffness against some motion: give every actuator that holds it a stiffness, and "
-            "passive motions springs"
+            "the stiffness is singular at this configuration: give every holding actuator a stiffness, and "
+            "passive joints springs"
         )
     compliance = J @ np.linalg.solve(K, J.T)
     loads = {frame: np.asarray(w, dtype=float) for frame, w in (wrenches or {}).items()}

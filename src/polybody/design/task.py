@@ -111,7 +111,7 @@ def task_of(model: Model, frame: str | None, rows: Any, length: float) -> Task:
     if not (np.isfinite(length) and length > 0):
         raise InputError(f"length is {length!r}, expected a positive number of metres that corresponds to one radian")
     if not model.actuation.active.any():
-        raise InputError(f"{model.name!r} has no active coordinate, so nothing can be said of its actuators")
+        raise InputError(f"{model.name!r} has no active coordinate, so it has no actuators to analyse")
     return Task(model, name, tuple(ROWS.index(word) for word in words), float(length))
 
 
@@ -120,7 +120,7 @@ def default_frame(model: Model) -> str:
     m, links = model.mechanism, {body.name for body in model.description.bodies}
     moving = [frame.name for frame in m.frames if frame.body >= 0]
     if not moving:
-        raise InputError(f"nothing of {model.name!r} moves")
+        raise InputError(f"{model.name!r} has no moving parts")
     named = [name for name in moving if name not in links]
     if named or not m.closures:
         return (named or moving)[-1]

@@ -71,7 +71,7 @@ class Workspace:
         """Corners of the box that holds every place of the frame, m."""
         places = self.positions[self.reachable]
         if not len(places):
-            raise InputError("nothing of this workspace is reachable")
+            raise InputError("no sample of this workspace is reachable")
         return places.min(axis=0), places.max(axis=0)
 
     def summary(self) -> dict[str, Any]:

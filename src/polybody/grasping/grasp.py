@@ -122,7 +122,7 @@ class Grasp:
             at = _worst(worst)
             raise InputError(
                 f"end effector {self.frames[at[-1]]!r} does not meet the object {self.object!r}{_of_batch(at[:-1])}: "
-                f"it is {distances[at]:.6g} m and {angles[at]:.6g} rad off its grip; put it there, or use project()"
+                f"it is {distances[at]:.6g} m and {angles[at]:.6g} rad from its grip; put it there, or use project()"
             )
         q = state_array("q", q, self.model.nq)
         if v is not None:
@@ -133,8 +133,8 @@ class Grasp:
                 at = _worst(speed)
                 raise InputError(
                     f"end effector {self.frames[at[-1]]!r} moves against the object {self.object!r}"
-                    f"{_of_batch(at[:-1])} at {speed[at]:.6g} (m/s or rad/s); use project(), or capture() if it is "
-                    "just taking hold"
+                    f"{_of_batch(at[:-1])} at {speed[at]:.6g} (m/s or rad/s); use project(), or capture() at the "
+                    "moment of grasping"
                 )
         self.model.engine.require_closed(q, v)
 
@@ -283,7 +283,7 @@ class Grasp:
             part, axis = f"opens {row.name!r}", row.label
             if self._engine.rows.start <= k < self._engine.rows.stop:
                 j, direction = divmod(k - self._engine.rows.start, 6)
-                part, axis = f"tears grip {self.frames[j]!r} apart", DIRECTIONS[direction]
+                part, axis = f"opens grip {self.frames[j]!r} apart", DIRECTIONS[direction]
             return (
                 f"the desired motion{_of_batch(index)} {part}: {axis} acceleration {abs(residual):.6g} cannot be "
                 "followed; ask for a motion that the arms can make"

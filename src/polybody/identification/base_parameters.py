@@ -22,6 +22,7 @@ from polybody.formulations.denoc.regressor import BODY_PARAMETERS
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import sample_states
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.quantities.regressors import column_names, ordered_terms
 
 Array = np.ndarray
@@ -70,7 +71,7 @@ class BaseParameters:
         return self.matrix @ np.asarray(p, dtype=float)
 
     def __str__(self) -> str:
-        lines = [f"{len(self)} base parameters of {len(self.names)}"]
+        lines = [f"{counted(len(self), 'base parameter')} of {len(self.names)}"]
         lines += [f"  {k + 1:3}  {text}" for k, text in enumerate(self.formulas)]
         if self.invisible:
             lines.append(f"without effect: {', '.join(self.invisible)}")
@@ -175,7 +176,8 @@ def _within(model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: 
     rank, gap = _rank(s)
     if gap < 10:
         raise PolybodyError(
-            f"{model.name!r}: sampled states do not tell how many base parameters there are (singular values "
+            f"{model.name!r}: the number of base parameters cannot be determined from the sampled states (singular "
+            "values "
             f"{s[rank - 1]:.1e} and {s[min(rank, len(s) - 1)]:.1e}); its motions may be near a singular configuration"
         )
     return vt[:rank] @ basis, gap

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.names import counted
 
 Array = np.ndarray
 METHODS = ("ordinary", "weighted", "reweighted")
@@ -41,7 +42,7 @@ def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
         raise InputError(f"method is {method!r}; expected {', '.join(map(repr, METHODS))}")
     N, m, k = A.shape
     if N * m <= k:
-        raise InputError(f"{N} samples of {m} joint forces for {k} parameters: the recording is too short")
+        raise InputError(f"{N} samples of {m} joint forces for {counted(k, 'parameter')}: the recording is too short")
     # Columns of one size: the condition number then tells of the motion, not of units.
     size = np.sqrt(np.mean(A**2, axis=(0, 1)))
     still = size <= 1e-12 * size.max(initial=1e-300)  # not moved at all by this recording

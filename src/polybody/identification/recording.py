@@ -19,7 +19,7 @@ import numpy as np
 from polybody.errors import InputError, warn
 from polybody.mechanism.columns import actuated, plain_columns, velocity_names
 from polybody.model.model import Model
-from polybody.names import listed
+from polybody.names import counted, listed
 
 Array = np.ndarray
 #: what a column's first letters mean
@@ -82,7 +82,7 @@ def _columns_of(path: Path) -> dict[str, Array]:
         except ValueError as problem:
             raise InputError(f"{path}: not a table of numbers ({str(problem).splitlines()[-1].strip()})") from None
     if rows.shape[1] != len(header):
-        raise InputError(f"{path}: the header has {len(header)} columns, the rows {rows.shape[1]}")
+        raise InputError(f"{path}: the header has {counted(len(header), 'column')}, the rows {rows.shape[1]}")
     return dict(zip(header, rows.T, strict=True))
 
 
@@ -136,7 +136,7 @@ def _from_arrays(
     tau = _forces(model, parts, drive_gains, source)
     for name, x in (("q", q), ("v", v), ("tau", tau)):
         if x is not None and len(x) != len(t):
-            raise InputError(f"{source}: {name} has {len(x)} rows, t has {len(t)}")
+            raise InputError(f"{source}: {name} has {counted(len(x), 'row')}, t has {len(t)}")
     good = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     if v is not None:
         good &= np.isfinite(v).all(axis=1)
@@ -148,7 +148,7 @@ def _from_arrays(
     t, first = np.unique(t[order], return_index=True)
     q, tau, v = q[order][first], tau[order][first], None if v is None else v[order][first]
     if len(t) < 20:
-        raise InputError(f"{source}: {len(t)} usable samples; at least 20 are needed")
+        raise InputError(f"{source}: {counted(len(t), 'usable sample')}; at least 20 are needed")
     q = _whole(model, q, source)
     if v is not None and v.shape[1] != model.nv:
         v = None  # of the active joints only: velocities of all follow from positions
@@ -163,16 +163,18 @@ def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float]
         raise InputError(f"{source}: neither joint forces (tau1, …) nor currents (i1, …)")
     if given is None:
         if drive_gains is None:
-            raise InputError(f"{source}: has currents; drive gains (N·m/A, one for each) turn them into joint forces")
+            raise InputError(
+                f"{source}: has currents; drive gains (N·m/A, one per current) convert them to joint forces"
+            )
         currents, gains = np.atleast_2d(np.asarray(parts["i"], dtype=float)), np.asarray(drive_gains, dtype=float)
         if gains.shape not in ((currents.shape[1],), ()):
-            raise InputError(f"{source}: {currents.shape[1]} currents and {gains.size} drive gains")
+            raise InputError(f"{source}: {currents.shape[1]} currents and {counted(gains.size, 'drive gain')}")
         given = currents * gains
     tau = np.atleast_2d(np.asarray(given, dtype=float))
     if tau.shape[1] == model.nv:
         return tau
     if tau.shape[1] != len(driven):
-        there = f"the model has {model.nv} velocities, {len(driven)} of them active"
+        there = f"the model has {counted(model.nv, 'velocity', 'velocities')}, {len(driven)} of them active"
         raise InputError(f"{source}: {tau.shape[1]} joint forces; {there}")
     whole = np.zeros((len(tau), model.nv))
     whole[:, driven] = tau

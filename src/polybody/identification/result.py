@@ -16,6 +16,7 @@ from polybody.identification.recording import recording
 from polybody.identification.signals import States, states_of
 from polybody.identification.updating import updated_model
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.outlets import outlet
 
 Array = np.ndarray
@@ -119,7 +120,7 @@ class Identification:
         """
         unsaid = [name for name, value in self.beside_model.items() if value]
         if unsaid:
-            warn(f"{path}: left out, no joint's description has them: {', '.join(unsaid)}")
+            warn(f"{path}: left out, a joint's description cannot express them: {', '.join(unsaid)}")
         return self.model.save(path, force=force, lossy=True)
 
     def plot(self, prediction: Prediction | None = None) -> Any:
@@ -164,7 +165,8 @@ class Identification:
         valid = "" if self.validation_error is None else f", validation {100 * self.validation_error:.2f} %"
         joints = len(self.base) - self.base_count
         lines = [
-            f"{self.problem.model.name}: {self.base_count} base parameters of the bodies, {joints} of the joints, "
+            f"{self.problem.model.name}: {counted(self.base_count, 'base parameter')} of the bodies, "
+            f"{joints} of the joints, "
             f"condition {self.condition:.0f}",
             f"relative torque error: training {100 * self.training_error:.2f} %{valid}",
             f"physically consistent: {'yes' if self.consistent else 'no'}; joints have {', '.join(self.problem.terms)}",

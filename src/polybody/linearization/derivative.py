@@ -23,7 +23,7 @@ from polybody.mechanism.columns import state_text
 from polybody.model.arguments import require_model
 from polybody.model.constrained_engine import doubtful
 from polybody.model.model import Model
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.quantities.derivatives import graph_domain, tangent_map
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import quantity as quantity_named
@@ -46,7 +46,7 @@ def derivative(
     asked = quantity_named(model.mechanism, quantity)
     given = model._arrays(asked, arrays) if len(arrays) == len(asked.arguments) else ()
     if len(given) != len(asked.arguments):
-        raise InputError(f"{quantity} takes {', '.join(asked.arguments)}; got {len(arrays)} arrays")
+        raise InputError(f"{quantity} takes {', '.join(asked.arguments)}; got {counted(len(arrays), 'array')}")
     values = None if parameters is None else model.parameters.checked(parameters)
     if wrt == "parameters" and not len(model.parameters):
         raise InputError("the model has no parameters to differentiate by; see model.with_parameters")

@@ -24,6 +24,7 @@ from polybody.errors import InputError
 from polybody.linearization.state_space import StateSpace, linearize
 from polybody.model.arguments import float_array, require_model
 from polybody.model.model import Model
+from polybody.names import counted
 
 Array = np.ndarray
 GAUSS = np.sqrt(3.0) / 6.0
@@ -181,8 +182,8 @@ def _check_run(model: Model, t: Array, q: Array, v: Array, tau: Array, a: Array,
     if len(bad):
         k = int(bad[0])
         raise InputError(
-            f"at t = {t[k]:.9g} s the run's accelerations are off by {off[k]:.3g} from what its joint forces and these "
-            "wrenches give: something else acted; tell the wrenches of the run, and leave out stretches at joint stops"
+            f"at t = {t[k]:.9g} s the run's accelerations deviate by {off[k]:.3g} from what its joint forces and these "
+            "wrenches give: other forces acted; pass the run's wrenches, and leave out intervals at joint stops"
         )
 
 
@@ -190,7 +191,7 @@ def _square(name: str, values: ArrayLike, n: int) -> Array:
     matrix = float_array(name, values)
     matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
     if matrix.shape != (n, n) or not np.isfinite(matrix).all():
-        raise InputError(f"{name} has shape {matrix.shape}, expected ({n}, {n}) or {n} numbers, finite")
+        raise InputError(f"{name} has shape {matrix.shape}, expected ({n}, {n}) or {counted(n, 'number')}, finite")
     return matrix
 
 

@@ -7,7 +7,7 @@ A joint's spring stores ½ ξᵀKξ with ξ = difference(rest, q), the manifold'
 so it does no work around a closed path. D is 1 where ξ = q − rest, else it comes from jets. A follower's spring and
 damper are those of its own coordinate k q + c: what they exert on it acts on the slot, times k. A point spring pulls
 along the line between its points a and b:  f_a = (k (ℓ − ℓ_0) + c ℓ̇) u, u from a to b, and the opposite at b.
-Springs of cut joints: `closure_springs`; friction in joints: `friction`; stops that give:
+Springs of cut joints: `closure_springs`; friction in joints: `friction`; compliant stops:
 `compliant_stops`; contact with the ground: `contacts`.
 """
 

@@ -98,7 +98,7 @@ def frame_jacobian(mechanism: Mechanism, q: Array, frame: BodyFrame, *, domain: 
 
 
 def center_of_mass(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
-    """Centre of mass of all moving bodies, in the world. What is welded to the ground has no part in it."""
+    """Centre of mass of all moving bodies, in the world. What is welded to the ground does not count."""
     poses = body_poses(mechanism, q, domain=domain)
     total = domain.zeros(3)
     for body, (R, p) in zip(mechanism.bodies, poses, strict=True):

@@ -30,6 +30,7 @@ from polybody.model.batches import batch_shape
 from polybody.model.engine import Request
 from polybody.model.ranked import Ranked
 from polybody.model.wrenches import Wrenches
+from polybody.names import counted
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import QUANTITIES
 
@@ -69,7 +70,7 @@ class Actuation:
                 mask[m.joints[choose("joint", name, m.joint_index)].v] = True
             return mask
         if len(given) != m.nv or not all(isinstance(x, (bool, np.bool_)) for x in given):
-            raise InputError(f"active must be joint names or {m.nv} booleans, got {active!r}")
+            raise InputError(f"active must be joint names or {counted(m.nv, 'boolean')}, got {active!r}")
         return np.array(given, dtype=bool)
 
     def hybrid_dynamics(
@@ -174,7 +175,7 @@ class Actuation:
         count = len(actuated(self._mechanism))
         found = state_array("weights", weights, count)
         if found.ndim != 1 or not np.all(found > 0):
-            raise InputError(f"weights must be {count} positive numbers, one for each active coordinate")
+            raise InputError(f"weights must be {counted(count, 'positive number')}, one for each active coordinate")
         return found
 
     def _tree_inverse(self, q: Array, v: Array, a: Array, on_bodies: Array | None) -> Array:
@@ -215,8 +216,8 @@ class Actuation:
             index = tuple(int(k) for k in np.argwhere(bad)[0])
             names = ", ".join(self.column_name(int(k)) for k in np.flatnonzero(mask))
             raise InputError(
-                f"the accelerations given for {names} do not agree with the loops{state_text(index)}: they miss by "
-                f"{np.abs(gap[index]).max():.3g}; model.assemble_acceleration(q, v, a) gives some that do, or give "
+                f"the accelerations given for {names} are inconsistent with the loops{state_text(index)}, by "
+                f"{np.abs(gap[index]).max():.3g}; model.assemble_acceleration(q, v, a) returns consistent ones; or give "
                 "fewer"
             )
         return motion
@@ -226,7 +227,7 @@ class Actuation:
         size = 1e-3 + np.abs(needed).max(axis=-1, initial=0.0)
         if not np.all(np.abs(unmet).max(axis=-1, initial=0.0) <= 1e-6 * size):
             raise PolybodyError(
-                f"{self._mechanism.name!r}: a passive motion that the loops let pass moves no mass, so no force "
+                f"{self._mechanism.name!r}: a passive motion that the loops allow moves no mass, so no force "
                 "determines its acceleration; give its bodies mass or its joints armature"
             )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 
 Array = np.ndarray
 
@@ -45,7 +45,7 @@ def into(out: Any, result: Any) -> Any:
         return result
     results, outs = (x if isinstance(x, tuple) else (x,) for x in (result, out))
     if len(results) != len(outs):
-        raise InputError(f"out holds {len(outs)} arrays; expected {len(results)}, one for each result")
+        raise InputError(f"out holds {counted(len(outs), 'array')}; expected {len(results)}, one for each result")
     for x, y in zip(results, outs, strict=True):
         if not isinstance(y, np.ndarray):
             raise InputError(f"out is of type {type(y).__name__}; expected an array of shape {np.shape(x)}")

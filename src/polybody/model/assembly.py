@@ -27,7 +27,7 @@ from polybody.model.batches import batch_shape
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
 from polybody.model.tree_engine import TreeEngine
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 from polybody.quantities.table import QUANTITIES
 
 Array = np.ndarray
@@ -172,7 +172,8 @@ class Assembly:
         asked = ", ".join(names[k] for k in chosen)
         if quality < 0:
             raise PolybodyError(
-                f"{asked or 'no coordinates'}: {len(chosen)} coordinates for a mobility of {Z.shape[1]}{where}; "
+                f"{asked or 'no coordinates'}: {counted(len(chosen), 'coordinate')} for a mobility of "
+                f"{Z.shape[1]}{where}; "
                 f"independent here are {offered}"
             )
         raise PolybodyError(f"{asked} are not independent at this configuration{where}; independent here are {offered}")
@@ -280,7 +281,7 @@ class Assembly:
         left = gap + (J @ (result - given)[..., None])[..., 0]
         slack = 1e-9 * (1 + np.abs(given).max(axis=-1, keepdims=True, initial=0.0)
                         + np.abs(gap).max(axis=-1, keepdims=True, initial=0.0))
-        remedy = f"let some of {', '.join(held)} go" if held else "the constraints contradict each other"
+        remedy = f"release some of {', '.join(held)}" if held else "the constraints contradict each other"
         self.require_small(f"no such {what} keeps", left, slack, remedy)
         return result
 

@@ -550,11 +550,11 @@ class Builder:
         if not isinstance(name, str) or not name:
             raise InputError(f"a {what} needs a name, got {name!r}")
         if name == WORLD:
-            raise InputError(f"a {what} is named {WORLD!r}, which is the ground's name")
+            raise InputError(f"a {what} is named {WORLD!r}, which is the name of the ground")
         for records in taken:
             if name in records:
                 other = type(records[name]).__name__.lower()
-                raise InputError(f"{what} {name!r}: there is a {other} of that name already")
+                raise InputError(f"{what} {name!r}: a {other} of that name exists already")
 
     @staticmethod
     def _refuse(problems: Iterable[Problem], more: str | None = None) -> None:

@@ -26,6 +26,7 @@ from polybody.model.arguments import into, state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
 from polybody.model.tracing import trace
+from polybody.names import counted
 from polybody.quantities import frames
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import QUANTITIES
@@ -107,7 +108,7 @@ class Coefficients:
         The frame must be able to move in all six directions.
         """
         if self._model.nv < 6:
-            few = f"{self._model.name!r} has {self._model.nv} velocities"
+            few = f"{self._model.name!r} has {counted(self._model.nv, 'velocity', 'velocities')}"
             raise InputError(f"{few}: no frame of it moves in all six directions")
         try:
             found = self._model._ask(frames.task_space_inertia(self._mechanism, frame), (q,), parameters=parameters)

@@ -279,7 +279,9 @@ class ConstrainedEngine:
         q = self.assembly.general_place(self.assembly.from_neutral())
         plan = self.plans.of_columns(self.coordinates(q), q)
         if plan is None:
-            raise PolybodyError(f"{self.mechanism.name!r} has no place where its coordinates are independent")
+            raise PolybodyError(
+                f"{self.mechanism.name!r} has no configuration at which its coordinates are independent"
+            )
         if not self._can_drive(quantity, plan, q):
             raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so it has no function")
         made = self._traced(quantity, plan)
@@ -449,8 +451,8 @@ class ConstrainedEngine:
         told = ", ".join(map(str, np.unique(ranks[odd])))
         warn(
             f"{int(np.sum(odd))} of {states.size} states are singular{where}: the constraints have rank {told} there, "
-            f"{self.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) tells which "
-            "are so"
+            f"{self.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) reports "
+            "the rank of each"
         )
 
 

@@ -42,6 +42,7 @@ from polybody.model.regressors import Regressor
 from polybody.model.source import Source
 from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
+from polybody.names import counted
 from polybody.outlets import outlet
 from polybody.quantities import frames
 from polybody.quantities.quantity import Quantity
@@ -82,7 +83,7 @@ class Model:
         self.engine: Engine = engine or engine_of(Source(mechanism))
 
     def __repr__(self) -> str:
-        return f"<Model {self.name!r}: {len(self.body_names)} bodies, nq={self.nq}, nv={self.nv}>"
+        return f"<Model {self.name!r}: {counted(len(self.body_names), 'body', 'bodies')}, nq={self.nq}, nv={self.nv}>"
 
     def _repr_html_(self) -> str:  # in notebooks
         return outlet("model", "html")(self)
@@ -703,7 +704,7 @@ class Model:
 
     def _require_mass(self, what: str) -> None:
         if self.total_mass == 0:
-            where = "; what is welded to the ground has no part in it" if not self.mechanism.bodies else ""
+            where = "; what is welded to the ground does not count" if not self.mechanism.bodies else ""
             raise InputError(f"nothing that moves in {self.name!r} has mass, so it has no {what}{where}")
 
 

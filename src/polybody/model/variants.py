@@ -131,7 +131,7 @@ def _refuse_taken(model: Model, name: Any) -> None:
     if not isinstance(name, str) or not name:
         raise InputError(f"a frame's name is a text, got {name!r}")
     if name in model.mechanism.frame_index:
-        raise InputError(f"there is a frame {name!r} already; choose another name")
+        raise InputError(f"frame {name!r} exists already; choose another name")
 
 
 def _free_name(model: Model, name: str) -> str:

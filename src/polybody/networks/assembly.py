@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
+from polybody.names import counted
 from polybody.networks.component import Component, Lookup, PartComponent
 from polybody.networks.graph import PartGraph, part_graph
 from polybody.networks.structure import Key, Reduced, RedundantConstraints, SingularStructure, reduce_index
@@ -145,7 +146,9 @@ class Assembly:
         """Index one, with the component of each equation; an ill-posed network is reported by names."""
         residuals, owners = self.equations()
         if len(residuals) != len(self.names):
-            raise PolybodyError(f"the network has {len(residuals)} equations for {len(self.names)} unknowns")
+            raise PolybodyError(
+                f"the network has {counted(len(residuals), 'equation')} for {counted(len(self.names), 'unknown')}"
+            )
         try:
             used = {key: symbol for key, symbol in self.symbols.items() if key[1] <= 1}
             reduced = reduce_index(residuals, used, self.keep, self.differentiate, self.fresh, self._probe)
@@ -155,7 +158,7 @@ class Assembly:
             parts = list(dict.fromkeys(owners[i] for i in fault.equations))
             raise InputError(
                 f"the network is not well posed: {', '.join(map(repr, parts))} hold the same motion twice"
-                f"{self._circuit(parts)}, so that what each of them bears is open; give one of them compliance"
+                f"{self._circuit(parts)}, so their individual loads are undetermined; give one of them compliance"
             ) from None
         return reduced, [owners[i] for i in reduced.origin]
 

@@ -16,6 +16,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.formulations.network.graph import SystemGraph
 from polybody.formulations.network.listing import signed_sum, terminal_equations
+from polybody.names import counted
 from polybody.networks.assembly import Assembly
 from polybody.networks.component import PartComponent
 from polybody.networks.expressions import Text, sympy_functions
@@ -117,7 +118,7 @@ def _terminal(part: Any) -> list[Any]:
     """The equations of a component, its name first."""
     if isinstance(part, ModelComponent):
         form = "a = FD(q, v, tau)" if part.form == "forward" else "ID(q, v, a) = tau"
-        lines = [f"{part.name} (model with {part.model.nv} velocities): dq/dt = Γ(q) v, {form}"]
+        lines = [f"{part.name} (model with {counted(part.model.nv, 'velocity', 'velocities')}): dq/dt = Γ(q) v, {form}"]
         motors = part.model.mechanism.motors
         return lines + [f"{part.name}, winding of {name}: u = R i + L di/dt + K_e E v" for name in motors.names]
     assert isinstance(part, PartComponent)
@@ -183,7 +184,7 @@ def _assembled(assembly: Assembly, system: Any) -> Section:
     reduced, made = system.equations.reduced, system.equations
     differentiated = sorted(set(made.owners[len(assembly.names) :]))
     lines: list[Any] = [
-        f"{len(assembly.names)} unknowns: {', '.join(assembly.names)}",
+        f"{counted(len(assembly.names), 'unknown')}: {', '.join(assembly.names)}",
         f"index {reduced.index}" + (f": equations of {', '.join(differentiated)} are differentiated" if differentiated
                                     else ": no equation is differentiated"),
         f"states: {', '.join(system.states) or 'none'}",

@@ -16,6 +16,7 @@ from typing import Any
 from polybody.description.limits import EXPRESSION_CHARACTERS, EXPRESSION_DEPTH, LARGEST_NUMBER
 from polybody.description.naming import printable
 from polybody.errors import InputError
+from polybody.names import counted
 
 #: function: how many arguments
 FUNCTIONS = {
@@ -107,8 +108,8 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
         _check(node.right, text, depth + 1)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         if FUNCTIONS.get(node.func.id) != len(node.args):
-            raise InputError(f"no function {node.func.id!r:.40} of {len(node.args)} arguments in {text!r:.200}; there "
-                             f"are {', '.join(FUNCTIONS)}")
+            called = f"{node.func.id!r:.40} of {counted(len(node.args), 'argument')}"
+            raise InputError(f"no function {called} in {text!r:.200}; available: {', '.join(FUNCTIONS)}")
         for argument in node.args:
             _check(argument, text, depth + 1)
     else:

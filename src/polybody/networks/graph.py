@@ -110,7 +110,7 @@ def _source_cutset(edge: Edge, edges: Sequence[Edge], groups: Groups) -> str:
     side = groups.find(edge.head)
     cut = [e.name for e in edges if (groups.find(e.head) == side) != (groups.find(e.tail) == side)]
     return (f"no formulation tree: through drivers alone are the cut-set {', '.join(map(repr, cut))} around node "
-            f"{edge.head!r}: what they drive has no other way; connect something else to that node")
+            f"{edge.head!r}: their flow has no other path; connect something else to that node")
 
 
 __all__ = ["PartGraph", "part_graph"]

@@ -293,7 +293,7 @@ def _measured(net: Network, port: Any, omega: Any, at: Any, which: int, options:
             raise InputError(f"there is no node {node!r}{nearest(node, net.nodes)}")
     domain = net.nodes[head if head != GROUND else tail][0]
     if domain.name not in PROBES:
-        raise InputError(f"node {head!r} is a {domain.name}; impedance is a matter of ports that carry power")
+        raise InputError(f"node {head!r} is a {domain.name}; impedance is defined at ports that carry power")
     kind, key = PROBES[domain.name][2 * which : 2 * which + 2]
     probe = PartComponent("probe of the port", part_named(kind), {"": (head, tail)}, {key: 0.0})
     probed = net.with_component(probe)

@@ -140,7 +140,7 @@ class Motion:
                 return system, y
             pending = [found[0]]
         names = ", ".join(sorted({part for part, _ in found}))
-        raise SimulationError(f"the modes of {names} find no agreement at t = {t:.9g} s: each switch undoes another", t)
+        raise SimulationError(f"the modes of {names} are inconsistent at t = {t:.9g} s: each switch undoes the last", t)
 
     def _refuse_jumps(
         self, t: float, system: System, y: Array, before: Mapping[str, float], given: Mapping[str, float] | None
@@ -156,7 +156,7 @@ class Motion:
             if name in before and abs(after[name] - before[name]) > JUMP * (1 + abs(before[name])):
                 raise SimulationError(
                     f"at t = {t:.9g} s {name!r} would jump from {before[name]:.6g} to {after[name]:.6g} "
-                    f"(modes {system.assembly.mode_text()}): an ideal part asks for an impulse; give it resistance, "
+                    f"(modes {system.assembly.mode_text()}): an ideal part would need an impulse; give it resistance, "
                     "compliance or friction", t)
 
 

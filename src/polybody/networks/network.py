@@ -19,7 +19,7 @@ from polybody.errors import InputError
 from polybody.formulations.network import Network as BodyNetwork
 from polybody.model.arguments import require_model
 from polybody.model.model import Model
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.networks.component import Component, PartComponent
 from polybody.networks.energy import GROUND, EnergyDomain
 from polybody.networks.library import part_named
@@ -52,7 +52,7 @@ class Network(BodyNetwork):
 
     def __repr__(self) -> str:
         bodies = super().__repr__()
-        return bodies if not self.components else f"{bodies[:-1]}, {len(self.components)} parts>"
+        return bodies if not self.components else f"{bodies[:-1]}, {counted(len(self.components), 'part')}>"
 
     def part(self, name: str, kind: str | Part, *nodes: Any, source: str = "", **given: Any) -> None:
         """Add a part of the library (`kind` a name; `pb.parts()` lists them) or of your own (a `pb.Part`).
@@ -205,8 +205,8 @@ def _placed(owner: str, part: Part, nodes: tuple[Any, ...], ports: Mapping[str, 
         return {names[0]: _ends(owner, names[0], nodes if len(nodes) == 2 else nodes[0])}
     free = [name for name in names if name not in ports]
     if len(nodes) > len(free):
-        raise InputError(f"{owner}: a {part.name} has {len(names)} ports, {', '.join(repr(n) for n in names)}; got "
-                         f"{len(nodes) + len(ports)}")
+        raise InputError(f"{owner}: a {part.name} has {counted(len(names), 'port')}, "
+                         f"{', '.join(repr(n) for n in names)}; got {len(nodes) + len(ports)}")
     placed = {**ports, **dict(zip(free, nodes, strict=False))}
     for name in names:
         if name not in placed:

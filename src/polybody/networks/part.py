@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polybody.errors import InputError
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.networks.energy import EnergyDomain, domain_named
 from polybody.networks.expressions import Text, parse, parse_condition, parse_equation
 from polybody.networks.units import unit_of, value_of
@@ -127,8 +127,9 @@ class Part:
             count = len(self.equations_in(mode))
             where = "" if mode is None else f" in mode {mode!r}"
             if count != wanted:
-                raise InputError(f"part {self.name!r} has {count} equations{where}; {len(self.ports)} ports and "
-                                 f"{len(self.variables)} variables want {wanted}")
+                raise InputError(f"part {self.name!r} has {counted(count, 'equation')}{where}; "
+                                 f"{counted(len(self.ports), 'port')} and {counted(len(self.variables), 'variable')} "
+                                 f"need {wanted}")
         for mode, said in self.alternatives.items():
             for other in said.to:
                 if other not in self.alternatives:

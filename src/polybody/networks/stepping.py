@@ -56,7 +56,7 @@ def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: O
     def rate(t: float, y: Array) -> Array:
         found = system.rate(t, y)
         if not np.isfinite(found).all():
-            raise BlowUp("numbers are not finite any more")
+            raise BlowUp("numbers are no longer finite")
         return found
 
     more: dict[str, Any] = {"jac": system.jacobian} if kind == "Radau" else {}
@@ -123,7 +123,7 @@ def _rk4(system: System, t: float, y: Array, end: float, options: Options) -> It
             k4 = system.rate(t1, y + h * k3)
             states = system.project(y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))[None]
         if not np.isfinite(states).all():
-            raise BlowUp("numbers are not finite any more")
+            raise BlowUp("numbers are no longer finite")
         # Steps go to the driver one by one only where it looks at each: at wanted times, or where modes may change.
         each = not options.times or _may_switch(system, [m[1] for m in marks[done : done + count]], states)
         first = 0
@@ -184,7 +184,7 @@ def _idas(system: System, t: float, y: Array, end: float, options: Options) -> I
     for t0, t1 in itertools.pairwise(marks):
         new = system.project(solve(t0, y, t1))
         if not np.isfinite(new).all():
-            raise BlowUp("numbers are not finite any more")
+            raise BlowUp("numbers are no longer finite")
 
         def dense(t0: float = t0, y: Array = y) -> Callable[[float], Array]:
             return lambda s: y if s <= t0 else system.project(solve(t0, y, s))
@@ -222,7 +222,7 @@ def _idas_solver(system: System, options: Options) -> Callable[[float, Array, fl
             with contextlib.redirect_stderr(said):
                 answer = solver(x0=y[:-1], z0=start)
         except RuntimeError as error:
-            raise BlowUp(f"IDAS gave up: {said.getvalue()}{str(error).strip().splitlines()[-1]}") from None
+            raise BlowUp(f"IDAS failed: {said.getvalue()}{str(error).strip().splitlines()[-1]}") from None
         return np.append(np.asarray(answer["xf"]).ravel(), y[-1] + float(answer["qf"]))
 
     return solve

@@ -177,7 +177,7 @@ class System:
             told = self._algebra(s)
             g, slopes = told[: self.m], told[self.m :].reshape(self.m, self.m)
             if not np.isfinite(told).all():
-                raise BlowUp("the algebraic equations left all bounds")
+                raise BlowUp("the algebraic equations diverged")
             try:
                 step = np.linalg.solve(slopes, -g)
             except np.linalg.LinAlgError:

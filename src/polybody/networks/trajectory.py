@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.simulation.events import Happening
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class NetworkTrajectory:
     def __repr__(self) -> str:
         end = f"stopped: {self.stopped}" if self.stopped else "complete"
         span = f"{self.t[0]:g} to {self.t[-1]:g} s"
-        return f"<NetworkTrajectory of {self.network.name!r}: {len(self)} times, {span}, {end}>"
+        return f"<NetworkTrajectory of {self.network.name!r}: {counted(len(self), 'time')}, {span}, {end}>"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

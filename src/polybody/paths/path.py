@@ -15,6 +15,7 @@ from polybody.errors import InputError
 from polybody.model.arguments import float_array, positive, require_model
 from polybody.model.model import Model
 from polybody.model.tracing import trace
+from polybody.names import counted
 from polybody.paths import profiles
 
 Array = np.ndarray
@@ -65,7 +66,7 @@ def _ends(model: Model, q0: Any, q1: Any) -> tuple[Array, Array]:
     for name, values in (("q0", q0), ("q1", q1)):
         array = float_array(name, values)
         if array.shape != (model.nq,) or not np.isfinite(array).all():
-            raise InputError(f"{name} must be {model.nq} finite numbers, got shape {array.shape}")
+            raise InputError(f"{name} must be {counted(model.nq, 'finite number')}, got shape {array.shape}")
         ends.append(model.normalize(array))
         if model.mechanism.constrained:
             model.engine.require_closed(ends[-1])

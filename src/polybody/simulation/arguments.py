@@ -9,6 +9,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import finite, float_array, positive, require_model
 from polybody.model.model import Model
+from polybody.names import counted
 
 Array = np.ndarray
 
@@ -61,7 +62,8 @@ def refuse_many(count: float, size: int, what: str) -> None:
     """Raise where more states would be kept than memory is for; `size` is how many numbers each has."""
     if count > min(MOST_STATES, MOST_BYTES / (8 * size)):
         raise InputError(
-            f"{what} would keep {count:.3g} states of {size} numbers ({8 * count * size / 2**30:.3g} GiB); give a "
+            f"{what} would keep {count:.3g} states of {counted(size, 'number')} ({8 * count * size / 2**30:.3g} GiB); "
+            "give a "
             "larger sample (seconds between states), times=[...], or a shorter duration"
         )
 

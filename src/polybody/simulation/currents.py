@@ -13,6 +13,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.failures import ControllerError
 
 Array = np.ndarray
@@ -38,7 +39,8 @@ class Circuits:
             return np.zeros(self.size)
         array = float_array("currents0", currents)
         if not self.closed or array.shape != (len(self.motors),) or not np.isfinite(array).all():
-            wanted = f"{len(self.motors)} finite numbers, one a motor" if self.closed else "none without voltages"
+            each = f"{counted(len(self.motors), 'finite number')}, one per motor"
+            wanted = each if self.closed else "none without voltages"
             raise InputError(f"currents0 is {array}; expected {wanted}")
         return array[self.inductive]
 
@@ -47,7 +49,8 @@ class Circuits:
         array = float_array("voltages", given)
         if array.shape != (len(self.motors),) or not np.isfinite(array).all():
             raise ControllerError(
-                f"voltages gave {array} at t = {t:.9g} s; expected {len(self.motors)} finite numbers, one per motor",
+                f"voltages gave {array} at t = {t:.9g} s; expected {counted(len(self.motors), 'finite number')}, "
+                "one per motor",
                 t,
             )
         return array

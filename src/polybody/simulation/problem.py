@@ -20,6 +20,7 @@ from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.saturation import DriveLimits, saturated
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
 from polybody.simulation.currents import Circuits
 from polybody.simulation.failures import BlowUp, ControllerError, UserFunctionError, call_user
@@ -126,7 +127,8 @@ class Problem:
             tau = float_array("tau", answer)
         except InputError:
             raise ControllerError(
-                f"the controller returned {type(answer).__name__} at t = {t:.9g} s; expected {self.nv} numbers", t
+                f"the controller returned {type(answer).__name__} at t = {t:.9g} s; "
+                f"expected {counted(self.nv, 'number')}", t
             ) from None
         if tau.shape != (self.nv,):
             raise ControllerError(

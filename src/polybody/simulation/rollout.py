@@ -26,6 +26,7 @@ from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers import PD
@@ -147,7 +148,7 @@ def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | Non
     count = _count(steps, values.shape[-2])
     if values.shape[-2] != count:
         raise InputError(
-            f"tau has {values.shape[-2]} rows for {count} steps; expected shape (..., {count}, {model.nv})"
+            f"tau has {values.shape[-2]} rows for {counted(count, 'step')}; expected shape (..., {count}, {model.nv})"
         )
     return _held(model.nv), none, np.ascontiguousarray(values), count
 

@@ -17,6 +17,7 @@ from polybody.mechanism.saturation import drive_limits
 from polybody.model.arguments import as_model
 from polybody.model.dispatch import answered_by
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.arguments import (
     lone_state,
     number,
@@ -251,7 +252,7 @@ class Run:
         try:
             setattr(error, "trajectory", trajectory_of(self, said, str(error), clock))  # noqa: B010  of any exception
         except Exception as failure:
-            error.add_note(f"the {len(self.record)} states before it could not be kept: {failure}")
+            error.add_note(f"the {counted(len(self.record), 'state')} before it could not be saved: {failure}")
 
     def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
@@ -395,8 +396,8 @@ class Run:
         model, (q, v) = self.problem.model, self.problem.split(self.last)
         wild = sorted(model.mechanism.joints, key=lambda j: -float(np.abs(v[j.v]).max(initial=0.0)))
         shown = "; ".join(f"{j.name}: q = {_short(q[j.q])}, v = {_short(v[j.v])}" for j in wild[:6])
-        more = f"; and {len(wild) - 6} slower joints" if len(wild) > 6 else ""
-        return f"the run was given up at t = {self.reached:.9g} s: {reason}. Last state: {shown}{more}"
+        more = f"; and {counted(len(wild) - 6, 'slower joint')}" if len(wild) > 6 else ""
+        return f"the run was aborted at t = {self.reached:.9g} s: {reason}. Last state: {shown}{more}"
 
     def _keep_inside(self, step: Step, until: float, kept: Array) -> None:
         dense = None

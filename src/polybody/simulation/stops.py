@@ -215,7 +215,7 @@ def finite_limits(model: Model) -> list[Stop]:
     """Every finite limit of joints whose q and v correspond number by number."""
     stops = []
     for joint in model.mechanism.independent_joints:
-        if not joint.model.rates_are_velocities or compliant(joint.limits):  # stops that give are among the forces
+        if not joint.model.rates_are_velocities or compliant(joint.limits):  # compliant stops are among the forces
             continue
         for k in range(joint.nv):
             place = (joint.q.start + k, joint.v.start + k)

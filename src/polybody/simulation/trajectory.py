@@ -12,6 +12,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.outlets import outlet
 from polybody.simulation.audit import Audit
 from polybody.simulation.events import Happening
@@ -66,7 +67,10 @@ class Trajectory:
 
     def __repr__(self) -> str:
         end = f"stopped: {self.stopped}" if self.stopped else "complete"
-        return f"<Trajectory of {self.model.name!r}: {len(self)} states, {self.t[0]:g} to {self.t[-1]:g} s, {end}>"
+        return (
+            f"<Trajectory of {self.model.name!r}: {counted(len(self), 'state')}, {self.t[0]:g} to {self.t[-1]:g} s, "
+            f"{end}>"
+        )
 
     @cached_property
     def energies(self) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 
 Array = np.ndarray
 DESIGNS = ("random", "latin-hypercube", "sobol", "saltelli")
@@ -176,7 +176,7 @@ def _correlated(name: str, given: Mapping[str, Any], where: str) -> Correlated:
     matrix = np.atleast_2d(_numbers(where, given["covariance"]))
     n = len(names)
     if not n or mean.shape != (n,) or matrix.shape != (n, n):
-        raise InputError(f"{where}: covariance {matrix.shape} and mean {mean.shape} do not fit {n} names")
+        raise InputError(f"{where}: covariance {matrix.shape} and mean {mean.shape} do not fit {counted(n, 'name')}")
     if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=0):
         raise InputError(f"{where}: the covariance is not symmetric")
     values, vectors = np.linalg.eigh(matrix)

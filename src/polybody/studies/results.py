@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.studies.dataset import Dataset
 from polybody.studies.statistics import SobolIndices, sobol_indices, summary
 
@@ -20,7 +20,7 @@ class StudyResults(Dataset):
 
     def __repr__(self) -> str:
         facts = self.facts()
-        there = f"{len(self.files())} chunks of {facts['cases']} cases"
+        there = f"{counted(len(self.files()), 'chunk')} of {counted(facts['cases'], 'case')}"
         return f"<StudyResults {str(self.folder)!r}: {facts['name']!r}, {there}>"
 
     @property

@@ -23,7 +23,7 @@ from polybody.description.records import as_data
 from polybody.errors import InputError, PolybodyError
 from polybody.model.arguments import require_model
 from polybody.model.model import Model
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
 from polybody.studies.axes import cases_of
@@ -116,7 +116,10 @@ class Study:
         return len(self.cases)
 
     def __repr__(self) -> str:
-        return f"<Study {self.name!r}: {len(self)} cases of {self.task.kind}, {self.cases.chunks} chunks>"
+        return (
+            f"<Study {self.name!r}: {counted(len(self), 'case')} of {self.task.kind}, "
+            f"{counted(self.cases.chunks, 'chunk')}>"
+        )
 
     @property
     def job(self) -> Job:

@@ -14,6 +14,7 @@ from typing import Any
 
 from polybody.errors import InputError
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation import Trajectory
 from polybody.studio.record import Record, from_trajectory
 
@@ -113,7 +114,7 @@ def run_html(run: Trajectory) -> str:
 
     rows: list[tuple[str, Any]] = [
         ("run of", run.model.name),
-        ("time", f"{run.t[0]:g} to {run.t[-1]:g} s, {len(run)} states"),
+        ("time", f"{run.t[0]:g} to {run.t[-1]:g} s, {counted(len(run), 'state')}"),
         ("method", run.options.get("method", "")),
         ("trusted", "yes" if run.audit.trusted else "; ".join(run.audit.doubts)),
     ]

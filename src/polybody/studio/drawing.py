@@ -19,6 +19,7 @@ from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.arguments import state_array
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.mechanism.mechanism import Mechanism, TreeJoint
@@ -139,9 +140,9 @@ def draw_on(axes: Any, model: Model, q: Array, *, points: Array | None = None, l
 def _title(model: Model) -> str:
     m = model.mechanism
     if not m.constrained:
-        return f"{model.name}: {model.nv} degrees of freedom"
+        return f"{model.name}: {counted(model.nv, 'degree')} of freedom"
     loops = f", {len(m.closures)} loop{'s' * (len(m.closures) > 1)}" if m.closures else ""
-    return f"{model.name}: {model.nv} joint velocities{loops}"
+    return f"{model.name}: {counted(model.nv, 'joint velocity', 'joint velocities')}{loops}"
 
 
 class _Scene:

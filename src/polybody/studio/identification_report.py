@@ -16,6 +16,7 @@ from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.identification.result import Identification, Prediction
 from polybody.mechanism.columns import velocity_names
+from polybody.names import counted
 from polybody.studio.plots import STYLE
 from polybody.studio.report import CSS, rows_table
 
@@ -59,7 +60,7 @@ def estimates_figure(found: Identification) -> Any:
         axes = figure.subplots()
         axes.semilogy(np.arange(len(order)) + 1, 100 * share[order], "o", color="#2563eb", markersize=4)
         axes.axhline(100, color="#dc2626", linewidth=1)
-        axes.set_xlabel("base parameters, the surest first")
+        axes.set_xlabel("base parameters, most certain first")
         axes.set_ylabel("standard deviation, % of the value")
         return figure
 
@@ -69,7 +70,7 @@ def identification_page(found: Identification) -> str:
     title = f"{found.problem.model.name}: identification"
     sections = [_embedded(f"{p.source}: {100 * p.error:.2f} %", identification_plot(found, p))
                 for p in (*found.validation, *found.training)]  # fmt: skip
-    sections.append(_embedded("How sure the estimates are", estimates_figure(found)))
+    sections.append(_embedded("Uncertainty of the estimates", estimates_figure(found)))
     tables = f'<div class="grid">{_errors(found)}{_choices(found)}</div><br>'
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
@@ -95,7 +96,10 @@ def _coordinates(found: Identification) -> list[str]:
 
 def _lead(found: Identification) -> str:
     mark = ("good", "physically consistent") if found.consistent else ("bad", "not physically consistent")
-    words = f"{found.base_count} base parameters of the bodies, {len(found.base) - found.base_count} of the joints"
+    words = (
+        f"{counted(found.base_count, 'base parameter')} of the bodies, "
+        f"{len(found.base) - found.base_count} of the joints"
+    )
     return f'<p class="lead">{words} &nbsp; <span class="mark {mark[0]}">{mark[1]}</span></p>'
 
 

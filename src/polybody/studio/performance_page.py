@@ -118,7 +118,7 @@ def mode_motions(stage: Stage, modes: Modes) -> list[dict[str, Any]]:
             q = model.constraints.assemble_dependent(q)
         poses = as_poses(stage.matrices(q)).ravel()
         name = f"mode {k + 1}: {modes.frequencies[k]:.4g} Hz"
-        found.append({"name": name, "detail": "natural mode, swing enlarged", "poses": poses})
+        found.append({"name": name, "detail": "natural mode, amplitude enlarged", "poses": poses})
     return found
 
 

@@ -15,6 +15,7 @@ from polybody.design.stiffness import Modes, Stiffness
 from polybody.design.task import ROWS
 from polybody.design.workspace import Workspace
 from polybody.errors import InputError
+from polybody.names import counted
 from polybody.studio.plots import STYLE
 
 Array = np.ndarray
@@ -122,7 +123,7 @@ def workspace_figure(space: Workspace, value: str = "condition") -> Any:
         axis.set_xlabel(f"{'xyz'[i]}, m")
         axis.set_ylabel(f"{'xyz'[j]}, m")
         axis.set_aspect("equal", adjustable="datalim")
-    figure.suptitle(f"{space.task.frame}: {label} over {int(good.sum())} configurations")
+    figure.suptitle(f"{space.task.frame}: {label} over {counted(int(good.sum()), 'configuration')}")
     figure.colorbar(image, ax=figure.axes)
     return figure
 

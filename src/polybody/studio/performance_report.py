@@ -14,6 +14,7 @@ import numpy as np
 from polybody.design.performance import Performance
 from polybody.errors import InputError
 from polybody.files import write_text
+from polybody.names import counted
 from polybody.studio import performance_plots as pictures
 from polybody.studio.report import CSS, rows_table
 
@@ -46,7 +47,7 @@ def performance_text(
         space = found.workspace(samples, q=place)
         table = rows_table([(k.replace("_", " "), _short(v)) for k, v in space.summary().items()])
         parts.append(f"<section><h2>Workspace</h2>{table}</section>")
-        parts.append(_image("Where it goes", pictures.workspace_figure(space)))
+        parts.append(_image("Workspace", pictures.workspace_figure(space)))
     if grid is not None:
         parts.append(_image("Map of two coordinates", pictures.workspace_figure(found.grid(*grid, q=place))))
     if motion is not None:
@@ -64,7 +65,7 @@ def performance_text(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head><body><main>'
         f'<h1>{html.escape(title)}</h1><p class="lead">rows {" ".join(found.task.names)}, world axes; '
-        f"{len(found.task.active)} actuators, mobility {len(model.constraints.independent)}</p>"
+        f"{counted(len(found.task.active), 'actuator')}, mobility {len(model.constraints.independent)}</p>"
         f"{''.join(parts)}<footer>polybody</footer></main></body></html>\n"
     )
 

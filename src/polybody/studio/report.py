@@ -17,6 +17,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.files import write_text
+from polybody.names import counted
 from polybody.studio.channels import channels, tables
 from polybody.studio.record import Record
 from polybody.studio.viewer.html import web
@@ -113,10 +114,13 @@ def _lead(record: Record) -> str:
         marks.append(f'<span class="mark bad">stopped: {html.escape(record.stopped)}</span>')
     if record.audit is not None:
         trusted = record.audit["trusted"]
-        doubts = "; ".join(record.audit.get("doubts") or ["not to be trusted"])
-        words = "energy balance holds" if trusted else html.escape(doubts)
+        doubts = "; ".join(record.audit.get("doubts") or ["not trusted"])
+        words = "energy audit passed" if trusted else html.escape(doubts)
         marks.append(f'<span class="mark {"good" if trusted else "bad"}">{words}</span>')
-    span = f"{record.t[0]:g} to {record.t[-1]:g} s, {len(record.t)} states, {record.model.nv} joint coordinates"
+    span = (
+        f"{record.t[0]:g} to {record.t[-1]:g} s, {counted(len(record.t), 'state')}, "
+        f"{counted(record.model.nv, 'joint coordinate')}"
+    )
     return f'<p class="lead">{span} &nbsp; {" ".join(marks)}</p>'
 
 

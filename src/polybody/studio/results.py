@@ -214,7 +214,7 @@ def read_run(folder: str | os.PathLike[str]) -> Record:
         if name in sizes and values.shape != sizes[name]:
             raise InputError(f"{path}: {name} has shape {values.shape}; its model needs {sizes[name]}")
     if not n or not np.isfinite(arrays["t"]).all() or np.any(np.diff(arrays["t"]) < 0):
-        raise InputError(f"{path}: cannot be read as a run: its times are not finite and rising")
+        raise InputError(f"{path}: cannot be read as a run: its times are not finite and increasing")
     record = Record(
         model, facts["kind"], arrays["t"], arrays["q"], arrays["v"], arrays["tau"], arrays.get("work"),
         arrays.get("currents"), facts["options"], facts["audit"], facts["happenings"], facts["stopped"],
@@ -253,7 +253,7 @@ def _read_facts(path: Path) -> dict[str, Any]:
     whole = all(isinstance(h, dict) and {"time", "name", "detail"} <= set(h) for h in facts["happenings"])
     files = facts.get("files", [])
     if not whole or not isinstance(files, list):
-        raise InputError(f"{path}: cannot be read as a run: run.json lists no whole happenings or files")
+        raise InputError(f"{path}: cannot be read as a run: run.json has invalid lists of events or files")
     return facts
 
 

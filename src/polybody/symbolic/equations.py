@@ -9,6 +9,7 @@ from typing import Any
 import sympy
 
 from polybody.errors import InputError
+from polybody.names import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def _values(what: str, symbols: Any, given: Mapping[Any, Any] | Sequence[Any] | 
         return rest | {by_name[str(key)]: sympy.nsimplify(value, rational=True) for key, value in given.items()}
     values = list(given)
     if len(values) != n:
-        raise InputError(f"linearize: {what} has {len(values)} values, expected {n}")
+        raise InputError(f"linearize: {what} has {counted(len(values), 'value')}, expected {n}")
     return {s: sympy.nsimplify(x, rational=True) for s, x in zip(symbols, values, strict=True)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from polybody.names import counted
 from polybody.symbolic.mathml import MathML, symbol, write
 from polybody.symbolic.pieces import pieces
 from polybody.symbolic.sections import parameter_rows, sections
@@ -55,7 +56,8 @@ def page(model: SymbolicModel) -> str:
 def _summary(model: SymbolicModel) -> str:
     bodies = len(model.mechanism.bodies)
     return (
-        f"Equations of motion of {bodies} {'body' if bodies == 1 else 'bodies'} with {len(model.q)} degrees of freedom "
+        f"Equations of motion of {bodies} {'body' if bodies == 1 else 'bodies'} with {counted(len(model.q), 'degree')} "
+        "of freedom "
         "in Poincaré's form (Kwatny & Blankenship 1995). Derived by polybody."
     )
 

@@ -22,6 +22,7 @@ import sympy
 from polybody.algebra.spatial import pose
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
+from polybody.names import counted
 from polybody.symbolic.charts import as_walked, chart_rest, charts, model_state, parallel_pairs
 from polybody.symbolic.closed import ClosedForms
 from polybody.symbolic.equations import Equations, Linearization, linearized
@@ -373,14 +374,19 @@ class SymbolicModel:
         return python_module(self, quantities or ("mass_matrix", "bias", "inverse_dynamics", "forward_dynamics"))
 
     def __repr__(self) -> str:
-        return f"<SymbolicModel {self.name!r}: {len(self.q)} coordinates, {len(self.parameters)} parameters>"
+        return (
+            f"<SymbolicModel {self.name!r}: {counted(len(self.q), 'coordinate')}, "
+            f"{counted(len(self.parameters), 'parameter')}>"
+        )
 
 
 def _coordinates(default: str, given: Sequence[str] | None, n: int) -> tuple[Any, ...]:
     if given is None:
         return tuple(sympy.Symbol(f"{default}{k + 1}") for k in range(n))
     if len(given) != n:
-        raise InputError(f"{default} names {len(given)} symbols, expected {n}: one for each degree of freedom")
+        raise InputError(
+            f"{default} names {counted(len(given), 'symbol')}, expected {n}: one for each degree of freedom"
+        )
     return tuple(sympy.Symbol(name) for name in given)
 
 

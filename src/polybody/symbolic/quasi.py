@@ -21,6 +21,7 @@ import numpy as np
 import sympy
 
 from polybody.errors import InputError
+from polybody.names import counted
 from polybody.symbolic.printing import to_matrix
 
 if TYPE_CHECKING:
@@ -105,7 +106,9 @@ def _check(model: SymbolicModel, B: Any, J: Any) -> None:
     strange = B.free_symbols - known
     if B.rows != n or strange:
         odd = f", and has {sorted(map(str, strange))[0]!r} in it" if strange else ""
-        raise InputError(f"B is {B.rows}×{B.cols}{odd}; expected {n} rows in the model's coordinates and parameters")
+        raise InputError(
+            f"B is {B.rows}×{B.cols}{odd}; expected {counted(n, 'row')} in the model's coordinates and parameters"
+        )
     symbols, rng = sorted(known, key=str), np.random.default_rng(0)
     J = sympy.zeros(0, n) if J is None else J
     values = {s: float(x) if x == x else 0.7 for s, x in model.parameters.items()}

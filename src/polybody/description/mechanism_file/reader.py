@@ -76,7 +76,7 @@ from polybody.description.records import (
 )
 from polybody.description.units import ANGLE, LENGTH, MASS
 from polybody.errors import InputError
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 
 Array = np.ndarray
 VERSION = 1
@@ -238,7 +238,7 @@ def _motion(f: Fields) -> dict[str, Any]:
 
 #: What to tell who writes a loop's words in a joint.
 _LOOPS_WORDS = {
-    word: f"; a joint says {ours!r} (the frame of its child is the joint's own: only a loop has 'origin_b')"
+    word: f"; a joint has {ours!r} (the frame of its child is the joint's own: only a loop has 'origin_b')"
     for ours, word in LOOP_WORDS.items()
 }
 
@@ -299,7 +299,7 @@ def _loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
     f = Fields(notes, f"loop {name!r}", node, (*LOOP_WORDS, *LOOP_WORDS.values(), *JOINT_MOTION, *LOOP_DRIVE))
     for joints_word, word in LOOP_WORDS.items():
         if joints_word in f and word in f:
-            notes.error(line, f"loop {name!r} has {joints_word!r} and {word!r}, two words for the same; keep one")
+            notes.error(line, f"loop {name!r} has {joints_word!r} and {word!r}, two names for the same key; keep one")
 
     def called(word: str, joints_word: str) -> str:
         return joints_word if joints_word in f else word
@@ -409,7 +409,7 @@ def _coordinates(units: Units) -> Callable[[str, Node], Array]:
     def convert(what: str, node: Node) -> Array:
         nodes = node.items if isinstance(node, Sequence) else (node,)
         if len(nodes) != len(units):
-            raise InputError(f"{what} has {len(nodes)} numbers, expected {len(units)}")
+            raise InputError(f"{what} has {counted(len(nodes), 'number')}, expected {len(units)}")
         return np.array([as_number(*unit)(what, part) for unit, part in zip(units, nodes, strict=True)])
 
     return convert
@@ -474,7 +474,10 @@ def _transmission(notes: Notes, name: str, line: int, node: Node) -> Transmissio
     joints = f.need("joints", as_names, ())
     size = len(joints)
     if size > TRANSMISSION_JOINTS:
-        notes.error(line, f"transmission {name!r} couples {size} joints; at most {TRANSMISSION_JOINTS} are read")
+        notes.error(
+            line,
+            f"transmission {name!r} couples {counted(size, 'joint')}; at most {TRANSMISSION_JOINTS} are read"
+        )
         return Transmission(name, (), frozen_array(np.zeros((0, 0))), notes.at(line))
     return Transmission(
         name, joints, f.need("matrix", as_array(size, size), frozen_array(np.eye(size))), notes.at(line)

@@ -127,7 +127,7 @@ class _Composer:
 
     def _refuse_deep(self, levels: int, line: int) -> None:
         if levels > YAML_DEPTH:
-            raise InputError(f"{self._at(line)}: nested more than {YAML_DEPTH} deep; nothing here needs that")
+            raise InputError(f"{self._at(line)}: nested more than {YAML_DEPTH} deep; no mechanism file needs that")
 
     def _start(self, event: Any) -> None:
         import yaml
@@ -135,7 +135,7 @@ class _Composer:
         line = event.start_mark.line + 1
         if event.tag is not None:
             raise InputError(
-                f"{self._at(line)}: the tag {event.tag!r} is refused; a mechanism file holds plain text, numbers, "
+                f"{self._at(line)}: the tag {event.tag!r} is not allowed; a mechanism file holds plain text, numbers, "
                 "lists and mappings only"
             )
         if isinstance(event, yaml.ScalarEvent):
@@ -175,7 +175,7 @@ class _Composer:
             key, key_line = pending
             if key in parent.pairs:
                 first = parent.pairs[key][0]
-                raise InputError(f"{self._at(key_line)}: {key!r} is here a second time (first at line {first})")
+                raise InputError(f"{self._at(key_line)}: {key!r} is given twice (first at line {first})")
             parent.pairs[key] = (key_line, node)
             self.stack[-1] = (parent, None)
 

@@ -47,7 +47,7 @@ _failed: list[str] = []
 def read_mjcf(path: str | os.PathLike[str], *, base: str | None = None) -> Description:
     """The description in an MJCF file (needs the package mujoco: `pip install polybody[mjcf]`)."""
     if base not in (None, "fixed", "floating"):
-        raise InputError(f"base is {base!r}, expected None (as the file says), 'fixed' or 'floating'")
+        raise InputError(f"base is {base!r}, expected None (as in the file), 'fixed' or 'floating'")
     path = Path(path)
     sources = checked_sources(path)
     mujoco = _mujoco(path)
@@ -58,7 +58,7 @@ def _compiled(mujoco: Any, path: Path, sources: Sources) -> Any:
     """MuJoCo's model; its warnings become ours (by itself it would write them to a file in the current folder)."""
     if _failed:
         raise InputError(
-            f"{path.name}: MuJoCo failed inside when it read {_failed[0]} and can read no more in this process; "
+            f"{path.name}: MuJoCo failed internally when it read {_failed[0]} and can read no more in this process; "
             "start a new one"
         )
     told: list[str] = []
@@ -70,7 +70,7 @@ def _compiled(mujoco: Any, path: Path, sources: Sources) -> Any:
         if "unknown exception" in str(error):  # it holds a lock for ever: the next file would hang
             _failed.append(path.name)
         reason = sources.located(" ".join(str(error).split()))
-        raise InputError(f"{path.name}: MuJoCo refuses the file: {reason}") from None
+        raise InputError(f"{path.name}: MuJoCo rejects the file: {reason}") from None
     finally:
         mujoco.set_mju_user_warning(previous)
         for message in dict.fromkeys(told):
@@ -128,7 +128,7 @@ class _Reader:
     def _refuse_second_world(self) -> None:
         if WORLD in self.body_name[1:]:
             where = self.sources.get(("body", WORLD), self.path.name)
-            raise InputError(f"{where}: a body is named {WORLD!r}, which is the ground's name; rename it")
+            raise InputError(f"{where}: a body is named {WORLD!r}, which is the name of the ground; rename it")
 
     def _name(self, kind: str, index: int, default: str) -> str:
         return self.mj.mj_id2name(self.model, getattr(self.mj.mjtObj, f"mjOBJ_{kind}"), index) or default
@@ -340,7 +340,7 @@ class _Reader:
         if np.any(m.body_gravcomp):
             left_out.append("gravity compensation")
         if left_out:
-            told.append(f"left out, for a description has no place for it: {', '.join(left_out)}")
+            told.append(f"left out, because a description cannot express it: {', '.join(left_out)}")
         if told:
             warn(f"{self.path.name}: {'; '.join(told)}")
 

@@ -136,7 +136,7 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
         lost += [f"body {body.name!r}: the mesh {v.mesh!r}, which is drawn only" for v in body.visuals if v.mesh]
         slender = (body.mass or np.any(body.inertia)) and np.linalg.eigvalsh(body.inertia)[0] < SLENDER
         if slender:
-            lost.append(f"body {body.name!r}: its inertia is singular, MuJoCo refuses it; {SLENDER:g} kg m² is added")
+            lost.append(f"body {body.name!r}: its inertia is singular, MuJoCo rejects it; {SLENDER:g} kg m² is added")
         inertia = frozen_array(body.inertia + SLENDER * np.eye(3)) if slender else body.inertia
         bodies.append(replace(body, inertia=inertia, visuals=tuple(v for v in body.visuals if not v.mesh)))
     return replace(description, loops=tuple(loops), joints=tuple(joints), bodies=tuple(bodies)), lost
@@ -187,12 +187,12 @@ def _refuse_unsayable(description: Description) -> None:
     for body in description.bodies:
         a, b, c = np.linalg.eigvalsh(body.inertia)
         if a < -SLENDER or c > (a + b) * (1 + 1e-9) + SLENDER:
-            problems.append(f"body {body.name!r}: an inertia that no body can have; MuJoCo refuses it")
+            problems.append(f"body {body.name!r}: an inertia that no body can have; MuJoCo rejects it")
     names: set[str] = set()
     weighs = _weighing(description)
     for joint in description.joints:
         if joint.kind != "fixed" and joint.child not in weighs:
-            problems.append(f"joint {joint.name!r} moves body {joint.child!r}, which has no mass; MuJoCo refuses it")
+            problems.append(f"joint {joint.name!r} moves body {joint.child!r}, which has no mass; MuJoCo rejects it")
         if joint.child in parent_of or joint.child == WORLD:
             problems.append(
                 f"joint {joint.name!r} points towards the ground; reverse it so that its child is the outer body"

@@ -86,7 +86,7 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
         description = replace(description, network=None)
     if tuple(description.gravity) != (0.0, 0.0, -9.81):
         gravity = tuple(float(x) for x in description.gravity)
-        lost.append(f"gravity {gravity}; URDF has no word for it, readers take (0, 0, -9.81)")
+        lost.append(f"gravity {gravity}; URDF cannot express it; readers use (0, 0, -9.81)")
         description = replace(description, gravity=frozen_array((0.0, 0.0, -9.81)))
     joints = []
     for joint in description.joints:

@@ -13,6 +13,7 @@ from typing import Any
 from polybody.description.limits import LARGEST_NUMBER, NUMBER_CHARACTERS
 from polybody.description.naming import name_problem, shown
 from polybody.description.problems import Problem, ProblemList, raise_errors
+from polybody.names import counted
 
 #: Of elements that a macro expansion made: "file:line" of the element they come from.
 SOURCE = "polybody_source"
@@ -90,7 +91,7 @@ class Fields:
             self.problem(element, f"{said} is not {what}")
             return default
         if len(values) != len(default):
-            self.problem(element, f"{said} has {len(values)} numbers, expected {_wanted(default)}")
+            self.problem(element, f"{said} has {counted(len(values), 'number')}, expected {_wanted(default)}")
             return default
         if not all(abs(x) <= LARGEST_NUMBER or (infinite and not math.isnan(x)) for x in values):
             self.problem(element, f"{said} must be finite (and not above {LARGEST_NUMBER:g})")

@@ -38,6 +38,7 @@ from polybody.formulations.network.parts import (
 )
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinds import joint_model
+from polybody.names import counted
 
 Array = np.ndarray
 
@@ -57,7 +58,10 @@ class NetworkBuilder:
 
     def __repr__(self) -> str:
         p = self.parts
-        return f"<Network {self.name!r}: {len(p.bodies) + len(p.multiports)} bodies, {len(p.joints)} joints>"
+        return (
+            f"<Network {self.name!r}: {counted(len(p.bodies) + len(p.multiports), 'body', 'bodies')}, "
+            f"{counted(len(p.joints), 'joint')}>"
+        )
 
     # -- components -------------------------------------------------------------------------------------------------
 
@@ -113,7 +117,7 @@ class NetworkBuilder:
     ) -> None:
         """A joint from port a to port b: at its neutral configuration the two port frames coincide.
 
-        `kind` as in `pb.Builder.joint` ("fixed" welds). `friction` and `limits` (stops that give) are a joint record's.
+        `kind` as in `pb.Builder.joint` ("fixed" welds). `friction` and `limits` (compliant stops) are a joint record's.
         `driven` makes it a velocity driver: its motion is given.
         """
         if model is None and kind != "fixed":
@@ -183,7 +187,9 @@ class NetworkBuilder:
             raise InputError(f"motor {name!r} is on joint {joint!r}, {_unknown(joint, self.parts.joints)}")
         size = self.parts.joints[joint].nv
         if not 0 <= coordinate < size:
-            raise InputError(f"motor {name!r}: joint {joint!r} has {size} coordinates, so no coordinate {coordinate}")
+            raise InputError(
+                f"motor {name!r}: joint {joint!r} has {counted(size, 'coordinate')}, so no coordinate {coordinate}"
+            )
         speeds = np.zeros(size, dtype=object)
         speeds[coordinate] = gear
         emf = torque_constant if speed_constant is None else speed_constant
@@ -196,7 +202,7 @@ class NetworkBuilder:
         if motor.plus is not None and motor.plus == motor.minus:
             raise InputError(f"motor {motor.name!r} has both ends of its winding at node {motor.plus!r}")
         if motor.plus is not None and bool(motor.inductance == 0) and bool(motor.resistance == 0):
-            raise InputError(f"motor {motor.name!r} has neither resistance nor inductance; its current has no bound")
+            raise InputError(f"motor {motor.name!r} has neither resistance nor inductance; its current is not bounded")
         self._new_name(motor.name)
         self.parts.motors[motor.name] = motor
 

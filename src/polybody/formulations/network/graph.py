@@ -256,7 +256,7 @@ def _over_driven(net: NetworkBuilder, closing: str, chosen: set[str]) -> str:
     names = ", ".join(repr(name) for name in [*drivers, closing])
     return (
         f"no formulation tree: over-driven, the velocity drivers {names} close a loop through "
-        f"{' - '.join([*path, path[0]])}; the motion of one follows from the others: give one of them a force instead"
+        f"{' - '.join([*path, path[0]])}; the motion of one follows from the others: replace one by a force"
     )
 
 
@@ -275,7 +275,7 @@ def _electrical_tree(edges: list[Edge]) -> tuple[set[str], tuple[str, ...]]:
     for edge in edges:
         if groups.find(edge.tail) != groups.find(edge.head):
             raise InputError(
-                f"no formulation tree: the current of {edge.name!r} has no way back from node {edge.head!r} to "
+                f"no formulation tree: the current of {edge.name!r} has no return path from node {edge.head!r} to "
                 f"{edge.tail!r} (inconsistent); connect the nodes by a source or a resistor"
             )
     roots: dict[str, str] = {}

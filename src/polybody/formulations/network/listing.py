@@ -8,6 +8,7 @@ import numpy as np
 
 from polybody.formulations.network.graph import SystemGraph
 from polybody.formulations.network.parts import CENTRE
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.formulations.network.network import Network
@@ -81,7 +82,7 @@ def _sum(row: Array, graph: SystemGraph, mechanical: str, electrical: str) -> st
 def listing(net: Network, graph: SystemGraph) -> str:
     """Everything, as a person reads it."""
     parts = [
-        f"{net.name}: {len(graph.vertices)} terminals, {len(graph.edges)} edges, "
+        f"{net.name}: {counted(len(graph.vertices), 'terminal')}, {counted(len(graph.edges), 'edge')}, "
         f"{len(graph.tree)} in the formulation tree",
         "\nTerminal equations",
         *terminal_equations(net, graph),

@@ -126,7 +126,7 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
             result[name] = domain.array(flat[start : start + size])
             start += size
         if start != len(flat):
-            raise InputError(f"{what} has {len(flat)} numbers, which end inside a joint; there are joints of "
+            raise InputError(f"{what} has {len(flat)} numbers, which end inside a joint; the joints have "
                              f"{', '.join(str(j.nq if what == 'q' else j.nv) for j in joints.values())}")
     for name, array in result.items():
         size = joints[name].nq if what == "q" else joints[name].nv
@@ -279,7 +279,7 @@ class _Placing:
             off = max(abs(float(gap)), abs(float(slip)))
             if off > LOOP_TOLERANCE * (1 + float(np.abs(self.result.joints[gear.leader].v).max())):
                 raise InputError(f"joints {gear.follower!r} and {gear.leader!r} are {off:.3g} off what gear "
-                                 f"{gear.name!r} says; leave {gear.follower!r} out, it follows")
+                                 f"{gear.name!r} requires; leave {gear.follower!r} out, it follows")
 
     def refuse_broken_holds(self) -> None:
         """Rods, guides and relations must hold in q and v."""
@@ -301,10 +301,10 @@ class _Placing:
             turns = joint.nq == joint.nv and abs(off / (2 * np.pi) - round(off / (2 * np.pi))) < LOOP_TOLERANCE
             if off > LOOP_TOLERANCE and not turns:
                 raise InputError(f"the configuration given for joint {name!r} is {off:.3g} (rad or m) off what its "
-                                 f"loop says ({self._loop(name)}); leave it out, or give {state.q.tolist()}")
+                                 f"loop requires ({self._loop(name)}); leave it out, or give {state.q.tolist()}")
         if name in self.v and np.abs(self.v[name] - state.v).max() > LOOP_TOLERANCE * speed:
             raise InputError(f"the velocity given for joint {name!r} is {np.abs(self.v[name] - state.v).max():.3g} off "
-                             f"what its loop says ({self._loop(name)}); leave it out, or give {state.v.tolist()}")
+                             f"what its loop requires ({self._loop(name)}); leave it out, or give {state.v.tolist()}")
 
     def _loop(self, name: str) -> str:
         import networkx as nx

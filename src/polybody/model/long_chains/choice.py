@@ -27,7 +27,7 @@ def is_long(mechanism: Mechanism) -> bool:
 
 
 def _beside_the_tree(mechanism: Mechanism) -> bool:
-    """Springs of cut joints, contacts and stops that give have no step of their own: straight lines have them."""
+    """Springs of cut joints, contacts and compliant stops have no step of their own: straight lines have them."""
     elements = mechanism.closure_springs or mechanism.contacts
     return bool(elements) or any(compliant(joint.limits) for joint in mechanism.joints)
 

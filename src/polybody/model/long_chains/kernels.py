@@ -47,6 +47,7 @@ from polybody.model.long_chains.matrices import Matrices
 from polybody.model.long_chains.places import Places
 from polybody.model.long_chains.tangents import tangent_pass
 from polybody.model.tracing import source_digest
+from polybody.names import counted
 from polybody.quantities.quantity import ARGUMENTS, sized, sizes_of
 
 if TYPE_CHECKING:
@@ -289,7 +290,7 @@ def _poses(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
 def _seen(mechanism: Mechanism, name: str) -> Chain:
     """The joints below one frame, and the frame."""
     if name not in mechanism.frame_index:
-        raise InputError(f"frame {name!r} is not one of the mechanism's {len(mechanism.frames)} frames")
+        raise InputError(f"frame {name!r} is not one of the mechanism's {counted(len(mechanism.frames), 'frame')}")
     frame = mechanism.frames[mechanism.frame_index[name]]
     support = () if frame.body == GROUND else mechanism.supports[frame.body]
     joints = joint_nodes(mechanism, PLACE, support)

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from polybody.names import counted
+
 Array = np.ndarray
 
 
@@ -164,7 +166,7 @@ def expression(values: Any, size: int) -> Any:
 
     flat = np.asarray(values, dtype=object).ravel() if not isinstance(values, Symbol) else [values]
     if len(flat) != size:
-        raise NeedsNumbers(f"{len(flat)} numbers came back, not {size}")
+        raise NeedsNumbers(f"{counted(len(flat), 'number')} came back, not {size}")
     return casadi.densify(casadi.vertcat(*(_sx(x) for x in flat)))
 
 

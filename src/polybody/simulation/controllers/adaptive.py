@@ -65,7 +65,7 @@ class Adaptive:
         if given.shape == (len(start),):
             return given
         if given.shape != ():
-            raise InputError(f"rate is one number or {len(start)} numbers, got shape {given.shape}")
+            raise InputError(f"expected one rate or {len(start)}, got shape {given.shape}")
         bodies = np.abs(start[: 10 * len(self.model.body_names)]).reshape(-1, 10)
         groups = (bodies[:, :1], bodies[:, 1:4], bodies[:, 4:])  # masses, first moments, inertias
         size = np.concatenate([np.repeat(x.max(axis=1)[:, None], x.shape[1], axis=1) for x in groups], axis=1).ravel()

@@ -17,6 +17,7 @@ from polybody.algebra.domains import FLOAT
 from polybody.errors import InputError, PolybodyError
 from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.controllers.gains import gains
 from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
 
@@ -41,7 +42,9 @@ class FeedbackLinearisation:
         self.size = sum(int(f.size) for f in self.outputs)
         actuators = int(self.model.actuation.active.sum())
         if self.size > actuators:
-            raise InputError(f"{self.size} outputs for {actuators} actuators: {self.size - actuators} are too many")
+            raise InputError(
+                f"{counted(self.size, 'output')} for {counted(actuators, 'actuator')}: {self.size - actuators} too many"
+            )
         self.kp, self.kd = gains("kp", kp, self.size), gains("kd", kd, self.size)
         self.null_damping = float(null_damping)
         fixed = None if callable(target) else float_array("target", target)

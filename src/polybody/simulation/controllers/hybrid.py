@@ -19,6 +19,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.controllers.frame_motion import FrameMotion
 from polybody.simulation.controllers.impedance import Measured
 from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
@@ -79,11 +80,13 @@ def _directions(contact: Any, size: int) -> Array:
     if isinstance(contact, str):
         words = contact.split()
         if not words or any(word not in names for word in words):
-            raise InputError(f"contact is {contact!r}; expected some of {' '.join(names)!r}, or rows of {size} numbers")
+            raise InputError(
+                f"contact is {contact!r}; expected some of {' '.join(names)!r}, or rows of {counted(size, 'number')}"
+            )
         return np.eye(size)[[names.index(word) for word in words]]
     rows = np.atleast_2d(float_array("contact", contact))
     if rows.shape[1] != size or np.linalg.matrix_rank(rows) < len(rows):
-        raise InputError(f"contact has shape {rows.shape}; expected independent rows of {size} numbers")
+        raise InputError(f"contact has shape {rows.shape}; expected independent rows of {counted(size, 'number')}")
     return rows
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
+from polybody.names import counted
 from polybody.simulation.controllers.frame_motion import FrameMotion
 from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
 
@@ -28,7 +29,9 @@ def square(name: str, value: Any, size: int, *, definite: bool = False) -> Array
     array = float_array(name, value)
     matrix = array * np.eye(size) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
     if matrix.shape != (size, size) or not np.isfinite(matrix).all():
-        raise InputError(f"{name} has shape {array.shape}; expected a number, {size} numbers or {size}×{size}, finite")
+        raise InputError(
+            f"{name} has shape {array.shape}; expected a number, {counted(size, 'number')} or {size}×{size}, finite"
+        )
     least = np.linalg.eigvalsh((matrix + matrix.T) / 2)[0]
     if least < -1e-12 or (definite and least <= 0):
         kind = "positive definite" if definite else "positive semidefinite"

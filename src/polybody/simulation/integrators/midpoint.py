@@ -57,7 +57,7 @@ class ImplicitMidpoint:
             v = np.linalg.solve(model.mass_matrix(q_new), p)
             raw = problem.state(q_new, v, i, y[-1] + h * power)
             if not finite(raw):
-                raise BlowUp("numbers are not finite any more")
+                raise BlowUp("numbers are no longer finite")
             new = raw
             if problem.moves():
                 new = problem.project(raw)

@@ -32,7 +32,7 @@ class Radau5:
             """SciPy's Radau never returns once a NaN has reached its step size: it must not see one."""
             result = of_problem(t, y)
             if not finite(result):
-                raise BlowUp("numbers are not finite any more")
+                raise BlowUp("numbers are no longer finite")
             return result
 
         return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=slopes)

@@ -26,7 +26,7 @@ class RungeKutta4:
             k4 = problem.rate(t1, y + h * k3)
             raw = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
             if not finite(raw):
-                raise BlowUp("numbers are not finite any more")
+                raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
             yield Step(t0, t1, y, new, partial(hermite, problem, t0, t1, y, new), 0, problem.off_manifold(raw))
             y = new

@@ -58,7 +58,7 @@ def scipy_steps(
             if solver.status == "failed":
                 raise BlowUp(message or "the step became too small")
             if not finite(solver.y):
-                raise BlowUp("numbers are not finite any more")
+                raise BlowUp("numbers are no longer finite")
             dense = solver.dense_output
             if evaluations_a_try is None:  # implicit: Newton's iterations end without regard to W
                 dense, solver.y[-1] = with_work(problem, dense(), t0, solver.t, y0[-1])

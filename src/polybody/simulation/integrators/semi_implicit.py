@@ -31,7 +31,7 @@ class SemiImplicitEuler:
             i = problem.circuits.step(t0, q, faster, i, h, 1.0)
             raw = problem.state(moved, faster, i, y[-1] + h * power)
             if not finite(raw):
-                raise BlowUp("numbers are not finite any more")
+                raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
             yield Step(t0, t1, y, new, partial(hermite, problem, t0, t1, y, new), 0, problem.off_manifold(raw))
             y = new

@@ -63,7 +63,7 @@ def sundials_steps(
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
         for done, (time, raw) in enumerate(zip(grid, states, strict=True), 1):
             if not finite(raw):
-                raise BlowUp("numbers are not finite any more")
+                raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
             dense = partial(hermite, problem, t, time, y, new)
             yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)

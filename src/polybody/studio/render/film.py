@@ -65,9 +65,9 @@ def _check(
     path: Path, kind: str, records: Sequence[Record], size: tuple[int, int], fps: float, speed: float, theme: str
 ) -> None:
     if kind not in FORMATS:
-        raise InputError(f"{path}: pictures end in {', '.join(PICTURES)}, films in {', '.join(FILMS)}")
+        raise InputError(f"{path}: images end in {', '.join(PICTURES)}, videos in {', '.join(FILMS)}")
     if kind in (".mp4", ".webm", ".gif") and not records:
-        raise InputError(f"{path}: a film shows a run; of a model only pictures are made ({', '.join(PICTURES)})")
+        raise InputError(f"{path}: a video shows a run; a model gives an image ({', '.join(PICTURES)})")
     if not path.parent.is_dir():
         raise InputError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if len(size) != 2 or any(int(n) != n or not 16 <= n <= 8192 for n in size):
@@ -81,7 +81,7 @@ def _check(
         count = fps * max(r.t[-1] - r.t[0] for r in records) / speed
         if count > MOST_PICTURES:
             raise InputError(
-                f"the film would have {count:.0f} pictures; at most {MOST_PICTURES} are made: raise the speed"
+                f"the video would have {count:.0f} frames, more than {MOST_PICTURES}; raise the speed"
             )
 
 
@@ -131,10 +131,10 @@ def _write_film(
         import imageio_ffmpeg
     except ImportError as error:
         raise PolybodyError(
-            f"films need the package imageio-ffmpeg ({error}): pip install 'polybody[render]'"
+            f"videos need the package imageio-ffmpeg ({error}): pip install 'polybody[render]'"
         ) from None
     if any(n % 2 for n in size):
-        raise InputError(f"size is {size}; films want even numbers")
+        raise InputError(f"size is {size}; videos need even numbers")
     codec = "libx264" if kind == ".mp4" else "libvpx-vp9"
     pace: Any = fps  # a float is taken as well, whatever its type hint says
     writer = imageio_ffmpeg.write_frames(str(path), tuple(size), fps=pace, codec=codec, quality=8, macro_block_size=2,

@@ -41,7 +41,7 @@ def toolkit() -> Any:
         from vtkmodules import vtkCommonCore, vtkCommonDataModel, vtkCommonMath, vtkRenderingCore
         from vtkmodules.util import numpy_support
     except ImportError as error:
-        raise PolybodyError(f"pictures need the package vtk ({error}): pip install 'polybody[render]'") from None
+        raise PolybodyError(f"rendering needs the package vtk ({error}): pip install 'polybody[render]'") from None
 
     class Toolkit:
         core, data, math, drawing, arrays = (

@@ -65,7 +65,7 @@ def body_shapes(model: Model, size: float) -> list[list[Shape]]:
         result[frame.body] += [from_visual(v, place, missing, m.description.source, size) for v in link.visuals]
     if missing:
         listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-        warn(f"meshes that cannot be read are drawn as labelled boxes: {listed}")
+        warn(f"unreadable meshes are drawn as labelled boxes: {listed}")
     made = made_shapes(model, size)
     return [own or stand_in for own, stand_in in zip(result, made, strict=True)]
 

@@ -79,7 +79,7 @@ class Hub:
             return self._respond(HTTPStatus.OK, self.page, "text/html; charset=utf-8")
         if place == "/scene.bin":
             return self._respond(HTTPStatus.OK, self.data(), "application/octet-stream")
-        return connection.respond(HTTPStatus.NOT_FOUND, "there is nothing here\n")
+        return connection.respond(HTTPStatus.NOT_FOUND, "not found\n")
 
     @staticmethod
     def _respond(status: HTTPStatus, body: bytes, kind: str, **more: str) -> Any:

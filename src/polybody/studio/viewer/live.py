@@ -311,7 +311,7 @@ class Live:
         if not (np.isfinite(q).all() and np.isfinite(v).all()) or np.abs(v).max(initial=0.0) > 1e6:
             self.running = False
             raise PolybodyError(
-                f"the simulation ran away at t = {self.t:.4g} s: take a smaller step or lower gains, then reset"
+                f"the simulation diverged at t = {self.t:.4g} s: take a smaller step or lower gains, then reset"
             )
         self.a = (v - before) / (count * dt)
         self.q, self.v, self.t = q, v, self.t + count * dt

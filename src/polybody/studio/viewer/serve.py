@@ -47,7 +47,7 @@ def require_packages() -> None:
         _ = trimesh
     except ImportError as error:
         raise PolybodyError(
-            f"the page needs a package that is not here ({error}): pip install 'polybody[viewer]'"
+            f"the page needs a package that is not installed ({error}): pip install 'polybody[viewer]'"
         ) from None
 
 

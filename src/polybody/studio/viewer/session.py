@@ -132,7 +132,9 @@ class Session:
         self.refused = None if wanted is None else {"key": command["key"], "value": wanted}
         if wanted is not None:
             here = float(self.posing.values(self.posing.q)[self._index(command["key"])])
-            self._say(f"{command['key']} = {wanted:.4g} cannot be reached: the loops close up to {here:.4g} from here")
+            self._say(
+                f"{command['key']} = {wanted:.4g} cannot be reached: the loops close only up to {here:.4g} from here"
+            )
         self._posed()
 
     def _index(self, key: str) -> int:
@@ -158,7 +160,7 @@ class Session:
 
     def _do_configuration(self, visitor: Visitor | None, command: dict[str, Any]) -> None:
         if command["name"] not in self.configurations:
-            raise InputError(f"no configuration is called {command['name']!r}")
+            raise InputError(f"no configuration named {command['name']!r}")
         self._pose()
         self.posing.move_to(self.configurations[command["name"]])
         self.refused = None
@@ -170,7 +172,7 @@ class Session:
             raise InputError("a configuration needs a name")
         self.configurations[name] = self._state()[0].copy()
         self._hub.tell({"k": "configurations", "names": list(self.configurations)})
-        self._say(f"kept as {name!r}", "info")
+        self._say(f"saved as {name!r}", "info")
 
     def _do_reset(self, visitor: Visitor | None, command: dict[str, Any]) -> None:
         self.refused = None
