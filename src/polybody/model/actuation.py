@@ -217,8 +217,8 @@ class Actuation:
             names = ", ".join(self.column_name(int(k)) for k in np.flatnonzero(mask))
             raise InputError(
                 f"the accelerations given for {names} are inconsistent with the loops{state_text(index)}, by "
-                f"{np.abs(gap[index]).max():.3g}; model.assemble_acceleration(q, v, a) returns consistent ones; or give "
-                "fewer"
+                f"{np.abs(gap[index]).max():.3g}; model.assemble_acceleration(q, v, a) returns consistent ones; or "
+                "give fewer"
             )
         return motion
 
