@@ -170,7 +170,7 @@ def test_check_info_count_and_convert_take_every_base(tmp_path: Path, base: str,
 
 def test_check_explains_a_base_that_is_none(tmp_path: Path) -> None:
     assert "did you mean 'flying'?" in run("check", "two-link", "--base", "flyng", code=1).stdout
-    assert "has no mass to float with" in run("check", "two-link", "--base", "floating", code=1).stdout
+    assert "has no mass to float" in run("check", "two-link", "--base", "floating", code=1).stdout
 
 
 def test_info_counts_one_body_in_the_singular(tmp_path: Path) -> None:

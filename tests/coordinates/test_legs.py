@@ -97,7 +97,7 @@ def test_legs_that_do_not_fit_are_named(machine):
         parallel.dynamics([states[0], states[1] + 0.1, states[2]])
     with pytest.raises(pb.InputError, match="leg 0 has 3 velocities and the platform 6 motions"):
         pb.legs([leg(0)], "hand")
-    with pytest.raises(pb.InputError, match=r"1 joints are driven and the platform has 3 motions"):
+    with pytest.raises(pb.InputError, match=r"1 driven joint for 3 motions of the platform"):
         pb.legs([leg(0)], "hand", motions="rz x y", driven={0: ["a0"]}).at_actuators([states[0]])
 
 

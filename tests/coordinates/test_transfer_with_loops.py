@@ -72,7 +72,7 @@ def test_a_transfer_from_other_joints_is_the_same_transfer():
 
 
 def test_wrong_numbers_of_coordinates_count_mobility():
-    with pytest.raises(pb.InputError, match=r"1 coordinates.*for 2 velocities"):
+    with pytest.raises(pb.InputError, match=r"1 coordinate .*for 2 velocities"):
         pb.transfer(pb.load("five-bar"), "phi1")
 
 

@@ -137,7 +137,7 @@ def test_loops_may_say_their_ends_as_joints_do() -> None:
         other = other.replace(theirs, ours)
     assert same_description(read_mechanism(LOOP, "m.yaml"), read_mechanism(other, "m.yaml"))
     twice = LOOP.replace("body_a: world", "body_a: world, parent: world")
-    assert "has 'parent' and 'body_a', two words for the same" in problems(twice)
+    assert "has 'parent' and 'body_a', two names for the same key" in problems(twice)
     jsonschema = pytest.importorskip("jsonschema")
     yaml = pytest.importorskip("yaml")
     validator = jsonschema.Draft202012Validator(schema())

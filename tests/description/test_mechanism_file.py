@@ -141,7 +141,7 @@ joints:
         (("polybody: 1\n", ""), "must be 'polybody: 1'"),
         (("name: one", "name: !!python/object/apply:os.system ['true']"), "bad.yaml:2: the tag .*python.* is refused"),
         (("name: one", "name: !!python/name:os.system"), "is refused"),
-        (("  hinge", "  bob2: {kind: fixed, parent: bob, child: x}\n  bob2: {}\n  hinge"), "'bob2' is here a second"),
+        (("  hinge", "  bob2: {kind: fixed, parent: bob, child: x}\n  bob2: {}\n  hinge"), "'bob2' is given twice"),
         (("mass: 1", "mass: [1, 2]"), "mass must be one number, got a list"),
         (("mass: 1", "mass: heavy"), "mass: 'heavy' is not a number"),
         (("[0, 0, -0.5]", "[0, 0, {}]"), r"com\[2\] must be one number, got a mapping"),

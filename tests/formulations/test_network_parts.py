@@ -305,7 +305,7 @@ class TestRefusals:
             net.graph()
         net = pendulum()
         net.current("source", "p", "n", 1.0)
-        with pytest.raises(InputError, match="current of 'source' has no way back"):
+        with pytest.raises(InputError, match="current of 'source' has no return path"):
             net.graph()
 
     def test_names_sizes_and_states(self):

@@ -366,7 +366,7 @@ def test_states_that_lose_rank_are_marked_one_by_one_and_the_impossible_named():
     assert not one.deficient
     least = np.linalg.lstsq(A[1][:, :3], -A[1][:, 3:] @ across, rcond=1e-9)[0]
     near(found.a[1, :3], least, 1e-9)  # of all arm motions that do it, the least
-    with pytest.raises(InputError, match=r"the desired motion in state \(1,\) tears grip 'hand' apart: linear x"):
+    with pytest.raises(InputError, match=r"the desired motion in state \(1,\) opens grip 'hand': linear x"):
         held.inverse_dynamics(q, v, [0.0, 1.0, 0.0])
 
 

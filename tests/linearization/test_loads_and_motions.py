@@ -187,7 +187,7 @@ def test_transition_along_a_run_is_how_neighbouring_runs_part(name):
 def test_what_acted_in_a_run_must_be_told_and_paths_are_taken():
     model = pb.load("two-link")
     run = pb.simulate(model, 0.2, [0.3, 0.4], wrenches={"tip": [0, 0, 0, 1.0, 2.0, 0]}, sample=0.01)
-    with pytest.raises(pb.InputError, match="something else acted"):
+    with pytest.raises(pb.InputError, match="other forces acted"):
         pb.linearize_along(model, run)
     assert len(pb.linearize_along(model, run, wrenches={"tip": [0, 0, 0, 1.0, 2.0, 0]})) == len(run.t)
     path = pb.paths.quintic(model, [0.0, 0.0], [1.0, -0.5], 0.5)

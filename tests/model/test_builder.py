@@ -138,11 +138,11 @@ def test_compound_alternative_of_a_joint_that_is_not_holonomic_is_accepted() -> 
 
 def test_names_may_be_used_once_and_world_is_taken() -> None:
     build = pendulum()
-    with pytest.raises(pb.InputError, match="body 'bob': there is a body of that name already"):
+    with pytest.raises(pb.InputError, match="body 'bob': a body of that name exists already"):
         build.body("bob", 1)
-    with pytest.raises(pb.InputError, match="frame 'bob': there is a body of that name already"):
+    with pytest.raises(pb.InputError, match="frame 'bob': a body of that name exists already"):
         build.frame("bob", "bob")
-    with pytest.raises(pb.InputError, match="spring 'hinge': there is a joint of that name already"):
+    with pytest.raises(pb.InputError, match="spring 'hinge': a joint of that name exists already"):
         build.spring("hinge", "bob", (0, 0, 0), "world", (0, 0, 0), 1)
     with pytest.raises(pb.InputError, match="named 'world', which is the name of the ground"):
         build.body("world", 1)
@@ -247,7 +247,7 @@ def test_every_problem_of_hand_made_records_is_found_at_once() -> None:
     messages = [str(problem) for problem in check_description(description)]
     for wanted in (
         "f:1: body 'a': mass is -1 kg; it must not be negative",
-        "f:2: body 'a': there is a body of that name already at f:1",
+        "f:2: body 'a': a body of that name exists already at f:1",
         "a body is named 'world', which is the name of the ground",
         "body 'b': mass is nan, expected a finite number",
         "f:5: joint 'j': the axis is zero; expected a unit vector",
@@ -295,7 +295,7 @@ def test_a_model_added_as_a_part_moves_as_it_did_alone_under_the_gravity_it_feel
 def test_parts_under_taken_names_and_without_prefix_are_refused() -> None:
     build, part = pendulum(), pendulum().model()
     build.add(part, "other_")
-    with pytest.raises(pb.InputError, match="'other_origin': there is a body of that name already"):
+    with pytest.raises(pb.InputError, match="'other_origin': a body of that name exists already"):
         build.add(part, "other_")
     with pytest.raises(pb.InputError, match="needs a prefix"):
         build.add(part, "")

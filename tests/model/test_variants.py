@@ -40,7 +40,7 @@ def test_a_frame_is_where_its_link_is() -> None:
     more = model.with_frame("tool", body, place)
     np.testing.assert_allclose(more.pose(q, "tool"), model.pose(q, body) @ place, atol=1e-13)
     assert more.frame_names == [*model.frame_names, "tool"]
-    with pytest.raises(pb.InputError, match="there is a frame 'tool' already"):
+    with pytest.raises(pb.InputError, match="frame 'tool' exists already"):
         more.with_frame("tool", body)
     with pytest.raises(pb.InputError, match="no body 'nobody'"):
         model.with_frame("other", "nobody")

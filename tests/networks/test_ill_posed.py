@@ -80,7 +80,7 @@ def test_units_with_prefixes_become_numbers_in_si(text, value):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"equations": ["v = R*i", "i = 0"]}, "has 2 equations; 1 ports and 0 variables want 1"),
+    ({"equations": ["v = R*i", "i = 0"]}, "has 2 equations; 1 port and 0 variables need 1"),
     ({"equations": ["v = R*j"]}, "uses 'j'"),
     ({"equations": ["v = R*i = 0"]}, "expected one '='"),
     ({"equations": ["v = __import__('os').system(i)"]}, "not understood|no function"),

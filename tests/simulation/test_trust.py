@@ -145,7 +145,7 @@ def test_audit_counts_the_steps_of_the_method_and_not_those_between_outputs(meth
 
 def test_diverging_run_ends_with_an_error_that_shows_its_last_state():
     model = shipped("double-pendulum")
-    with pytest.raises(pb.SimulationError, match=r"given up at t = .*max_steps.*Last state: hinge: q = ") as caught:
+    with pytest.raises(pb.SimulationError, match=r"aborted at t = .*max_steps.*Last state: hinge: q = ") as caught:
         pb.simulate(model, 20.0, [0.3, 0.0], controller=lambda t, q, v: np.array([15 * v[0], 0.0]), max_steps=300)
     assert 0 < caught.value.time < 20
     assert caught.value.trajectory.t[-1] <= caught.value.time

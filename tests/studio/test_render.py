@@ -93,7 +93,7 @@ def test_picture_of_a_time_is_the_picture_of_its_configuration(swing: Record, tm
 
 def test_what_cannot_be_rendered_is_told(swing: Record, tmp_path: Path) -> None:
     for options, words in (
-        ({"path": "x.avi"}, "films in"), ({"path": "x.mp4", "records": []}, "a film shows a run"),
+        ({"path": "x.avi"}, "videos in"), ({"path": "x.mp4", "records": []}, "a video shows a run"),
         ({"path": "no/x.mp4"}, "does not exist"), ({"size": (0, 5)}, "width and height"),
         ({"fps": np.nan}, "fps is nan"),
         ({"theme": "blue"}, "light, dark"), ({"speed": 1e-9}, "at most 36000"), ({"size": (101, 99)}, "even numbers"),

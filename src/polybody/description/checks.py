@@ -248,8 +248,8 @@ def _unreached(d: Description, links: _Links) -> Iterator[Problem]:
         roots = [name for name in part if name not in children] or part[:1]
         yield Problem(
             ERROR,
-            f"{counted(len(part), 'body', 'bodies')} ({', '.join(part[:6])}{', …' if len(part) > 6 else ''}) hang on a "
-            "second root, "
+            f"{counted(len(part), 'body', 'bodies')} ({', '.join(part[:6])}{', …' if len(part) > 6 else ''}) are "
+            "attached to a second root, "
             f"{roots[0]!r}, beside {WORLD!r}: join {roots[0]!r} to {WORLD!r} or to a body that is joined to it",
             body.source,
         )

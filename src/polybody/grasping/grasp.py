@@ -283,7 +283,7 @@ class Grasp:
             part, axis = f"opens {row.name!r}", row.label
             if self._engine.rows.start <= k < self._engine.rows.stop:
                 j, direction = divmod(k - self._engine.rows.start, 6)
-                part, axis = f"opens grip {self.frames[j]!r} apart", DIRECTIONS[direction]
+                part, axis = f"opens grip {self.frames[j]!r}", DIRECTIONS[direction]
             return (
                 f"the desired motion{_of_batch(index)} {part}: {axis} acceleration {abs(residual):.6g} cannot be "
                 "followed; ask for a motion that the arms can make"

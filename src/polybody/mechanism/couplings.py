@@ -105,7 +105,8 @@ def _check_sizes(mechanism: Mechanism, couplings: Sequence[Coupling]) -> None:
             joint = mechanism.joints[mechanism.joint_index[name]]
             if (joint.nq, joint.nv) != (1, 1):
                 raise InputError(
-                    f"{where}coupling of {coupling.joint!r}: joint {name!r} ({joint.kind}) has not one coordinate; "
+                    f"{where}coupling of {coupling.joint!r}: joint {name!r} ({joint.kind}) does not have exactly one "
+                    "coordinate; "
                     "write a relation"
                 )
 
