@@ -96,7 +96,7 @@ def test_what_cannot_be_rendered_is_told(swing: Record, tmp_path: Path) -> None:
         ({"path": "x.avi"}, "videos in"), ({"path": "x.mp4", "records": []}, "a video shows a run"),
         ({"path": "no/x.mp4"}, "does not exist"), ({"size": (0, 5)}, "width and height"),
         ({"fps": np.nan}, "fps is nan"),
-        ({"theme": "blue"}, "light, dark"), ({"speed": 1e-9}, "at most 36000"), ({"size": (101, 99)}, "even numbers"),
+        ({"theme": "blue"}, "light, dark"), ({"speed": 1e-9}, "more than 36000"), ({"size": (101, 99)}, "even numbers"),
     ):  # fmt: skip
         given = {"path": "x.mp4", "records": [swing], **options}
         path = tmp_path / given.pop("path")

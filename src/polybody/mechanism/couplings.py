@@ -106,8 +106,7 @@ def _check_sizes(mechanism: Mechanism, couplings: Sequence[Coupling]) -> None:
             if (joint.nq, joint.nv) != (1, 1):
                 raise InputError(
                     f"{where}coupling of {coupling.joint!r}: joint {name!r} ({joint.kind}) does not have exactly one "
-                    "coordinate; "
-                    "write a relation"
+                    "coordinate; write a relation"
                 )
 
 
