@@ -11,7 +11,7 @@ import sympy
 import polybody as pb
 from polybody.model.engine import Request
 from polybody.quantities.table import QUANTITIES
-from rolling_machines import disk, sleigh, snakeboard, tracked_vehicle
+from rolling_machines import disk, rattleback, sleigh, snakeboard, tracked_vehicle
 
 
 def numbers(equations: Any, symbols: list[Any], values: np.ndarray) -> list[np.ndarray]:
@@ -56,6 +56,21 @@ def test_a_rolling_disk_in_its_angular_velocity() -> None:
     equations = sym.quasi(B, ["wx", "wy", "wz"])
     for seed in range(3):
         agrees(model, sym, equations, seed)
+
+
+def test_a_rattleback_in_its_angular_velocity() -> None:
+    """Its axes of inertia are turned against those of its shape: both are in the equations, and neither multiplier."""
+    model = rattleback()
+    sym = model.symbolic("none")
+    n = sym.end_effector("body")[:3, :3].T * sympy.Matrix([0, 0, 1])
+    squares = sympy.diag(*(sympy.Rational(r, 100) ** 2 for r in (20, 3, 2)))
+    rho = -squares * n / sympy.sqrt((n.T * squares * n)[0])
+    equations = sym.quasi(sympy.Matrix.vstack(sympy.eye(3), rho.hat()), ["wx", "wy", "wz"])
+    assert (len(equations.w), len(sym.rows)) == (3, 3)
+    for seed in range(3):
+        agrees(model, sym, equations, seed)
+    with pytest.raises(pb.InputError, match="breaks row"):
+        sym.quasi(sympy.Matrix.vstack(sympy.eye(3), 2 * rho.hat()))
 
 
 def test_a_snakeboard_without_multipliers() -> None:
