@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import polybody as pb
+from polybody.mechanism.saturation import drive_limits, saturated
 
 
 def held(name, size=6):
@@ -55,6 +56,35 @@ def test_limits_are_kept_and_what_they_would_need_is_told(norm):
     assert told.value.needed > 1
     with pytest.raises(pb.InputError, match="norm is 3"):
         pb.actuator_forces(model, q, v, a, norm=3)
+
+
+@pytest.mark.parametrize("norm", [1, 2, "inf"])
+def test_power_and_velocity_limits_share_the_load_as_drives_saturate(norm):
+    """One axis, two drives: what the fast one may not give, the slow one does; a drive brakes with its full effort."""
+    pytest.importorskip("clarabel")
+    build = pb.Builder("geared axis", gravity=(0, 0, 0))
+    for name, limits in (("fast", {"effort": 9, "power": 4, "velocity": 20}), ("slow", {"effort": 9, "velocity": 8})):
+        build.body(name, 1.0, inertia=(1, 1, 1))
+        build.joint(name, "revolute", "world", name, limits=limits)
+    build.relation("gear", "fast - 2*slow")
+    model = build.model()
+    q, limits = np.zeros(2), drive_limits(model.mechanism)
+
+    def shared(speed, rate):
+        v, a = np.array([speed, speed / 2]), np.array([rate, rate / 2])
+        tau = pb.actuator_forces(model, q, v, a, norm=norm)
+        np.testing.assert_allclose(saturated(limits, tau, v), tau, atol=1e-5)  # the drives can give it
+        np.testing.assert_allclose(model.forward_dynamics(q, v, tau), a, atol=1e-5)
+        return tau
+
+    assert shared(4.0, 3.0)[0] <= 1.0 + 1e-6  # 4 W at 4 rad/s
+    assert shared(4.0, -3.0)[0] < -1.5  # braking
+    needed = pb.actuator_forces(model, q, [4.0, 2.0], [3.0, 1.5], norm=norm, limits="effort")
+    assert needed[0] > 1.0 + 1e-3
+    with pytest.raises(pb.LimitsError, match="at least"):
+        pb.actuator_forces(model, q, [4.0, 2.0], [12.0, 6.0], norm=norm)
+    with pytest.raises(pb.LimitsError):  # at its velocity limit the slow drive does not push, and the fast one has 4 W
+        pb.actuator_forces(model, q, [16.0, 8.0], [3.0, 1.5], norm=norm)
 
 
 def seven():

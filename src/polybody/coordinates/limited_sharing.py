@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from polybody.coordinates.programs import Program, check_norm, solve
 from polybody.errors import InputError
+from polybody.mechanism.saturation import drive_limits, force_bounds
 from polybody.model.arguments import as_model, float_array, state_array
 from polybody.model.model import Model
 
@@ -27,14 +28,15 @@ MET = 1e-7
 
 
 def actuator_forces(
-    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, norm: Any = 2, limits: Any = "effort",
+    model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, norm: Any = 2, limits: Any = "drives",
     weights: ArrayLike | None = None, wrenches: Mapping[str, Any] | None = None,
 ) -> Array:  # fmt: skip
     """Forces tau, (..., nv), of the active joints for a motion, of least `norm` (1, 2 or "inf") within limits.
 
-    `limits` is "effort" (the model's), None, numbers (one, or one per actuator, for both signs), or a pair (low, high).
-    `weights` is the cost of each actuator's force. A batch is solved as one program. If the limits are infeasible,
-    `LimitsError` reports by what factor they would have to grow, and at which state. `model` may be a grasp.
+    `limits` is "drives" (the model's effort, power and velocity limits at v, as in `pb.simulate`), "effort" (those
+    alone), None, numbers (one, or one per actuator, for both signs), or a pair (low, high). `weights` is the cost of
+    each actuator's force. A batch is solved as one program. If the limits are infeasible, `LimitsError` reports by what
+    factor they would have to grow, and at which state. `model` may be a grasp.
     """
     model = as_model("actuator_forces", model)
     q, v, a = model._q(q), state_array("v", v, model.nv), state_array("a", a, model.nv)
@@ -45,7 +47,7 @@ def actuator_forces(
     needed = np.broadcast_to(whole, (*lead, model.nv)).reshape(-1, model.nv)
     states = np.broadcast_to(q, (*lead, model.nq)).reshape(-1, model.nq)
     active = np.flatnonzero(model.actuation.active)
-    low, high = force_limits(model, limits)
+    low, high = force_limits(model, limits, np.broadcast_to(v, (*lead, model.nv)).reshape(-1, model.nv))
     w = np.ones(len(active)) if weights is None else model.actuation._weights(weights)
     Z = _motions(model, states)
     A, F = Z[:, active], np.einsum("snm,sn->sm", Z, needed)
@@ -84,15 +86,18 @@ def _solved(program: Program, norm: float) -> Array:
     return found
 
 
-def force_limits(model: Model, limits: Any) -> tuple[Array, Array]:
-    """(low, high) of the active coordinates."""
+def force_limits(model: Model, limits: Any, v: Array) -> tuple[Array, Array]:
+    """(low, high) of the active coordinates, (n,), or (s, n) where they depend on the speeds v (s, nv)."""
     active = np.flatnonzero(model.actuation.active)
     count = len(active)
     if limits is None:
         return np.full(count, -np.inf), np.full(count, np.inf)
     if isinstance(limits, str):
+        if limits == "drives":
+            bounds = force_bounds(drive_limits(model.mechanism), v)
+            return bounds[0][..., active], bounds[1][..., active]
         if limits != "effort":
-            raise InputError(f"limits is {limits!r}, expected 'effort', None, numbers or a pair (low, high)")
+            raise InputError(f"limits is {limits!r}, expected 'drives', 'effort', None, numbers or a pair (low, high)")
         most = model.joint_limits()["effort"][active]
         return -most, most
     if isinstance(limits, tuple) and len(limits) == 2:

@@ -52,7 +52,7 @@ def least_torques(
         raise InputError(f"weights must be {counted(model.nv, 'positive number')}")
     right = wanted - quadratic(v, H, v)
     wish = -damping * v
-    low, high = force_limits(model, limits)
+    low, high = force_limits(model, limits, v)
     # torques are counted from those of the wish, so that damping does not change what is least at rest
     start = bias + apply(M, wish)
     power = check_norm(norm)

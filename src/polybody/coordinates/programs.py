@@ -173,7 +173,7 @@ def _refuse(program: Program, offset: int) -> None:
                 f"at least {needed:.3g} times the limits "
                 "are needed", needed, offset + k,
             )  # fmt: skip
-    raise PolybodyError("no forces within the limits produce the required motion in some state")
+    raise LimitsError("no forces within the limits produce the required motion in some state", np.inf, offset)
 
 
 __all__ = ["LimitsError", "Program", "check_norm", "require_clarabel", "solve"]

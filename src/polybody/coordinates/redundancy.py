@@ -184,7 +184,7 @@ class Redundant:
     ) -> tuple[Array, Array]:  # fmt: skip
         """(a, tau), (..., nv): the accelerations with the wanted ü whose torques are least in `norm` 1, 2 or "inf".
 
-        `limits` as in `pb.actuator_forces` ("effort", numbers, a pair); `weights` what torques cost; `damping` lets the
+        `limits` as in `pb.actuator_forces` ("drives", "effort", numbers, a pair); `weights` what torques cost; `damping` lets the
         self-motion die, which least torques alone do not.
         """
         return least_torques(

@@ -69,4 +69,15 @@ def saturated(limits: DriveLimits, tau: Array, v: Array, *, domain: Domain = FLO
     return result
 
 
-__all__ = ["DriveLimits", "drive_limits", "saturated"]
+def force_bounds(limits: DriveLimits, v: Array) -> tuple[Array, Array]:
+    """(low, high) of what drives can give at speeds v (..., nv): the forces that (1) to (3) leave as they are."""
+    speed = np.abs(v)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ahead = np.minimum(limits.effort, np.where(speed > 0, limits.power / speed, np.inf))
+        left = np.where(np.isfinite(limits.velocity), (1 - speed / limits.velocity) / FALL, 1.0)
+        ahead = np.where(left >= 1, ahead, np.where(left <= 0, 0.0, ahead * np.maximum(left, 0.0)))
+    back = np.broadcast_to(limits.effort, ahead.shape)
+    return np.where(v < 0, -ahead, -back), np.where(v > 0, ahead, back)
+
+
+__all__ = ["DriveLimits", "drive_limits", "force_bounds", "saturated"]
