@@ -283,3 +283,26 @@ def test_bad_questions_are_named():
         pb.performance(model).stiffness(model.neutral(), -1.0)
     with pytest.raises(pb.InputError, match="no coordinate 'elbow'"):
         pb.performance(model).grid("elbow", "joint2")
+
+
+def test_capacity_is_what_the_limits_leave_and_every_number_has_a_label():
+    from polybody.design.labels import LABELS, labelled
+
+    model = pb.load("puma560")
+    found, q = pb.performance(model, "dh_6"), np.array([0.3, 0.7, -0.9, 0.4, 0.8, -0.5])
+    path = pb.paths.quintic(model, q, np.zeros(6), 1.0)
+    loads = found.capacity(q, path, effort=120.0)
+    still = np.zeros(6)
+    at_rest = model.with_payload("dh_6", loads["payload_at_rest"].value).inverse_dynamics(q, still, still)
+    assert np.abs(at_rest).max() == pytest.approx(120.0, rel=1e-9)
+    assert loads["payload_along_motion"].value <= loads["payload_at_rest"].value
+    push = model.inverse_dynamics(q, still, still, wrenches={"dh_6": [0, 0, 0, 0, 0, loads["push_down"].value]})
+    assert np.abs(push).max() == pytest.approx(120.0, rel=1e-9)
+    with pytest.raises(pb.InputError, match="has no effort limits"):
+        found.capacity(q)
+    told = found.summary(q)
+    assert set(told) - {"model", "frame"} <= set(LABELS)
+    assert set(found.workspace(5).summary()) <= set(LABELS)
+    assert ("greatest velocity radius [m/s]", f"{told['greatest']:.5g}") in labelled(told)
+    mixed = pb.performance(model, "dh_6", rows="pose").summary(q)
+    assert "greatest velocity radius" in dict(labelled(mixed))  # rotations and translations: no one unit

@@ -33,6 +33,9 @@ def performance(
     ] = None,
     to: Annotated[str, typer.Option("--to", help="End of a quintic motion from --q, for actuator sizing.")] = "",
     duration: Annotated[float, typer.Option("--duration", "-t", help="Duration of that motion, seconds.")] = 1.0,
+    effort: Annotated[
+        float | None, typer.Option(help="Effort limit of every actuator, N m or N; default: the model's.")
+    ] = None,
     grid: Annotated[str, typer.Option(help="Two coordinates 'a,b' for a map in the report.")] = "",
     report: Annotated[str, typer.Option("--report", "-o", help="Write a report with figures: an .html file.")] = "",
     page: Annotated[
@@ -42,6 +45,8 @@ def performance(
     as_json: JsonOption = False,
 ) -> None:
     """Report velocity, force, acceleration and inertia ellipsoids, workspace, actuator sizing, stiffness, modes."""
+    import numpy as np
+
     from polybody import paths
     from polybody.cli.linearize import named, numbers
     from polybody.design import performance as judged
@@ -59,14 +64,20 @@ def performance(
     answer: dict[str, Any] = found.summary(q)
     if samples:
         answer["workspace"] = found.workspace(samples, q=q).summary()
+    told: Any = None
     motion = paths.quintic(loaded, q, place("--to", to), duration) if to else None
     if motion is not None:
-        told = found.sizing(motion)
+        told = found.sizing(motion, effort=effort)
         answer["actuators"] = {
             name: {key: getattr(told, key)[k] for key in
-                   ("peak_torque", "rms_torque", "peak_speed", "peak_power", "energy_in", "energy_back", "utilisation")}
+                   ("peak_torque", "rms_torque", "peak_speed", "peak_power", "energy_in", "energy_back", "effort",
+                    "utilisation", "inertia_ratio", "gear")}
             for k, name in enumerate(told.names)
         }  # fmt: skip
+    if effort is not None or np.isfinite(loaded.joint_limits()["effort"][found.task.active]).any():
+        loads = found.capacity(q, motion, effort=effort)
+        answer["load_capacity"] = {name: {"value": load.value, "actuator": load.actuator}
+                                   for name, load in loads.items()}  # fmt: skip
     if stiffness is not None:
         held, modes = found.stiffness(q, stiffness), found.modes(q, stiffness)
         answer["stiffness"] = {"against_forces": held.principal()[0], "stable": held.stable}
@@ -77,35 +88,41 @@ def performance(
     if report:
         from polybody.studio.performance_report import write_performance
 
-        options = {"samples": samples, "motion": motion, "stiffness": stiffness, "grid": pair}
+        options = {"samples": samples, "motion": motion, "stiffness": stiffness, "grid": pair, "effort": effort}
         answer["report"] = str(write_performance(found, report, q, **options))
     if page:
         from polybody.studio.performance_page import write_performance_page
 
         swing = None if stiffness is None else found.modes(q, stiffness)
         answer["page"] = str(write_performance_page(found, page, q, modes=swing))
-    emit(answer, as_json, lambda console: draw(console, answer))
+    emit(answer, as_json, lambda console: draw(console, answer, told))
 
 
-def draw(console: Console, answer: dict[str, Any]) -> None:
-    """The numbers as lines, groups indented."""
-
-    def text(value: Any) -> str:
-        if hasattr(value, "tolist"):
-            value = value.tolist()
-        if isinstance(value, list):
-            return ", ".join(text(x) for x in value)
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
+def draw(console: Console, answer: dict[str, Any], sizing: Any) -> None:
+    """The numbers as lines with units, groups indented; actuators as a table."""
+    from polybody.design.labels import labelled
 
     def lines(group: dict[str, Any], indent: str) -> None:
-        for key, value in group.items():
-            if isinstance(value, dict):
-                console.print(f"{indent}{key.replace('_', ' ')}:")
-                lines(value, indent + "  ")
-            else:
-                console.print(f"{indent}{key.replace('_', ' ')}: {text(value)}", soft_wrap=True)
+        for name, value in labelled(group):
+            console.print(f"{indent}{name}: {value}", soft_wrap=True)
 
-    lines(answer, "")
+    grouped = {key: value for key, value in answer.items() if isinstance(value, dict)}
+    written = ("report", "page")
+    lines({key: value for key, value in answer.items() if key not in grouped and key not in written}, "")
+    for key, group in grouped.items():
+        console.print(f"{key.replace('_', ' ')}:")
+        if key == "actuators":
+            console.print("\n".join(f"  {line}" for line in str(sizing).splitlines()), soft_wrap=True)
+        elif key == "load_capacity":
+            for (name, value), load in zip(labelled({k: x["value"] for k, x in group.items()}), group.values(),
+                                           strict=True):  # fmt: skip
+                limit = f", limited by {load['actuator']}" if load["actuator"] else ""
+                console.print(f"  {name}: {value}{limit}", soft_wrap=True)
+        else:
+            lines(group, "  ")
+    for key in written:
+        if key in answer:
+            console.print(f"wrote {answer[key]}", soft_wrap=True)
 
 
 __all__ = ["register"]

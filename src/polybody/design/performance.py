@@ -135,6 +135,21 @@ class Performance:
             "dynamic_manipulability": float(swift.volume), "fall": swift.center, "effective_masses": heavy.radii,
         }  # fmt: skip
 
+    def capacity(self, q: ArrayLike, motion: Any = None, *, effort: Any = None) -> dict[str, Capacity]:
+        """Largest loads within effort limits: payload_at_rest and push_down at q, payload_along_motion where given.
+
+        Without `effort` the model's limits are used; an error says where there are none.
+        """
+        limits = self.model.joint_limits()["effort"][self.task.active]
+        if effort is None and not np.isfinite(limits).any():
+            raise InputError(f"{self.model.name!r} has no effort limits: give effort=, one number or one per actuator")
+        place = self.model._q(q)
+        found = {"payload_at_rest": self.payload(place[None], effort=effort)}
+        found["push_down"] = self.force(place, (0.0, 0.0, -1.0), effort=effort)
+        if motion is not None:
+            found["payload_along_motion"] = self.payload(motion, effort=effort)
+        return found
+
     # Inside.
 
     def _maps(self, q: ArrayLike) -> tuple[Array, Any]:

@@ -76,13 +76,16 @@ class Sizing:
             return self.inertia[1] / self.reflected
 
     def __str__(self) -> str:
-        rows = [f"{'actuator':20} {'peak':>10} {'rms':>10} {'speed':>10} {'power W':>10} {'of limit':>9}"]
+        heads = ("peak", "rms", "speed", "power W", "energy J", "inertia", "of limit")
+        rows = [f"{'actuator':20} " + " ".join(f"{head:>10}" for head in heads)]
         for k, name in enumerate(self.names):
-            used = f"{100 * self.utilisation[k]:.0f}%" if np.isfinite(self.effort[k]) else "-"
-            rows.append(
-                f"{name:20} {self.peak_torque[k]:10.4g} {self.rms_torque[k]:10.4g} {self.peak_speed[k]:10.4g} "
-                f"{self.peak_power[k]:10.4g} {used:>9}"
-            )
+            used = f"{100 * self.utilisation[k]:.0f}%" if np.isfinite(self.effort[k]) else "no limit"
+            numbers = (self.peak_torque[k], self.rms_torque[k], self.peak_speed[k], self.peak_power[k],
+                       self.energy_in[k], self.inertia[1][k])  # fmt: skip
+            rows.append(f"{name:20} " + " ".join(f"{x:10.4g}" for x in numbers) + f" {used:>10}")
+            if np.isfinite(self.gear[k]):
+                rows[-1] += f"  best gear {self.gear[k]:.4g}"
+        rows.append("torques in N m (forces in N), speeds in rad/s (m/s), inertias driven in kg m² (kg)")
         return "\n".join(rows)
 
 

@@ -25,6 +25,9 @@ from polybody.studio.stage.meshes import Triangles
 from polybody.studio.stage.stage import Part, Stage, as_poses
 
 Array = np.ndarray
+#: what COLORS look like, and units of the radii (per unit of the actuators)
+HUES = {"velocity": "blue", "force": "red", "acceleration": "violet", "inertia": "amber"}
+UNITS = {"velocity": "m/s", "force": "N", "acceleration": "m/s²", "inertia": "kg"}
 #: the largest radius and the tubes' own, in parts of the mechanism
 SIZE, THICK = 0.22, 0.006
 AROUND, SIDES = 72, 8
@@ -48,7 +51,8 @@ def write_performance_page(
     model = found.model
     place = model.assemble() if q is None else model._q(q)
     stage = Stage(model, place[None])
-    notes = [f"{kind} {_radii(ball)}" for kind, ball in _added(stage, found, place, kinds)]
+    moves = not any(name.startswith("r") for name in found.task.names)  # mixed rows have no one unit
+    notes = [f"{kind} ({HUES[kind]}) {_radii(ball)} {UNITS[kind] if moves else ''}".rstrip() for kind, ball in _added(stage, found, place, kinds)]
     content = posed_content(stage, Posing(model, stage.size, place))
     played = [] if modes is None else mode_motions(stage, modes)
     note = f"Ellipsoids of {found.frame}, rows {' '.join(found.task.names)}, radii: {'; '.join(notes)}"

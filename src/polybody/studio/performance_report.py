@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.design.labels import labelled
 from polybody.design.performance import Performance
 from polybody.errors import InputError
 from polybody.files import write_text
@@ -21,23 +22,25 @@ from polybody.studio.report import CSS, rows_table
 
 def write_performance(
     found: Performance, path: str | os.PathLike[str], q: Any = None, *, samples: int = 2000, motion: Any = None,
-    stiffness: Any = None, grid: tuple[str, str] | None = None,
+    stiffness: Any = None, grid: tuple[str, str] | None = None, effort: Any = None,
 ) -> Path:  # fmt: skip
     """Write the page (an .html file): measures and ellipsoids at q, the workspace, and, where they are given, more.
 
     `motion` (a path or run) sizes the actuators, `stiffness` of the actuators gives deflections and modes, `grid` maps
-    two coordinates.
+    two coordinates. `effort` replaces the actuators' effort limits.
     """
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise InputError(f"{target}: a report is an .html file")
-    write_text(target, performance_text(found, q, samples=samples, motion=motion, stiffness=stiffness, grid=grid))
+    options = {"samples": samples, "motion": motion, "stiffness": stiffness, "grid": grid, "effort": effort}
+    write_text(target, performance_text(found, q, **options))
     return target
 
 
 def performance_text(
-    found: Performance, q: Any, *, samples: int, motion: Any, stiffness: Any, grid: tuple[str, str] | None
-) -> str:
+    found: Performance, q: Any, *, samples: int, motion: Any, stiffness: Any, grid: tuple[str, str] | None,
+    effort: Any = None,
+) -> str:  # fmt: skip
     """The page's text."""
     model = found.model
     place = model.assemble() if q is None else model._q(q)
@@ -45,19 +48,25 @@ def performance_text(
     parts = [_at(found, place), _image("Ellipsoids", pictures.ellipsoid_figure(found, place))]
     if samples:
         space = found.workspace(samples, q=place)
-        table = rows_table([(k.replace("_", " "), _short(v)) for k, v in space.summary().items()])
+        table = rows_table(labelled(space.summary()))
         parts.append(f"<section><h2>Workspace</h2>{table}</section>")
         parts.append(_image("Workspace", pictures.workspace_figure(space)))
     if grid is not None:
         parts.append(_image("Map of two coordinates", pictures.workspace_figure(found.grid(*grid, q=place))))
     if motion is not None:
-        told = found.sizing(motion)
+        told = found.sizing(motion, effort=effort)
         parts.append(f"<section><h2>Actuators over the motion</h2><pre>{html.escape(str(told))}</pre></section>")
         parts.append(_image("Torques and speeds", pictures.sizing_figure(told)))
+    if effort is not None or np.isfinite(model.joint_limits()["effort"][found.task.active]).any():
+        loads = found.capacity(place, motion, effort=effort)
+        rows = [(name, f"{value}, limited by {load.actuator}" if load.actuator else "not limited")
+                for load, (name, value) in zip(loads.values(), labelled({k: float(x) for k, x in loads.items()}),
+                                               strict=True)]  # fmt: skip
+        parts.append(f"<section><h2>Load capacity within effort limits</h2>{rows_table(rows)}</section>")
     if stiffness is not None:
         held, modes = found.stiffness(place, stiffness), found.modes(place, stiffness)
-        rows = [("stiffness against forces, N/m", _short(held.principal()[0])), ("stable", held.stable),
-                ("natural frequencies, Hz", _short(modes.frequencies))]  # fmt: skip
+        rows = labelled({"against_forces": held.principal()[0], "stable": held.stable,
+                         "frequencies": modes.frequencies})  # fmt: skip
         parts.append(f"<section><h2>Stiffness and modes</h2>{rows_table(rows)}</section>")
         parts.append(_image("Compliance", pictures.stiffness_figure(held)))
         parts.append(_image("Lowest modes", pictures.modes_figure(modes)))
@@ -71,15 +80,8 @@ def performance_text(
 
 
 def _at(found: Performance, place: Any) -> str:
-    told = found.summary(place)
-    rows = [(key.replace("_", " "), _short(value)) for key, value in told.items() if key not in ("model", "frame")]
-    return f"<section><h2>At one configuration</h2>{rows_table(rows)}</section>"
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return ", ".join(f"{x:.5g}" for x in value.ravel())
-    return ", ".join(value) if isinstance(value, list) else value
+    told = {key: value for key, value in found.summary(place).items() if key not in ("model", "frame")}
+    return f"<section><h2>At one configuration</h2>{rows_table(labelled(told))}</section>"
 
 
 def _image(title: str, figure: Any) -> str:
