@@ -40,16 +40,17 @@ LABELS = {
     "against_forces": ("principal stiffness against forces", "N/m"),
     "frequencies": ("natural frequencies", "Hz"),
 }
+#: what has the units of the rows: none where rotations and translations mix
+OF_ROWS = ("velocity_radii", "force_radii", "acceleration_radii", "least", "greatest", "fall", "effective_masses")
 
 
 def labelled(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(name with unit, value as text) of a summary's numbers; keys without a label are written as they are."""
+    mixed = any(str(row).startswith("r") for row in summary.get("rows", ()))
     rows = []
     for key, value in summary.items():
         name, unit = LABELS.get(key, (key.replace("_", " "), ""))
-        turning = key in ("velocity_radii", "force_radii", "acceleration_radii", "least", "greatest", "fall",
-                          "effective_masses") and any(str(r).startswith("r") for r in summary.get("rows", ()))  # fmt: skip
-        if turning:  # rotations and translations mix: no unit holds for all
+        if mixed and key in OF_ROWS:
             unit = ""
         rows.append((f"{name} [{unit}]" if unit else name, short(value)))
     return rows

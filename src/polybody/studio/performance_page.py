@@ -52,7 +52,10 @@ def write_performance_page(
     place = model.assemble() if q is None else model._q(q)
     stage = Stage(model, place[None])
     moves = not any(name.startswith("r") for name in found.task.names)  # mixed rows have no one unit
-    notes = [f"{kind} ({HUES[kind]}) {_radii(ball)} {UNITS[kind] if moves else ''}".rstrip() for kind, ball in _added(stage, found, place, kinds)]
+    notes = [
+        f"{kind} ({HUES[kind]}) {_radii(ball)}" + (f" {UNITS[kind]}" if moves else "")
+        for kind, ball in _added(stage, found, place, kinds)
+    ]
     content = posed_content(stage, Posing(model, stage.size, place))
     played = [] if modes is None else mode_motions(stage, modes)
     note = f"Ellipsoids of {found.frame}, rows {' '.join(found.task.names)}, radii: {'; '.join(notes)}"
