@@ -5,8 +5,10 @@ taken as pivots body by body from the ground outwards, and of each body first th
 
     p_base = W_B⁻¹ W p = p_B + β p_D,        Y p = Y_B p_base
 
-so a base parameter is a pivot plus a combination of parameters further out. What loops and followers hide on top is
-found from the rank of Y at sampled states, within W of the cut tree: hidden there means hidden with loops too.
+so a base parameter is a pivot plus a combination of parameters further out. Loops and followers hide more, by identities
+of the structure (`loop_space`), which give W there too: at most rank W combinations are seen. The rank of Y at sampled
+states says how many are seen at least. Where both agree the answer is exact (`exact`); only where the geometry hides
+something that no known identity explains are the rows of W reduced to those that sampled states show.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import numpy as np
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
+from polybody.identification.loop_space import lasting_motions, loop_space, related_space
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import sample_states
 from polybody.model.model import Model
@@ -31,6 +34,8 @@ Array = np.ndarray
 PIVOT_ORDER = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my", "Iyy", "mz", "mass")
 #: sampled singular values below this part of the largest count as zero
 SAMPLED_TOLERANCE = 1e-8
+#: what rounding leaves of a singular value that is zero
+ROUNDING = 1e-15
 #: a column that differs from a combination of earlier ones by less than this part is one
 PIVOT_TOLERANCE = 1e-7
 
@@ -44,6 +49,7 @@ class BaseParameters:
     matrix: Array  # (count, parameters)
     terms: tuple[str, ...]
     gap: float  # of sampled singular values, last kept over first dropped; inf where the structure alone decides
+    exact: bool = True  # the structure explains all that sampled states do not show
 
     def __len__(self) -> int:
         return len(self.pivots)
@@ -83,12 +89,14 @@ def base_parameters(
 ) -> BaseParameters:
     """Base parameters: the identifiable combinations of inertial parameters and of the `terms` of `model.regressor`.
 
-    `joints` are the velocities whose joints have the terms (default: all). For trees the result is exact, from the
-    structure. For loops and joints that follow others it is found among the tree's base parameters from the rank at
-    sampled states (`seed`); the result reports the gap of the singular values.
+    `joints` are the velocities whose joints have the terms (default: all). The result follows from the structure. For
+    loops and joints that follow others its number is compared with the rank at sampled states (`seed`), with `gap` the
+    gap of their singular values; `exact` is False where samples show fewer than the structure explains, and the result
+    is then what samples show.
     """
     chosen = ordered_terms(terms)
-    key = (model.mechanism.digest, chosen, None if joints is None else tuple(joints), seed)
+    m = model.mechanism  # a cut tree has the digest of the whole
+    key = (m.digest, m.constrained, chosen, None if joints is None else tuple(joints), seed)
     if key not in _KNOWN:
         if len(_KNOWN) >= 64:
             _KNOWN.clear()
@@ -103,9 +111,9 @@ _KNOWN: dict[Any, BaseParameters] = {}
 def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, seed: int) -> BaseParameters:
     names = column_names(model.mechanism, chosen)
     W, units = _tree_rows(model, chosen)
-    gap = float("inf")
+    gap, exact = float("inf"), True
     if model.mechanism.constrained or model.mechanism.followers:
-        W, gap = _within(model, W, units, chosen, seed)
+        W, gap, exact = _with_loops(model, W, units, chosen, seed)
     if joints is not None:
         kept = _kept(model, chosen, joints)
         W, units, names = span(W[:, kept]), units[kept], [names[k] for k in kept]
@@ -115,7 +123,41 @@ def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, 
     K[:, pivots] = np.eye(len(pivots))
     weight = np.abs(K) * units / units[pivots][:, None]
     K[weight < 1e-9 * np.maximum(1.0, weight.max(axis=1, initial=0.0))[:, None]] = 0.0
-    return BaseParameters(tuple(names), np.array(pivots, dtype=int), _tidy(K), chosen, gap)
+    return BaseParameters(tuple(names), np.array(pivots, dtype=int), _tidy(K), chosen, gap, exact)
+
+
+def _with_loops(model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int) -> tuple[Array, float, bool]:
+    """(W, gap, exact) of what loops and followers let joint forces show."""
+    m, n = model.mechanism, 10 * len(model.mechanism.bodies)
+    Y = _stacked(model, terms, seed, len(span(W))) * units
+    if m.constrained:
+        W = loop_space(m, W)
+    W = span(W)
+    values, _ = _shown(Y, W)
+    if _rank(values)[0] < len(W):
+        q, v, _ = sample_states(model, 2 * (6 * len(m.bodies) + m.nv), seed + 1)
+        first = {term: n + m.nv * k for k, term in enumerate(terms)}
+        W = related_space(W, *lasting_motions(m, q, v), len(m.bodies), first)
+        if m.constrained:
+            W = loop_space(m, W)
+    values, directions = _shown(Y, W)
+    rank, gap = _rank(values)
+    if rank == len(W):
+        return W, float(values[-1] / values[0]) / ROUNDING if rank else np.inf, True
+    if gap < 10:
+        raise PolybodyError(
+            f"{model.name!r}: the number of base parameters cannot be determined from the sampled states (singular "
+            f"values {values[rank - 1]:.1e} and {values[rank]:.1e}); its motions may be near a singular configuration"
+        )
+    return directions[:rank] @ W, gap, False
+
+
+def _shown(Y: Array, W: Array) -> tuple[Array, Array]:
+    """Singular values and directions of sampled rows within the span of the orthonormal rows of W."""
+    rows = Y @ W.T
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    return s, vt
 
 
 def sampled_rank(model: Model, terms: str | Sequence[str] = (), *, seed: int = 0) -> tuple[int, float]:
@@ -164,23 +206,6 @@ def _tree_rows(model: Model, terms: tuple[str, ...]) -> tuple[Array, Array]:
         start = n + nv * terms.index(term)
         apart[k * nv : (k + 1) * nv, start : start + nv] = np.eye(nv)
     return np.concatenate([W, apart]), np.concatenate(sizes)
-
-
-def _within(model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int) -> tuple[Array, float]:
-    """The rows of W that sampled states show."""
-    _, s, basis = np.linalg.svd(W, full_matrices=False)
-    basis = basis[s > 1e-9 * s[0]]
-    Y = _stacked(model, terms, seed, len(basis)) * units @ basis.T
-    Y = Y / np.maximum(np.linalg.norm(Y, axis=1, keepdims=True), 1e-300)
-    _, s, vt = np.linalg.svd(Y, full_matrices=False)
-    rank, gap = _rank(s)
-    if gap < 10:
-        raise PolybodyError(
-            f"{model.name!r}: the number of base parameters cannot be determined from the sampled states (singular "
-            "values "
-            f"{s[rank - 1]:.1e} and {s[min(rank, len(s) - 1)]:.1e}); its motions may be near a singular configuration"
-        )
-    return vt[:rank] @ basis, gap
 
 
 def _kept(model: Model, terms: tuple[str, ...], joints: Sequence[int]) -> list[int]:

@@ -36,9 +36,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polybody.algebra.rotations import skew
 from polybody.algebra.spatial import bracket_matrix
 from polybody.formulations.denoc.regressor import ENTRIES
+from polybody.mechanism.joints import JointModel
+from polybody.mechanism.kinematics import Pose
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 Array = np.ndarray
@@ -71,17 +72,24 @@ def bilinear(x: Array, y: Array) -> Array:
 
 
 def inertia_map(R: Array, r: Array) -> Array:
-    """T, 10×10: the parameters of a body about its own frame, as those about a frame it is placed in by (R, r)."""
-    T = np.zeros((10, 10))
-    for k, unit in enumerate(np.eye(10)):
-        mass, h = unit[0], R @ unit[1:4]
-        inertia = np.zeros((3, 3))
-        for value, (i, j) in zip(unit[4:], ENTRIES, strict=True):
-            inertia[i, j] = inertia[j, i] = value
-        arm, moment = skew(r), skew(h)
-        moved = R @ inertia @ R.T - arm @ moment - moment @ arm - mass * (arm @ arm)
-        T[:, k] = [mass, *(h + mass * r), *(moved[i, j] for i, j in ENTRIES)]
-    return T
+    """T, (..., 10, 10): the parameters of a body about its own frame, as those about a frame it is placed in by (R, r).
+    """
+    mass, h, inertia = np.eye(10)[0], np.eye(10)[:, 1:4], np.zeros((10, 3, 3))
+    for k, (i, j) in enumerate(ENTRIES):
+        inertia[4 + k, i, j] = inertia[4 + k, j, i] = 1.0
+    turned = np.einsum("...ij,kj->...ki", R, h)  # first moments of the ten units, k
+    arm, moment = skews(r)[..., None, :, :], skews(turned)
+    moved = np.einsum("...ij,kjl,...ml->...kim", R, inertia, R) - arm @ moment - moment @ arm
+    moved -= mass[:, None, None] * (arm @ arm)
+    first = turned + mass[:, None] * r[..., None, :]
+    about = np.stack([moved[..., i, j] for i, j in ENTRIES], axis=-1)
+    weight = np.broadcast_to(mass[:, None], (*first.shape[:-1], 1))
+    return np.concatenate([weight, first, about], axis=-1).swapaxes(-1, -2)
+
+
+def skews(x: Array) -> Array:
+    """The matrices (..., 3, 3) of x ×."""
+    return np.cross(np.eye(3), x[..., None, :]).swapaxes(-1, -2) * -1.0
 
 
 def span(rows: Array, tolerance: float = TOLERANCE) -> Array:
@@ -101,20 +109,36 @@ def squared_up(R: Array) -> Array:
     return u @ vt
 
 
-def samples(joint: TreeJoint, length: float) -> list[Across]:
-    """The joint at samples of its coordinates; lengths are in units of `length`."""
-    rng, found = np.random.default_rng(20), []
-    scale = np.diag([1.0] * 3 + [1.0 / length] * 3)
-    for k in range(FEW if joint.nq == 1 else MANY):
-        q = np.array([-1.45 + 3.1 * k / FEW]) if joint.nq == 1 else np.asarray(joint.model.random(rng))
-        turning, slide = joint.model.configuration(q)
-        placement = squared_up(joint.rotation)
-        R, r = placement @ turning, (joint.position + placement @ slide) / length
-        X = np.zeros((6, 6))
-        X[:3, :3] = X[3:, 3:] = R.T
-        X[3:, :3] = -R.T @ skew(r)
-        found.append(Across(X, inertia_map(R, r), scale @ np.asarray(joint.model.velocity_map(q))))
-    return found
+def crossings(model: JointModel | None, near: Pose, far: Pose | None, length: float) -> list[Across]:
+    """A joint between body frames at samples of its coordinates; lengths are in units of `length`.
+
+    The joint's frames are placed in the parent body at `near`, in the child body at `far` (none: they are the body's).
+    Without a model the frames are welded.
+    """
+    rng, scale = np.random.default_rng(20), np.diag([1.0] * 3 + [1.0 / length] * 3)
+    turned, place = squared_up(near[0]), near[1]
+    steps: list[tuple[Array, Array, Array]] = []  # placement of the child body, and the joint's map there
+    for k in range(1 if model is None else FEW if model.nq == 1 else MANY):
+        R, r, H = turned, place, np.zeros((6, 0))
+        if model is not None:
+            q = np.array([-1.45 + 3.1 * k / FEW]) if model.nq == 1 else np.asarray(model.random(rng))
+            turning, slide = model.configuration(q)
+            R, r, H = turned @ turning, place + turned @ slide, np.asarray(model.velocity_map(q))
+        if far is not None:
+            back = squared_up(far[0]).T
+            H = twist_map(back, -back @ far[1]) @ H
+            R, r = R @ back, r - R @ back @ far[1]
+        steps.append((R, r / length, scale @ H))
+    T = inertia_map(np.array([R for R, _, _ in steps]), np.array([r for _, r, _ in steps]))
+    return [Across(twist_map(R, r), T[k], H) for k, (R, r, H) in enumerate(steps)]
+
+
+def twist_map(R: Array, r: Array) -> Array:
+    """X, 6×6: a twist about a frame, as one about a frame that is placed in it by (R, r)."""
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R.T
+    X[3:, :3] = -R.T @ skews(r)
+    return X
 
 
 def reach(mechanism: Mechanism) -> float:
@@ -150,7 +174,7 @@ def row_space(mechanism: Mechanism, armature: bool = False, offset: bool = False
     rows: list[Array] = []
     for joint in mechanism.joints:
         above = ground if joint.parent == GROUND else bodies[joint.parent]
-        steps = samples(joint, length)
+        steps = crossings(joint.model, (joint.rotation, joint.position), None, length)
         first, own = steps[0], _own_pairs(above, joint, steps, armature, offset)
         carried = [above.arriving @ (step.T - first.T) for step in steps]
         changing = np.concatenate([*carried, np.zeros((0, 10))])
@@ -207,4 +231,4 @@ def _gyroscopic(H: Array) -> Array:
     return pairs + pairs.transpose(2, 1, 0, 3)
 
 
-__all__ = ["TOLERANCE", "bilinear", "inertia_map", "row_space", "span"]
+__all__ = ["TOLERANCE", "Across", "bilinear", "crossings", "inertia_map", "reach", "row_space", "span"]

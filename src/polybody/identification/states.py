@@ -9,6 +9,8 @@ from polybody.constraints.ranks import null_space
 from polybody.model.model import Model
 
 Array = np.ndarray
+#: walks turn back where the least singular value of the constraints falls to this part of that at the start
+NEARNESS = 0.15
 
 
 def sample_states(model: Model, count: int, seed: int = 0, *, speed: float = 2.0) -> tuple[Array, Array, Array]:
@@ -23,21 +25,48 @@ def sample_states(model: Model, count: int, seed: int = 0, *, speed: float = 2.0
 
 
 def _walk(model: Model, count: int, rng: np.random.Generator) -> Array:
-    """Configurations reached by steps along the loops, starting anew now and then: no jump to another assembly."""
-    start = q = model.assemble()
-    found = []
+    """Configurations reached by steps along the loops, starting anew now and then: no jump to another assembly.
+
+    Every other walk goes on in the direction it began in, and so farther. None goes through singular configurations,
+    behind which motions may be of another kind.
+    """
+    start = q = _regular(model, rng)
+    Z, least = _motions(model, start)
+    along, heading, found = Z, np.zeros(model.nv), list[Array]()
     for k in range(count):
         if k % 12 == 0:
-            q = start
-        Z = null_space(model.constraints.jacobian(q))
-        step = Z @ rng.normal(size=Z.shape[1])
+            q, along = start, Z
+        step = along @ rng.normal(size=along.shape[1])
+        if k % 24 > 12:
+            step = along @ (along.T @ heading)
         size = float(np.abs(step).max(initial=0.0))
+        heading = step * (0.25 / size if size else 0.0)
         try:
-            q = model.assemble(model.integrate(q, step * (0.25 / size if size else 0.0)), restarts=0)
+            q = model.assemble(model.integrate(q, heading), restarts=0)
         except AssemblyError:  # a step over the edge of the workspace
             q = start
+        along, room = _motions(model, q)
+        if along.shape != Z.shape or room < NEARNESS * least:
+            q, along = start, Z
         found.append(q)
     return np.array(found)
+
+
+def _regular(model: Model, rng: np.random.Generator) -> Array:
+    """The neutral assembly, or one beside it where that is singular: where it can move in more ways."""
+    start = model.assemble()
+    Z, _ = _motions(model, start)
+    beside = model.assemble(model.integrate(start, Z @ (0.3 * rng.normal(size=Z.shape[1]))))
+    return beside if _motions(model, beside)[0].shape[1] < Z.shape[1] else start
+
+
+def _motions(model: Model, q: Array) -> tuple[Array, float]:
+    """Directions that keep the loops, and the least singular value of the others: zero at singular configurations."""
+    J = model.constraints.jacobian(q)
+    Z = null_space(J)
+    s = np.linalg.svd(J, compute_uv=False)
+    rank = J.shape[1] - Z.shape[1]
+    return Z, float(s[rank - 1]) if rank else 1.0
 
 
 __all__ = ["sample_states"]

@@ -1,0 +1,225 @@
+"""Which combinations of parameters the motions of loops show: exact identities of the structure, on top of the tree's.
+
+A set of parameters p is hidden where kinetic energy and the power of gravity vanish on every motion that the loops allow,
+
+    Σ_k x_kᵀ I_k(p) x_k = 0,     Σ_k x_kᵀ I_k(p) g_k = 0                                                       (1)
+
+x_k being the twist of body k and g_k the ground's direction of gravity, both in the body's axes. What the cut tree hides
+(`row_space`) is hidden. Loops hide more, and each of the following is an identity whatever the configuration:
+
+*Twists.* Cut joints carry twists as tree joints do. Along any joint between bodies a and b, tree or cut,
+
+    x_b = X(θ) x_a + H(θ) θ̇        so       x_b ∈ span_θ X(θ) V_a + span_θ H(θ),                               (2)
+
+and the same backwards: V_b is the intersection of these spans over all joints of b, found by repetition from V = R⁶
+down; the directions Γ_b of gravity likewise. Numbers π of body b with xᵀ I(π) y = 0 for x ∈ V_b, y ∈ V_b + Γ_b have no
+effect.
+
+*Exchange.* Numbers π of body b that the joint's own motion does not show, H(θ)ᵀ I(π) y = 0 for y ∈ V_b + Γ_b, move like
+T(θ) π on body a. Where T(θ) π does not depend on θ but for numbers without effect on a,
+
+    π on b  and  −T(θ_0) π on a       together have no effect;                                                (3)
+
+a point mass at a pin may be counted to either bar. Cut joints have the same exchange as others, in both directions.
+Both kinds are repeated until nothing more is found.
+
+*Lasting relations.* Special geometry brings more: the platform of a Delta robot does not turn, the rods of a
+parallelogram move alike, couplings tie velocities. These are constant linear relations between twists and velocities,
+
+    R [x_1; …; x_n; v] = 0      along all motions,                                                            (4)
+
+and where they hold, (1) needs to vanish only on the null space of R: linear equations for p. Relations are statements
+about the kinematics alone. They are read from assembled configurations, and hold there to rounding or are plainly false.
+
+Identities bound the number of base parameters from above, and the rank at sampled states bounds it from below: where
+both agree, and `base_parameters` compares them, the number is exact and so are the formulas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polybody.algebra.domains import FLOAT
+from polybody.constraints.place import Place
+from polybody.identification.row_space import Across, bilinear, crossings, reach, span
+from polybody.mechanism.mechanism import GROUND, Mechanism
+
+Array = np.ndarray
+#: singular values below this part of the largest are rounding
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A joint as a way from body a to body b: samples of what it carries over."""
+
+    a: int
+    b: int
+    X: Array  # (samples, 6, 6): twists of a to b
+    T: Array  # (samples, 10, 10): inertias of b to a
+    H: Array  # (samples, r, 6): the joint's own twists, as rows, in b
+
+    def reversed(self) -> Link:
+        X = np.linalg.inv(self.X)
+        return Link(self.b, self.a, X, np.linalg.inv(self.T), self.H @ X.swapaxes(1, 2))
+
+
+def links(mechanism: Mechanism) -> list[Link]:
+    """Every joint of the free tree and every cut joint, in both directions; none ends at the ground."""
+    free, length = mechanism.cut().uncoupled, reach(mechanism)
+    found = [
+        _link(j.parent, j.index, crossings(j.model, (j.rotation, j.position), None, length)) for j in free.joints
+    ]
+    for c in mechanism.closures:
+        near, far = (c.a.rotation, c.a.position), (c.b.rotation, c.b.position)
+        found.append(_link(c.a.body, c.b.body, crossings(c.model, near, far, length)))
+    return [one for link in found for one in (link, link.reversed()) if one.b != GROUND]
+
+
+def _link(a: int, b: int, steps: list[Across]) -> Link:
+    return Link(a, b, np.array([s.X for s in steps]), np.array([s.T for s in steps]), np.array([s.H.T for s in steps]))
+
+
+def loop_space(mechanism: Mechanism, W: Array) -> Array:
+    """The rows of what the loops show, given those of the cut tree: W's columns begin with ten for each body."""
+    found = links(mechanism)
+    V, gravity = twist_spans(mechanism, found)
+    W = _without(span(W), _ineffective(V, gravity, W.shape[1]))
+    while True:
+        rows = len(W)
+        W = _without(W, _exchanged(found, V, gravity, W))
+        if len(W) == rows:
+            return W
+
+
+def twist_spans(mechanism: Mechanism, found: list[Link]) -> tuple[list[Array], list[Array]]:
+    """(V, Γ) of every body: the twists it can have, and gravity as it can see it, by (2)."""
+    n, g = len(mechanism.bodies), np.concatenate([np.zeros(3), -np.asarray(mechanism.gravity, dtype=float)])[None]
+    size = float(np.linalg.norm(g))
+    V = [np.eye(6) for _ in range(n)] + [np.zeros((0, 6))]  # the ground's comes last: index −1
+    gravity = [np.eye(6)[3:] for _ in range(n)] + [g / size if size else np.zeros((0, 6))]
+    while True:
+        before = [len(x) for x in (*V, *gravity)]
+        for link in found:
+            moved = [*(V[link.a] @ link.X.swapaxes(1, 2)), *link.H]
+            V[link.b] = _common(V[link.b], span(np.concatenate(moved)))
+            turned = gravity[link.a] @ link.X.swapaxes(1, 2)
+            gravity[link.b] = _common(gravity[link.b], span(turned.reshape(-1, 6)))
+        if before == [len(x) for x in (*V, *gravity)]:
+            return V[:n], gravity[:n]
+
+
+def _ineffective(V: list[Array], gravity: list[Array], columns: int) -> Array:
+    """Numbers of single bodies without effect, as rows."""
+    parts = [np.zeros((0, columns))]
+    for k, (twists, g) in enumerate(zip(V, gravity, strict=True)):
+        shown = bilinear(twists[:, None], np.concatenate([twists, g])[None]).reshape(-1, 10)
+        parts.append(_placed(_null(shown), k, columns))
+    return np.concatenate(parts)
+
+
+def _exchanged(found: list[Link], V: list[Array], gravity: list[Array], W: Array) -> Array:
+    """(3) over every joint, as rows; what has no effect on a body alone is the null space of W's columns there."""
+    parts = [np.zeros((0, W.shape[1]))]
+    for link in found:
+        a, b = link.a, link.b
+        y = np.concatenate([V[b], gravity[b]])
+        H = link.H[:, :, None]
+        own = np.concatenate([bilinear(H, y).reshape(-1, 10), bilinear(H, link.H[:, None]).reshape(-1, 10)])
+        seen = np.eye(10) if a == GROUND else span(W[:, 10 * a : 10 * a + 10])
+        changing = (seen @ (link.T - link.T[0])).reshape(-1, 10)
+        numbers = _null(np.concatenate([own, changing]))
+        rows = _placed(numbers, b, W.shape[1])
+        if a != GROUND:
+            rows = rows - _placed(numbers @ link.T[0].T, a, W.shape[1])
+        parts.append(rows)
+    return np.concatenate(parts)
+
+
+def related_space(W: Array, V: Array, gravity: Array, bodies: int, columns: dict[str, int]) -> Array:
+    """The rows of W that motions within the span of V show: (4) as equations for p.
+
+    V (r, 6n + nv) spans the stacked twists and velocities, `gravity` (s, 6n + 1) the stacked directions of gravity and
+    a constant; `columns` are the first ones of the terms among W's. Armature and viscous friction are quadratic forms
+    of velocities, an offset is paired with the constant; other friction is shared by velocities that are the same.
+    """
+    n6, nv = 6 * bodies, V.shape[1] - 6 * bodies
+    i, j = np.triu_indices(len(V))
+    k, s = (x.ravel() for x in np.indices((len(V), len(gravity))))
+    shown = []
+    for left, right, force in ((V[i], V[j], "armature"), (V[k], gravity[s], "offset"), (V[i], V[j], "viscous")):
+        rows = np.zeros((len(left), W.shape[1]))
+        if force != "viscous":
+            twists, others = left[:, :n6].reshape(-1, bodies, 6), right[:, :n6].reshape(-1, bodies, 6)
+            rows[:, : 10 * bodies] = bilinear(twists, others).reshape(len(left), -1)
+        if force in columns:
+            paired = right[:, n6:] if force != "offset" else right[:, n6:][:, :1]
+            rows[:, columns[force] : columns[force] + nv] = left[:, n6:] * paired
+        shown.append(rows)
+    for force in columns.keys() - {"armature", "offset", "viscous"}:
+        alike = _alike(V[:, n6:])
+        rows = np.zeros((len(alike), W.shape[1]))
+        rows[:, columns[force] : columns[force] + nv] = alike
+        shown.append(rows)
+    return _without(W, _null(span(np.concatenate(shown))))
+
+
+def _alike(V: Array) -> Array:
+    """Groups (rows of ones) of velocities, columns of V, that are each other or each other's opposites; never zero."""
+    near = lambda x, y: np.abs(x - y).max(initial=0.0) < TOLERANCE  # noqa: E731
+    moving = [k for k in range(V.shape[1]) if not near(V[:, k], 0.0)]
+    groups = {
+        tuple(j for j in moving if near(V[:, j], V[:, k]) or near(V[:, j], -V[:, k])) for k in moving
+    }
+    return np.array([np.isin(np.arange(V.shape[1]), group) for group in sorted(groups)], dtype=float).reshape(
+        -1, V.shape[1]
+    )
+
+
+def lasting_motions(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
+    """(V, Γ) of `related_space`, spanned by what states (N, nq), (N, nv) on the loops show; their null space is (4)."""
+    length, n = reach(mechanism), len(mechanism.bodies)
+    g = -np.asarray(mechanism.gravity, dtype=float) / (float(np.linalg.norm(mechanism.gravity)) or 1.0)
+    motions, directions = [], []
+    for at, speeds in zip(q, v, strict=True):
+        place = Place(mechanism, at, speeds, domain=FLOAT)
+        twists, seen = np.zeros((n, 6)), np.zeros((n, 6))
+        for k, ((R, p), W) in enumerate(zip(place.poses, place.twists, strict=True)):
+            twists[k] = np.concatenate([R.T @ W[:3], R.T @ (W[3:] + np.cross(W[:3], p)) / length])
+            seen[k, 3:] = R.T @ g
+        motions.append(np.concatenate([twists.ravel(), speeds]))
+        directions.append(np.concatenate([seen.ravel(), [1.0]]))
+    return span(np.array(motions) / np.linalg.norm(motions, axis=1, keepdims=True)), span(np.array(directions))
+
+
+def _without(W: Array, hidden: Array) -> Array:
+    """The rows of W's span that hidden directions do not change."""
+    if not len(hidden) or not len(W):
+        return W
+    return _null((W @ hidden.T).T) @ W
+
+
+def _common(A: Array, B: Array) -> Array:
+    """The intersection of two spans of orthonormal rows."""
+    return A if len(B) == B.shape[1] else _null(np.concatenate([_null(A), _null(B)]))
+
+
+def _null(rows: Array) -> Array:
+    """Orthonormal rows that span the null space."""
+    n = rows.shape[1]
+    if not len(rows):
+        return np.eye(n)
+    R = np.linalg.qr(rows, mode="r") if len(rows) > n else rows
+    _, s, vt = np.linalg.svd(R)
+    return vt[int(np.sum(s > TOLERANCE * max(1.0, float(s[0])))) :]
+
+
+def _placed(numbers: Array, body: int, columns: int) -> Array:
+    rows = np.zeros((len(numbers), columns))
+    rows[:, 10 * body : 10 * body + 10] = numbers
+    return rows
+
+
+__all__ = ["Link", "lasting_motions", "links", "loop_space", "related_space", "twist_spans"]
