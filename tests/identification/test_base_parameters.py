@@ -118,7 +118,7 @@ def placed(xyz, rpy) -> np.ndarray:
 
 
 def test_bars_of_a_parallelogram_that_move_alike_combine_in_closed_form() -> None:
-    # Both cranks turn by θ and the coupler goes along: T = ½ (I_l + I_r + m l²) θ̇², V = g ((m_x + m l) sin θ + m_y cos θ).
+    # Cranks turn by θ, the coupler goes along: T = ½ (I_l + I_r + m l²) θ̇², V = g ((m_x + m l) sin θ + m_y cos θ).
     found = pb.base_parameters(parallelogram(9.81), "armature+viscous+coulomb+offset")
     assert found.exact
     assert set(found.formulas) == {

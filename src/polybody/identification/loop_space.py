@@ -1,11 +1,11 @@
 """Which combinations of parameters the motions of loops show: exact identities of the structure, on top of the tree's.
 
-A set of parameters p is hidden where kinetic energy and the power of gravity vanish on every motion that the loops allow,
+Parameters p are hidden where kinetic energy and the power of gravity vanish on every motion that the loops allow,
 
     Σ_k x_kᵀ I_k(p) x_k = 0,     Σ_k x_kᵀ I_k(p) g_k = 0                                                       (1)
 
-x_k being the twist of body k and g_k the ground's direction of gravity, both in the body's axes. What the cut tree hides
-(`row_space`) is hidden. Loops hide more, and each of the following is an identity whatever the configuration:
+x_k being the twist of body k and g_k the ground's direction of gravity, both in the body's axes. What the cut tree
+hides (`row_space`) is hidden. Loops hide more, and each of the following is an identity whatever the configuration:
 
 *Twists.* Cut joints carry twists as tree joints do. Along any joint between bodies a and b, tree or cut,
 
@@ -29,7 +29,7 @@ parallelogram move alike, couplings tie velocities. These are constant linear re
     R [x_1; …; x_n; v] = 0      along all motions,                                                            (4)
 
 and where they hold, (1) needs to vanish only on the null space of R: linear equations for p. Relations are statements
-about the kinematics alone. They are read from assembled configurations, and hold there to rounding or are plainly false.
+about the kinematics alone. They are read from assembled configurations: they hold there to rounding, or plainly not.
 
 Identities bound the number of base parameters from above, and the rank at sampled states bounds it from below: where
 both agree, and `base_parameters` compares them, the number is exact and so are the formulas.
