@@ -6,9 +6,9 @@ taken as pivots body by body from the ground outwards, and of each body first th
     p_base = W_B⁻¹ W p = p_B + β p_D,        Y p = Y_B p_base
 
 so a base parameter is a pivot plus a combination of parameters further out. Loops and followers hide more, by
-identities of the structure (`loop_space`), which give W there too: at most rank W combinations are seen. The rank of Y at sampled
-states says how many are seen at least. Where both agree the answer is exact (`exact`); only where the geometry hides
-something that no known identity explains are the rows of W reduced to those that sampled states show.
+identities of the structure (`loop_space`), which give W there too: at most rank W combinations are seen. The rank of Y
+at sampled states says how many are seen at least. Where both agree the answer is exact (`exact`); only where the
+geometry hides something that no known identity explains are the rows of W reduced to those that sampled states show.
 """
 
 from __future__ import annotations
