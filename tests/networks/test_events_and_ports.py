@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import polybody as pb
 from polybody.studio.network_results import bode_figure, figure_of
@@ -63,3 +64,22 @@ def test_run_is_saved_and_drawn(tmp_path):
     assert len(figure_of(run, ["m.v"]).axes[0].lines) == 1
     with pytest.raises(pb.InputError, match=r"no variable 'm\.w'"):
         run["m.w"]
+
+
+@pytest.mark.parametrize("kind", ["rotational_stop", "stop"])
+def test_a_damped_stop_rebounds_as_the_closed_form_of_spring_and_damper_says(kind: str) -> None:
+    """Contact ends where the force would pull, tan ω_d t = 2 ζ √(1 − ζ²)/(2 ζ² − 1), before the spring is back."""
+    m, k, d = 0.1, 1e4, 10.0
+    net = pb.Network("rebound")
+    inertia, state = ("inertia", "J.w") if kind == "rotational_stop" else ("mass", "J.v")
+    net.part("J", inertia, "a", **{inertia: m})
+    net.part("S", kind, "a", lower=-1, upper=1, stiffness=k, damping=d)
+    run = pb.simulate(net, 1.5, {state: 1.0}, rtol=1e-11, atol=1e-13)
+    omega, zeta = np.sqrt(k / m), d / (2 * np.sqrt(k * m))
+    damped = omega * np.sqrt(1 - zeta**2)
+    contact = np.arctan2(2 * zeta * np.sqrt(1 - zeta**2), 2 * zeta**2 - 1) / damped  # f = 0 again
+    turn = damped * contact
+    speed = np.exp(-zeta * omega * contact) * (np.cos(turn) - zeta * omega / damped * np.sin(turn))
+    assert [h.detail for h in run.happenings[:2]] == ["free → high", "high → free"]
+    assert_allclose(run.happenings[1].time - run.happenings[0].time, contact, rtol=1e-7)
+    assert_allclose(run.final[state], speed, rtol=1e-7)

@@ -24,6 +24,7 @@ from polybody.errors import InputError, PolybodyWarning
 from polybody.files import write_text
 from polybody.mechanism.joints import closed_manifold
 from polybody.model.arguments import require_model
+from polybody.model.dispatch import answered_by
 from polybody.staging import put, staged
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ TAKEN = frozenset({"selftest", "makefile", "readme", "cmakelists", "math", "stdi
 PREFIX_LENGTH = 60
 
 
+@answered_by("exported_c")
 def export_c(
     model: Model,
     folder: str | os.PathLike[str],
@@ -51,7 +53,10 @@ def export_c(
     name: str | None = None,
     force: bool = False,
 ) -> list[Path]:
-    """Write a C99 library of a model into a folder, and return the files written.
+    """Write a C99 library of a model, or of a network, into a folder, and return the files written.
+
+    Of a network: `pb.export_c(network, folder, initial, inputs=…, name=…, force=…)`; `initial` are start values of
+    variables, `inputs` the sources that become inputs. Of a model:
 
     The folder holds source, header, Makefile, README and a self-test. `quantities` are names as `model.casadi` accepts
     them: "inverse_dynamics", "mass_matrix", "pose:FRAME", …; also "semi_implicit_step", "rk4_step" and "simulate",
@@ -62,14 +67,8 @@ def export_c(
     from polybody.kernels.csource import generate
 
     require_model("export_c", model)
-    target = Path(folder)
-    if target.exists() and not target.is_dir():
-        raise InputError(f"{target}: is a file; the path of a folder is wanted")
-    if target.is_dir() and any(target.iterdir()) and not force:
-        raise InputError(f"{target}: exists and is not empty; choose another folder, or overwrite with --force")
-    if not target.absolute().parent.is_dir():
-        raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
-    prefix = _prefix(model.name) if name is None else _checked_prefix(name)
+    target = free_folder(folder, force)
+    prefix = library_prefix(model.name, name)
     wanted = list(dict.fromkeys(quantities or _default(model)))
     steps = [name for name in STEPS if name in wanted]
     called = needed(steps, bool(len(model.constraints)))
@@ -80,13 +79,25 @@ def export_c(
         f"{prefix}.c": text.source,
         f"{prefix}.h": text.header,
         "selftest.c": _selftest(prefix, model, functions, steps),
-        "Makefile": _makefile(prefix),
+        "Makefile": makefile(prefix),
         "README.md": _readme(prefix, model, functions, steps),
         f"{prefix}.hpp": cpp_header(prefix, model, functions, _shapes(model, wanted, called), steps),
         "CMakeLists.txt": cmake_lists(prefix),
         f"{prefix}Config.cmake.in": cmake_config(prefix),
     }
-    return _write(target, files)
+    return write_folder(target, files)
+
+
+def free_folder(folder: str | os.PathLike[str], force: bool) -> Path:
+    """The folder to write to, checked."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target}: is a file; the path of a folder is wanted")
+    if target.is_dir() and any(target.iterdir()) and not force:
+        raise InputError(f"{target}: exists and is not empty; choose another folder, or overwrite with --force")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
+    return target
 
 
 def _default(model: Model) -> list[str]:
@@ -107,7 +118,8 @@ def _without_formula(model: Model) -> list[str]:
     return [joint.name for joint in model.mechanism.independent_joints if not closed_manifold(joint.model)]
 
 
-def _write(target: Path, files: dict[str, str]) -> list[Path]:
+def write_folder(target: Path, files: dict[str, str]) -> list[Path]:
+    """Write files into a folder, each whole or none."""
     if target.is_dir():  # beside what is there: each file is replaced whole
         for name, text in files.items():
             write_text(target / name, text)
@@ -117,6 +129,11 @@ def _write(target: Path, files: dict[str, str]) -> list[Path]:
             write_text(fresh / name, text)
         put(fresh, target)
     return [target / name for name in files]
+
+
+def library_prefix(own: str, name: str | None) -> str:
+    """The prefix of files and functions: chosen by the user, or from the name of what is exported."""
+    return _prefix(own) if name is None else _checked_prefix(name)
 
 
 def _prefix(name: str) -> str:
@@ -202,7 +219,7 @@ def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequenc
     nominal = np.asarray(model.parameters.nominal, dtype=float)
     reference = Reference({f.name(): f for f in functions}, quaternions(model), bool(len(model.constraints)), nominal)
     parametrised = any("parameters" in f.name_in() for f in functions)
-    given, numbers = (", parameters", [_array("parameters", nominal)]) if parametrised else ("", [])
+    given, numbers = (", parameters", [c_array("parameters", nominal)]) if parametrised else ("", [])
     for step in steps:
         for k in range(STATES):
             state = _state(model, rng)
@@ -213,9 +230,9 @@ def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequenc
             else:
                 new = getattr(reference, step)(q, v, tau, DURATION)
                 run = f"{prefix}_{step}(out0, out1, tau{given}, {DURATION!r}, out0, out1)"
-                call = [_array("tau", tau), f"    if ({run}) failed++;"]
-            lines = [_array(f"wanted{i}", x) for i, x in enumerate(new)]
-            lines += [_array(f"out{i}", x, constant=False) for i, x in enumerate((q, v))]
+                call = [c_array("tau", tau), f"    if ({run}) failed++;"]
+            lines = [c_array(f"wanted{i}", x) for i, x in enumerate(new)]
+            lines += [c_array(f"out{i}", x, constant=False) for i, x in enumerate((q, v))]
             lines += numbers + call
             for i, name in enumerate("qv"):
                 lines.append(f'    failed += check("{step} {name}", out{i}, wanted{i}, {len(new[i])});')
@@ -223,8 +240,9 @@ def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequenc
     return found
 
 
-def _selftest(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> str:
-    lines = [
+def selftest_head(prefix: str) -> list[str]:
+    """The lines of a self-test up to its first function of states."""
+    return [
         f"/* Holds {prefix} against numbers computed by polybody. Exit code 0 where all agree. */",
         f'#include "{prefix}.h"', "", "#include <math.h>", "#include <stdio.h>", "",
         "static int check(const char *what, const double *found, const double *wanted, int n) {",
@@ -238,13 +256,17 @@ def _selftest(prefix: str, model: Model, functions: list[Any], steps: Sequence[s
         '    printf("%s: off by %g, scale %g\\n", what, worst, scale);',
         "    return 1;", "}", "",
     ]  # fmt: skip
+
+
+def _selftest(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> str:
+    lines = selftest_head(prefix)
     calls = []
     for function in functions:
         for k, (inputs, outputs) in enumerate(_samples(model, function)):
             label = f"{function.name()}_{k}"
             lines += [f"static int {label}(void) {{", "    int failed = 0;"]
-            lines += [_array(f"in{i}", x) for i, x in enumerate(inputs)]
-            lines += [_array(f"wanted{i}", x) for i, x in enumerate(outputs)]
+            lines += [c_array(f"in{i}", x) for i, x in enumerate(inputs)]
+            lines += [c_array(f"wanted{i}", x) for i, x in enumerate(outputs)]
             lines += [f"    double out{i}[{max(len(x), 1)}];" for i, x in enumerate(outputs)]
             arguments = [f"in{i}" for i in range(len(inputs))] + [f"out{i}" for i in range(len(outputs))]
             lines.append(f"    {prefix}_{function.name()}({', '.join(arguments)});")
@@ -256,18 +278,23 @@ def _selftest(prefix: str, model: Model, functions: list[Any], steps: Sequence[s
     for label, body in _step_checks(prefix, model, functions, steps):
         lines += [f"static int {label}(void) {{", "    int failed = 0;", *body, "    return failed;", "}", ""]
         calls.append(f"    failed += {label}();")
-    lines += ["int main(void) {", "    int failed = 0;", *calls,
-              f'    printf(failed ? "%d FAILED\\n" : "all {len(calls)} states agree (%d failed)\\n", failed);',
-              "    return failed != 0;", "}", ""]  # fmt: skip
-    return "\n".join(lines)
+    return "\n".join([*lines, *selftest_end(calls)])
 
 
-def _array(name: str, values: Any, *, constant: bool = True) -> str:
+def selftest_end(calls: Sequence[str]) -> list[str]:
+    """The main function of a self-test."""
+    return ["int main(void) {", "    int failed = 0;", *calls,
+            f'    printf(failed ? "%d FAILED\\n" : "all {len(calls)} states agree (%d failed)\\n", failed);',
+            "    return failed != 0;", "}", ""]  # fmt: skip
+
+
+def c_array(name: str, values: Any, *, constant: bool = True) -> str:
     numbers = ", ".join(repr(float(x)) for x in values) or "0.0"
     return f"    {'const ' if constant else ''}double {name}[{max(len(values), 1)}] = {{{numbers}}};"
 
 
-def _makefile(prefix: str) -> str:
+def makefile(prefix: str) -> str:
+    """The text of the Makefile."""
     return f"""CC = gcc
 CFLAGS = -std=c99 -Wall -Wextra -Werror -pedantic -O2
 
@@ -368,4 +395,5 @@ def _range(part: slice) -> str:
     return str(part.start) if part.stop == part.start + 1 else f"{part.start} to {part.stop - 1}"
 
 
-__all__ = ["DEFAULT", "export_c"]
+__all__ = ["DEFAULT", "c_array", "export_c", "free_folder", "library_prefix", "makefile", "selftest_end",
+           "selftest_head", "write_folder"]  # fmt: skip

@@ -11,42 +11,34 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-import zipfile
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
 from polybody.bridges.c_library import _prefix, _without_formula
 from polybody.bridges.c_steps import quaternions
-from polybody.errors import InputError, warn
+from polybody.bridges.fmu_package import Variables, description, fmu_target, pack, write_sources
+from polybody.errors import InputError
 from polybody.model.arguments import require_model
-from polybody.names import listed
+from polybody.model.dispatch import answered_by
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
 
 STEP = 1e-3
-COMPILERS = ("cc", "gcc", "clang")
-#: Names as FMI's structured convention has them; with any other name the FMU's names are "flat".
-_STRUCTURED = re.compile(r"(der\()?[A-Za-z_]\w*(\[\d+\])?(\.[A-Za-z_]\w*(\[\d+\])?)*\)?", re.ASCII)
-_MACHINES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
-_SYSTEMS = {"linux": ("linux", ".so"), "darwin": ("darwin", ".dylib"), "win32": ("windows", ".dll")}
 
 
+@answered_by("exported_fmu")
 def export_fmu(
     model: Model, path: str | os.PathLike[str], *, q0: Any = None, v0: Any = None, step: float = STEP,
     binary: bool | None = None, force: bool = False,
 ) -> Path:  # fmt: skip
-    """Write an FMU (FMI 3.0, model exchange and co-simulation) of a model, and return its path.
+    """Write an FMU (FMI 3.0, model exchange and co-simulation) of a model or a network, and return its path.
+
+    Of a network: `pb.export_fmu(network, path, initial, inputs=…, step=…, tolerance=…)`, its switches as events. Of a
+    model:
 
     The initial state is q0 (default: neutral; with loops, assembled from it) and v0 (default: at rest). `step` is the
     internal step of co-simulation in seconds. Parameters of `model.with_parameters(…)` are tunable. The C source is
@@ -54,30 +46,11 @@ def export_fmu(
     omits it.
     """
     require_model("export_fmu", model)
-    target = Path(path)
-    if target.suffix.lower() != ".fmu":
-        raise InputError(f"{target}: the name of an FMU ends with .fmu")
-    if target.exists() and not force:
-        raise InputError(f"{target} exists already; use --force (force=True) to replace it")
-    if not target.absolute().parent.is_dir():
-        raise InputError(f"{target}: the folder {str(target.absolute().parent)!r} does not exist")
-    if not (np.isfinite(step) and step > 0):
-        raise InputError(f"step is {step!r}; expected a positive number of seconds")
+    target = fmu_target(path, step, force)
     if len(model.constraints) and _without_formula(model):
         raise InputError(f"joint {_without_formula(model)[0]!r} has no closed formula for integrate, which loops need")
     made = _Fmu(model, *_start(model, q0, v0), float(step))
-    with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".polybody-") as folder:
-        root = Path(folder) / "fmu"
-        made.write(root)
-        if binary is not False:
-            _compile(root, made.name, demanded=bool(binary))
-        packed = Path(folder) / "packed.fmu"
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for file in sorted(root.rglob("*")):
-                if file.is_file():
-                    archive.write(file, file.relative_to(root).as_posix())
-        os.replace(packed, target)
-    return target
+    return pack(target, made.name, made.write, binary)
 
 
 def _start(model: Model, q0: Any, v0: Any) -> tuple[Any, Any]:
@@ -112,12 +85,9 @@ class _Fmu:
         text = generate("polybody", self._functions(), comment=comment)
         shared = resources.files("polybody") / "bridges" / "fmi3" / "model.c"
         token = "{" + hashlib.sha256((text.source + self._shape("")).encode()).hexdigest()[:32] + "}"
-        sources = root / "sources"
-        sources.mkdir(parents=True)
         files = {"polybody.c": text.source, "polybody.h": text.header, "shape.h": self._shape(token),
-                 "fmu.c": shared.read_text(encoding="utf-8"), "buildDescription.xml": _build(self.name)}  # fmt: skip
-        for name, content in files.items():
-            (sources / name).write_text(content, encoding="utf-8")
+                 "fmu.c": shared.read_text(encoding="utf-8")}  # fmt: skip
+        write_sources(root, self.name, files)
         (root / "modelDescription.xml").write_text(self._description(token), encoding="utf-8")
 
     def _functions(self) -> list[Any]:
@@ -187,13 +157,8 @@ class _Fmu:
         first["a"] = first["qdot"] + m.nq
         first["tau"] = first["a"] + m.nv
         first["p"] = first["tau"] + m.nv
-        names = ["time"]
-        rows = ['<Float64 name="time" valueReference="0" causality="independent" variability="continuous"/>']
-
-        def add(name: str, reference: int, **said: Any) -> None:
-            words = " ".join(f"{key}={quoteattr(str(value))}" for key, value in said.items() if value != "")
-            names.append(name)
-            rows.append(f"<Float64 name={quoteattr(name)} valueReference=\"{reference}\" {words}/>")
+        variables = Variables()
+        add = variables.add
 
         for i, name in enumerate(q_names):
             add(f"q.{name}", first["q"] + i, causality="output", variability="continuous", initial="exact",
@@ -222,12 +187,7 @@ class _Fmu:
         for i, name in enumerate(stops):
             add(name, last + 2 + i, causality="local", variability="continuous",
                 description="room to the limit, or the stop's force while the joint rests on it")  # fmt: skip
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"two variables of the FMU would be named {listed(twice)}; rename one of them")
-        convention = "structured" if all(_STRUCTURED.fullmatch(name) for name in names) else "flat"
-        units = sorted({*q_units, *v_units, "N", "N.m", "s"} - {""})
-        told = [f'<Unit name={quoteattr(u)}>{_UNITS[u]}</Unit>' for u in units]
+        units = {unit: _UNITS[unit] for unit in sorted({*q_units, *v_units, "N", "N.m", "s"} - {""})}
         states = [*range(first["q"], first["q"] + m.nq), *range(first["v"], first["v"] + m.nv)]
         inputs = range(first["tau"], first["p"])
         parameters = range(first["p"], last)
@@ -241,24 +201,7 @@ class _Fmu:
         structure += [f'<InitialUnknown valueReference="{k}" dependencies="{everything}"/>'
                       for k in range(first["qdot"], first["tau"])]  # fmt: skip
         structure += [f'<EventIndicator valueReference="{last + 2 + i}"/>' for i in range(len(stops))]
-        common = f'modelIdentifier="{self.name}" canGetAndSetFMUState="true" canSerializeFMUState="true" ' \
-            'providesDirectionalDerivatives="true"'
-        return "\n".join(
-            [
-                '<?xml version="1.0" encoding="UTF-8"?>',
-                f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(m.name)} instantiationToken="{token}" '
-                f'generationTool="polybody" variableNamingConvention="{convention}">',
-                f"<ModelExchange {common} needsCompletedIntegratorStep=\"false\"/>",
-                f"<CoSimulation {common} canHandleVariableCommunicationStepSize=\"true\" "
-                f'fixedInternalStepSize="{self.step!r}"/>',
-                "<UnitDefinitions>", *told, "</UnitDefinitions>",
-                '<LogCategories><Category name="logStatusWarning"/><Category name="logStatusError"/></LogCategories>',
-                '<DefaultExperiment startTime="0.0" stopTime="1.0"/>',
-                "<ModelVariables>", *rows, "</ModelVariables>",
-                "<ModelStructure>", *structure,
-                "</ModelStructure>", "</fmiModelDescription>", "",
-            ]
-        )  # fmt: skip
+        return description(self.name, m.name, token, self.step, variables, units, structure, derivatives=True)
 
 
 _UNITS = {
@@ -298,37 +241,6 @@ def _limits(model: Model) -> tuple[list[int], list[int], list[float], list[float
                 if np.isfinite(low) or np.isfinite(high):
                     found.append((joint.q.start + k, joint.v.start + k, float(low), float(high)))
     return tuple(list(column) for column in zip(*found, strict=True)) if found else ([], [], [], [])  # type: ignore[return-value]
-
-
-def _build(name: str) -> str:
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<fmiBuildDescription fmiVersion="3.0">\n'
-        f'<BuildConfiguration modelIdentifier="{name}">\n<SourceFileSet language="C99">\n'
-        '<SourceFile name="fmu.c"/>\n<SourceFile name="polybody.c"/>\n</SourceFileSet>\n'
-        '<Library name="m"/>\n</BuildConfiguration>\n</fmiBuildDescription>\n'
-    )
-
-
-def _compile(root: Path, name: str, *, demanded: bool) -> None:
-    """A shared library for this machine in binaries/."""
-    compiler = next((found for word in COMPILERS if (found := shutil.which(word))), None)
-    system, machine = _SYSTEMS.get(sys.platform), _MACHINES.get(platform.machine().lower())
-    if compiler is None or system is None or machine is None:
-        if demanded:
-            raise InputError(f"no C compiler for a binary ({', '.join(COMPILERS)} are looked for on PATH)")
-        return
-    folder = root / "binaries" / f"{machine}-{system[0]}"
-    folder.mkdir(parents=True)
-    flags = ["-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
-    command = [compiler, *flags, "-o", str(folder / f"{name}{system[1]}")]
-    command += [str(root / "sources" / file) for file in ("fmu.c", "polybody.c")] + ["-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        said = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        if demanded:
-            raise InputError(f"{compiler} could not make the binary: {said[0]}")
-        shutil.rmtree(root / "binaries")
-        warn(f"{compiler} could not make the binary ({said[0]}); the FMU holds its source only")
 
 
 __all__ = ["export_fmu"]

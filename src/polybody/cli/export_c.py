@@ -1,9 +1,9 @@
-"""`polybody export-c MODEL DIR`: a C99 library of a model."""
+"""`polybody export-c MODEL DIR`: a C99 library of a model, or of a file with a network."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,12 +32,23 @@ def export_c(
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export a C99 library: source, header, Makefile, README and self-test. It allocates no memory and is reentrant."""
-    from polybody.bridges.c_library import export_c as write_library
-    from polybody.model.load import load
+    """Export a C99 library: source, header, Makefile, README and self-test. It allocates no memory and is reentrant.
 
-    loaded = load(model) if base is None else load(model, base=base)
-    files = [str(path) for path in write_library(loaded, folder, quantity or None, name=name, force=force)]
+    Of a file with `network:` it has the whole network: start, steps with switches, and every variable.
+    """
+    from polybody.bridges.c_library import export_c as write_library
+    from polybody.errors import InputError
+    from polybody.model.load import load
+    from polybody.networks.reading import has_network, load_network
+
+    if has_network(model):
+        if quantity or base is not None:
+            raise InputError(f"{'--quantity' if quantity else '--base'} is for models; this file has a network")
+        net: Any = load_network(model)
+        files = [str(path) for path in write_library(net, folder, name=name, force=force)]
+    else:
+        loaded = load(model) if base is None else load(model, base=base)
+        files = [str(path) for path in write_library(loaded, folder, quantity or None, name=name, force=force)]
     emit({"files": files}, as_json, lambda console: console.print("\n".join(files), soft_wrap=True))
 
 

@@ -1,9 +1,9 @@
-"""`polybody export-fmu MODEL FILE.fmu`: a model for other simulation tools (FMI 3.0)."""
+"""`polybody export-fmu MODEL FILE.fmu`: a model, or a network, for other simulation tools (FMI 3.0)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,10 @@ def export_fmu(
         list[str] | None,
         typer.Option("--parameter", help="Tunable parameters, e.g. 'forearm.mass' or '*.damping'; repeatable."),
     ] = None,
-    step: Annotated[float, typer.Option("--step", help="Internal step of co-simulation, s.")] = 1e-3,
+    step: Annotated[
+        float | None,
+        typer.Option("--step", help="Internal step of co-simulation, s; default 1e-3, of networks at most 1e-2."),
+    ] = None,
     source_only: Annotated[bool, typer.Option("--source-only", help="Omit the binary for this machine.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     base: BaseOption = None,
@@ -38,15 +41,36 @@ def export_fmu(
     from polybody.cli.linearize import numbers
     from polybody.description.naming import file_name
     from polybody.model.load import load
+    from polybody.networks.reading import has_network
 
+    binary = False if source_only else None
+    if has_network(model):
+        given = {"--q": q != "neutral", "--parameter": parameter, "--base": base}
+        longest = {} if step is None else {"step": step}
+        _network(model, target, [word for word in given if given[word]], as_json, force=force, binary=binary, **longest)
+        return
     loaded = load(model, base=base)
     variant = loaded.with_parameters(*parameter) if parameter else loaded
     start = numbers("--q", q, loaded, "q")
-    path = write(variant, target or Path(f"{file_name(loaded.name)}.fmu"), q0=start, step=step, force=force,
-                 binary=False if source_only else None)  # fmt: skip
+    target = target or Path(f"{file_name(loaded.name)}.fmu")
+    path = write(variant, target, q0=start, step=1e-3 if step is None else step, force=force, binary=binary)
     answer = {"file": str(path), "states": loaded.nq + loaded.nv, "inputs": loaded.nv,
               "parameters": list(variant.parameters.names)}  # fmt: skip
     emit(answer, as_json, lambda console: console.print(f"wrote {path}", soft_wrap=True))
+
+
+def _network(source: str, target: Path | None, refused: list[str], as_json: bool, **options: Any) -> None:
+    """The FMU of a file with a network."""
+    from polybody.bridges.fmu import export_fmu as write
+    from polybody.description.naming import file_name
+    from polybody.errors import InputError
+    from polybody.networks.reading import load_network
+
+    if refused:
+        raise InputError(f"{refused[0]} is for models; a network starts from `initial:` in its file")
+    net: Any = load_network(source)
+    path = write(net, target or Path(f"{file_name(net.name)}.fmu"), **options)
+    emit({"file": str(path)}, as_json, lambda console: console.print(f"wrote {path}", soft_wrap=True))
 
 
 __all__ = ["register"]

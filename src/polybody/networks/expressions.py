@@ -78,10 +78,11 @@ def parse_equation(text: str) -> tuple[Text, Text]:
 
 
 def parse_condition(text: str) -> Text:
-    """The condition "a > b", "a < b", or several of them joined by "or", as an expression, positive where it holds."""
-    first, _, rest = text.partition(" or ")
-    if rest:
-        return parse(f"max({parse_condition(first).text}, {parse_condition(rest).text})")
+    """"a > b", "a < b", or several joined by "and" and "or", as an expression that is positive where it holds."""
+    for word, function in ((" or ", "max"), (" and ", "min")):
+        first, _, rest = text.partition(word)
+        if rest:
+            return parse(f"{function}({parse_condition(first).text}, {parse_condition(rest).text})")
     for sign, flip in ((">", False), ("<", True)):
         if sign in text:
             left, _, right = text.partition(sign)

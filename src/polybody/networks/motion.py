@@ -42,17 +42,25 @@ JUMP = 1e-6  # relative: what a state may change by at a switch
 class Motion:
     """The systems of a network by its modes, made when they are first entered."""
 
-    def __init__(self, net: Network, inputs: Mapping[str, Any] | None = None, started: frozenset[str] = frozenset()):
-        self.net, self.components = net, flat_components(net)
+    def __init__(
+        self, net: Network, inputs: Mapping[str, Any] | None = None, started: frozenset[str] = frozenset(),
+        components: Sequence[Component] | None = None,
+    ) -> None:  # fmt: skip
+        """`components` are the network's own where not given."""
+        self.net = net
+        self.components = flat_components(net) if components is None else list(components)
         if not self.components:
             raise InputError(f"network {net.name!r} has no parts that move")
         self.inputs = input_values(self.components, inputs or {})
         self.started = started
+        self.systems: dict[tuple[tuple[str, str], ...], System] = {}
+        if components is not None:
+            return
         # Components do not change: systems made before serve again while the network has the same ones.
         key = (tuple(self.components), started, tuple((name, x) for name, x in self.inputs.items()))
         if net.kept_systems is None or net.kept_systems[0] != key:
             net.kept_systems = (key, {})
-        self.systems: dict[tuple[tuple[str, str], ...], System] = net.kept_systems[1]
+        self.systems = net.kept_systems[1]
         for system in self.systems.values():
             system.evaluations = 0
 

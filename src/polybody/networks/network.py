@@ -28,6 +28,8 @@ from polybody.networks.models import ModelComponent
 from polybody.networks.part import Part
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from polybody.linearization import StateSpace
     from polybody.networks.trajectory import NetworkTrajectory
 
@@ -149,6 +151,18 @@ class Network(BodyNetwork):
         from polybody.networks.linear import linearize_network
 
         return linearize_network(self, *arguments, **options)
+
+    def exported_c(self, *arguments: Any, **options: Any) -> list[Path]:
+        """Implements `pb.export_c` for a network: see `networks.export.library.export_network`."""
+        from polybody.networks.export.library import export_network
+
+        return export_network(self, *arguments, **options)
+
+    def exported_fmu(self, *arguments: Any, **options: Any) -> Path:
+        """Implements `pb.export_fmu` for a network: see `networks.export.fmu.export_network_fmu`."""
+        from polybody.networks.export.fmu import export_network_fmu
+
+        return export_network_fmu(self, *arguments, **options)
 
     def equations(self, form: str = "text") -> str:
         """Graph, tree with reasons, matrices, terminal equations and assembled system as "text", "latex" or "html"."""

@@ -24,6 +24,16 @@ Array = np.ndarray
 MOST_ITERATIONS = 30
 
 
+class InputRateNeeded(InputError):
+    """The network answers to the time derivative of an input that has none: its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the network needs the time derivative of input {name!r} (what it drives follows it without delay); give "
+            "it as an expression in `time`, as 'sin(10*time)', or as a number")
+        self.name = name
+
+
 class System:
     """Functions of a network in one combination of modes, for given inputs."""
 
@@ -59,10 +69,7 @@ class System:
             said = inputs[name]
             if callable(said):
                 if order:
-                    raise InputError(
-                        f"the network needs the time derivative of input {name!r} (what it drives follows it without "
-                        "delay); give it as an expression in `time`, as 'sin(10*time)', or as a number"
-                    )
+                    raise InputRateNeeded(name)
                 continue
             expression = ca.SX(self._expression(said))
             for _ in range(order):
@@ -247,4 +254,4 @@ class System:
         return np.pad(fy, ((0, 1), (0, 1)))
 
 
-__all__ = ["System"]
+__all__ = ["InputRateNeeded", "System"]

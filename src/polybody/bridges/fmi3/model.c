@@ -10,22 +10,8 @@
    solved together: reactions r >= 0 with A r + a >= 0, r (A r + a) = 0, by projected Gauss-Seidel over the held ones.
 
    Types and functions follow the FMI 3.0 standard. Nothing is allocated but the instance. */
-#include <math.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "types.h"
 #include "shape.h"
-
-#if defined _WIN32
-#define EXPORT __declspec(dllexport)
-#else
-#define EXPORT __attribute__((visibility("default")))
-#endif
-
-typedef enum { OK = 0, WARNING = 1, DISCARD = 2, ERROR_ = 3, FATAL = 4 } Status;
-typedef uint32_t Reference;
-typedef void (*Log)(void *environment, Status status, const char *category, const char *message);
 
 typedef struct {
     double t, q[NQ_ROOM], v[NV_ROOM], tau[NV_ROOM], p[NP_ROOM], restitution, step;
@@ -44,12 +30,9 @@ typedef struct {
 enum { R_TIME = 0, R_Q = 1, R_V = R_Q + NQ, R_QDOT = R_V + NV, R_A = R_QDOT + NQ, R_TAU = R_A + NV, R_P = R_TAU + NV,
        R_RESTITUTION = R_P + NP, R_STEP, R_STOP, R_END = R_STOP + 2 * NL };
 
-static const double REST_SPEED = 1e-6; /* a joint that rebounds slower than this rests on its stop */
+#include "complain.h"
 
-static Status complain(const Instance *m, Status status, const char *message) {
-    if (m->log) m->log(m->environment, status, status == WARNING ? "logStatusWarning" : "logStatusError", message);
-    return status;
-}
+static const double REST_SPEED = 1e-6; /* a joint that rebounds slower than this rests on its stop */
 
 /* ---- the equations, with stops */
 
@@ -266,13 +249,6 @@ static Status run(Instance *m, double end) {
 
 /* ---- FMI 3.0 */
 
-EXPORT const char *fmi3GetVersion(void) { return "3.0"; }
-
-EXPORT Status fmi3SetDebugLogging(void *m, bool on, size_t n, const char *const categories[]) {
-    (void)m, (void)on, (void)n, (void)categories;
-    return OK;
-}
-
 static void reset(Instance *m) {
     memset(&m->now, 0, sizeof m->now);
     memcpy(m->now.q, START_Q, sizeof(double) * NQ);
@@ -283,44 +259,7 @@ static void reset(Instance *m) {
     m->fresh = 0;
 }
 
-static Instance *instantiate(const char *token, int exchange, void *environment, Log log) {
-    Instance *m = calloc(1, sizeof *m);
-    if (!m) return 0;
-    m->log = log;
-    m->environment = environment;
-    m->exchange = exchange;
-    if (!token || strcmp(token, TOKEN)) {
-        complain(m, ERROR_, "the instantiation token is not this model's");
-        free(m);
-        return 0;
-    }
-    reset(m);
-    return m;
-}
-
-EXPORT void *fmi3InstantiateModelExchange(const char *name, const char *token, const char *resources, bool visible,
-                                          bool logging, void *environment, Log log) {
-    (void)name, (void)resources, (void)visible, (void)logging;
-    return instantiate(token, 1, environment, log);
-}
-
-EXPORT void *fmi3InstantiateCoSimulation(const char *name, const char *token, const char *resources, bool visible,
-                                         bool logging, bool events, bool early, const Reference required[], size_t n,
-                                         void *environment, Log log, void *intermediate) {
-    (void)name, (void)resources, (void)visible, (void)logging, (void)events, (void)early, (void)required, (void)n;
-    (void)intermediate;
-    return instantiate(token, 0, environment, log);
-}
-
-EXPORT void *fmi3InstantiateScheduledExecution(void) { return 0; }
-EXPORT void fmi3FreeInstance(void *m) { free(m); }
-
-EXPORT Status fmi3EnterInitializationMode(void *instance, bool defined, double tolerance, double start, bool stops,
-                                          double stop) {
-    (void)defined, (void)tolerance, (void)stops, (void)stop;
-    ((Instance *)instance)->now.t = start;
-    return OK;
-}
+#include "interface.h"
 
 EXPORT Status fmi3ExitInitializationMode(void *instance) {
     Instance *m = instance;
@@ -333,15 +272,6 @@ EXPORT Status fmi3ExitInitializationMode(void *instance) {
     if (!m->exchange) settle(m);
     return OK;
 }
-
-EXPORT Status fmi3EnterEventMode(void *m) { (void)m; return OK; }
-EXPORT Status fmi3Terminate(void *m) { (void)m; return OK; }
-EXPORT Status fmi3Reset(void *m) { reset(m); return OK; }
-EXPORT Status fmi3EnterStepMode(void *m) { (void)m; return OK; }
-EXPORT Status fmi3EnterConfigurationMode(void *m) { (void)m; return OK; }
-EXPORT Status fmi3ExitConfigurationMode(void *m) { (void)m; return OK; }
-EXPORT Status fmi3EnterContinuousTimeMode(void *m) { (void)m; return OK; }
-EXPORT Status fmi3EvaluateDiscreteStates(void *m) { (void)m; return OK; }
 
 EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, double values[], size_t size) {
     Instance *m = instance;
@@ -385,61 +315,6 @@ EXPORT Status fmi3SetFloat64(void *instance, const Reference at[], size_t n, con
     return OK;
 }
 
-#define NONE(NAME) \
-    EXPORT Status fmi3Get##NAME(void *m, const Reference at[], size_t n, void *values, size_t size) { \
-        (void)at, (void)values, (void)size; return n ? complain(m, ERROR_, "there are no variables of this type") : OK; } \
-    EXPORT Status fmi3Set##NAME(void *m, const Reference at[], size_t n, const void *values, size_t size) { \
-        (void)at, (void)values, (void)size; return n ? complain(m, ERROR_, "there are no variables of this type") : OK; }
-NONE(Float32) NONE(Int8) NONE(UInt8) NONE(Int16) NONE(UInt16) NONE(Int32) NONE(UInt32) NONE(Int64) NONE(UInt64)
-NONE(Boolean) NONE(String)
-#define REFUSE(NAME) EXPORT Status fmi3##NAME(void *m) { return complain(m, ERROR_, #NAME " is not provided"); }
-REFUSE(GetBinary) REFUSE(SetBinary) REFUSE(GetClock) REFUSE(SetClock) REFUSE(GetAdjointDerivative)
-REFUSE(GetIntervalDecimal) REFUSE(GetIntervalFraction) REFUSE(GetShiftDecimal) REFUSE(GetShiftFraction)
-REFUSE(SetIntervalDecimal) REFUSE(SetIntervalFraction) REFUSE(SetShiftDecimal) REFUSE(SetShiftFraction)
-REFUSE(ActivateModelPartition) REFUSE(GetOutputDerivatives) REFUSE(GetNumberOfVariableDependencies)
-REFUSE(GetVariableDependencies)
-
-EXPORT Status fmi3GetFMUState(void *instance, void **state) {
-    if (!*state) *state = malloc(sizeof(State));
-    if (!*state) return complain(instance, ERROR_, "no memory");
-    memcpy(*state, &((Instance *)instance)->now, sizeof(State));
-    return OK;
-}
-
-EXPORT Status fmi3SetFMUState(void *instance, const void *state) {
-    Instance *m = instance;
-    memcpy(&m->now, state, sizeof(State));
-    m->fresh = 0;
-    return OK;
-}
-
-EXPORT Status fmi3FreeFMUState(void *m, void **state) {
-    (void)m;
-    free(*state);
-    *state = 0;
-    return OK;
-}
-
-EXPORT Status fmi3SerializedFMUStateSize(void *m, void *state, size_t *size) {
-    (void)m, (void)state;
-    *size = sizeof(State);
-    return OK;
-}
-
-EXPORT Status fmi3SerializeFMUState(void *m, void *state, uint8_t bytes[], size_t size) {
-    if (size < sizeof(State)) return complain(m, ERROR_, "too few bytes");
-    memcpy(bytes, state, sizeof(State));
-    return OK;
-}
-
-EXPORT Status fmi3DeserializeFMUState(void *m, const uint8_t bytes[], size_t size, void **state) {
-    if (size != sizeof(State)) return complain(m, ERROR_, "the bytes are of another model");
-    if (!*state) *state = malloc(sizeof(State));
-    if (!*state) return complain(m, ERROR_, "no memory");
-    memcpy(*state, bytes, sizeof(State));
-    return OK;
-}
-
 EXPORT Status fmi3GetDirectionalDerivative(void *instance, const Reference of[], size_t nof, const Reference by[],
                                            size_t nby, const double seed[], size_t nseed, double result[],
                                            size_t nresult) {
@@ -479,14 +354,6 @@ EXPORT Status fmi3UpdateDiscreteStates(void *instance, bool *again, bool *termin
     return OK;
 }
 
-EXPORT Status fmi3CompletedIntegratorStep(void *m, bool unused, bool *event, bool *terminate) {
-    (void)m, (void)unused;
-    *event = *terminate = 0;
-    return OK;
-}
-
-EXPORT Status fmi3SetTime(void *m, double t) { ((Instance *)m)->now.t = t; return OK; }
-
 EXPORT Status fmi3SetContinuousStates(void *instance, const double x[], size_t n) {
     Instance *m = instance;
     if (n != NQ + NV) return complain(m, ERROR_, "another number of states");
@@ -523,13 +390,6 @@ EXPORT Status fmi3GetEventIndicators(void *instance, double z[], size_t n) {
         z[2 * i] = indicator(m, i, 1);
         z[2 * i + 1] = indicator(m, i, -1);
     }
-    return OK;
-}
-
-EXPORT Status fmi3GetNominalsOfContinuousStates(void *m, double x[], size_t n) {
-    size_t k;
-    (void)m;
-    for (k = 0; k < n; k++) x[k] = 1.0;
     return OK;
 }
 

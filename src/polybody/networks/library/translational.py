@@ -22,12 +22,15 @@ PARTS = (
                                    "start": ("m", 0)},
          ["der(position) = v"], {"position": "m"},
          modes={"free": {"equations": ["f = 0"],
-                         "to": {"high": "position + start > upper", "low": "position + start < lower"}},
+                         "to": {"high": "position + start > upper "
+                                "and stiffness*(position + start - upper) + damping*v > 0",
+                                "low": "position + start < lower "
+                                "and stiffness*(position + start - lower) + damping*v < 0"}},
                 "high": {"equations": ["f = stiffness*(position + start - upper) + damping*v"],
                          "to": {"free": "f < 0"}},
                 "low": {"equations": ["f = stiffness*(position + start - lower) + damping*v"],
-                         "to": {"free": "f > 0"}}},
-         doc="Free between its ends, a stiff spring and damper beyond them."),
+                        "to": {"free": "f > 0"}}},
+         doc="Free between its ends, a stiff spring and damper beyond them, which only push."),
     Part("force_source", "translational", {"force": "N"}, ["f = -force"], inputs=["force"],
          doc="It pushes its first terminal forward against its second."),
     Part("velocity_source", "translational", {"velocity": "m/s"}, ["v = velocity"], inputs=["velocity"]),

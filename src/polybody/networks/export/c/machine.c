@@ -1,0 +1,371 @@
+/* ---- a machine of modes: x' = f(x, a, u, d, t), 0 = g(x, a, u, d, t); nothing here depends on the network */
+
+static double largest(const double *x, int n) {
+    double most = 0.0;
+    int i;
+    for (i = 0; i < n; i++) {
+        if (!isfinite(x[i])) return INFINITY;
+        if (fabs(x[i]) > most) most = fabs(x[i]);
+    }
+    return most;
+}
+
+/* LU factors of a matrix, row by row, with the rows' order; 0: done. */
+static int factor(double *A, int n, int *order) {
+    int i, j, k;
+    for (k = 0; k < n; k++) {
+        int best = k;
+        for (i = k + 1; i < n; i++) if (fabs(A[i * n + k]) > fabs(A[best * n + k])) best = i;
+        order[k] = best;
+        if (!(fabs(A[best * n + k]) > 0.0) || !isfinite(A[best * n + k])) return 1;
+        if (best != k)
+            for (j = 0; j < n; j++) {
+                const double kept = A[k * n + j];
+                A[k * n + j] = A[best * n + j];
+                A[best * n + j] = kept;
+            }
+        for (i = k + 1; i < n; i++) {
+            const double part = A[i * n + k] /= A[k * n + k];
+            if (part != 0.0)
+                for (j = k + 1; j < n; j++) A[i * n + j] -= part * A[k * n + j];
+        }
+    }
+    return 0;
+}
+
+static void solve(const double *A, int n, const int *order, double *b) {
+    int i, j;
+    for (i = 0; i < n; i++) {
+        const double kept = b[order[i]];
+        b[order[i]] = b[i];
+        b[i] = kept;
+    }
+    for (i = 1; i < n; i++)
+        for (j = 0; j < i; j++) b[i] -= A[i * n + j] * b[j];
+    for (i = n - 1; i >= 0; i--) {
+        for (j = i + 1; j < n; j++) b[i] -= A[i * n + j] * b[j];
+        b[i] /= A[i * n + i];
+    }
+}
+
+/* How many unknowns are iterated; the bound is for compilers that look for overruns. */
+static int iterated(const @p@_state *s) {
+    return ITERATED[s->mode] < @P@_NA ? ITERATED[s->mode] : @P@_NA;
+}
+
+/* The algebraic unknowns by Newton's method from those of before. */
+static int iterate(@p@_state *s) {
+    double g[NA_ROOM], slopes[NA_ROOM * NA_ROOM], own[NA_ROOM], before = INFINITY;
+    int order[NA_ROOM], i, turn;
+    const int n = iterated(s);
+    const int *place = PLACE[s->mode];
+    if (!n) return @P@_DONE;
+    for (turn = 0; turn < 30; turn++) {
+        double size;
+        ALGEBRA[s->mode](s->x, s->a, s->u, s->d, &s->t, g, slopes);
+        if (!isfinite(largest(g, n)) || factor(slopes, n, order)) return @P@_NO_SOLUTION;
+        solve(slopes, n, order, g);
+        for (i = 0; i < n; i++) own[i] = s->a[place[i]];
+        size = largest(g, n) / (1.0 + largest(own, n));
+        for (i = 0; i < n; i++) s->a[place[i]] -= size < 1e3 || turn > 5 ? g[i] : g[i] / size;
+        if (size < 1e-13 || (size < 1e-10 && size >= before)) return @P@_DONE;
+        before = size;
+    }
+    return @P@_NO_SOLUTION;
+}
+
+/* f_x and f_t with the algebraic unknowns eliminated. */
+static int slopes(@p@_state *s, double *f_x, double *f_t) {
+    double f_a[NX_ROOM * NA_ROOM], g_x[NA_ROOM * NX_ROOM], g_t[NA_ROOM], g_a[NA_ROOM * NA_ROOM], b[NA_ROOM];
+    int order[NA_ROOM], i, j, k;
+    const int n = iterated(s), bad = iterate(s);
+    if (bad) return bad;
+    SLOPES[s->mode](s->x, s->a, s->u, s->d, &s->t, f_x, f_a, f_t, g_x, g_t);
+    if (!n) return @P@_DONE;
+    ALGEBRA[s->mode](s->x, s->a, s->u, s->d, &s->t, b, g_a);
+    if (factor(g_a, n, order)) return @P@_NO_SOLUTION;
+    for (j = 0; j <= @P@_NX; j++) { /* a column of g_x, or g_t */
+        for (k = 0; k < n; k++) b[k] = j < @P@_NX ? g_x[k * @P@_NX + j] : g_t[k];
+        solve(g_a, n, order, b);
+        for (i = 0; i < @P@_NX; i++) {
+            double change = 0.0;
+            for (k = 0; k < n; k++) change += f_a[i * n + k] * b[k];
+            if (j < @P@_NX) f_x[i * @P@_NX + j] -= change;
+            else f_t[i] -= change;
+        }
+    }
+    return @P@_DONE;
+}
+
+int @p@_rates(@p@_state *s, double *rates) {
+    const int bad = iterate(s);
+    if (bad) return bad;
+    RATES[s->mode](s->x, s->a, s->u, s->d, &s->t, rates);
+    return isfinite(largest(rates, @P@_NX)) ? @P@_DONE : @P@_NOT_FINITE;
+}
+
+int @p@_observe(@p@_state *s, double *values) {
+    const int bad = iterate(s);
+    if (bad) return bad;
+    OBSERVE[s->mode](s->x, s->a, s->u, s->d, &s->t, values);
+    return @P@_DONE;
+}
+
+int @p@_conditions(@p@_state *s, double *conditions) {
+    int i;
+    const int bad = iterate(s);
+    if (bad) return bad;
+    for (i = 0; i < @P@_NC; i++) conditions[i] = -1.0;
+    WATCH[s->mode](s->x, s->a, s->u, s->d, &s->t, conditions);
+    return @P@_DONE;
+}
+
+/* Unknowns of other combinations of modes follow from the states of this one. */
+static int complete(@p@_state *s) {
+    const int bad = iterate(s);
+    if (bad) return bad;
+    COMPLETE[s->mode](s->x, s->a, s->u, s->d, &s->t, s->x, s->a);
+    return @P@_DONE;
+}
+
+/* The first condition that holds, or -1. */
+static int first_that_holds(const double *w) {
+    int i;
+    for (i = 0; i < @P@_NC; i++) if (w[i] > 1e-9 * (1.0 + fabs(w[i]))) return i;
+    return -1;
+}
+
+/* Newton's way back to loops that must stay closed: q first, then v. */
+static int close_loops(@p@_state *s) {
+#if NLOOPS
+    double q[NX_ROOM], v[NX_ROOM], step[NX_ROOM], change[NX_ROOM], trust[8], next[NX_ROOM];
+    int i, k, turn;
+    for (k = 0; k < NLOOPS; k++) {
+        const int nq = LOOP_NQ[k], nv = LOOP_NV[k], *at = LOOP_AT + LOOP_FROM[k];
+        double size = INFINITY;
+        for (i = 0; i < nq; i++) q[i] = s->x[at[i]];
+        for (i = 0; i < nv; i++) v[i] = s->x[at[nq + i]];
+        for (turn = 0; turn < 12; turn++) {
+            BACK[k](q, v, step, change, trust);
+            if (!(trust[2] < 1e10 && trust[4] < 1e10)) return @P@_SINGULAR;
+            if (trust[0] < 1e-28 || !(trust[0] < size)) break;
+            size = trust[0];
+            WALK[k](q, step, next);
+            for (i = 0; i < nq; i++) q[i] = next[i];
+        }
+        if (!(trust[0] < 1e-18)) return @P@_OFF_LOOPS;
+        for (i = 0; i < nq; i++) s->x[at[i]] = q[i];
+        for (i = 0; i < nv; i++) s->x[at[nq + i]] = v[i] + change[i];
+    }
+#endif
+    (void)s;
+    return @P@_DONE;
+}
+
+/* Quaternions of unit length, loops closed. */
+static int project(@p@_state *s) {
+    int i, k;
+    for (k = 0; k < NQUATERNIONS; k++) {
+        double length = 0.0;
+        for (i = 0; i < 4; i++) length += s->x[QUATERNION[4 * k + i]] * s->x[QUATERNION[4 * k + i]];
+        length = sqrt(length);
+        for (i = 0; i < 4; i++) s->x[QUATERNION[4 * k + i]] /= length;
+    }
+    return close_loops(s);
+}
+
+/* Enters modes until no condition to leave one holds, after `which` first (-1: none). */
+static int switched(@p@_state *s, int which) {
+    double w[NC_ROOM];
+    @p@_state before;
+    int i, turn, bad = complete(s);
+    const int forced = which >= 0;
+    if (bad) return bad;
+    before = *s;
+    for (turn = 0; turn < 60; turn++) {
+        if (which >= 0) {
+            const int k = s->mode * NC_ROOM + which;
+            for (i = 0; i < @P@_NX; i++) s->x[i] = before.x[i];
+            for (i = 0; i < @P@_NA; i++) s->a[i] = before.a[i];
+            if (TO_SELECTOR[k] >= 0) s->d[TO_SELECTOR[k]] = (double)TO_VALUE[k];
+            else s->mode = TO_MODE[k];
+            if (s->mode < 0) {
+                *s = before;
+                return @P@_SINGULAR;
+            }
+        }
+        if ((bad = @p@_conditions(s, w))) return bad;
+        which = first_that_holds(w);
+        if (which < 0) {
+            if ((bad = complete(s))) return bad;
+            for (i = 0; forced && i < @P@_NX; i++)
+                if (fabs(s->x[i] - before.x[i]) > 1e-6 * (1.0 + fabs(before.x[i]))) {
+                    *s = before;
+                    return @P@_JUMP;
+                }
+            return @P@_DONE;
+        }
+    }
+    *s = before;
+    return @P@_CHATTER;
+}
+
+int @p@_settle(@p@_state *s) {
+    const int bad = project(s);
+    return bad ? bad : switched(s, -1);
+}
+
+int @p@_start(@p@_state *s) {
+    int i;
+    s->t = s->h = 0.0;
+    s->mode = START_MODE;
+    for (i = 0; i < @P@_NX; i++) s->x[i] = START_X[i];
+    for (i = 0; i < @P@_NA; i++) s->a[i] = START_A[i];
+    for (i = 0; i < @P@_NU; i++) s->u[i] = START_U[i];
+    for (i = 0; i < @P@_ND; i++) s->d[i] = START_D[i];
+    return switched(s, -1);
+}
+
+/* ---- steps within one combination of modes */
+
+static int runge_kutta(@p@_state *s, double h, double *error) {
+    static const double reach[4] = {0.0, 0.5, 0.5, 1.0}, weight[4] = {1.0, 2.0, 2.0, 1.0};
+    double k[NX_ROOM] = {0.0}, sum[NX_ROOM] = {0.0};
+    const @p@_state start = *s;
+    int i, stage, bad;
+    for (stage = 0; stage < 4; stage++) {
+        s->t = start.t + reach[stage] * h;
+        for (i = 0; i < @P@_NX; i++) s->x[i] = start.x[i] + reach[stage] * h * k[i];
+        if ((bad = @p@_rates(s, k))) return bad;
+        for (i = 0; i < @P@_NX; i++) sum[i] += weight[stage] * k[i];
+    }
+    s->t = start.t + h;
+    for (i = 0; i < @P@_NX; i++) s->x[i] = start.x[i] + h / 6.0 * sum[i];
+    *error = 0.0;
+    return project(s);
+}
+
+/* Rodas (Hairer and Wanner): six stages, order 4, stiffly accurate; error relative to the tolerances. */
+static int rosenbrock(@p@_state *s, double h, double rtol, double atol, double *error) {
+    static const double A[5][5] = {{1.544}, {0.9466785280815826, 0.2557011698983284},
+        {3.314825187068521, 2.896124015972201, 0.9986419139977817},
+        {1.221224509226641, 6.019134481288629, 12.53708332932087, -0.6878860361058950},
+        {1.221224509226641, 6.019134481288629, 12.53708332932087, -0.6878860361058950, 1.0}};
+    static const double C[5][5] = {{-5.6688}, {-2.430093356833875, -0.2063599157091915},
+        {-0.1073529058151375, -9.594562251023355, -20.47028614809616},
+        {7.496443313967647, -10.24680431464352, -33.99990352819905, 11.70890893206160},
+        {8.083246795921522, -7.981132988064893, -31.52159432874371, 16.31930543123136, -6.058818238834054}};
+    static const double reach[6] = {0.0, 0.386, 0.21, 0.63, 1.0, 1.0};
+    static const double slope[6] = {0.25, -0.1043, 0.1035, -0.03620000000000023, 0.0, 0.0};
+    double matrix[NX_ROOM * NX_ROOM], f_t[NX_ROOM], f[NX_ROOM], U[6][NX_ROOM];
+    const @p@_state start = *s;
+    int order[NX_ROOM], i, j, stage, bad;
+    if ((bad = slopes(s, matrix, f_t))) return bad;
+    for (i = 0; i < @P@_NX * @P@_NX; i++) matrix[i] = -matrix[i];
+    for (i = 0; i < @P@_NX; i++) matrix[i * @P@_NX + i] += 1.0 / (0.25 * h);
+    if (factor(matrix, @P@_NX, order)) return @P@_NOT_FINITE;
+    for (stage = 0; stage < 6; stage++) {
+        s->t = start.t + reach[stage] * h;
+        for (i = 0; i < @P@_NX; i++) {
+            s->x[i] = start.x[i];
+            for (j = 0; j < stage; j++) s->x[i] += A[stage - 1][j] * U[j][i];
+        }
+        if ((bad = @p@_rates(s, f))) return bad;
+        for (i = 0; i < @P@_NX; i++) {
+            U[stage][i] = f[i] + h * slope[stage] * f_t[i];
+            for (j = 0; j < stage; j++) U[stage][i] += C[stage - 1][j] / h * U[j][i];
+        }
+        solve(matrix, @P@_NX, order, U[stage]);
+    }
+    *error = 0.0;
+    for (i = 0; i < @P@_NX; i++) {
+        s->x[i] += U[5][i];
+        f[i] = fabs(U[5][i]) / (atol + rtol * fmax(fabs(start.x[i]), fabs(s->x[i])));
+    }
+    s->t = start.t + h;
+    *error = largest(f, @P@_NX);
+    if (!isfinite(*error)) return @P@_NOT_FINITE;
+    return project(s);
+}
+
+/* One step of either method; rtol = 0: Runge and Kutta's. */
+static int stepped(@p@_state *s, double h, double rtol, double atol, double *error) {
+    return rtol > 0.0 ? rosenbrock(s, h, rtol, atol, error) : runge_kutta(s, h, error);
+}
+
+/* A step up to h, or to where the first condition holds: then modes are entered there. */
+static int to_the_next_switch(@p@_state *s, const @p@_state *before, double h, double rtol, double atol) {
+    double w[NC_ROOM], low = 0.0, high = h, error;
+    int turn, which, bad = @p@_conditions(s, w);
+    if (bad) return bad;
+    which = first_that_holds(w);
+    if (which < 0) return @P@_DONE;
+    for (turn = 0; turn < 60 && high - low > 1e-15 * (1.0 + fabs(before->t)); turn++) {
+        const double middle = 0.5 * (low + high);
+        *s = *before;
+        if ((bad = stepped(s, middle, rtol, atol, &error)) || (bad = @p@_conditions(s, w))) return bad;
+        if (first_that_holds(w) >= 0) high = middle;
+        else low = middle;
+    }
+    *s = *before;
+    if ((bad = stepped(s, high, rtol, atol, &error)) || (bad = @p@_conditions(s, w))) return bad;
+    which = first_that_holds(w);
+    return which < 0 ? @P@_DONE : switched(s, which);
+}
+
+int @p@_step(@p@_state *s, double dt) {
+    const @p@_state start = *s;
+    const double end = s->t + dt;
+    int turn;
+    for (turn = 0; turn < 1000; turn++) {
+        @p@_state before = *s;
+        const double h = end - s->t;
+        double error;
+        int bad;
+        if (!(h > 1e-14 * (1.0 + fabs(end)))) {
+            s->t = end;
+            return @P@_DONE;
+        }
+        bad = runge_kutta(s, h, &error);
+        if (!bad) bad = to_the_next_switch(s, &before, h, 0.0, 0.0);
+        if (bad) {
+            *s = start;
+            return bad;
+        }
+    }
+    *s = start;
+    return @P@_CHATTER;
+}
+
+int @p@_advance(@p@_state *s, double until, double longest, double rtol, double atol) {
+    long turn;
+    if (!(s->h > 0.0)) s->h = fmin(longest, 1e-3 * (until - s->t));
+    for (turn = 0; turn < 10000000; turn++) {
+        @p@_state before = *s;
+        const double left = until - s->t, h = fmin(fmin(s->h, longest), left);
+        double error, factor_;
+        int bad;
+        if (!(left > 1e-14 * (1.0 + fabs(until)))) {
+            s->t = until;
+            return @P@_DONE;
+        }
+        bad = rosenbrock(s, h, rtol, atol, &error);
+        factor_ = bad ? 0.25 : fmin(6.0, fmax(0.2, 0.9 * pow(fmax(error, 1e-10), -0.25)));
+        if (bad || error > 1.0) {
+            *s = before;
+            s->h = h * fmin(factor_, 0.9);
+            if (s->h < 1e-15 * (1.0 + fabs(s->t))) return bad ? bad : @P@_NO_STEP;
+            continue;
+        }
+        s->h = fmax(h * factor_, left == h ? before.h : 0.0);
+        bad = to_the_next_switch(s, &before, h, rtol, atol);
+        if (bad) return bad;
+    }
+    return @P@_CHATTER;
+}
+
+int @p@_mode_of(const @p@_state *s, int part) {
+    if (part < 0 || part >= @P@_NPARTS) return -1;
+    if (PART_SELECTOR[part] >= 0) return (int)s->d[PART_SELECTOR[part]];
+    return PART_MODE[s->mode * @P@_NPARTS + part];
+}

@@ -1,0 +1,308 @@
+"""A network as a machine for other programs: continuous states x, algebraic unknowns a, inputs u, and its modes.
+
+In each combination k of modes that can be reached from the first
+
+    ẋ = f_k(x, a, u, t),      0 = g_k(x, a, u, t),      z = h_k(x, a, u, t),      leave k where w_k(x, a, u, t) > 0
+
+x has every variable that is a state in any combination, a every iterated one; where one of them is neither, it follows
+from the others (`complete`). Parts whose modes differ in right sides only do not multiply the combinations: their modes
+are numbers d in the equations (`selected`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.errors import InputError, warn
+from polybody.names import listed, nearest
+from polybody.networks.component import PartComponent
+from polybody.networks.export.selected import SelectedComponent, selectable
+from polybody.networks.expressions import NUMBERS, Text
+from polybody.networks.models import ModelComponent
+from polybody.networks.motion import Motion
+from polybody.networks.system import InputRateNeeded, System
+
+if TYPE_CHECKING:
+    from polybody.networks.network import Network
+
+Array = np.ndarray
+#: combinations of modes whose code is written
+MOST_COMBINATIONS = 64
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Where a condition leads: to a combination (−1: a singular one), or a part with its mode as a number."""
+
+    combination: int
+    selector: int
+    value: int
+
+
+@dataclass(eq=False)
+class Machine:
+    """All that is written about a network in another language. `functions` are CasADi's, of (x, a, u, d, t)."""
+
+    name: str
+    states: list[str]
+    algebraic: list[str]
+    inputs: list[str]
+    selectors: list[str]
+    observed: list[str]
+    combinations: list[dict[str, str]]
+    switches: list[list[Switch]]
+    counts: list[int]  # algebraic unknowns that are iterated in each combination
+    places: list[list[int]]  # and which of a they are
+    functions: list[Any]
+    quaternions: list[list[int]]  # places in x
+    loops: list[tuple[list[int], list[int]]]  # places of q and v in x of each model with loops
+    x: Array
+    a: Array
+    u: Array
+    d: Array
+    first: int
+    units: dict[str, str] = field(default_factory=dict)
+    modes: dict[str, list[str]] = field(default_factory=dict)  # of each part that switches
+
+    @property
+    def conditions(self) -> int:
+        """The most conditions that any combination has."""
+        return max((len(row) for row in self.switches), default=0)
+
+    def mode_table(self) -> list[tuple[str, list[int] | int]]:
+        """[(part, its mode in each combination, or the place in d that has it)]."""
+        table: list[tuple[str, list[int] | int]] = []
+        for part, names in self.modes.items():
+            if part in self.selectors:
+                table.append((part, self.selectors.index(part)))
+            else:
+                table.append((part, [names.index(c[part]) for c in self.combinations]))
+        return table
+
+
+def machine(
+    net: Network, initial: Mapping[str, Any] | None = None, inputs: Sequence[str] | None = None
+) -> Machine:
+    """The machine of a network from start values.
+
+    `inputs` names the sources that become inputs; by default those that are numbers or Python functions. Others stay
+    what they are: expressions in time are part of the code.
+    """
+    started = {**net.initial, **(initial or {})}
+    plain = Motion(net, None, frozenset(started))
+    free = _free(plain.inputs, inputs)
+    components = [SelectedComponent(part) if isinstance(part, PartComponent) and selectable(part) else part
+                  for part in plain.components]
+    while True:
+        motion = _with_symbols(plain, components, free)
+        try:
+            system, y = motion.start(0.0, started)
+            systems, switches = _explored(motion, system)
+        except InputRateNeeded as needed:  # what answers to the rate of an input cannot have it free
+            name = needed.name
+            if name not in free:
+                components = [p.inner if isinstance(p, SelectedComponent) and p.selector == name else p
+                              for p in components]
+                continue
+            if inputs is not None or callable(plain.inputs[name]):
+                raise InputError(f"the network answers to the time derivative of {name!r}, so it cannot be an input; "
+                                 "put a resistance or compliance beside the source, or leave it out") from None
+            warn(f"the network answers to the time derivative of {name!r}: it is constant in what is exported")
+            free = [other for other in free if other != name]
+            continue
+        return _written(net, motion, systems, switches, free, y)
+
+
+def _free(sources: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]:
+    """The sources that become inputs."""
+    for name in wanted or ():
+        if name not in sources:
+            raise InputError(f"inputs: there is no input {name!r}{nearest(name, sources)}; available: {listed(sources)}")
+    numbers = [name for name, said in sources.items() if callable(said) or isinstance(said, (int, float))]
+    free = numbers if wanted is None else list(wanted)
+    kept = [name for name, said in sources.items() if callable(said) and name not in free]
+    if kept:
+        raise InputError(f"{kept[0]!r} is a Python function, which cannot be written in C; let it be an input, or give "
+                         "it as an expression in `time`")
+    return free
+
+
+def _with_symbols(plain: Motion, components: list[Any], free: list[str]) -> Motion:
+    """A motion of these components, whose free inputs and selectors are functions of time, so symbols."""
+    inputs: dict[str, Any] = {name: _constant(_value(plain.inputs[name])) for name in free}
+    inputs |= {p.selector: _constant(0.0) for p in components if isinstance(p, SelectedComponent)}
+    return Motion(plain.net, inputs, plain.started, components)
+
+
+def _value(said: Any) -> float:
+    """What an input is at the start."""
+    if callable(said):
+        return float(said(0.0))
+    return float(said.value({"time": 0.0}.__getitem__, NUMBERS)) if isinstance(said, Text) else float(said)
+
+
+def _constant(value: Any) -> Callable[[float], float]:
+    return lambda t: float(value)
+
+
+def _explored(motion: Motion, first: System) -> tuple[list[System], list[list[Switch]]]:
+    """The systems of all combinations that switches lead to, and where each condition leads."""
+    systems, index = [first], {tuple(first.modes.items()): 0}
+    switches: list[list[Switch]] = []
+    selected = [p for p in motion.components if isinstance(p, SelectedComponent)]
+    for at in range(10**6):
+        if at >= len(systems):
+            return systems, switches
+        row = []
+        for part, mode in systems[at].conditions:
+            modes = {**systems[at].modes, part: mode}
+            key = tuple(modes.items())
+            if key not in index:
+                try:
+                    made = motion.system(modes)
+                except InputRateNeeded:
+                    raise
+                except InputError:
+                    index[key] = -1  # singular: entering it is an error of the run, as in `pb.simulate`
+                else:
+                    if len(systems) >= MOST_COMBINATIONS:
+                        raise InputError(f"the network's parts that switch ({', '.join(systems[0].modes)}) have more "
+                                         f"than {MOST_COMBINATIONS} combinations of modes; export parts of it")
+                    index[key] = len(systems)
+                    systems.append(made)
+            row.append(Switch(index[key], -1, 0))
+        for k, part in enumerate(selected):
+            for alternatives in part.inner.part.alternatives.values():
+                row += [Switch(at, k, part.modes.index(other)) for other in alternatives.to]
+        switches.append(row)
+    raise AssertionError
+
+
+def _written(
+    net: Network, motion: Motion, systems: list[System], switches: list[list[Switch]], free: list[str], y: Array
+) -> Machine:
+    import casadi as ca
+
+    selected = [p for p in motion.components if isinstance(p, SelectedComponent)]
+    states = list(dict.fromkeys(name for system in systems for name in system.states))
+    algebraic = list(dict.fromkeys(name for system in systems for name in system.algebraic))
+    observed = [name for name in systems[0].observed if name not in states]
+    sizes = {"x": len(states), "a": len(algebraic), "u": len(free), "d": len(selected), "t": 1}
+    columns = [ca.SX.sym(name, size) for name, size in sizes.items()]
+    functions = [f for k, system in enumerate(systems)
+                 for f in _functions(k, system, columns, states, algebraic, observed, free, selected)]
+    models = [part for part in motion.components if isinstance(part, ModelComponent)]
+    quaternions, loops, more = _manifolds(models, states)
+    first = systems[0]
+    told = first.values(0.0, y)
+    modes = {part.name: list(part.part.alternatives) for part in motion.components
+             if isinstance(part, PartComponent) and part.part.alternatives}
+    modes |= {part.name: part.modes for part in selected}
+    result = Machine(
+        net.name, states, algebraic, free, [p.name for p in selected], observed, [dict(s.modes) for s in systems],
+        switches, [s.m for s in systems], [[algebraic.index(n) for n in s.algebraic] for s in systems],
+        functions + more, quaternions, loops,
+        np.array([told.get(name, 0.0) for name in states]), np.array([told.get(name, 0.0) for name in algebraic]),
+        np.array([first.called[name](0.0) for name in free]), np.zeros(len(selected)), 0,
+        _units(first), modes,
+    )  # fmt: skip
+    return result
+
+
+def _functions(
+    k: int, system: System, columns: list[Any], states: list[str], algebraic: list[str], observed: list[str],
+    free: list[str], selected: list[SelectedComponent],
+) -> list[Any]:  # fmt: skip
+    """The functions of one combination, named by its number."""
+    import casadi as ca
+
+    x, a, u, d, t = columns
+    given = {**{name: u[i] for i, name in enumerate(free)}, **{p.selector: d[i] for i, p in enumerate(selected)}}
+    at = ca.vertcat(*(x[states.index(n)] for n in system.states), *(a[algebraic.index(n)] for n in system.algebraic),
+                    *(given[name] for name in system.called), t)
+
+    def read(expressions: list[Any]) -> list[Any]:
+        return ca.vertsplit(ca.densify(system.function("part", expressions)(at))) if expressions else []
+
+    def column(entries: list[Any]) -> Any:
+        return ca.densify(ca.vertcat(*entries, ca.SX(0, 1)))
+
+    def rows(of: Any, by: Any) -> Any:
+        return ca.vec(ca.densify(ca.jacobian(of, by)).T) if of.numel() and by.numel() else ca.SX(0, 1)
+
+    assembly, symbols = system.assembly, system.equations.reduced.symbols
+    by_name = {assembly.key_name(key): symbol for key, symbol in symbols.items()}
+    rates = dict(zip(system.states, read(system.rate_expressions[:-1]), strict=True))
+    f = column([rates.get(name, ca.SX(0.0)) for name in states])
+    g = column(read(system.algebraic_expressions))
+    known = [name for name in (*states, *algebraic) if name in by_name]
+    values = dict(zip(known, read(system.closed([by_name[name] for name in known])), strict=True))
+    own = {*system.states, *system.algebraic}
+    full = [column([values[n] if n in values and n not in own else symbol[i] for i, n in enumerate(names)])
+            for names, symbol in ((states, x), (algebraic, a))]
+    table = assembly.observables()
+    z = column(read(system.closed([table[name] for name in observed])))
+    watch = [expression for *_, expression in assembly.conditions()]
+    watch += [expression for part in selected for _, expression in part.conditions(assembly.lookup(part))]
+    w = column(read(system.closed(watch)))
+    own_a = column([a[algebraic.index(n)] for n in system.algebraic])
+    names = ["x", "a", "u", "d", "t"]
+    made = {
+        "rates": ([f], ["rates"]),
+        "observe": ([z], ["values"]),
+        "watch": ([w], ["conditions"]),
+        "complete": (full, ["x_full", "a_full"]),
+        "algebra": ([g, rows(g, own_a)], ["g", "slopes"]),
+        "slopes": ([rows(f, x), rows(f, own_a), rows(f, t), rows(g, x), rows(g, t)],
+                   ["f_x", "f_a", "f_t", "g_x", "g_t"]),
+    }
+    return [ca.Function(f"{name}_{k}", columns, results, names, labels, {"cse": True})
+            for name, (results, labels) in made.items()]
+
+
+def _manifolds(models: list[ModelComponent], states: list[str]) -> tuple[list[Any], list[Any], list[Any]]:
+    """(places of quaternions, places of q and v of models with loops, functions of the way back to them)."""
+    import casadi as ca
+
+    quaternions: list[list[int]] = []
+    loops: list[tuple[list[int], list[int]]] = []
+    functions: list[Any] = []
+    for part in models:
+        model = part.model
+        if not all(name in states for name in part.configuration_names):
+            continue
+        q = [states.index(name) for name in part.configuration_names]
+        for joint in model.mechanism.independent_joints:
+            if joint.nq != joint.nv:
+                quaternions.append(q[joint.q.stop - 4 : joint.q.stop])
+        if not model.mechanism.constrained:
+            continue
+        v = [states.index(name) for name in part.velocity_names]
+        k = len(loops)
+        loops.append((q, v))
+        back, walk = model.casadi("projection_step"), model.casadi("integrate")
+        sq, sv, sd = (ca.SX.sym(name, n) for name, n in (("q", model.nq), ("v", model.nv), ("d", model.nv)))
+        functions.append(ca.Function(f"back_{k}", [sq, sv], back.call([sq, sv]), ["q", "v"],
+                                     ["step", "change", "trust"]))
+        functions.append(ca.Function(f"walk_{k}", [sq, sd], walk.call([sq, sd]), ["q", "d"], ["q_next"]))
+    return quaternions, loops, functions
+
+
+def _units(system: System) -> dict[str, str]:
+    units = {}
+    for port in system.assembly.graph.ports.values():
+        units[f"{port.name}.{port.domain.across}"] = port.domain.across_unit
+        units[f"{port.name}.{port.domain.through}"] = port.domain.through_unit
+    for part in system.assembly.components:
+        units |= {variable.name: variable.unit for variable in part.variables}
+        inner = part.inner if isinstance(part, SelectedComponent) else part
+        if isinstance(inner, PartComponent):
+            units |= {f"{inner.name}.{key}": said.unit for key, said in inner.part.parameters.items() if said.input}
+    return units
+
+
+__all__ = ["MOST_COMBINATIONS", "Machine", "Switch", "machine"]

@@ -1,0 +1,237 @@
+"""C libraries and FMUs of networks, compiled and run, move as `pb.simulate` says."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import polybody as pb
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="exported C is compiled and run: no C compiler")
+
+
+def rectifier() -> pb.Network:
+    net = pb.Network("rectifier")
+    net.part("V", "voltage_source", "a", "b", voltage="10*sin(2*pi*50*time)")
+    net.part("Ri", "resistor", "p", "o", resistance=2)
+    for name, ends in {"D1": ("a", "p"), "D2": ("b", "p"), "D3": ("ground", "a"), "D4": ("ground", "b")}.items():
+        net.part(name, "diode", *ends)
+    net.part("R", "resistor", "o", resistance=100)
+    net.part("C", "capacitor", "o", capacitance=1e-4)
+    return net
+
+
+def two_stops() -> pb.Network:
+    """Two inertias that run against their stops: three modes each, one combination."""
+    net = pb.Network("stops")
+    for k in (1, 2):
+        net.part(f"T{k}", "torque_source", f"a{k}", torque=float(k))
+        net.part(f"J{k}", "inertia", f"a{k}", inertia=0.1)
+        net.part(f"S{k}", "rotational_stop", f"a{k}", lower=-1, upper=0.5, stiffness=1e4, damping=3)
+    return net
+
+
+def varistor() -> pb.Network:
+    kind = pb.Part("varistor", "electrical", {"level": "V!"}, ["v = level*i^3 + 0.1*i"], loss="v*i")
+    net = pb.Network("varistor")
+    net.part("V", "voltage_source", "a", voltage=5.0)
+    net.part("X", kind, "a", "b", level=1)
+    net.part("R", "resistor", "b", "c", resistance=3)
+    net.part("C", "capacitor", "c", capacitance=1e-2)
+    return net
+
+
+def clutch() -> pb.Network:
+    net = pb.Network("clutch")
+    net.part("T", "torque_source", "a", torque="8*sin(3*time)")
+    net.part("Ja", "inertia", "a", inertia=0.4)
+    net.part("K", "clutch", "a", "b", capacity=2)
+    net.part("Jb", "inertia", "b", inertia=0.5)
+    net.part("D", "rotational_damper", "b", damping=0.3)
+    return net
+
+
+def driven_arm() -> pb.Network:
+    arm = pb.load("two-link")
+    net = pb.Network("arm")
+    net.mechanism("arm", arm)
+    for k, joint in enumerate(arm.joint_names):
+        net.part(f"V{k}", "voltage_source", f"p{k}", voltage=3.0 - 5 * k)
+        net.part(f"M{k}", "dc_motor", winding=f"p{k}", shaft=f"s{k}", torque_constant=0.06, resistance=0.9,
+                 inductance=1.5e-3, rotor_inertia=3e-5)
+        net.part(f"G{k}", "elastic_gear", f"s{k}", f"arm.{joint}", ratio=80, stiffness=2e3, damping=20)
+    return net
+
+
+def driven_loop() -> pb.Network:
+    net = pb.Network("bar")
+    model = pb.load("four-bar")
+    net.mechanism("bar", model)
+    net.part("M", "dc_motor", winding="p", shaft=f"bar.{model.joint_names[0]}", torque_constant=0.5, resistance=2,
+             inductance=1e-3)
+    net.part("V", "voltage_source", "p", voltage=12.0)
+    return net
+
+
+def spinning_top() -> pb.Network:
+    build = pb.Builder("top")
+    build.body("top", 2.0, (0.1, 0.2, 0), (0.1, 0.2, 0.25))
+    build.joint("ball", "spherical", "world", "top")
+    net = pb.Network("top")
+    net.mechanism("top", build.model())
+    net.part("D", "rotational_damper", next(iter(net.nodes)), damping=0.1)
+    return net
+
+
+CASES: dict[str, tuple[Callable[[], pb.Network], float, dict[str, float]]] = {
+    "rectifier": (rectifier, 0.03, {}),
+    "stops": (two_stops, 1.0, {"J1.w": -0.5}),
+    "varistor": (varistor, 0.1, {"C.v": 1.0}),
+    "clutch": (clutch, 2.0, {}),
+    "arm": (driven_arm, 0.2, {}),
+    "loop": (driven_loop, 0.2, {}),
+    "top": (spinning_top, 0.5, {}),
+}
+
+
+class Library:
+    """An exported library, loaded."""
+
+    def __init__(self, net: pb.Network, folder: Path, initial: dict[str, float]) -> None:
+        pb.export_c(net, folder, initial, name="net")
+        done = subprocess.run(["make", "all", "test"], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        self.c: Any = ctypes.CDLL(str(folder / "libnet.so"))
+        text = (folder / "net.h").read_text()
+        size = lambda word: int(text.split(f"NET_{word} = ")[1].split(",")[0].split(" ")[0])  # noqa: E731
+        room = lambda word: max(size(word), 1) * ctypes.c_double  # noqa: E731
+
+        class State(ctypes.Structure):
+            _fields_ = [("t", ctypes.c_double), ("h", ctypes.c_double), ("x", room("NX")), ("a", room("NA")),
+                        ("u", room("NU")), ("d", room("ND")), ("mode", ctypes.c_int)]
+
+        self.state, self.nz = State(), size("NZ")
+        self.names = {word: [x.decode() for x in (ctypes.c_char_p * size(n)).in_dll(self.c, f"net_{word}_names")]
+                      for word, n in (("state", "NX"), ("observed", "NZ"))}
+        assert self.c.net_start(ctypes.byref(self.state)) == 0
+
+    def values(self) -> dict[str, float]:
+        z = (ctypes.c_double * max(self.nz, 1))()
+        assert self.c.net_observe(ctypes.byref(self.state), z) == 0
+        return dict(zip(self.names["observed"], z, strict=False)) | dict(zip(self.names["state"], self.state.x,
+                                                                             strict=False))
+
+    def advance(self, until: float) -> None:
+        d = ctypes.c_double
+        status = self.c.net_advance(ctypes.byref(self.state), d(until), d(1e-3), d(1e-10), d(1e-12))
+        assert status == 0, status
+
+    def steps(self, until: float, count: int) -> None:
+        for _ in range(count):
+            assert self.c.net_step(ctypes.byref(self.state), ctypes.c_double(until / count)) == 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exported_c_moves_as_simulate(name: str, tmp_path: Path) -> None:
+    make, duration, initial = CASES[name]
+    net = make()
+    run = pb.simulate(net, duration, initial, rtol=1e-10, atol=1e-12,
+                      method="radau" if name == "rectifier" else "dop853")
+    wanted = run.final
+    library = Library(net, tmp_path / "c", initial)
+    library.advance(duration)
+    found = library.values()
+    for key, value in wanted.items():
+        assert abs(found[key] - value) < 2e-6 * (1 + abs(value)), (key, found[key], value)
+    library.c.net_start(ctypes.byref(library.state))
+    if name == "rectifier":  # ideal diodes are stiff: an explicit method needs steps below R C of theirs
+        return
+    library.steps(duration, 4000)
+    found = library.values()
+    for key, value in wanted.items():
+        assert abs(found[key] - value) < 2e-6 * (1 + abs(value)), (key, found[key], value)
+
+
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+@pytest.mark.parametrize("name", CASES)
+def test_exported_fmus_move_as_simulate(name: str, kind: str, tmp_path: Path) -> None:
+    fmpy = pytest.importorskip("fmpy")
+    from fmpy.validation import validate_fmu
+
+    make, duration, initial = CASES[name]
+    net = make()
+    path = str(pb.export_fmu(net, tmp_path / "net.fmu", initial, binary=True))
+    assert validate_fmu(path) == []
+    found = fmpy.simulate_fmu(path, fmi_type=kind, stop_time=duration, output_interval=duration / 20,
+                              relative_tolerance=1e-9)
+    run = pb.simulate(net, duration, initial, rtol=1e-10, atol=1e-12,
+                      method="radau" if name == "rectifier" else "dop853")
+    for key in found.dtype.names:
+        if key in run.names:
+            value = run.final[key]
+            assert abs(found[key][-1] - value) < 2e-5 * (1 + abs(value)), (key, found[key][-1], value)
+
+
+def test_sources_are_inputs_of_exported_libraries(tmp_path: Path) -> None:
+    net = pb.Network("rc")
+    net.part("V", "voltage_source", "a", voltage=lambda t: 4.0)
+    net.part("R", "resistor", "a", "b", resistance=2)
+    net.part("C", "capacitor", "b", capacitance=0.1)
+    library = Library(net, tmp_path / "c", {"C.v": 1.0})
+    assert library.state.u[0] == 4.0
+    library.state.u[0] = 7.0
+    library.advance(0.3)
+    assert_allclose(library.values()["C.v"], 7 - 6 * np.exp(-0.3 / 0.2), rtol=1e-9)
+    library.state.u[0] = 0.0  # held from here
+    library.advance(0.5)
+    assert_allclose(library.values()["C.v"], (7 - 6 * np.exp(-1.5)) * np.exp(-1.0), rtol=1e-9)
+
+
+def test_an_input_whose_rate_is_needed_stays_constant_and_is_named(tmp_path: Path) -> None:
+    net = pb.Network("parallel")
+    net.part("V", "voltage_source", "a", voltage=3.0)
+    net.part("C", "capacitor", "a", capacitance=0.1)
+    net.part("R", "resistor", "a", "b", resistance=1.0)
+    net.part("D", "capacitor", "b", capacitance=0.5)
+    with pytest.warns(pb.PolybodyWarning, match="time derivative of 'V.voltage'"):
+        pb.export_c(net, tmp_path / "c")
+    with pytest.raises(pb.PolybodyError, match=r"V\.voltage.*cannot be an input"):
+        pb.export_c(net, tmp_path / "d", inputs=["V.voltage"])
+
+
+def test_combinations_of_modes_beyond_reason_are_refused_by_name(tmp_path: Path) -> None:
+    net = pb.Network("ladder")
+    net.part("V", "voltage_source", "n0", voltage="sin(time)")
+    for k in range(8):
+        net.part(f"D{k}", "diode", f"n{k}", f"n{k + 1}")
+        net.part(f"C{k}", "capacitor", f"n{k + 1}", capacitance=1.0)
+    with pytest.raises(pb.PolybodyError, match="combinations of modes"):
+        pb.export_c(net, tmp_path / "c")
+
+
+def test_files_with_networks_are_exported_on_the_command_line(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from polybody.cli import app
+
+    file = tmp_path / "rc.yaml"
+    file.write_text("polybody: 1\nname: rc\nnetwork:\n  parts:\n"
+                    "    V: {kind: voltage_source, nodes: a, voltage: 2 V}\n"
+                    "    R: {kind: resistor, nodes: [a, b], resistance: 2 ohm}\n"
+                    "    C: {kind: capacitor, nodes: b, capacitance: 0.1 F}\n  initial: {C.v: 1}\n")
+    done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "c")])
+    assert done.exit_code == 0, done.output
+    assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
+    done = CliRunner().invoke(app, ["export-fmu", str(file), str(tmp_path / "rc.fmu"), "--json"])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "rc.fmu").stat().st_size > 1000
+    done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "e"), "-q", "mass_matrix"])
+    assert done.exit_code != 0
