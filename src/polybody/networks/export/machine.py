@@ -121,7 +121,7 @@ def _free(sources: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]
     """The sources that become inputs."""
     for name in wanted or ():
         if name not in sources:
-            raise InputError(f"inputs: there is no input {name!r}{nearest(name, sources)}; available: {listed(sources)}")
+            raise InputError(f"inputs: no input {name!r}{nearest(name, sources)}; available: {listed(sources)}")
     numbers = [name for name, said in sources.items() if callable(said) or isinstance(said, (int, float))]
     free = numbers if wanted is None else list(wanted)
     kept = [name for name, said in sources.items() if callable(said) and name not in free]
