@@ -141,7 +141,8 @@ def _with_symbols(plain: Motion, components: list[Any], free: list[str]) -> Moti
 def _value(said: Any) -> float:
     """What an input is at the start."""
     if callable(said):
-        return float(said(0.0))
+        value: Any = said(0.0)
+        return float(value)
     return float(said.value({"time": 0.0}.__getitem__, NUMBERS)) if isinstance(said, Text) else float(said)
 
 
