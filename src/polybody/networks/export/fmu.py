@@ -114,7 +114,7 @@ def _description(name: str, token: str, made: Machine, step: float, tolerance: f
 
 def _base_unit(unit: str) -> str:
     """FMI's words for a unit: powers of SI's base units; polybody's numbers are in SI units already."""
-    powers = dict(zip(("m", "kg", "s", "A"), unit_of(unit)[1], strict=True))
+    powers: dict[str, int] = dict(zip(("m", "kg", "s", "A"), unit_of(unit)[1], strict=True))
     if unit in ("rad", "rad/s"):
         powers["rad"] = 1
     words = "".join(f' {key}="{power}"' for key, power in powers.items() if power)
