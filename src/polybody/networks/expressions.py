@@ -86,7 +86,8 @@ def parse_condition(text: str) -> Text:
     for sign, flip in ((">", False), ("<", True)):
         if sign in text:
             left, _, right = text.partition(sign)
-            parse(left), parse(right)
+            parse(left)
+            parse(right)
             return parse(f"({right}) - ({left})" if flip else f"({left}) - ({right})")
     raise InputError(f"{text!r:.200} is not a condition: expected '>' or '<' in it")
 

@@ -183,7 +183,7 @@ class ConstrainedMotion:
         """
         J = self.kernels.jacobian(np.array([before, now]))
         rows = pivoted(J[1].T)[1][: self._rank]
-        return bool(np.min(np.linalg.eigvals(J[0, rows] @ J[1, rows].T).real, initial=0.0) < 0)
+        return bool(np.min(np.real(np.linalg.eigvals(J[0, rows] @ J[1, rows].T)), initial=0.0) < 0)
 
     def crossing(self, q: Array, v: Array, far: float) -> float:
         """Seconds until a singular configuration is reached along v; infinite where none is ahead, or where no singular

@@ -117,7 +117,7 @@ def _check(model: SymbolicModel, B: Any, J: Any) -> None:
     for _ in range(4):
         at, rows = function([values.get(s, rng.uniform(0.2, 1.0)) for s in symbols])
         rows = np.asarray(rows, dtype=float).reshape(-1, n)
-        wanted = n - (np.linalg.matrix_rank(rows, 1e-9) if len(rows) else 0)
+        wanted = n - (int(np.linalg.matrix_rank(rows, 1e-9)) if len(rows) else 0)
         if np.linalg.matrix_rank(at) != B.cols or B.cols != wanted:
             raise InputError(f"B has {B.cols} columns of rank {np.linalg.matrix_rank(at)}; {wanted} motions are free")
         broken = np.abs(rows @ at).max(axis=1, initial=0.0)
