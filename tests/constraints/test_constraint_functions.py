@@ -186,7 +186,7 @@ def test_bad_constraints_say_what_is_wrong():
         build.rod("r2", "bar", (0, 0, 0), "slide", (0, 0, 0), 0)
     with pytest.raises(pb.InputError, match="itself"):
         build.point_on_line("l2", "bar", (0, 0, 0), (1, 0, 0), "bar", (0, 0, 0))
-    with pytest.raises(pb.InputError, match="spherical\\) has not one coordinate"):
+    with pytest.raises(pb.InputError, match="spherical\\) does not have exactly one coordinate"):
         build.couple("a", "d")
     with pytest.raises(pb.InputError, match="the axis is zero"):
         build.point_in_plane("p2", "bar", (0, 0, 0), (0, 0, 0), "slide", (0, 0, 0))

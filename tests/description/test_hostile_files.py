@@ -155,10 +155,10 @@ BALL = "<body><joint/><geom size='1'/></body>"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (mjcf(f"<replicate count='100000'>{BALL}</replicate>"), "<replicate> stands for more than"),
-        (mjcf(f"<replicate count='999'><replicate count='999'>{BALL}</replicate></replicate>"), "stands for more than"),
-        (mjcf("<body name='b'><flexcomp name='f' count='3000 3000 1' type='grid'/></body>"), "stands for more than"),
-        (mjcf(BALL * 30_000), "stands for more than"),
+        (mjcf(f"<replicate count='100000'>{BALL}</replicate>"), "<replicate> expands to more than"),
+        (mjcf(f"<replicate count='999'><replicate count='999'>{BALL}</replicate></replicate>"), "expands to more than"),
+        (mjcf("<body name='b'><flexcomp name='f' count='3000 3000 1' type='grid'/></body>"), "expands to more than"),
+        (mjcf(BALL * 30_000), "expands to more than"),
         (mjcf(BALL, "<size nuser_body='100000000'/>"), "nuser_body='100000000'>: expected a number of at most 1000"),
         (mjcf(BALL, "<size nkey='1e9'/>"), "nkey='1e9'>: expected a number"),
         (mjcf(BALL, "<asset><hfield name='h' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"), "cells"),

@@ -225,7 +225,7 @@ def test_wrenches_vary_whole_or_by_component(tmp_path: Path) -> None:
     assert np.abs(ends[1] - ends[0]).max() > 1e-3
     with pytest.raises(InputError, match=r"expected wrench.FRAME or wrench.FRAME.fz"):
         pb.Study(arm, {"wrench.link6.up": [1.0]}, quantity="inverse_dynamics")
-    with pytest.raises(InputError, match=r"'wrench.link6' is nothing that this study can vary"):
+    with pytest.raises(InputError, match=r"'wrench.link6' cannot be varied in this study"):
         pb.Study(arm, {"wrench.link6": [[0.0] * 6]}, quantity="mass_matrix")
 
 

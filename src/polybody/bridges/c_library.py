@@ -92,7 +92,7 @@ def free_folder(folder: str | os.PathLike[str], force: bool) -> Path:
     """The folder to write to, checked."""
     target = Path(folder)
     if target.exists() and not target.is_dir():
-        raise InputError(f"{target}: is a file; the path of a folder is wanted")
+        raise InputError(f"{target}: is a file; expected the path of a folder")
     if target.is_dir() and any(target.iterdir()) and not force:
         raise InputError(f"{target}: exists and is not empty; choose another folder, or overwrite with --force")
     if not target.absolute().parent.is_dir():

@@ -1,4 +1,4 @@
-"""`polybody render RUN… -o out.mp4`: a film of runs, or a picture of a model, without a screen."""
+"""`polybody render RUN… -o out.mp4`: a video of runs, or an image of a model, without a screen."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Inverse dynamics of loops: the actuators' loads for a motion.
 
 Joint loads r = M a + C v + g − passive − Σ Jᵀw move the cut tree so; the loops take what does no work on motions Z that
-they let pass. Actuators A must bear the rest:
+they allow. Actuators A must bear the rest:
 
     Z_Aᵀ τ_A = Zᵀ r
 

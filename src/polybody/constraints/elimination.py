@@ -1,4 +1,4 @@
-"""The motions that constraints let pass, by a fixed elimination, over any domain: what compiled code is traced from.
+"""The motions that constraints allow, by a fixed elimination, over any domain: what compiled code is traced from.
 
 Gauss' elimination of J along the plan's pivots, J_B = L U for the pivots' rows B and columns d, gives from the last
 pivot back, for every dependent velocity d,

@@ -1,7 +1,7 @@
 """What a mechanism with loops is: how mobile, over what constraints, driven how.
 
     Gruebler     nv − (constraint rows): what counting joints promises
-    here         nv − rank J(q): the motions that the constraints let pass at this configuration
+    here         nv − rank J(q): the motions that the constraints allow at this configuration
     nearby       the least of that over configurations a small motion away: what the mechanism keeps while it moves
 
 Where `here` exceeds `nearby` the configuration is singular: the extra motions exist to first order only, or lead to
@@ -66,7 +66,7 @@ class Mobility:
 
     @property
     def here(self) -> int:
-        """How many independent motions the constraints let pass at this configuration."""
+        """How many independent motions the constraints allow at this configuration."""
         return self.velocities - self.rank
 
     @property

@@ -1,4 +1,4 @@
-"""The motions that constraints let pass at one state: what every constrained quantity is written over.
+"""The motions that constraints allow at one state: what every constrained quantity is written over.
 
 `Elimination` has them in straight-line code along a plan; `RankedMotions` by singular values, for the states at which
 the plan does badly. With J_d the columns of the dependent velocities and J_d⁺ its inverse on what the rows agree on,

@@ -29,7 +29,7 @@ Array = np.ndarray
 class Solved:
     """Accelerations (..., n), multipliers (..., m), rank (...) and the singular values (..., min(m, n)) of J.
 
-    `inertia` (...) is the least inertia of a motion that J lets pass, over the largest: zero where one moves no mass.
+    `inertia` (...) is the least inertia of a motion that J allows, over the largest: zero where one moves no mass.
     """
 
     a: Array

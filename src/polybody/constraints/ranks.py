@@ -46,7 +46,7 @@ def pseudo_inverse(J: Array, tolerance: float = RANK_TOLERANCE, most: int | None
 
 
 def null_space(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
-    """Orthonormal columns of the motions that one J (m, n) lets pass."""
+    """Orthonormal columns of the motions that one J (m, n) allows."""
     _, _, Vt, kept = ranked_svd(_square(J), tolerance)
     return Vt[int(kept.sum()) :].T
 

@@ -123,7 +123,7 @@ def _name_problems(d: Description) -> Iterator[Problem]:
         yield from _one_name(what, record)
         if record.name == WORLD:
             yield Problem(ERROR, f"a {what} is named {WORLD!r}, which is the name of the ground", record.source)
-        # Real URDFs name a joint like its link: places (bodies, frames) and connections are told apart by use.
+        # Real URDFs name a joint like its link: places (bodies, frames) and connections are distinguished by use.
         key = (what in ("body", "frame"), record.name)
         if key in first:
             other, earlier = first[key]
@@ -169,7 +169,7 @@ def _reference_problems(d: Description) -> Iterator[Problem]:
                 yield unknown(f"coupling of {coupling.joint!r}", role, name, joints, "joint", coupling.source)
     for name, count in Counter(coupling.joint for coupling in d.couplings).items():
         if count > 1:
-            yield Problem(ERROR, f"joint {name!r} is coupled {count} times; it can follow one joint only", d.source)
+            yield Problem(ERROR, f"joint {name!r} has several couplings ({count}); it can follow one joint", d.source)
 
 
 _Links = dict[str, list[tuple[str, Joint]]]

@@ -119,7 +119,7 @@ def _shortened(name: str) -> Iterator[str]:
 
 
 def _distinct(found: list[Parameter]) -> list[Parameter]:
-    """Names that two records share (a motor and a joint of one name) are told apart by their section."""
+    """Names that two records share (a motor and a joint of one name) are distinguished by their section."""
     count: dict[str, int] = {}
     for p in found:
         count[p.name] = count.get(p.name, 0) + 1

@@ -34,7 +34,7 @@ from polybody.description.records import (
 )
 from polybody.description.shapes import AXIS_SLACK
 from polybody.errors import InputError
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 
 #: How far from orthogonal a written rotation may be, and from symmetric a written matrix (relative).
 ROTATION_SLACK = 1e-6
@@ -163,7 +163,7 @@ def joint_problems(joint: Joint) -> Iterator[Problem]:
         nq, nv = joint_size(joint)
         _passive(r, joint, nq, nv)
         if joint.active is not None and len(joint.active) != nv:
-            r.error(f"active has {len(joint.active)} entries, expected {nv}")
+            r.error(f"active has {counted(len(joint.active), 'entry', 'entries')}, expected {nv}")
     yield from r.problems
 
 

@@ -129,7 +129,7 @@ def walked(task: Task, start: Array, count: int, rng: np.random.Generator) -> Ar
             here = q[piece]
             d = rng.normal(size=(len(here), task.model.nv))
             rows = task.model.constraints.jacobian(here)
-            d = d + _least_step(rows, np.einsum("nij,nj->ni", rows, d))  # what the loops let pass of it
+            d = d + _least_step(rows, np.einsum("nij,nj->ni", rows, d))  # what the loops allow of it
             largest = np.maximum(np.abs(d).max(axis=-1, keepdims=True), 1e-300)
             size = rng.uniform(0, STRIDE, size=(len(here), 1)) / largest
             there = closed(task.model, task.model.integrate(here, size * d), ())

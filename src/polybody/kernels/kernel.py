@@ -4,7 +4,7 @@
 kernel is interpreted at first (`interpret`) and compiled in the background, unless $POLYBODY_TIER is "optimised". All
 give a `Kernel`, whose call is, in this order of cost:
 
-1. `Kernel.call`, a builtin: a lone state of plain float64 arrays never enters Python code;
+1. `Kernel.call`, a builtin: a single state of plain float64 arrays never enters Python code;
 2. anything else comes to `Kernel.batch`: arguments checked, broadcast by strides, shared among threads, GIL released.
 """
 

@@ -1,4 +1,4 @@
-"""Methods of a class that answer lone states by machine code, with no Python code in between.
+"""Methods of a class that answer single states by machine code, with no Python code in between.
 
     class Model:
         __slots__ = ("__dict__", "__weakref__", "_lone_energy")

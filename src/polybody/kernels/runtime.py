@@ -34,7 +34,7 @@ TOGETHER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, *[ctypes
 
 
 class Lone:
-    """What machine code needs to compute a lone state of a kernel: its plan, and whatever must live as long."""
+    """What machine code needs to compute a single state of a kernel: its plan, and whatever must live as long."""
 
     __slots__ = ("alive", "fallback", "plan")
 
@@ -127,7 +127,7 @@ def make_lone(
     dtype: np.dtype[Any],
     units: Sequence[tuple[int, int]] = (),
 ) -> Lone:
-    """The plan by which `lone_code.alone` computes a lone state. It keeps `alive` alive.
+    """The plan by which `lone_code.alone` computes a single state. It keeps `alive` alive.
 
     `units`: (input, first of four elements) of every unit quaternion; where one is not, the call is passed on.
     """
@@ -167,7 +167,7 @@ def make_lone(
 
 
 def make_builtin(code: Loaded, lone: Lone, fallback: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
-    """A builtin that computes a lone state and hands everything else to `fallback`."""
+    """A builtin that computes a single state and hands everything else to `fallback`."""
     return _builtin(name, code.addresses["lone"], FASTCALL, doc, Lone(lone.plan, fallback, (lone.alive, code)))
 
 

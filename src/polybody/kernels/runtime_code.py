@@ -1,4 +1,4 @@
-"""The code around every kernel's body: the loop over a batch (`lone_code` is the lone call from Python), in `native`.
+"""The code around every kernel's body: the loop over a batch (`lone_code` is the single call from Python), in `native`.
 
 `run` walks the flat states lo … hi − 1 of a batch of any number of dimensions in blocks of `lanes`, fills the table of
 row addresses (`rows`) and calls the body. An address is base + Σ_d index_d stride_d, so broadcasting is a zero stride

@@ -44,7 +44,7 @@ def direction_text(direction: Array, names: Sequence[str]) -> str:
 
 
 def state_text(index: Sequence[int]) -> str:
-    """ " (state 3, 1 of the batch)", or nothing for a lone state."""
+    """ " (state 3, 1 of the batch)", or nothing for a single state."""
     return f" (state {', '.join(str(int(i)) for i in index)} of the batch)" if len(index) else ""
 
 

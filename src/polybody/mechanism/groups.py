@@ -6,8 +6,8 @@ accelerations; such joints are one *group*. With A the outermost body that carri
 
     S = the joints between A and the members,    groups whose S overlap are one
 
-S is eliminated as one joint on A. Joints are in depth-first preorder, so that at the least index of S everything that
-hangs on its bodies is eliminated already, and inwards and outwards groups come at the place of that joint.
+S is eliminated as one joint on A. Joints are in depth-first preorder, so that at the least index of S everything
+attached to its bodies is eliminated already, and inwards and outwards groups come at the place of that joint.
 """
 
 from __future__ import annotations

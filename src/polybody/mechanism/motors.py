@@ -23,6 +23,7 @@ from polybody.algebra.scalars import domain_of, is_symbolic, numbers
 from polybody.description.records import Description, Motor
 from polybody.errors import InputError
 from polybody.mechanism.entries import Entries
+from polybody.names import counted
 
 Array = np.ndarray
 
@@ -156,7 +157,8 @@ def _couple(
         found = [k for k, m in enumerate(records) if m.joint == joint]
         if len(found) != 1:
             raise InputError(
-                f"transmission {name!r} couples joint {joint!r}, which has {len(found)} motors; it must have one"
+                f"transmission {name!r} couples joint {joint!r}, which has {counted(len(found), 'motor')}; "
+                "it must have one"
             )
         if records[found[0]].gear != 1:
             raise InputError(

@@ -5,8 +5,8 @@ rows a_A added to them,
 
     [J; S_A] a = [−γ; a_A],     M a = f + Jᵀλ + S_Aᵀτ_A
 
-solved rank-revealing; then τ_A are the least forces of those columns that make it, Z_Aᵀτ_A = Zᵀ(ID − tau), as in
-inverse dynamics.
+solved rank-revealing; then τ_A are the forces of least norm of those columns that produce it, Z_Aᵀτ_A = Zᵀ(ID − tau),
+as in inverse dynamics.
 """
 
 from __future__ import annotations

@@ -313,7 +313,7 @@ class ConstrainedEngine:
         self.assembly.require_closed(q, v)
 
     def require_dynamics(self, q: Array, v: Array) -> None:
-        """The state must be on the constraints, every motion that they let pass must have mass."""
+        """The state must be on the constraints, every motion that they allow must have mass."""
         self.assembly.require_closed(q, v)
         self._require_mass(QUANTITIES["forward_dynamics"], q)
         if self.is_compiled:

@@ -123,7 +123,7 @@ class Engine(Protocol):
         ...
 
     def lone(self, quantity: Quantity) -> Any:
-        """What lone states go by without Python code (`kernels.methods`); None where they cannot."""
+        """What single states go by without Python code (`kernels.methods`); None where they cannot."""
         ...
 
     def function(self, quantity: Quantity) -> Any:

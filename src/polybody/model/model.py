@@ -56,7 +56,7 @@ Array = np.ndarray
 Values = ArrayLike | None
 
 
-#: Methods whose positional arguments are exactly their kernel's: a lone state goes to machine code without Python.
+#: Methods whose positional arguments are exactly their kernel's: a single state goes to machine code without Python.
 FAST = (
     "inverse_dynamics", "forward_dynamics", "mass_matrix", "inverse_mass_matrix", "coriolis_matrix", "bias_forces",
     "gravity_forces", "passive_forces", "energy", "momentum", "center_of_mass", "poses",

@@ -102,7 +102,7 @@ class Ranked:
         return self.held_by(q, required, actuated(self.mechanism), request.weights)
 
     def held_by(self, q: Array, required: Array, driven: Array, weights: Array | None = None) -> Array:
-        """The least forces of driven velocities that do on every motion what `required` does; else an error."""
+        """The forces of least norm on driven velocities that do on every motion what `required` does; else an error."""
         tau, unmet = actuator_loads(self.kernels.jacobian(q), required, driven, weights)
         self.refuse_unheld(unmet, required, driven)
         return tau
@@ -204,7 +204,7 @@ class Ranked:
     # Refusals.
 
     def refuse_massless(self, M: Array, J: Array, index: tuple[int, ...]) -> None:
-        """Raise where a motion that the constraints let pass at one state has no inertia, naming what leads it."""
+        """Raise where a motion that the constraints allow at one state has no inertia, naming what leads it."""
         Z = null_space(J)
         values, vectors = np.linalg.eigh(Z.T @ M @ Z)
         idle = Z @ vectors[:, values < MASSLESS * max(values[-1:].sum(), 1e-300)]

@@ -173,7 +173,7 @@ def input_values(components: Sequence[Component], inputs: Mapping[str, Any]) -> 
     own = {name: said for part in components for name, said in part.inputs.items()}
     for name, said in inputs.items():
         if name not in own:
-            raise InputError(f"inputs: there is no input {name!r}{nearest(name, own)}; there are "
+            raise InputError(f"inputs: there is no input {name!r}{nearest(name, own)}; available: "
                              f"{', '.join(own) or 'none'}")
         part = next(p for p in components if name in p.inputs)
         if isinstance(part, PartComponent):

@@ -158,7 +158,7 @@ class _Reader:
         if "use" in given:
             used = given.pop("use")
             if used not in self.networks:
-                raise InputError(f"part {name!r} uses the network {used!r}, which is not above; there are "
+                raise InputError(f"part {name!r} uses the network {used!r}, which is not defined above; available: "
                                  f"{', '.join(self.networks) or 'none'}")
             net.use(name, self.networks[used], **{key: str(value) for key, value in given.items()})
             return

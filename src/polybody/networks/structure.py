@@ -3,8 +3,8 @@
 Which equations contain which variables is all that is looked at (and, for the choice of dummy derivatives, the values
 of the derivatives at one point). Variables are (j, k): the k-th derivative of unknown j.
 
-1. A perfect matching of equations to unknowns must exist (derivatives not told apart): else some unknowns have too few
-   equations, and others too many; both sets are reported.
+1. A perfect matching of equations to unknowns must exist (derivatives count as their variable): else some unknowns have
+   too few equations, and others too many; both sets are reported.
 2. Pantelides: an equation that finds no highest derivative of its own is differentiated, with all that compete with it.
 3. Dummy derivatives (Mattsson and Söderlind): for each differentiated equation one derivative becomes an unknown of its
    own right, so that the equation and its derivatives all hold. What is left as derivative of something are the states.

@@ -1,7 +1,7 @@
 """A quantity: one answer at a state, as data.
 
 Name, arguments, results with their shapes, and the text that computes it over any scalar domain, for trees and for
-mechanisms with constraints. Batched calls, lone calls, `out=`, C, CasADi functions, counts and documentation are
+mechanisms with constraints. Batched calls, single calls, `out=`, C, CasADi functions, counts and documentation are
 outlets of the one table (`quantities.table`); none has a list of its own.
 
 Sizes are words: "nq", "nv", "m" (the independent coordinates: nv where nothing is constrained), "bodies", "frames",

@@ -1,4 +1,4 @@
-"""Simulation: the motion of a model from a first state, on its manifold, with its balance sheet."""
+"""Simulation: the motion of a model from a first state, on its manifold, with its energy audit."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ motion's equations are differentiated along displacements d of q (in tangent spa
     M da − Jᵀ dλ = −dID[d, w] + dJ[d]ᵀ λ + dtau                                                             (1)
     J da         = −dγ[d, w] − dJ[d] a                                                                      (2)
 
-dID, dJ and dγ come from the model's derivative kernels. With Z the motions that J lets pass and r, f the right sides,
+dID, dJ and dγ come from the model's derivative kernels. With Z the motions that J allows and r, f the right sides,
 
     da = J⁺r + Z (ZᵀMZ)⁻¹ Zᵀ (f − M J⁺r)                                                                    (3)
 

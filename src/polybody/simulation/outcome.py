@@ -29,7 +29,7 @@ Array = np.ndarray
 
 
 def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: float) -> Trajectory:
-    """What a run has computed so far, with its balance sheet; `clock` is when it began."""
+    """What a run has computed so far, with its energy audit; `clock` is when it began."""
     model, problem = run.problem.model, run.problem
     rows = run.record.all()
     t, y, tau = rows.t, rows.y, rows.tau

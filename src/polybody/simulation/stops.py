@@ -1,7 +1,7 @@
 """Joint limits as stops, any number of them at once, with loops too.
 
 The velocities that a mechanism can have are v = B y, B Bᵀ the inverse of its mass matrix on the motions that its loops
-let pass. A stop pushes its joint inwards: with n its row of B, signed so that n y > 0 leads away from the limit, N all
+allow. A stop pushes its joint inwards: with n its row of B, signed so that n y > 0 leads away from the limit, N all
 rows of joints at their stops, impulses λ and restitution e (Newton),
 
     y⁺ = y⁻ + Nᵀλ,      0 ≤ λ  ⊥  N y⁺ + e N y⁻ ≥ 0                                                           (1)

@@ -62,7 +62,7 @@ def placed(
             known = [*parameters, *states, *gains, *(["controller"] if made_by_user(task.options) else [])]
             if model is not None and _takes_wrenches(model, task):
                 known += [f"wrench.{frame}" for frame in model.mechanism.frame_index]
-            raise InputError(f"{name!r} is nothing that this study can vary{nearest(name, known)}; there are "
+            raise InputError(f"{name!r} cannot be varied in this study{nearest(name, known)}; available: "
                              f"{listed(known)}")
     return found
 

@@ -1,4 +1,4 @@
-"""What people do with a run or a model: plot, save, look, share, film; and how both show themselves in notebooks.
+"""What people do with a run or a model: plot, save, view, share, render; and how both show themselves in notebooks.
 
 `pb.view` and `pb.render` are public; `run_…` and `model_…` serve the methods of runs and models (polybody.outlets).
 """

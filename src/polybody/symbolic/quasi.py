@@ -45,7 +45,7 @@ class QuasiEquations:
 
 
 def quasi_equations(model: SymbolicModel, B: Any, names: Sequence[str] | None, J: Any = None) -> QuasiEquations:
-    """The equations in w; J are rows that B must let pass."""
+    """The equations in w; J are rows that B must allow."""
     n = len(model.p)
     B = sympy.Matrix(B)
     _check(model, B, J)

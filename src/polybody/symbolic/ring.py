@@ -21,6 +21,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from polybody.names import counted
+
 Number = Fraction | float
 Frequency = tuple[tuple[int, Number], ...]  # ((angle, multiple), …), first multiple positive
 Atom = tuple[int, bool, Frequency]  # (group, is a sine, frequency)
@@ -230,7 +232,7 @@ class Trig:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Trig({len(self.terms)} terms)"
+        return f"Trig({counted(len(self.terms), 'term')})"
 
     def diff(self, generator: int, opaque: Callable[[int, int], Any]) -> Any:
         """∂/∂x of a generator; `opaque(k, x)` is the derivative of generator k, which stands for an expression."""

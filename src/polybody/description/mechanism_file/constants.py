@@ -62,7 +62,7 @@ def _value(text: str, known: dict[str, Constant]) -> float:
     expression = parse(text)
     for name in expression.joints:
         if name not in known:
-            raise InputError(f"no constant {name!r}{nearest(name, known)}; above there are {listed(known) or 'none'}")
+            raise InputError(f"no constant {name!r}{nearest(name, known)}; defined above: {listed(known) or 'none'}")
     return float(expression.value({name: (c.value,) for name, c in known.items()}, FLOAT))  # type: ignore[dict-item]
 
 

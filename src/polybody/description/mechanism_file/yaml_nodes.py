@@ -156,8 +156,8 @@ class _Composer:
         self.count += 1
         if self.count > YAML_NODES:
             raise InputError(
-                f"{self._at(line)}: more than {YAML_NODES} values (each alias counts as all it stands for); this is no "
-                "mechanism file"
+                f"{self._at(line)}: more than {YAML_NODES} values (each alias counts as all it expands to); this is "
+                "not a mechanism file"
             )
         if not self.stack:
             if self.root is not None:

@@ -227,7 +227,7 @@ class _Gathered:
             weights[id(element)] = weight
             if weight > MJCF_ELEMENTS:
                 raise InputError(
-                    f"{element.get(_ORIGIN)}: <{element.tag}> stands for more than {MJCF_ELEMENTS} elements of "
+                    f"{element.get(_ORIGIN)}: <{element.tag}> expands to more than {MJCF_ELEMENTS} elements of "
                     f"{name!r}; no more are compiled"
                 )
         return weights[id(root)]

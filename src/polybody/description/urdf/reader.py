@@ -43,7 +43,7 @@ from polybody.description.urdf.visuals import Color, read_materials, read_visual
 from polybody.description.xml.fields import Fields
 from polybody.description.xml.safety import parse_xml
 from polybody.errors import InputError, warn
-from polybody.names import nearest
+from polybody.names import counted, nearest
 
 Array = np.ndarray
 
@@ -298,7 +298,8 @@ def _find_root(links: list[Any], joints: list[Any], fields: Fields) -> str:
     if len(roots) > 1:
         listed = ", ".join(f"{shown(name)} ({fields.line(by_name[name])})" for name in roots[:6])
         fields.problem(
-            by_name[roots[1]], f"{len(roots)} root links, which no joint has as child: {listed}; expected one"
+            by_name[roots[1]],
+            f"{counted(len(roots), 'root link')}, which no joint has as child: {listed}; expected one",
         )
     if WORLD in by_name and WORLD not in roots:
         fields.problem(by_name[WORLD], f"link {WORLD!r} is not the root; the name means the ground, rename the link")

@@ -3,7 +3,7 @@
 Numbers are printed with all their digits, so that reading back gives the same model; only rotations pass through roll,
 pitch and yaw, which costs a rounding. Named frames become links without mass, held by fixed joints. A root link that
 is simply fixed at the world's origin is written as URDF's root; any other attachment to the ground is written with a
-link named `world`, which `read_urdf` takes for the ground. What URDF has no words for is refused, all of it at once;
+link named `world`, which `read_urdf` takes for the ground. What URDF cannot express raises one error that lists it all;
 or, where `lossy` is asked for, left out and listed: constraints, springs, motors, gravity, and what joints say beyond
 URDF. Kinds of joints that URDF does not know, and trees that it cannot draw, are refused in any case.
 """
@@ -75,7 +75,7 @@ def urdf_text(description: Description) -> str:
 
 
 def without_losses(description: Description) -> tuple[Description, list[str]]:
-    """The description without what URDF has no words for and can be left out, and the list of that."""
+    """The description without what URDF cannot express and can be left out, and the list of that."""
     lost = []
     for what in ("loops", "rods", "guides", "relations", "springs", "motors", "transmissions", "contacts",
                  "actuators", "rolling", "velocity_relations"):
@@ -100,7 +100,7 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
 
 
 def unsayable(description: Description) -> list[str]:
-    """What of the description URDF has no words for, and cannot be left out either."""
+    """What URDF cannot express, and cannot be left out either."""
     known = ", ".join(URDF_KINDS)
     found = [
         f"joint {joint.name!r}: its kind {joint.kind!r}; URDF knows {known}"

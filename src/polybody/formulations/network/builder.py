@@ -216,7 +216,7 @@ class NetworkBuilder:
                 raise InputError(f"gear {name!r} is on joint {joint!r}, {_unknown(joint, self.parts.joints)}")
             part = self.parts.joints[joint]
             if (part.nq, part.nv) != (1, 1):
-                raise InputError(f"gear {name!r}: joint {joint!r} has {part.nv} coordinates, expected one")
+                raise InputError(f"gear {name!r}: joint {joint!r} has {counted(part.nv, 'coordinate')}, expected one")
         if follower in self.parts.followers():
             other = self.parts.followers()[follower].name
             raise InputError(f"gear {name!r}: joint {follower!r} follows already, by {other!r}")

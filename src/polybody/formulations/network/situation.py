@@ -23,6 +23,7 @@ from polybody.formulations.network.graph import Groups, node_of
 from polybody.formulations.network.holding import held_gap, relation_gap
 from polybody.formulations.network.parts import WORLD, GearPart, JointPart, Port
 from polybody.formulations.network.terminals import across_at
+from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.formulations.network.builder import NetworkBuilder
@@ -126,7 +127,7 @@ def joint_values(net: NetworkBuilder, what: str, values: Any, domain: Domain) ->
             result[name] = domain.array(flat[start : start + size])
             start += size
         if start != len(flat):
-            raise InputError(f"{what} has {len(flat)} numbers, which end inside a joint; the joints have "
+            raise InputError(f"{what} has {counted(len(flat), 'number')}, which end inside a joint; joints have "
                              f"{', '.join(str(j.nq if what == 'q' else j.nv) for j in joints.values())}")
     for name, array in result.items():
         size = joints[name].nq if what == "q" else joints[name].nv

@@ -2,7 +2,8 @@
 
 The texts of `mechanism` and `formulations` take a mechanism; given one of a single joint and body they are the step of
 that joint. Where a step depends on the body before it, that body is moved by a *carrier*, a joint whose configuration
-is a pose (R, p) and whose velocity is a twist in body axes: the second joint hangs on whatever the scan has reached.
+is a pose (R, p) and whose velocity is a twist in body axes: the second joint is attached to what
+the scan has reached.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ def carried(chain: Chain, kind: Kind, table: Array) -> Mechanism:
 
 
 def lone_link(chain: Chain, kind: Kind, table: Array) -> Link:
-    """The link of a kind, hanging on another."""
+    """The link of a kind, attached to another."""
     (link,) = links(lone(chain, kind, table), domain=chain.graph)
     return replace(link, parent=0)
 

@@ -55,7 +55,7 @@ class FrameMotion:
         if shapes[0] != wanted:
             raise InputError(f"target has shape {shapes[0]}; expected {wanted}")
         if self.tells_motion and shapes[1:] != [rates, rates]:
-            raise InputError(f"target tells rates {shapes[1:]}; expected velocity and acceleration, {rates} each")
+            raise InputError(f"target has rates {shapes[1:]}; expected velocity and acceleration, {rates} each")
 
     def coefficients(self, q: Array) -> Influence:
         """G and H of the rows."""

@@ -1,4 +1,4 @@
-"""Pictures and films of models and runs without a screen: VTK draws, ffmpeg (of a wheel) or Pillow writes."""
+"""Images and videos of models and runs without a screen: VTK draws, ffmpeg (of a wheel) or Pillow writes."""
 
 from __future__ import annotations
 

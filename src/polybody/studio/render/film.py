@@ -1,10 +1,10 @@
-"""A run as a film, a configuration as a picture.
+"""A run as a video, a configuration as an image.
 
     .mp4, .webm    ffmpeg, as the wheel `imageio-ffmpeg` brings it
     .gif, .webp    Pillow, played again and again
     .png, .jpg     one picture: of the time `at`, or of the start
 
-Films show the states between samples along the manifold, `fps` pictures per second of film, `speed` times as fast as
+Videos show the states between samples along the manifold, `fps` frames per second of video, `speed` times as fast as
 the run.
 """
 
@@ -37,7 +37,7 @@ def render(
     theme: str = "light", trail: str | None = None, zoom: float = 1.0, colors: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Path:  # fmt: skip
-    """Write a picture or a film of a model, or of runs of it, the first in full and the others see-through beside it.
+    """Write an image or a video of a model, or of runs of it, the first in full and the others see-through beside it.
 
     `view` is (azimuth, elevation) in radians, `trail` a frame whose path is drawn, `colors` how many a .gif has.
     """

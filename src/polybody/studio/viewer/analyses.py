@@ -1,7 +1,7 @@
 """Analyses to look at: free motions of a mechanism, singular directions, and loads that move nothing, as things to
 animate.
 
-A free motion z (a column of the motions that the constraints let pass) is shown as the path q(s), s from −1 to 1,
+A free motion z (a column of the motions that the constraints allow) is shown as the path q(s), s from −1 to 1,
 along z, closed again at every step; a motion that exists to first order only is shown uncorrected, and said to be so.
 """
 
