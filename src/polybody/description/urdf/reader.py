@@ -6,8 +6,8 @@ Every link becomes a body and every joint a joint, fixed ones too. The root link
     base="floating"   by a floating joint `root_joint`; a root link named `world` is renamed `base`, with a warning
 
 `damping` becomes a damping matrix, `friction` Coulomb friction, `limit` limits, `mimic` becomes a coupling (one
-of a joint that does not exist is passed over, with a warning), visuals are recorded with mesh names as given. What URDF
-leaves to other programs (collision, transmission, gazebo, sensor, …) is passed over. All problems of a file are told
+of a joint that does not exist is ignored, with a warning), visuals are recorded with mesh names as given. What URDF
+leaves to other programs (collision, transmission, gazebo, sensor, …) is ignored. All problems of a file are reported
 together.
 """
 
