@@ -1,8 +1,10 @@
-"""Real SIGINTs at random times in every long call: `python tests/faults/interrupts.py --count 100`, or one by name.
+"""Real SIGINTs at random times in every long call: `python tests/faults/interrupts.py --count 100`, or some by name.
 
-Each call runs in a process of its own, again and again, and is interrupted at a random time after its start. What is
-asked: the call ends within half a second (`KeyboardInterrupt`, or for `pb.simulate` the run until then), the process
-lives on, and the same call on a small problem answers as it did before.
+Each call (`long_calls.py`) runs in a process of its own, again and again, and is interrupted at a random time after its
+start. What is asked: the call ends within half a second (`KeyboardInterrupt`, or for `pb.simulate` the run until then),
+the process lives on, and the same call on a small problem answers as it did before. A signal that has not ended the
+call within a second is sent again, and counted as lost. Beside each latency stands what the process computed meanwhile:
+on a busy machine a process waits for its turn, which is no delay of ours.
 """
 
 from __future__ import annotations
@@ -16,109 +18,65 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-
-import polybody as pb
+from long_calls import CALLS
 
 LATENCY = 0.5  # seconds from the signal to the end of the call
-METHODS = ("rk4", "semi-implicit", "dop853", "midpoint", "radau", "cvodes", "idas")
-
-#: (a call that takes long, the same call on a small problem)
-Pair = tuple[Callable[[], Any], Callable[[], Any]]
+TIMES = 0.005, 0.1  # seconds from the start of the call to the signal
+MOST = 300.0  # seconds for one call's interrupts
 
 
-def simulation(method: str) -> Pair:
-    arm = pb.load("puma560")
-    q = np.array([0.1, 0.3, -0.2, 0.4, 0.5, 0.2])
-
-    def run(duration: float) -> Any:
-        return pb.simulate(arm, duration, q, method=method).q[-1]
-
-    return lambda: run(400.0), lambda: run(0.01)
-
-
-def with_loops(method: str) -> Pair:
-    machine = pb.load("stewart")
-    q = machine.assemble(hold=["platform_joint"])
-
-    def run(duration: float) -> Any:
-        return pb.simulate(machine, duration, q, method=method, limits="ignore").q[-1]
-
-    return lambda: run(400.0), lambda: run(0.01)
-
-
-def batch() -> Pair:
-    arm = pb.load("puma560")
-    x = np.random.default_rng(0).uniform(-1, 1, (3, 1_500_000, 6))
-    return lambda: arm.forward_dynamics(*x), lambda: arm.forward_dynamics(*x[:, :10])
-
-
-def rollout() -> Pair:
-    arm = pb.load("puma560")
-    q = np.random.default_rng(0).uniform(-1, 1, (600, 6))
-    return lambda: pb.rollout(arm, q, 0 * q, steps=20_000), lambda: pb.rollout(arm, q[:4], 0 * q[:4], steps=10).q
-
-
-def assembly() -> Pair:
-    machine = pb.load("stewart")
-    guess = machine.neutral() + np.random.default_rng(0).normal(0, 0.02, (40_000, machine.nq))
-    return lambda: machine.assemble(guess), lambda: machine.assemble()
-
-
-def inverse_kinematics() -> Pair:
-    arm = pb.load("puma560")
-    frame = arm.frame_names[-1]
-    goals = arm.pose(arm.random_configuration(np.random.default_rng(0), size=60_000), frame)
-    return lambda: pb.inverse_kinematics(arm, {frame: goals}), lambda: pb.inverse_kinematics(arm, {frame: goals[:5]}).q
-
-
-CALLS: dict[str, Callable[[], Pair]] = {
-    "batch": batch,
-    "rollout": rollout,
-    "assemble": assembly,
-    "inverse_kinematics": inverse_kinematics,
-    **{f"simulate:{method}": lambda method=method: simulation(method) for method in METHODS},
-    **{f"loops:{method}": lambda method=method: with_loops(method) for method in METHODS if method != "midpoint"},
-}
-
-
-def interrupted(name: str, count: int) -> list[float]:
-    """Latencies of `count` interrupts of a call."""
+def interrupted(name: str, count: int) -> list[tuple[float, float]]:
+    """(latency, seconds computed meanwhile) of `count` interrupts of a call."""
     warnings.simplefilter("ignore")
     long, small = CALLS[name]()
     before = small()
-    rng, latencies = random.Random(name), list[float]()
+    rng, latencies, lost = random.Random(name), list[tuple[float, float]](), 0
     while len(latencies) < count:
-        sent: list[float] = []
+        sent: list[tuple[float, float]] = []
         over = threading.Event()
 
-        def interrupt(sent: list[float] = sent, over: threading.Event = over) -> None:
-            time.sleep(rng.uniform(0.01, 0.15))
-            sent.append(time.perf_counter())
+        def interrupt(sent: list[tuple[float, float]] = sent, over: threading.Event = over) -> None:
+            nonlocal lost
+            time.sleep(rng.uniform(*TIMES))
+            sent.append((time.perf_counter(), time.process_time()))
             os.kill(os.getpid(), signal.SIGINT)
-            while not over.wait(1.0):  # lost where Python ignores exceptions (finalizers): sent again, counted as late
+            while not over.wait(1.0):
+                lost += 1
                 os.kill(os.getpid(), signal.SIGINT)
 
         sender = threading.Thread(target=interrupt)
-        ended = 0.0
+        ended = (0.0, 0.0)
         try:
             sender.start()
             long()
-            ended = time.perf_counter()
+            ended = (time.perf_counter(), time.process_time())
             while not sent:  # where the call was over before the signal came, it comes here
                 time.sleep(0.001)
             time.sleep(0.01)
         except KeyboardInterrupt:
-            ended = ended or time.perf_counter()
+            ended = ended if ended[0] else (time.perf_counter(), time.process_time())
         over.set()
         sender.join()
-        if sent[0] < ended:
-            latencies.append(ended - sent[0])
+        if sent[0][0] < ended[0]:
+            latencies.append((ended[0] - sent[0][0], ended[1] - sent[0][1]))
     np.testing.assert_allclose(small(), before, rtol=0, atol=1e-12)
+    if lost:
+        print(f"{lost} signals sent again", file=sys.stderr)
     return sorted(latencies)
+
+
+def measured(name: str, count: int) -> tuple[list[float], list[float], int, str]:
+    """(latencies, seconds computed meanwhile, exit code, last words) of a process for one call."""
+    command = [sys.executable, __file__, "--work", name, "--count", str(count)]
+    try:
+        child = subprocess.run(command, capture_output=True, text=True, timeout=MOST)
+    except subprocess.TimeoutExpired:
+        return [], [], -1, f"not over after {MOST:g} s"
+    pairs = [tuple(map(float, word.split("/"))) for word in child.stdout.split()]
+    last = (child.stderr.strip().splitlines() or [""])[-1]
+    return [a for a, _ in pairs], [b for _, b in pairs], child.returncode, last
 
 
 def main() -> int:
@@ -128,19 +86,20 @@ def main() -> int:
     parser.add_argument("call", nargs="*", help=f"of {', '.join(CALLS)}; default all")
     chosen = parser.parse_args()
     if chosen.work:
-        print(*interrupted(chosen.work, chosen.count))
+        print(*(f"{a:.6f}/{b:.6f}" for a, b in interrupted(chosen.work, chosen.count)))
         return 0
-    failed = 0
+    failed = interrupts = 0
     for name in chosen.call or CALLS:
-        child = subprocess.run(
-            [sys.executable, __file__, "--work", name, "--count", str(chosen.count)], capture_output=True, text=True
-        )
-        times = [float(word) for word in child.stdout.split()]
-        late = sum(x > LATENCY for x in times)
-        failed += child.returncode != 0 or late > 0
-        last = child.stderr.strip().splitlines()[-1:] if child.returncode else ""
-        middle = f"median {np.median(times):.3f} s, longest {times[-1]:.3f} s" if times else ""
-        print(f"{name:24s} {len(times)} interrupts, {late} late, {middle} exit {child.returncode} {last}", flush=True)
+        began = time.perf_counter()
+        times, computed, code, last = measured(name, chosen.count)
+        late = [k for k, x in enumerate(times) if x > LATENCY]
+        ours = [k for k in late if computed[k] > LATENCY]
+        failed += code != 0 or bool(late) or bool(last)
+        interrupts += len(times)
+        middle = f"median {np.median(times):.3f} s, longest {times[-1]:.3f} s," if times else ""
+        print(f"{name:22s} {len(times)} interrupts, {len(late)} late ({len(ours)} while computing), {middle} exit {code}"
+              f" {last} [{time.perf_counter() - began:.1f} s]", flush=True)  # fmt: skip
+    print(f"{interrupts} interrupts; {failed} calls with one that was late or lost")
     return int(failed > 0)
 
 

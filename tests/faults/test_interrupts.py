@@ -7,20 +7,22 @@ from pathlib import Path
 
 import pytest
 
+COUNT = 8
 SCRIPT = Path(__file__).with_name("interrupts.py")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
 @pytest.mark.parametrize(
-    "call", ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas"]
+    "call",
+    ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas", "study:simulate", "compile"],
 )
 def test_interrupted_calls_end_at_once_and_answer_as_before(call: str) -> None:
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
     child = subprocess.run(
-        [sys.executable, SCRIPT, "--work", call, "--count", "8"], env=environment, capture_output=True, timeout=120
+        [sys.executable, SCRIPT, "--work", call, "--count", str(COUNT)], env=environment, capture_output=True, timeout=300
     )
     assert child.returncode == 0, child.stderr.decode()
-    latencies = [float(word) for word in child.stdout.split()]
-    assert len(latencies) == 8
-    assert latencies[5] < 0.5
-    assert latencies[-1] < 2.0  # on a machine that has much else to do
+    pairs = [tuple(map(float, word.split(b"/"))) for word in child.stdout.split()]
+    assert len(pairs) == COUNT
+    # what was computed meanwhile where that is less: on a busy machine a process waits for its turn
+    assert max(min(latency, computed) for latency, computed in pairs) < 0.5

@@ -140,3 +140,20 @@ def test_commands_simulate_draw_and_print(drive, tmp_path, monkeypatch):
         assert (tmp_path / name).read_text(encoding="utf-8").startswith("<svg")
     refused = runner.invoke(app, ["simulate", str(drive), "--q", "0", "-o", "other"])
     assert refused.exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("a" * 900, "no model|no file"), ("../elsewhere.yaml", "outside the folder"), ("nofile.yaml", "no file")],
+)
+def test_models_of_a_network_are_shipped_or_beside_its_file(tmp_path: Path, source: str, message: str) -> None:
+    """Found by the fuzzers: a name that is too long for the system raised OSError."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "elsewhere.yaml").write_text("polybody: 1\nname: m\n")
+    path = inner / "net.yaml"
+    path.write_text(f'polybody: 1\nname: n\nnetwork:\n  models: {{arm: "{source}"}}\n')
+    with pytest.raises(pb.InputError, match=message):
+        pb.load_network(path)
+    path.write_text('polybody: 1\nname: n\nnetwork:\n  models: {arm: "two-link"}\n')
+    assert pb.load_network(path).name == "n"

@@ -55,6 +55,7 @@ class Lock:
 
 
 T = TypeVar("T")
+LOOK = 0.05  # seconds between looks for an interrupt
 _under_way: dict[int, Any] = {}  # locks that threads of `undisturbed` release when they are done
 
 
@@ -85,7 +86,8 @@ def undisturbed(work: Callable[[], T]) -> T:
     except RuntimeError:  # no thread is left, or the interpreter is ending
         _under_way.pop(id(done), None)
         return work()
-    done.acquire()
+    while not done.acquire(timeout=LOOK):  # a signal that comes just before the waiting begins does not end it
+        pass
     if raised:
         raise raised[0]
     return answer[0]

@@ -33,7 +33,7 @@ from polybody.description.mechanism_file.reader import read_mechanism
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, compose, describe, plain
 from polybody.description.naming import name_problem, shown
 from polybody.description.problems import raise_errors
-from polybody.description.reading import YAML_SUFFIXES, find_source
+from polybody.description.reading import YAML_SUFFIXES, find_source, shipped_models
 from polybody.errors import InputError
 from polybody.model.load import load
 from polybody.model.validation import model_from
@@ -149,7 +149,11 @@ class _Reader:
 
     def _model(self, source: str) -> Any:
         beside = self.folder / source
-        return load(beside if beside.is_file() else source)
+        if not os.path.isfile(beside):  # unlike Path.is_file, it does not raise for names that no file can have
+            return load(source if source in shipped_models() else beside)
+        if not beside.resolve().is_relative_to(self.folder.resolve()):
+            raise InputError(f"{source!r} is outside the folder of the network's file; move it there")
+        return load(beside)
 
     def _part(self, net: Network, name: str, node: Node) -> None:
         if not isinstance(node, Mapping):

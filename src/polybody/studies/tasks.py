@@ -7,6 +7,7 @@ A case that fails is found by halving the lanes, and becomes a row with its erro
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
+from polybody.kernels.interrupts import passed_on
 from polybody.model.model import Model
 from polybody.names import nearest
 from polybody.quantities.table import quantity as quantity_named
@@ -96,7 +98,10 @@ class Job:
             """Compute these cases together; where that fails, halves of them."""
             some = {name: array[start:stop] for name, array in values.items()}
             try:
-                answer = self._lanes(some, stop - start) if lanes else self._single(first + start, some)
+                if lanes:
+                    answer = self._lanes(some, stop - start)
+                else:  # `simulate` ends its run at an interrupt and returns: the study must end too, without this case
+                    answer = passed_on(functools.partial(self._single, first + start, some))
             except expected as error:
                 if stop - start > 1:
                     middle = (start + stop) // 2

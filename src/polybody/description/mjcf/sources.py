@@ -9,6 +9,7 @@ folders too) and must lie in the folder of the main file or below; each XML file
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -176,7 +177,7 @@ class _Gathered:
 
     def _rename_file(self, element: Any, key: str, starts: list[Path], fields: Fields) -> None:
         targets = [self._inside(element, key, start, fields) for start in starts]
-        target = next((t for t in targets if t is not None and t.exists()), targets[0])
+        target = next((t for t in targets if t is not None and os.path.exists(t)), targets[0])
         if target is None or None in targets:
             return
         if target not in self.names:

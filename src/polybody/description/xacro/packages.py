@@ -47,7 +47,7 @@ class Packages:
         inside = bool(name) and name == Path(name).name and name not in (".", "..")
         for folder in self.folders if inside else ():
             place = (folder / name).resolve()
-            if (place / MARK).is_file():
+            if os.path.isfile(place / MARK):
                 self.found.append(place)
                 return str(place)
         known = sorted({p.parent.name for f in self.folders for p in f.glob(f"*/{MARK}")} | {self.own.name})

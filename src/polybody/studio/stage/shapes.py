@@ -99,7 +99,7 @@ def find_mesh(name: str | None, source: str | None) -> str | None:
         roots = [Path(p) for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
         places = [root / rest for root in (*above, *roots)]
         places += [root / rest.partition("/")[2] for root in above if root.name == rest.partition("/")[0]]
-    return next((str(place) for place in places if place.is_file()), None)
+    return next((str(place) for place in places if os.path.isfile(place)), None)
 
 
 def load_mesh(path: str | None) -> Any:
