@@ -97,8 +97,8 @@ def main() -> int:
         failed += code != 0 or bool(late) or bool(last)
         interrupts += len(times)
         middle = f"median {np.median(times):.3f} s, longest {times[-1]:.3f} s," if times else ""
-        print(f"{name:22s} {len(times)} interrupts, {len(late)} late ({len(ours)} while computing), {middle} exit {code}"
-              f" {last} [{time.perf_counter() - began:.1f} s]", flush=True)  # fmt: skip
+        print(f"{name:22s} {len(times)} interrupts, {len(late)} late ({len(ours)} while computing), {middle}"
+              f" exit {code} {last} [{time.perf_counter() - began:.1f} s]", flush=True)  # fmt: skip
     print(f"{interrupts} interrupts; {failed} calls with one that was late or lost")
     return int(failed > 0)
 

@@ -14,13 +14,13 @@ SCRIPT = Path(__file__).with_name("interrupts.py")
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
 @pytest.mark.parametrize(
     "call",
-    ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas", "study:simulate", "compile"],
-)
+    ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas", "study:simulate",
+     "compile"],
+)  # fmt: skip
 def test_interrupted_calls_end_at_once_and_answer_as_before(call: str) -> None:
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    child = subprocess.run(
-        [sys.executable, SCRIPT, "--work", call, "--count", str(COUNT)], env=environment, capture_output=True, timeout=300
-    )
+    command = [sys.executable, SCRIPT, "--work", call, "--count", str(COUNT)]
+    child = subprocess.run(command, env=environment, capture_output=True, timeout=300)
     assert child.returncode == 0, child.stderr.decode()
     pairs = [tuple(map(float, word.split(b"/"))) for word in child.stdout.split()]
     assert len(pairs) == COUNT
