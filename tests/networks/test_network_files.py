@@ -146,7 +146,7 @@ def test_commands_simulate_draw_and_print(drive, tmp_path, monkeypatch):
     ("source", "message"),
     [("a" * 900, "no model|no file"), ("../elsewhere.yaml", "outside the folder"), ("nofile.yaml", "no file")],
 )
-def test_models_of_a_network_are_shipped_or_beside_its_file(tmp_path: Path, source: str, message: str) -> None:
+def test_models_of_a_network_are_shipped_or_beside_its_file(tmp_path, source: str, message: str) -> None:
     """Found by the fuzzers: a name that is too long for the system raised OSError."""
     inner = tmp_path / "inner"
     inner.mkdir()
