@@ -6,7 +6,9 @@ A block whose fence says `python no-run` is skipped: it needs something a test m
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import traceback
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +58,22 @@ def test_code_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)  # what a page writes does not land in the repository
     run(blocks, str(page))
+
+
+@pytest.mark.parametrize(
+    ("page", "variable", "module"),
+    [("drake", "DRAKE_PYTHON", "pydrake"), ("robotics-toolbox", "RTB_PYTHON", "roboticstoolbox")],
+)
+def test_calls_of_the_other_library_agree_where_an_interpreter_has_it(page: str, variable: str, module: str) -> None:
+    """Both halves of a "coming from" page, in the interpreter that the variable names."""
+    python = os.environ.get(variable)
+    if not python:
+        pytest.skip(f"{variable} names no interpreter")
+    blocks = runnable_blocks((ROOT / "docs" / "coming-from" / f"{page}.md").read_text(encoding="utf-8"))
+    code = "\n".join(block.code for block in blocks) + f"\nimport sys\nassert {module!r} in sys.modules\n"
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "src"))
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
