@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 from polybody.errors import InputError
 
@@ -26,10 +28,15 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 def write_bytes(path: Path, content: bytes, mode: int) -> None:
     """Put the bytes at `path`, with these permissions, by writing a neighbour and renaming it."""
+    write_stream(path, mode, lambda stream: stream.write(content))
+
+
+def write_stream(path: Path, mode: int, write: Callable[[BinaryIO], object]) -> None:
+    """Put at `path` what `write` writes to a stream, with these permissions: a neighbour, which is then renamed."""
     handle, neighbour = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
+            write(stream)
         os.chmod(neighbour, mode)
         os.replace(neighbour, path)
     except BaseException:
@@ -46,4 +53,4 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-__all__ = ["UNFINISHED", "write_bytes", "write_text"]
+__all__ = ["UNFINISHED", "write_bytes", "write_stream", "write_text"]

@@ -55,7 +55,7 @@ import resource, sys
 import polybody as pb
 arm = pb.load("two-link")
 study = pb.Study(arm, {"q": {"uniform": [[-1, -1], [1, 1]]}}, samples=2_000_000, quantity="gravity_forces",
-                 keep=["peak(gravity)"])
+                 keep=["peak(gravity)"], chunk=16384)
 peaks = []
 def progress(finished, cases, failed):
     peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -26,6 +26,7 @@ def study(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the number of cases, time and size.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of study files.")] = False,
     allow_code: Annotated[bool, typer.Option("--allow-code", help="Allow the file to name a Python function.")] = False,
+    form: Annotated[str, typer.Option("--format", help="Files of the results: arrow or parquet.")] = "arrow",
     as_json: JsonOption = False,
 ) -> None:
     """Run a study from a YAML file, on this machine or on a Ray cluster, or plot its results.
@@ -56,11 +57,12 @@ def study(
     found = read_study(words[0], allow_code=allow_code)
     folder = out or found.folder
     if dry_run:
-        answer = found.study.dry_run()
+        answer = found.study.dry_run(workers=workers)
         emit(answer, as_json, lambda console: _said(console, answer, folder))
         return
     with _Progress(as_json, len(found.study)) as progress:
-        results = found.study.run(folder, workers=workers, cluster=cluster, resume=resume, progress=progress)
+        results = found.study.run(folder, workers=workers, cluster=cluster, resume=resume, progress=progress,
+                                  format=form)
     failures = results.failures()
     answer = {"folder": str(folder), "cases": len(found.study), "failed": len(failures), "complete": results.complete,
               "summaries": results.summaries()}  # fmt: skip
@@ -105,10 +107,7 @@ def _said(console: Any, answer: dict[str, Any], folder: Path) -> None:
     cases = f"{answer['cases']:,} {'case' if answer['cases'] == 1 else 'cases'}"
     console.print(f"{answer['name']}: {cases} of {answer['kind']}, {answer['design']}")
     console.print(f"varied: {', '.join(answer['varied'])}")
-    console.print(
-        f"{answer['chunks']:,} {'chunk' if answer['chunks'] == 1 else 'chunks'} of up to {answer['chunk']:,}, "
-        f"{answer['batched']}"
-    )
+    console.print(f"{answer['chunks']:,} chunks of up to {answer['chunk']:,}, {answer['batched']}, {answer['by']}")
     console.print(f"about {answer['cases_per_second']:,.0f} cases per second here: {answer['seconds']:,.1f} s, "
                   f"{answer['bytes'] / 1e6:,.1f} MB in {folder}")  # fmt: skip
 

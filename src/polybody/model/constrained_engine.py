@@ -309,6 +309,12 @@ class ConstrainedEngine:
         """The tree's, for what constraints do not change; anything else has diagnostics of its own."""
         return self.tree.together(asked, dtype) if all(x.constrained is None for x in asked) else None
 
+    def derived(
+        self, quantity: Quantity, label: str, results: Sequence[tuple[str, tuple[int, ...]]], text: Callable[..., Any],
+    ) -> Supplied | None:  # fmt: skip
+        """The tree's, as with `together`."""
+        return self.tree.derived(quantity, label, results, text) if quantity.constrained is None else None
+
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         self.assembly.require_closed(q, v)
 

@@ -122,6 +122,12 @@ class Engine(Protocol):
         """One kernel for several quantities; None where each has to be asked for by itself."""
         ...
 
+    def derived(
+        self, quantity: Quantity, label: str, results: Sequence[tuple[str, tuple[int, ...]]], text: Callable[..., Any],
+    ) -> Supplied | None:  # fmt: skip
+        """One kernel for what `text(results, parameters)` computes; None where results have to be asked for first."""
+        ...
+
     def lone(self, quantity: Quantity) -> Any:
         """What single states go by without Python code (`kernels.methods`); None where they cannot."""
         ...

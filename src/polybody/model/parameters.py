@@ -129,23 +129,21 @@ class Parameters:
                 "be given"
             )
         array = state_array("parameters", values, len(self))
-        possible = self._margins(parameters=array) >= 0
-        if not possible.all():
-            for index in np.argwhere(~possible):
+        margins = self._margins(parameters=array)
+        if not np.min(margins, initial=np.inf) >= 0:
+            for index in np.argwhere(~(margins >= 0)):
                 self._refuse(array[tuple(index)], tuple(int(i) for i in index))
         return array
 
     @cached_property
     def _margins(self) -> Any:
         """parameters -> the least margin; negative or NaN where a number is not possible."""
-        engine: Any = self._engine.tree
-        source: Source = engine.source
+        return self._engine.tree.compile("parameter margins", [], [("worst", ())], self.margin_function)
 
-        def make() -> Any:
-            read = lambda *, domain: _worst(source, domain)  # noqa: E731
-            return trace("margins", [], read, source.traced.symbols)
-
-        return engine.compile("parameter margins", [], [("worst", ())], make)
+    def margin_function(self) -> Any:
+        """casadi.Function of the parameters: the least margin, for kernels that compute it beside other things."""
+        source: Source = self._engine.tree.source
+        return trace("margins", [], lambda *, domain: _worst(source, domain), source.traced.symbols)
 
     def _refuse(self, values: Array, index: tuple[int, ...]) -> None:
         where = state_text(index)

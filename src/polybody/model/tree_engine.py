@@ -139,10 +139,7 @@ class TreeEngine:
 
     def together(self, asked: Sequence[Quantity], dtype: type[np.floating] = np.float64) -> Kernel | None:
         """One kernel for several quantities (`model.together`); None unless all of them have straight-line code."""
-        straight = (
-            x for x in asked if composition(self, x) is None and not self._by_text(x) and not self._is_rolled(x)
-        )  # fmt: skip
-        if len(list(straight)) < len(asked):
+        if not all(self._is_straight(x) for x in asked):
             return None
         if any(x.name.startswith("forward_dynamics") for x in asked):
             self._refuse_singular()
@@ -150,6 +147,30 @@ class TreeEngine:
         if key not in self._kernels:
             self._kernels[key] = joint_kernel(self, asked, dtype)
         return self._kernels[key]
+
+    def derived(
+        self, quantity: Quantity, label: str, results: Sequence[tuple[str, tuple[int, ...]]], text: Callable[..., Any],
+    ) -> Supplied | None:  # fmt: skip
+        """One kernel for what `text(results, parameters)`, lists of columns, computes; `label` tells it from others."""
+        if not self._is_straight(quantity):
+            return None
+        if quantity.name.startswith("forward_dynamics"):
+            self._refuse_singular()
+
+        def make() -> Any:
+            import casadi
+
+            whole = self.traced(quantity)
+            columns = whole.sx_in()
+            parameters = columns[len(quantity.arguments) :]
+            return casadi.Function(plain_name(quantity.name), columns, text(whole.call(columns), parameters))
+
+        return self.compile(f"{quantity.name} {label}", quantity.inputs(self.sizes()), results, make)
+
+    def _is_straight(self, quantity: Quantity) -> bool:
+        """Whether it has straight-line code of its own."""
+        made = composition(self, quantity) is not None or self._by_text(quantity) or self._is_rolled(quantity)
+        return not made
 
     def rolled(self, name: str, dtype: type[np.floating] = np.float64) -> Kernel | None:
         """The rolled kernel of that name (`long_chains.names`); None where this mechanism has none."""

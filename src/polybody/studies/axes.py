@@ -3,7 +3,7 @@
 An axis gives one name its values. Lists and grids are counted through; distributions are functions of numbers from the
 unit interval, so that every way to fill the unit cube serves all of them:
 
-    random            independent numbers; chunk c of the study draws from the c-th spawn of its seed
+    random            independent numbers (`kernels.uniform`); chunk c draws from the c-th spawn of the study's seed
     latin-hypercube   every n-th part of each axis has one case
     sobol             a scrambled Sobol sequence, balanced where the number of samples is a power of two
     saltelli          n (d + 2) cases A, B and A with one column of B: for Sobol indices (`statistics`)
@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.names import counted, listed, nearest
+from polybody.kernels.uniform import uniform
+from polybody.names import listed, nearest
 
 Array = np.ndarray
 DESIGNS = ("random", "latin-hypercube", "sobol", "saltelli")
@@ -240,7 +241,6 @@ class Cases:
             found = dict(reversed(found.items()))
         if self.sampled:
             u, start = self._unit(index, first, last), 0
-            _scale(u, *self._uniform)
             for axis in self.sampled:
                 part = u[:, start : start + axis.size]
                 if not (isinstance(axis, Drawn) and axis.kind == "uniform"):
@@ -255,12 +255,16 @@ class Cases:
     # The unit cube.
 
     def _unit(self, index: int, first: int, last: int) -> Array:
-        """Numbers between 0 and 1 for cases from first to before last, an array of their own."""
+        """Numbers for cases from first to before last: uniform ones in their ranges, others between 0 and 1."""
         if self.design == "random":
-            child = np.random.SeedSequence(self.seed).spawn(1)[0]
-            own = np.random.SeedSequence(child.entropy, spawn_key=(*child.spawn_key, index))
-            return np.random.default_rng(own).random((last - first, self.dimensions))
-        sample = np.arange(first, last) % self.rows
+            own = np.random.SeedSequence(self._child.entropy, spawn_key=(*self._child.spawn_key, index))
+            return uniform(own, last - first, *self._uniform)
+        u = self._balanced(np.arange(first, last) % self.rows)
+        _scale(u, *self._uniform)
+        return u
+
+    def _balanced(self, sample: Array) -> Array:
+        """Rows of the design in the unit cube, an array of their own."""
         if self.design == "latin-hypercube":
             return self._latin[sample]
         if self.design == "sobol":
@@ -272,6 +276,11 @@ class Cases:
         for k in range(d):
             u[block == 2 + k, k] = both[block == 2 + k, d + k]
         return u
+
+    @cached_property
+    def _child(self) -> np.random.SeedSequence:
+        """The seed of the axes; that of users' functions (`Case.rng`) is another."""
+        return np.random.SeedSequence(self.seed).spawn(1)[0]
 
     @cached_property
     def _uniform(self) -> tuple[Array, Array]:
@@ -296,15 +305,13 @@ class Cases:
         """Rows of a scrambled Sobol sequence: those from the least to the largest are made, the asked ones taken."""
         from scipy.stats import qmc
 
-        low = int(sample.min())
+        low, high = int(sample.min()), int(sample.max())
         engine = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(self.seed))
         if low:
             engine.fast_forward(low)
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # balance is said in docs, not once per chunk
-            rows = engine.random(int(sample.max()) - low + 1)
+            rows = engine.random(high - low + 1)
+        else:  # the first for itself: SciPy would warn once per chunk that the rest is not balanced, as docs say
+            rows = np.concatenate([engine.random(1), engine.random(high)])
         return np.clip(rows[sample - low], 1e-16, 1 - 1e-16)
 
 

@@ -1,16 +1,17 @@
-"""Results on disk: one Parquet file a chunk, the study's description beside them.
+"""Results of a study as they are kept: a folder of Arrow or Parquet files, or memory.
 
     FOLDER/study.json                      what the study is: description, digest, cases, chunk, machine
-    FOLDER/chunks/part-000012-3f9c….parquet    chunk 12; the name has the digest of model, code, description and chunk
+    FOLDER/chunks/part-000012-3f9c….arrow  chunk 12; the name has the digest of model, code, description and chunk
 
 A chunk's file is written beside its place and renamed, so that whoever reads sees all of it or nothing; a file of that
-name is that chunk, and is never computed again. Rows are cases in their order.
+name is that chunk, and is never computed again. Rows are cases in their order. Arrow's files hold the numbers as memory
+does: writing them costs what the file system costs. Parquet's are encoded first, which takes longer than most kernels,
+and can be read by more programs. A chunk may be of either format.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import os
 from collections.abc import Iterator
@@ -20,31 +21,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
-from polybody.files import UNFINISHED, write_bytes, write_text
+from polybody.files import UNFINISHED, write_stream, write_text
+from polybody.kernels import memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Array = np.ndarray
 FORMAT = 1
+FORMATS = ("arrow", "parquet")
 
 
 def arrow() -> Any:
     """pyarrow, or what to install."""
     try:
         import pyarrow
+        import pyarrow.ipc
         import pyarrow.parquet
     except ImportError:
         raise PolybodyError("studies keep their results by pyarrow; pip install polybody[study]") from None
     return pyarrow
-
-
-def _needed(package: str) -> Any:
-    """A package that only reads results, or what to install."""
-    try:
-        return importlib.import_module(package)
-    except ImportError:
-        raise PolybodyError(f"{package} is not installed; pip install {package}") from None
 
 
 def table_of(columns: dict[str, Any]) -> pa.Table:
@@ -58,43 +54,74 @@ def table_of(columns: dict[str, Any]) -> pa.Table:
             arrays.append(pa.nulls(count, pa.string()) if texts is None else pa.array(texts, pa.string()))
             fields.append(pa.field(name, pa.string()))
             continue
-        array = np.asarray(values)
+        array = np.arange(values.start, values.stop) if isinstance(values, range) else np.asarray(values)
         flat = array.reshape(len(array), -1)
         kind = pa.int64() if array.dtype.kind in "iu" else pa.float64()
         if array.ndim == 1 or (flat.shape[1] == 1 and array.ndim == 2):
-            arrays.append(pa.array(np.ascontiguousarray(flat[:, 0]), kind))
+            arrays.append(pa.array(_dense(flat[:, 0]), kind))
             fields.append(pa.field(name, kind))
         else:
-            numbers = pa.array(np.ascontiguousarray(flat, dtype=float).ravel(), kind)
+            numbers = pa.array(_dense(flat).ravel(), kind)
             arrays.append(pa.FixedSizeListArray.from_arrays(numbers, flat.shape[1]))
             shape = json.dumps(list(array.shape[1:])).encode()
             fields.append(pa.field(name, pa.list_(kind, flat.shape[1]), metadata={b"shape": shape}))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def parquet_bytes(table: pa.Table) -> bytes:
-    """The table as a Parquet file; the same bytes for the same table. Measured numbers hardly compress."""
+def _dense(x: Array) -> Array:
+    """The numbers one behind the other: as they are, or in memory that was used before."""
+    if x.flags.c_contiguous and x.dtype.kind in "iuf" and x.dtype.itemsize == 8:
+        return x
+    found = memory.empty(x.shape)
+    found[...] = x
+    return found
+
+
+def write_table(table: pa.Table, sink: Any, form: str) -> None:
+    """The table as a file of either format; the same bytes for the same table. Measured numbers hardly compress."""
     pa = arrow()
-    stream = pa.BufferOutputStream()
-    pa.parquet.write_table(table, stream, compression="none", use_dictionary=False, write_statistics=False)
+    if form == "parquet":
+        pa.parquet.write_table(table, sink, compression="none", use_dictionary=False, write_statistics=False)
+        return
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def encoded(columns: dict[str, Any], form: str) -> bytes:
+    """The file of a chunk's columns, to be sent to the driver."""
+    stream = arrow().BufferOutputStream()
+    write_table(table_of(columns), stream, form)
     return stream.getvalue().to_pybytes()
 
 
-class Dataset:
+def read_table(source: Any, form: str, columns: list[str] | None = None) -> pa.Table:
+    """The table of a file: its path, or its bytes."""
+    pa = arrow()
+    if form == "parquet":
+        return pa.parquet.read_table(pa.BufferReader(source) if isinstance(source, bytes) else source, columns=columns)
+    with pa.ipc.open_file(source if isinstance(source, bytes) else pa.memory_map(str(source))) as reader:
+        table = reader.read_all()
+    return table if columns is None else table.select([name for name in columns if name in table.column_names])
+
+
+class Folder:
     """The folder of one study's results."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+    def __init__(self, path: str | os.PathLike[str], form: str = "arrow") -> None:
+        self.path, self.form = Path(path), form
+
+    def __str__(self) -> str:
+        return str(self.path)
 
     @property
-    def chunks_folder(self) -> Path:
-        return self.folder / "chunks"
+    def chunks(self) -> Path:
+        return self.path / "chunks"
 
     def facts(self) -> dict[str, Any]:
         """What study.json says."""
-        path = self.folder / "study.json"
+        path = self.path / "study.json"
         if not path.is_file():
-            raise InputError(f"{self.folder}: holds no study (there is no study.json)")
+            raise InputError(f"{self.path}: holds no study (there is no study.json)")
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -105,96 +132,115 @@ class Dataset:
 
     def begin(self, facts: dict[str, Any]) -> None:
         """Make the folder, or see that it belongs to this study."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise InputError(f"{self.folder}: is a file; expected the folder of a study")
-        if (self.folder / "study.json").exists():
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path}: is a file; the folder of a study is wanted")
+        if (self.path / "study.json").exists():
             before = self.facts()
             if before.get("digest") != facts["digest"]:
-                raise InputError(f"{self.folder}: holds the results of another study ({before.get('name')!r}, made of "
+                raise InputError(f"{self.path}: holds the results of another study ({before.get('name')!r}, made of "
                                  "another model, description or code); choose another folder")
-        elif self.folder.exists() and any(self.folder.iterdir()):
-            raise InputError(f"{self.folder}: is not empty and holds no study; choose another folder")
-        self.chunks_folder.mkdir(parents=True, exist_ok=True)
-        for stale in self.chunks_folder.glob(f".*{UNFINISHED}"):
+        elif self.path.exists() and any(self.path.iterdir()):
+            raise InputError(f"{self.path}: is not empty and holds no study; choose another folder")
+        try:
+            self.chunks.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be made ({error.strerror or error})") from None
+        for stale in self.chunks.glob(f".*{UNFINISHED}"):
             stale.unlink(missing_ok=True)  # of a driver that was killed
-        if not (self.folder / "study.json").exists():
-            write_text(self.folder / "study.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+        if not (self.path / "study.json").exists():
+            write_text(self.path / "study.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
-    def path(self, digest: str, index: int) -> Path:
+    def file(self, digest: str, index: int, form: str) -> Path:
         key = hashlib.sha256(f"{digest}:{index}".encode()).hexdigest()[:16]
-        return self.chunks_folder / f"part-{index:06d}-{key}.parquet"
+        return self.chunks / f"part-{index:06d}-{key}.{form}"
 
     def done(self, digest: str, index: int, rows: int) -> bool:
         """Whether a chunk is there, whole; what is damaged is removed."""
-        path = self.path(digest, index)
-        if not path.exists():
-            return False
-        try:
-            if arrow().parquet.read_metadata(path).num_rows == rows:
-                return True
-        except (OSError, arrow().ArrowException):
-            pass
-        path.unlink(missing_ok=True)
+        for form in FORMATS:
+            path = self.file(digest, index, form)
+            if not path.exists():
+                continue
+            try:
+                if _rows(path, form) == rows:
+                    return True
+            except (OSError, arrow().ArrowException):
+                pass
+            path.unlink(missing_ok=True)
         return False
 
-    def write(self, digest: str, index: int, content: bytes) -> None:
+    def write(self, digest: str, index: int, content: dict[str, Any] | bytes) -> None:
+        path = self.file(digest, index, self.form)
         try:
-            write_bytes(self.path(digest, index), content, 0o644)
+            if isinstance(content, bytes):
+                write_stream(path, 0o644, lambda stream: stream.write(content))
+            else:
+                write_stream(path, 0o644, lambda stream: write_table(table_of(content), stream, self.form))
         except OSError as error:
             raise PolybodyError(
-                f"{self.chunks_folder}: chunk {index} cannot be written ({error.strerror or error}); what is finished "
-                "stays, and the study can be resumed"
+                f"{self.chunks}: chunk {index} cannot be written ({error.strerror or error}); what is finished stays, "
+                "and the study can be resumed"
             ) from None
 
-    # Reading.
+    def files(self) -> list[Path]:
+        return sorted(path for form in FORMATS for path in self.chunks.glob(f"part-*.{form}"))
+
+    def count(self) -> int:
+        return len({path.stem for path in self.files()})
+
+    def tables(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        for path in self.files():
+            try:
+                yield read_table(path, path.suffix[1:], columns)
+            except (OSError, arrow().ArrowException) as error:
+                raise PolybodyError(f"{path}: cannot be read ({error}); run the study again, which computes it anew"
+                                    ) from None
+
+
+def _rows(path: Path, form: str) -> int:
+    """How many rows a file says that it has; damaged files are errors of Arrow."""
+    pa = arrow()
+    if form == "parquet":
+        return pa.parquet.read_metadata(path).num_rows
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        return sum(reader.get_batch(k).num_rows for k in range(reader.num_record_batches))
+
+
+class Memory:
+    """Results that are not written anywhere."""
+
+    path: Path | None = None
+    form: str | None = None
+
+    def __init__(self) -> None:
+        self._facts: dict[str, Any] = {}
+        self._parts: dict[int, dict[str, Any] | bytes] = {}
+
+    def __str__(self) -> str:
+        return "memory"
+
+    def facts(self) -> dict[str, Any]:
+        return self._facts
+
+    def begin(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+
+    def done(self, digest: str, index: int, rows: int) -> bool:
+        return False
+
+    def write(self, digest: str, index: int, content: dict[str, Any] | bytes) -> None:
+        self._parts[index] = content
 
     def files(self) -> list[Path]:
-        return sorted(self.chunks_folder.glob("part-*.parquet"))
+        return []
 
-    def batches(self) -> Iterator[pa.Table]:
-        """Chunk by chunk: for results that do not fit into memory."""
-        for path in self.files():
-            yield arrow().parquet.read_table(path)
+    def count(self) -> int:
+        return len(self._parts)
 
-    def table(self, columns: list[str] | None = None) -> pa.Table:
-        """All rows as an Arrow table."""
-        pa = arrow()
-        paths = self.files()
-        if not paths:
-            raise InputError(f"{self.folder}: no chunk is finished yet")
-        tables = [pa.parquet.read_table(path, columns=columns) for path in paths]
-        return pa.concat_tables(tables, promote_options="default")
-
-    def pandas(self) -> Any:
-        """All rows as a pandas DataFrame."""
-        _needed("pandas")
-        return self.table().to_pandas()
-
-    def polars(self) -> Any:
-        """All rows as a polars DataFrame."""
-        return _needed("polars").from_arrow(self.table())
-
-    def numpy(self, *names: str) -> dict[str, Array]:
-        """{column: (cases, …)} of the named columns, or of all numbers."""
-        table = self.table(list(names) or None)
-        found = {}
-        for field in table.schema:
-            if field.name == "error" and "error" not in names:
-                continue
-            column = table.column(field.name).combine_chunks()
-            if field.metadata and b"shape" in field.metadata:
-                shape = json.loads(field.metadata[b"shape"])
-                array = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), *shape)
-            else:
-                array = column.to_numpy(zero_copy_only=False)
-            found[field.name] = array
-        return found
-
-    def failures(self) -> list[tuple[int, str]]:
-        """(case, error) of the cases that failed."""
-        table = self.table(["case", "error"])
-        pairs = zip(table.column("case").to_pylist(), table.column("error").to_pylist(), strict=True)
-        return [(case, error) for case, error in pairs if error is not None]
+    def tables(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        for index in sorted(self._parts):
+            part = self._parts[index]
+            table = read_table(part, "arrow") if isinstance(part, bytes) else table_of(part)
+            yield table if columns is None else table.select([name for name in columns if name in table.column_names])
 
 
-__all__ = ["FORMAT", "Dataset", "arrow", "parquet_bytes", "table_of"]
+__all__ = ["FORMAT", "FORMATS", "Folder", "Memory", "arrow", "encoded", "read_table", "table_of", "write_table"]

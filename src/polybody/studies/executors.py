@@ -1,15 +1,18 @@
 """Who computes the chunks: this process, processes of this machine, or a Ray cluster. All give the same bytes.
 
-An executor is a generator of (chunk, content of its file, how many cases failed): at most a few chunks for each worker
-are under way, so that memory stays bounded however many there are. Workers take the driver's machine code: on this
-machine from its cache, on others it is sent once to each node, and is used where the processor has the same features.
+An executor is a generator of (chunk, its columns or the content of its file, how many cases failed): at most a few
+chunks for each worker are under way, so that memory stays bounded however many there are. In this process chunks of
+lanes are computed side by side, each by one thread: starting threads for every chunk would cost as much as a small
+chunk. Workers take the driver's machine code: on this machine from its cache, on others it is sent once to each node,
+and is used where the processor has the same features.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -17,61 +20,122 @@ from itertools import islice
 from multiprocessing import get_context
 from typing import Any
 
+import numpy as np
+
 from polybody.errors import InputError, PolybodyError
-from polybody.kernels.pool import threads
-from polybody.studies.dataset import parquet_bytes, table_of
+from polybody.kernels.pool import cores, thread_count, threads
+from polybody.studies.dataset import encoded
 from polybody.studies.tasks import Job
 
-Result = tuple[int, bytes, int]
+#: chunk, its columns or the content of its file, how many of its cases failed
+Result = tuple[int, "dict[str, Any] | bytes", int]
 #: chunks under way for each worker
 AHEAD = 2
 #: how often a chunk whose worker died is tried anew
 PATIENCE = 4
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _job: Job | None = None
+_form: str | None = None
 
 
-def content_of(job: Job, index: int) -> Result:
+def content_of(job: Job, index: int, form: str | None) -> Result:
     """One chunk, as the bytes of its file."""
-    return _encoded(index, job.compute(index))
+    columns = job.compute(index)
+    return index, encoded(columns, form or "arrow"), len(columns["error"])
 
 
-def _encoded(index: int, columns: dict[str, Any]) -> Result:
-    return index, parquet_bytes(table_of(columns)), len(columns["error"])
+def serial(job: Job, indices: Sequence[int], workers: int, form: str | None) -> Iterator[Result]:
+    """In this process and thread, chunk after chunk: what a user's function does may not bear more threads."""
+    for index in indices:
+        columns = job.compute(index)
+        yield index, columns, len(columns["error"])
 
 
-def serial(job: Job, indices: Iterable[int], workers: int = 1) -> Iterator[Result]:
-    """In this process, with the threads that `pb.threads` allows; a chunk is encoded while the next one runs."""
-    with ThreadPoolExecutor(1) as encoder:
-        before: Future[Result] | None = None
-        for index in indices:
+def threaded(job: Job, indices: Sequence[int], workers: int, form: str | None) -> Iterator[Result]:
+    """In this process, with as many threads as `pb.threads` allows.
+
+    Where files are written, that is this thread's work beside them; otherwise it computes as they do.
+    """
+    count = max(min(workers, len(indices)), 1)
+    share = workers // count  # of a few chunks each takes several threads
+
+    def one(index: int) -> Result:
+        with threads(share):
             columns = job.compute(index)
-            if before is not None:
-                yield before.result()
-            before = encoder.submit(_encoded, index, columns)
-        if before is not None:
-            yield before.result()
+        return index, columns, len(columns["error"])
+
+    if workers == 1:
+        yield from map(one, indices)
+    elif form is None:
+        yield from _all_alike(one, indices, count - 1)
+    else:
+        yield from _in_order(one, indices, count)
+
+
+def _in_order(one: Callable[[int], Result], indices: Sequence[int], count: int) -> Iterator[Result]:
+    """So many threads compute, a few chunks ahead of the caller, who writes."""
+    pool = ThreadPoolExecutor(count, thread_name_prefix="polybody study")
+    todo, waiting = iter(indices), deque[Future[Result]]()
+    try:
+        while True:
+            waiting.extend(pool.submit(one, index) for index in islice(todo, count * AHEAD - len(waiting)))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _all_alike(one: Callable[[int], Result], indices: Sequence[int], helpers: int) -> Iterator[Result]:
+    """This thread and helpers take the next chunk when they are free."""
+    left, found = deque(indices), deque[Result]()
+
+    def work() -> None:
+        while left:
+            try:
+                index = left.popleft()
+            except IndexError:  # another thread was faster
+                return
+            found.append(one(index))
+
+    pool = ThreadPoolExecutor(max(helpers, 1), thread_name_prefix="polybody study")
+    started = [pool.submit(work) for _ in range(helpers)]
+    try:
+        while left:
+            try:
+                index = left.popleft()
+            except IndexError:
+                break
+            yield one(index)
+            while found:
+                yield found.popleft()
+        for helper in started:
+            helper.result()
+        yield from found
+    finally:
+        left.clear()
+        pool.shutdown(wait=True)
 
 
 # ---- processes -------------------------------------------------------------------------------------------------------
 
 
-def _begin(job: Job) -> None:
-    global _job
-    _job = job
+def _begin(job: Job, form: str | None) -> None:
+    global _job, _form
+    _job, _form = job, form
     os.environ.setdefault("POLYBODY_TIER", "optimised")
 
 
 def _one(index: int) -> Result:
     assert _job is not None
     with threads(1):
-        return content_of(_job, index)
+        return content_of(_job, index, _form)
 
 
-def processes(job: Job, indices: Iterable[int], workers: int) -> Iterator[Result]:
+def processes(job: Job, indices: Sequence[int], workers: int, form: str | None) -> Iterator[Result]:
     """Processes of this machine, one thread each; a worker that dies takes its chunks only, and is replaced."""
     with _alone():
-        yield from _pooled(job, iter(indices), workers)
+        yield from _pooled(job, iter(indices), workers, form)
 
 
 @contextmanager
@@ -89,11 +153,11 @@ def _alone() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _pooled(job: Job, todo: Iterator[int], workers: int) -> Iterator[Result]:
+def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> Iterator[Result]:
     again: list[int] = []
     deaths: dict[int, int] = {}
     while True:
-        pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(job,))
+        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin, initargs=(job, form))
         waiting: dict[Future[Result], int] = {}
         try:
             while True:
@@ -145,7 +209,7 @@ def connect(cluster: str) -> Any:
     return ray
 
 
-def _on_node(job: Job, codes: list[tuple[str, str, dict[str, Any], bytes]], index: int) -> Result:
+def _on_node(job: Job, codes: list[tuple[str, str, dict[str, Any], bytes]], index: int, form: str | None) -> Result:
     from polybody.kernels import cache
 
     os.environ.setdefault("POLYBODY_TIER", "optimised")
@@ -153,10 +217,10 @@ def _on_node(job: Job, codes: list[tuple[str, str, dict[str, Any], bytes]], inde
         if not (cache.folder() / (digest + kind)).exists():
             cache.store(digest, facts, code, kind)
     with threads(1):
-        return content_of(job, index)
+        return content_of(job, index, form)
 
 
-def on_ray(job: Job, indices: Iterable[int], cluster: str) -> Iterator[Result]:
+def on_ray(job: Job, indices: Sequence[int], cluster: str, form: str | None) -> Iterator[Result]:
     """Tasks of a Ray cluster; those of workers and nodes that are lost are run again elsewhere."""
     ray = connect(cluster)
     from polybody.kernels import cache
@@ -168,7 +232,7 @@ def on_ray(job: Job, indices: Iterable[int], cluster: str) -> Iterator[Result]:
         while True:
             width = max(1, int(ray.cluster_resources().get("CPU", 1))) * AHEAD
             for index in islice(todo, max(width - len(waiting), 0)):
-                waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index)] = index
+                waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index, form)] = index
             if not waiting:
                 return
             finished, _ = ray.wait(list(waiting), num_returns=1, timeout=5.0)
@@ -178,7 +242,7 @@ def on_ray(job: Job, indices: Iterable[int], cluster: str) -> Iterator[Result]:
                     yield ray.get(reference)
                 except (ray.exceptions.ObjectLostError, ray.exceptions.WorkerCrashedError,
                         ray.exceptions.NodeDiedError):  # fmt: skip
-                    waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index)] = index
+                    waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index, form)] = index
     finally:
         for reference in waiting:
             ray.cancel(reference, force=False)
@@ -186,17 +250,18 @@ def on_ray(job: Job, indices: Iterable[int], cluster: str) -> Iterator[Result]:
 
 def executor_of(
     workers: int | None, cluster: str | None, lanes: bool
-) -> tuple[str, Callable[..., Iterator[Result]], Any]:
-    """(its name, the generator, its last argument): lanes run here unless a number of workers or a cluster is given."""
+) -> tuple[Callable[..., Iterator[Result]], Any]:
+    """(the generator, its last argument): lanes run here unless a number of workers or a cluster is given."""
     if cluster is not None:
         if workers is not None:
             raise InputError("give workers for processes of this machine, or a cluster; not both")
-        return "ray", on_ray, cluster
-    cores = os.cpu_count() or 1
-    count = (1 if lanes else cores) if workers is None else workers
-    if count != int(count) or count < 1:
-        raise InputError(f"workers is {workers!r}; expected a whole number of at least 1")
-    return ("serial", serial, 1) if count == 1 else ("processes", processes, int(count))
+        return on_ray, cluster
+    count = (1 if lanes else cores()) if workers is None else workers
+    if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+        raise InputError(f"workers is {workers!r}; wanted a whole number of at least 1")
+    if count > 1:
+        return processes, int(count)
+    return (threaded, thread_count()) if lanes else (serial, 1)
 
 
-__all__ = ["connect", "content_of", "executor_of", "on_ray", "processes", "serial"]
+__all__ = ["connect", "content_of", "executor_of", "on_ray", "processes", "serial", "threaded"]

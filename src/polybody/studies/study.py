@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,19 +23,22 @@ import numpy as np
 
 from polybody.description.records import as_data
 from polybody.errors import InputError, PolybodyError
+from polybody.kernels import background, threads
 from polybody.model.arguments import require_model
 from polybody.model.model import Model
 from polybody.names import counted, nearest
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
 from polybody.studies.axes import cases_of
-from polybody.studies.dataset import FORMAT, arrow
-from polybody.studies.executors import content_of, executor_of
+from polybody.studies.dataset import FORMAT, FORMATS, Folder, Memory, arrow
+from polybody.studies.executors import connect, content_of, executor_of, processes
+from polybody.studies.reductions import check_keep
 from polybody.studies.results import StudyResults
-from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, check_keep, varied_names
+from polybody.studies.tasks import CHUNKS, KINDS, Case, Job, Task, varied_names
 
 Array = np.ndarray
 Progress = Callable[[int, int, int], None]
+BLOCK, LARGEST_CHUNK, CHUNK_BYTES = 256, 1 << 17, 12 << 20  # multiple and most cases, bytes of a chunk by default
 OPTIONS = {
     "quantity": None, "rollout": ("steps", "dt", "method", "q0", "v0", "tau", "controller"),
     "simulate": ("duration", "q0", "v0", "controller", "method", "dt", "rtol", "atol", "sample", "limits", "max_steps"),
@@ -93,12 +98,11 @@ class Study:
         if model is None and kind != "function":
             raise InputError(f"{kind} needs a model")
         if seed != int(seed) or seed < 0:
-            raise InputError(f"seed is {seed!r}; expected a whole number, zero or more")
-        size = CHUNKS[kind] if chunk is None else chunk
-        if size != int(size) or size < 1:
-            raise InputError(f"chunk is {chunk!r}; expected a whole number of at least 1")
+            raise InputError(f"seed is {seed!r}; wanted a whole number, zero or more")
+        if chunk is not None and (chunk != int(chunk) or chunk < 1):
+            raise InputError(f"chunk is {chunk!r}; wanted a whole number of at least 1")
         self.name, self.vary = name, dict(vary) if isinstance(vary, Mapping) else vary
-        self.cases = cases_of(self.vary, samples, design, int(seed), int(size))
+        self.cases = cases_of(self.vary, samples, design, int(seed), int(chunk or CHUNKS[kind]))
         names = varied_names(self.cases)
         self.template = template
         if template is not None:
@@ -111,6 +115,8 @@ class Study:
         task = Task(kind, _options(self.model, kind, given, at), keep, function)
         self.task = replace(task, where=targets.placed(self.model, task, names, template is not None))
         self._check_sizes()
+        if chunk is None and kind == "quantity" and template is None:
+            self.cases = replace(self.cases, chunk=self._lanes_of_a_chunk())
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -128,80 +134,99 @@ class Study:
     @property
     def digest(self) -> str:
         """Hash of the model, the code and all options of the study."""
-        return hashlib.sha256(json.dumps(self._identity(), sort_keys=True).encode()).hexdigest()
+        return _digest(self._identity())
 
     def run(
-        self, folder: str | os.PathLike[str], *, workers: int | None = None, cluster: str | None = None,
-        resume: bool = True, progress: Progress | None = None,
+        self, folder: str | os.PathLike[str] | None = None, *, workers: int | None = None, cluster: str | None = None,
+        resume: bool = True, progress: Progress | None = None, format: str = "arrow",
     ) -> StudyResults:
-        """Compute the missing cases of a results folder, and return its results.
+        """Compute the missing cases of a results folder, and return its results; without a folder, keep them in memory.
 
-        `workers` is the number of processes on this machine (default: one for batched kernels, which use threads; all
-        cores for case-by-case computations). `cluster` is "auto" or the address of a Ray cluster. Results are
-        bit-identical however they are distributed, on equal processors. Finished chunks are never computed again; with
-        resume=False a folder that has some raises an error. `progress(finished cases, all cases, failed)` is called
-        after every chunk.
+        `workers` is the number of processes on this machine (default: one for batched kernels, which use the threads
+        that `pb.threads` allows; all cores for case-by-case computations). `cluster` is "auto" or the address of a Ray
+        cluster. Results are bit-identical however they are distributed, on equal processors. Finished chunks are never
+        computed again; with resume=False a folder that has some raises an error. `progress(finished cases, all cases,
+        failed)` is called after every chunk. `format` of the files is "arrow" (as fast as the file system) or
+        "parquet".
         """
         arrow()
-        _, executor, last = executor_of(workers, cluster, self.task.in_lanes and self.template is None)
-        results = StudyResults(folder)
-        self._check_first()
-        if cluster is not None:
-            from polybody.studies.executors import connect
+        if format not in FORMATS:
+            raise InputError(f"format is {format!r}{nearest(str(format), FORMATS)}; wanted {' or '.join(FORMATS)}")
+        executor, last = executor_of(workers, cluster, self.task.in_lanes and self.template is None)
+        kept = Memory() if folder is None else Folder(folder, format)
+        with _optimised():
+            self._check_first()
+            if cluster is not None:
+                connect(cluster)
+            facts = self.facts()
+            digest = facts["digest"]
+            kept.begin(facts)
+            missing, finished, failed = [], 0, 0
+            for k in range(self.cases.chunks):
+                first, end = self.cases.span(k)
+                if kept.done(digest, k, end - first):
+                    finished += end - first
+                else:
+                    missing.append(k)
+            if finished and not resume:
+                raise InputError(f"{folder}: has {finished} finished cases; resume the study, or choose another folder")
+            made = executor(self.job, missing, last, kept.form)
+            try:
+                for index, content, errors in made:
+                    kept.write(digest, index, content)
+                    first, end = self.cases.span(index)
+                    finished, failed = finished + end - first, failed + errors
+                    if progress is not None:
+                        progress(finished, len(self), failed)
+            finally:
+                made.close()  # type: ignore[attr-defined]
+        return StudyResults(kept)
 
-            connect(cluster)
-        digest = self.digest
-        results.begin(self.facts())
-        missing, finished, failed = [], 0, 0
-        for k in range(self.cases.chunks):
-            first, end = self.cases.span(k)
-            if results.done(digest, k, end - first):
-                finished += end - first
-            else:
-                missing.append(k)
-        if finished and not resume:
-            raise InputError(f"{folder}: has {finished} finished cases; resume the study, or choose another folder")
-        made = executor(self.job, missing, last)
-        try:
-            for index, content, errors in made:
-                results.write(digest, index, content)
-                first, end = self.cases.span(index)
-                finished, failed = finished + end - first, failed + errors
-                if progress is not None:
-                    progress(finished, len(self), failed)
-        finally:
-            made.close()  # type: ignore[attr-defined]
-        return results
+    def dry_run(self, seconds: float = 1.0, *, workers: int | None = None) -> dict[str, Any]:
+        """Describe a run without executing it: cases, batches, and estimates of time and size from a timed sample.
 
-    def dry_run(self, seconds: float = 1.0) -> dict[str, Any]:
-        """Describe a run without executing it: cases, batches, and estimates of time and size from a timed sample."""
-        self._check_first()
-        sample = replace(self.cases, chunk=min(self.cases.chunk, 64))
-        job = Job(self.model, sample, self.task, self.template)
-        content_of(job, 0)  # compiles
-        started, cases, size = time.perf_counter(), 0, 0
-        for k in range(sample.chunks):
-            _, content, _ = content_of(job, k)
-            first, end = sample.span(k)
-            cases, size = cases + end - first, size + len(content)
-            if time.perf_counter() - started > seconds:
-                break
-        rate = cases / (time.perf_counter() - started)
+        Samples grow to a whole chunk, or until they take a part of `seconds`; the estimate is for as many threads or
+        processes as `run` would use, without their start.
+        """
+        executor, count = executor_of(workers, None, self.task.in_lanes and self.template is None)
+        with _optimised(), threads(1):
+            self._check_first()
+            rate, size = self._timed(seconds)
+        used = max(min(count, self.cases.chunks), 1)
+        batched = "lanes of one kernel" if self.task.in_lanes and self.template is None else "case by case"
         return {
             "name": self.name, "cases": len(self), "chunks": self.cases.chunks, "chunk": self.cases.chunk,
             "kind": self.task.kind, "design": self.cases.design, "varied": varied_names(self.cases),
-            "batched": "lanes of one kernel" if self.task.in_lanes and self.template is None else "case by case",
-            "cases_per_second": rate, "seconds": len(self) / rate, "bytes": int(size / cases * len(self)),
+            "batched": batched, "by": f"{used} {'processes' if executor is processes else 'threads'}",
+            "cases_per_second": rate * used, "seconds": len(self) / (rate * used), "bytes": round(size),
         }  # fmt: skip
+
+    def _timed(self, seconds: float) -> tuple[float, float]:
+        """(cases per second of one thread, bytes of all files) by the largest sample there is time for."""
+        most = min(self.cases.chunk, len(self))
+        one = self._sample(1)[1]
+        size, (rate, content) = 1, self._sample(1)
+        while size < most and 4 * size / rate < seconds / 4:
+            size = min(4 * size, most)
+            rate, content = self._sample(size)
+        slope = (content - one) / (size - 1) if size > 1 else one
+        return rate, slope * len(self) + (one - slope) * self.cases.chunks
+
+    def _sample(self, size: int) -> tuple[float, int]:
+        """(cases per second, bytes of the file) of so many cases."""
+        job = Job(self.model, replace(self.cases, chunk=size), self.task, self.template)
+        started = time.perf_counter()
+        content = content_of(job, 0, "arrow")[1]
+        return size / (time.perf_counter() - started), len(content)
 
     def facts(self) -> dict[str, Any]:
         """Metadata that is written beside the results."""
         from polybody.kernels.target import host
 
-        target = host()
+        target, identity = host(), self._identity()
         return {
-            "format": FORMAT, "name": self.name, "digest": self.digest, "cases": len(self), "chunk": self.cases.chunk,
-            "study": self._identity(), "varied": varied_names(self.cases),
+            "format": FORMAT, "name": self.name, "digest": _digest(identity), "cases": len(self),
+            "chunk": self.cases.chunk, "study": identity, "varied": varied_names(self.cases),
             "model": None if self.model is None else self.model.name,
             "machine": {"cpu": target.cpu, "features": target.features, "lanes": target.lanes},
         }  # fmt: skip
@@ -241,13 +266,38 @@ class Study:
             if wanted is not None and sizes[name] not in (1, wanted):
                 raise InputError(f"axis {name!r} has {sizes[name]} numbers for {wanted}; expected 1 or {wanted}")
 
+    def _lanes_of_a_chunk(self) -> int:
+        """Cases of a chunk where none is given: by the model, the quantity and the number of cases, nothing else.
+
+        Chunks have at most some megabytes, and eight make the study unless they would be small: a chunk costs about
+        0.05 ms beside its kernel, and is what threads and workers share out.
+        """
+        results = sum(math.prod(shape) for _, shape in self.job.shapes)
+        inputs = sum(x.shape[1] for x in replace(self.cases, chunk=1).values(0).values())
+        room = min(CHUNK_BYTES // (8 * (1 + inputs + results)), LARGEST_CHUNK)
+        eighth = -(-len(self) // (8 * BLOCK)) * BLOCK
+        return max(min(max(eighth, CHUNKS["quantity"]), room // BLOCK * BLOCK), BLOCK)
+
     def _check_first(self) -> None:
         """The first case, so that what cannot work for any says so before anything is computed."""
         job = Job(self.model, replace(self.cases, chunk=1), self.task, self.template)
         found = job.compute(0)
+        background.wait()  # kernels of a first call may be interpreted
         wrong = found["error"].get(0, "")
         if "keep has" in wrong:
             raise InputError(wrong.partition(": ")[2])
+
+
+@contextmanager
+def _optimised() -> Iterator[None]:
+    """Kernels are compiled before they answer, so that results do not depend on when a compiler is ready."""
+    before = os.environ.get("POLYBODY_TIER")
+    os.environ.setdefault("POLYBODY_TIER", "optimised")
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("POLYBODY_TIER", None)
 
 
 def _varied(model: Model | None, names: Sequence[str], kind: str) -> Model | None:
@@ -291,6 +341,10 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
         if name not in ("kp", "kd", "target", "gravity"):
             raise InputError(f"controller has no {name!r}; expected kp, kd, target, gravity: a PD law")
     return options
+
+
+def _digest(identity: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

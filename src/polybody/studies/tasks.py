@@ -7,10 +7,9 @@ A case that fails is found by halving the lanes, and becomes a row with its erro
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,20 +17,16 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.kernels.interrupts import passed_on
 from polybody.model.model import Model
-from polybody.names import nearest
+from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
 from polybody.studies.axes import Cases, Correlated
+from polybody.studies.reductions import kept, key_of, text_of
 
 Array = np.ndarray
 KINDS = ("quantity", "rollout", "simulate", "linearize", "function")
 #: cases in a chunk, where nothing is said
 CHUNKS = {"quantity": 16384, "rollout": 256, "simulate": 16, "linearize": 256, "function": 64}
-REDUCTIONS: dict[str, Callable[..., Array]] = {
-    "max": lambda x: x.max(axis=-1), "min": lambda x: x.min(axis=-1), "mean": lambda x: x.mean(axis=-1),
-    "norm": lambda x: np.sqrt((x * x).sum(axis=-1)), "peak": lambda x: np.abs(x).max(axis=-1),
-}  # fmt: skip
-_KEPT = re.compile(r"(?:(?P<op>\w+)\()?(?P<key>[A-Za-z_]\w*)(?P<index>(?:\[\d+\])*)(?P<end>\))?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +77,47 @@ class Job:
     cases: Cases
     task: Task
     template: Callable[[dict[str, Any]], Model] | None = None
+    _nominal: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def asked(self) -> Quantity:
+        """The quantity that is computed."""
+        assert self.model is not None
+        return quantity_named(self.model.mechanism, self.task.options["quantity"])
+
+    @cached_property
+    def shapes(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of its results."""
+        assert self.model is not None
+        return self.asked.shapes(self.model.engine.sizes())
+
+    @cached_property
+    def together(self) -> tuple[list[tuple[str, tuple[int, ...]]], Any] | None:
+        """(what is kept, its kernel) where a quantity has straight-line code: nothing else is computed or written.
+
+        The kernel's last result is the margin of the parameters, so that these are not read a second time.
+        """
+        loaded = any(target.startswith("wrench.") for target, _ in self.task.where.values())
+        if self.task.kind != "quantity" or loaded or self.model is None:
+            return None
+        found = text_of(self.task.keep, self.shapes)
+        if found is None:
+            return None
+        (items, text), parameters = found, self.model.parameters
+
+        def whole(results: Sequence[Any], symbols: Sequence[Any]) -> list[Any]:
+            return [*text(results), *(parameters.margin_function().call(symbols) if len(parameters) else [])]
+
+        margins = [("margin", ())] if len(parameters) else []
+        kernel = self.model.engine.derived(self.asked, f"kept {items}", [*items, *margins], whole)
+        return None if kernel is None else (items, kernel)
+
+    def nominal(self, target: str) -> Array:
+        """What is taken for all cases where an axis does not say otherwise."""
+        if target not in self._nominal:
+            assert self.model is not None
+            self._nominal[target] = targets.base(self.model, self.task, target)
+        return self._nominal[target]
 
     def compute(self, index: int) -> dict[str, Any]:
         """Columns of one chunk: case, the varied names, what is kept, and errors, {row: what was wrong}."""
@@ -94,8 +130,10 @@ class Job:
         users = self.task.kind == "function" or self.template is not None or targets.made_by_user(self.task.options)
         expected = (Exception,) if users else (PolybodyError, ArithmeticError, ValueError)
 
-        def part(start: int, stop: int) -> None:
-            """Compute these cases together; where that fails, halves of them."""
+        # pieces of the chunk that are computed together, the next one last; where that fails, their halves
+        todo = [(0, count)] if lanes else [(k, k + 1) for k in reversed(range(count))]
+        while todo:
+            start, stop = todo.pop()
             some = {name: array[start:stop] for name, array in values.items()}
             try:
                 if lanes:
@@ -105,11 +143,10 @@ class Job:
             except expected as error:
                 if stop - start > 1:
                     middle = (start + stop) // 2
-                    part(start, middle)
-                    part(middle, stop)
+                    todo += [(middle, stop), (start, middle)]
                 else:
                     errors[start] = f"{type(error).__name__}: {error}".replace(" (state 0 of the batch)", "")
-                return
+                continue
             for name, array in answer.items():
                 if stop - start == count:
                     results[name] = array
@@ -121,15 +158,23 @@ class Job:
                     errors[start] = f"{name} has shape {array.shape[1:]}; other cases have {others}"
                     continue
                 results[name][start:stop] = array
-
-        for start in (0,) if lanes else range(count):
-            part(start, count if lanes else start + 1)
-        return {"case": np.arange(first, last), **values, **results, "error": errors}
+        return {"case": range(first, last), **values, **results, "error": errors}
 
     def _lanes(self, values: dict[str, Array], count: int) -> dict[str, Array]:
         """Results (count, …) of cases that differ in parameters, states and gains, in one call."""
         assert self.model is not None
-        return kept(self.task.keep, _answered(self.model, self.task, self._given(values, count), count))
+        given = self._given(values, count)
+        if self.together is None:
+            return kept(self.task.keep, self._answered(self.model, given, count))
+        items, kernel = self.together
+        states = self.model._arrays(self.asked, [given.get(name, self.nominal(name)) for name in self.asked.arguments])
+        parameters = given.get("parameters")
+        found = kernel(*states, parameters=parameters)
+        parts = list(found) if isinstance(found, tuple) else [found]
+        if len(parts) > len(items) and not np.min(parts.pop()) >= 0:
+            self.model.parameters.checked(parameters)  # says which number of which case is not possible
+            raise PolybodyError("a parameter is not possible")
+        return {item: np.broadcast_to(part, (count, *shape)) for (item, shape), part in zip(items, parts, strict=True)}
 
     def _single(self, index: int, values: dict[str, Array]) -> dict[str, Array]:
         plain = {name: _plain(array[0]) for name, array in values.items()}
@@ -150,7 +195,7 @@ class Job:
             found = {str(name): np.asarray(x, dtype=float)[None] for name, x in answer.items()}
         elif self.task.kind in ("quantity", "rollout"):
             assert model is not None
-            found = _answered(model, self.task, {n: x for n, x in given.items() if n != "parameters"}, 1)
+            found = self._answered(model, {n: x for n, x in given.items() if n != "parameters"}, 1)
         else:
             assert model is not None
             one = _simulated if self.task.kind == "simulate" else _linearized
@@ -159,7 +204,6 @@ class Job:
 
     def _given(self, values: dict[str, Array], count: int) -> dict[str, Array]:
         """{what is set: (count, size)} from the varied names, on top of what is given for all."""
-        assert self.model is not None
         parts: dict[str, list[tuple[list[int] | None, Array]]] = {}
         for name, array in values.items():
             target, columns = self.task.where[name]
@@ -167,19 +211,20 @@ class Job:
                 parts.setdefault(target, []).append((columns, array))
         own = {target: some[0][1] for target, some in parts.items() if target.startswith("controller")}
         return own | {
-            target: _filled(targets.base(self.model, self.task, target), some, count)
+            target: _filled(self.nominal(target), some, count)
             for target, some in parts.items() if target not in own
         }  # fmt: skip
 
 
+    def _answered(self, model: Model, given: dict[str, Array], count: int) -> dict[str, Array]:
+        return (_quantity if self.task.kind == "quantity" else _rollout)(model, self, given, count)
+
+
 def _filled(nominal: Array, parts: list[tuple[list[int] | None, Array]], count: int) -> Array:
     """(count, size): the nominal numbers, with columns replaced by those that vary."""
-    drawn = parts[0][1].base
-    together = [k for columns, _ in parts for k in columns or ()] == list(range(len(nominal)))
-    if together and drawn is not None and drawn.shape == (count, len(nominal)) and drawn.flags.c_contiguous:
-        whole = ((drawn[:, columns[0] : columns[-1] + 1], array) for columns, array in parts if columns)
-        if all(x.base is drawn and x.shape == own.shape and x.ctypes.data == own.ctypes.data for own, x in whole):
-            return drawn  # all columns were drawn at once, in this order: nothing is copied
+    whole = _side_by_side(parts, len(nominal))
+    if whole is not None:
+        return whole
     found = np.empty((count, len(nominal)))
     found[:] = nominal
     for columns, array in parts:
@@ -192,35 +237,43 @@ def _filled(nominal: Array, parts: list[tuple[list[int] | None, Array]], count: 
     return found
 
 
+def _side_by_side(parts: list[tuple[list[int] | None, Array]], size: int) -> Array | None:
+    """The array of whose columns the parts are all, in their order, as they were drawn: nothing is copied."""
+    if [k for columns, _ in parts for k in columns or ()] != list(range(size)):
+        return None
+    first = parts[0][1]
+    owner, place = first.base, first.ctypes.data
+    for columns, part in parts:
+        inside = owner is not None and part.base is owner and part.ctypes.data == place
+        if not inside or part.shape[1] != len(columns or ()) or part.strides != (8 * size, 8):
+            return None
+        place += 8 * part.shape[1]
+    return np.lib.stride_tricks.as_strided(first, (len(first), size), (8 * size, 8))
+
+
 def _plain(value: Array) -> Any:
     return float(value[0]) if value.shape == (1,) else value
 
 
-def _answered(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
-    return (_quantity if task.kind == "quantity" else _rollout)(model, task, given, count)
-
-
-def _quantity(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
-    asked = quantity_named(model.mechanism, task.options["quantity"])
-    states = [given[name] if name in given else targets.base(model, task, name) for name in asked.arguments]
-    wrenches, values = targets.wrenches(given), given.get("parameters")
-    answer = model._ask(asked, states, wrenches=wrenches, parameters=values)
+def _quantity(model: Model, job: Job, given: dict[str, Array], count: int) -> dict[str, Array]:
+    states = [given.get(name, job.nominal(name)) for name in job.asked.arguments]
+    answer = model._ask(job.asked, states, wrenches=targets.wrenches(given), parameters=given.get("parameters"))
     parts = answer if isinstance(answer, tuple) else (answer,)
     found = {}
-    for (name, shape), part in zip(asked.shapes(model.engine.sizes()), parts, strict=True):
+    for (name, shape), part in zip(job.shapes, parts, strict=True):
         found[name] = np.broadcast_to(part, (count, *shape))
     return found
 
 
-def _rollout(model: Model, task: Task, given: dict[str, Array], count: int) -> dict[str, Array]:
+def _rollout(model: Model, job: Job, given: dict[str, Array], count: int) -> dict[str, Array]:
     from polybody.simulation.rollout import rollout
 
-    o = task.options
-    q0, v0 = (given[name] if name in given else targets.base(model, task, name) for name in ("q0", "v0"))
+    task, o = job.task, job.task.options
+    q0, v0 = (given[name] if name in given else job.nominal(name) for name in ("q0", "v0"))
     law = targets.law(model, task, given, single=targets.made_by_user(o))
     if isinstance(law, np.ndarray) and law.ndim == 2:
         law = np.repeat(law[:, None, :], int(o["steps"]), axis=1)
-    whole = any(_key(item) in ("q", "v") for item in task.keep) or not task.keep
+    whole = any(key_of(item) in ("q", "v") for item in task.keep) or not task.keep
     found = rollout(model, q0, v0, law, int(o["steps"]), float(o.get("dt", 1e-3)), method=o.get("method", "rk4"),
                     keep="all" if whole else "last", parameters=given.get("parameters"))  # fmt: skip
     q, v = (np.broadcast_to(x, (count, *x.shape[-(1 + whole) :])) for x in (found.q, found.v))
@@ -256,46 +309,8 @@ def _linearized(model: Model, task: Task, given: dict[str, Array]) -> dict[str, 
     return {"A": system.A, "B": system.B, "pole_real": np.real(poles), "pole_imag": np.imag(poles)}
 
 
-# ---- what is kept ----------------------------------------------------------------------------------------------------
-
-
-def _key(item: str) -> str:
-    match = _KEPT.fullmatch(item)
-    return match["key"] if match else item
-
-
-def check_keep(keep: Sequence[str]) -> None:
-    for item in keep:
-        match = _KEPT.fullmatch(item)
-        if match is None or bool(match["op"]) != bool(match["end"]) or (match["op"] and match["op"] not in REDUCTIONS):
-            raise InputError(f"keep has {item!r}; expected a result ('tau'), a number of it ('tau[1]'), or one of "
-                             f"{', '.join(REDUCTIONS)} of it ('peak(tau)')")
-
-
-def kept(keep: Sequence[str], found: dict[str, Array]) -> dict[str, Array]:
-    """What of the results (count, …) is kept, by name."""
-    if not keep:
-        return dict(found)
-    result = {}
-    for item in keep:
-        match = _KEPT.fullmatch(item)
-        assert match is not None
-        if match["key"] not in found:
-            raise InputError(f"keep has {item!r}, but there is no result {match['key']!r}"
-                             f"{nearest(match['key'], found)}; available: {', '.join(found)}")
-        array = found[match["key"]]
-        for number in re.findall(r"\d+", match["index"]):
-            if array.ndim < 2 or int(number) >= array.shape[1]:
-                raise InputError(f"keep has {item!r}, but {match['key']} has shape {found[match['key']].shape[1:]}")
-            array = array[:, int(number)]
-        if match["op"]:
-            array = REDUCTIONS[match["op"]](array.reshape(len(array), -1))
-        result[item] = array
-    return result
-
-
 def varied_names(cases: Cases) -> list[str]:
     return [n for axis in cases.axes for n in (axis.names if isinstance(axis, Correlated) else (axis.name,))]
 
 
-__all__ = ["CHUNKS", "KINDS", "REDUCTIONS", "Case", "Job", "Task", "check_keep", "varied_names"]
+__all__ = ["CHUNKS", "KINDS", "Case", "Job", "Task", "varied_names"]
