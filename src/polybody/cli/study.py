@@ -107,7 +107,8 @@ def _said(console: Any, answer: dict[str, Any], folder: Path) -> None:
     cases = f"{answer['cases']:,} {'case' if answer['cases'] == 1 else 'cases'}"
     console.print(f"{answer['name']}: {cases} of {answer['kind']}, {answer['design']}")
     console.print(f"varied: {', '.join(answer['varied'])}")
-    console.print(f"{answer['chunks']:,} chunks of up to {answer['chunk']:,}, {answer['batched']}, {answer['by']}")
+    chunks = f"{answer['chunks']:,} {'chunk' if answer['chunks'] == 1 else 'chunks'} of up to {answer['chunk']:,}"
+    console.print(f"{chunks}, {answer['batched']}, {answer['by']}")
     console.print(f"about {answer['cases_per_second']:,.0f} cases per second here: {answer['seconds']:,.1f} s, "
                   f"{answer['bytes'] / 1e6:,.1f} MB in {folder}")  # fmt: skip
 

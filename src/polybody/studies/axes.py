@@ -23,7 +23,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels.uniform import uniform
-from polybody.names import listed, nearest
+from polybody.names import counted, listed, nearest
 
 Array = np.ndarray
 DESIGNS = ("random", "latin-hypercube", "sobol", "saltelli")

@@ -133,7 +133,7 @@ class Folder:
     def begin(self, facts: dict[str, Any]) -> None:
         """Make the folder, or see that it belongs to this study."""
         if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path}: is a file; the folder of a study is wanted")
+            raise InputError(f"{self.path}: is a file; expected the folder of a study")
         if (self.path / "study.json").exists():
             before = self.facts()
             if before.get("digest") != facts["digest"]:

@@ -258,7 +258,7 @@ def executor_of(
         return on_ray, cluster
     count = (1 if lanes else cores()) if workers is None else workers
     if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-        raise InputError(f"workers is {workers!r}; wanted a whole number of at least 1")
+        raise InputError(f"workers is {workers!r}; expected a whole number of at least 1")
     if count > 1:
         return processes, int(count)
     return (threaded, thread_count()) if lanes else (serial, 1)

@@ -72,7 +72,7 @@ def check_keep(keep: Sequence[str]) -> None:
     for item in keep:
         match = _KEPT.fullmatch(item) if isinstance(item, str) else None
         if match is None or bool(match["op"]) != bool(match["end"]) or (match["op"] and match["op"] not in REDUCTIONS):
-            raise InputError(f"keep has {item!r}; wanted a result ('tau'), a number of it ('tau[1]'), or one of "
+            raise InputError(f"keep has {item!r}; expected a result ('tau'), a number of it ('tau[1]'), or one of "
                              f"{', '.join(REDUCTIONS)} of it ('peak(tau)')")
 
 
@@ -92,7 +92,7 @@ def kept(keep: Sequence[str], found: Mapping[str, Array]) -> dict[str, Array]:
         assert match is not None
         if match["key"] not in found:
             raise InputError(f"keep has {item!r}, but there is no result {match['key']!r}"
-                             f"{nearest(match['key'], found)}; there are {', '.join(found)}")
+                             f"{nearest(match['key'], found)}; available: {', '.join(found)}")
         array = found[match["key"]]
         for number in re.findall(r"\d+", match["index"]):
             if array.ndim < 2 or int(number) >= array.shape[1]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
-from polybody.names import nearest
+from polybody.names import counted, nearest
 from polybody.studies.dataset import Folder, Memory, arrow
 from polybody.studies.statistics import SobolIndices, sobol_indices, summary
 
@@ -33,7 +33,8 @@ class StudyResults:
 
     def __repr__(self) -> str:
         facts = self.facts()
-        there = f"{self._kept.count()} of {-(-facts['cases'] // facts['chunk'])} chunks of {facts['cases']} cases"
+        chunks = counted(-(-facts["cases"] // facts["chunk"]), "chunk")
+        there = f"{self._kept.count()} of {chunks}, {counted(facts['cases'], 'case')}"
         return f"<StudyResults in {str(self._kept)!r}: {facts['name']!r}, {there}>"
 
     @property
@@ -77,7 +78,7 @@ class StudyResults:
         for name in names:
             if name not in table.column_names:
                 known = self.table().column_names
-                raise InputError(f"no column {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+                raise InputError(f"no column {name!r}{nearest(name, known)}; available: {', '.join(known)}")
         return {
             field.name: _numbers(table.column(field.name), field) for field in table.schema
             if field.name != "error" or "error" in names

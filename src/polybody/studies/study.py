@@ -98,9 +98,9 @@ class Study:
         if model is None and kind != "function":
             raise InputError(f"{kind} needs a model")
         if seed != int(seed) or seed < 0:
-            raise InputError(f"seed is {seed!r}; wanted a whole number, zero or more")
+            raise InputError(f"seed is {seed!r}; expected a whole number, zero or more")
         if chunk is not None and (chunk != int(chunk) or chunk < 1):
-            raise InputError(f"chunk is {chunk!r}; wanted a whole number of at least 1")
+            raise InputError(f"chunk is {chunk!r}; expected a whole number of at least 1")
         self.name, self.vary = name, dict(vary) if isinstance(vary, Mapping) else vary
         self.cases = cases_of(self.vary, samples, design, int(seed), int(chunk or CHUNKS[kind]))
         names = varied_names(self.cases)
@@ -151,7 +151,7 @@ class Study:
         """
         arrow()
         if format not in FORMATS:
-            raise InputError(f"format is {format!r}{nearest(str(format), FORMATS)}; wanted {' or '.join(FORMATS)}")
+            raise InputError(f"format is {format!r}{nearest(str(format), FORMATS)}; expected {' or '.join(FORMATS)}")
         executor, last = executor_of(workers, cluster, self.task.in_lanes and self.template is None)
         kept = Memory() if folder is None else Folder(folder, format)
         with _optimised():

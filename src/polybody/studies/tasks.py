@@ -7,9 +7,9 @@ A case that fails is found by halving the lanes, and becomes a row with its erro
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,19 +79,19 @@ class Job:
     template: Callable[[dict[str, Any]], Model] | None = None
     _nominal: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
+    @functools.cached_property
     def asked(self) -> Quantity:
         """The quantity that is computed."""
         assert self.model is not None
         return quantity_named(self.model.mechanism, self.task.options["quantity"])
 
-    @cached_property
+    @functools.cached_property
     def shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of its results."""
         assert self.model is not None
         return self.asked.shapes(self.model.engine.sizes())
 
-    @cached_property
+    @functools.cached_property
     def together(self) -> tuple[list[tuple[str, tuple[int, ...]]], Any] | None:
         """(what is kept, its kernel) where a quantity has straight-line code: nothing else is computed or written.
 
