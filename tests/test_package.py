@@ -36,7 +36,7 @@ def run_python(*arguments: str, **environment: str) -> subprocess.CompletedProce
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": path, "TERM": "dumb", **environment},
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

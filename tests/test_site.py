@@ -49,5 +49,5 @@ def test_a_notebook_runs_in_its_kernel() -> None:
     book = nbformat.read(path, as_version=4)
     nbformat.validate(book)
     os.environ.setdefault("PYTHONPATH", str(ROOT / "src"))
-    NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    NotebookClient(book, timeout=300, kernel_name="python3").execute()
     assert all(cell["execution_count"] for cell in book.cells if cell["cell_type"] == "code")

@@ -66,7 +66,7 @@ SCRIPT = textwrap.dedent("""
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_child_forked_while_threads_compile_can_compile_itself(tmp_path):
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), POLYBODY_CACHE=str(tmp_path))
-    child = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, timeout=120, text=True)
+    child = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, timeout=300, text=True)
     assert child.stdout.strip() == "all children answered", (child.returncode, child.stdout, child.stderr)
 
 

@@ -233,5 +233,5 @@ def test_more_methods_than_cells_are_an_error_not_a_crash():
             assert Each().call(1) == (1, k)
     """)
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, timeout=60, text=True)
+    found = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, timeout=300, text=True)
     assert "no more can be" in found.stdout, found.stderr

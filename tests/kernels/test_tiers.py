@@ -178,7 +178,7 @@ def test_a_process_ends_and_forks_while_code_is_compiled(tmp_path, how, delay):
         os.environ, PYTHONPATH=os.pathsep.join(sys.path), POLYBODY_CACHE=str(tmp_path), POLYBODY_TIER="auto"
     )
     command = [sys.executable, "-W", "ignore", "-c", SCRIPT, how, delay]
-    child = subprocess.run(command, env=environment, capture_output=True, timeout=120, text=True)
+    child = subprocess.run(command, env=environment, capture_output=True, timeout=300, text=True)
     assert child.returncode == 0, child.stderr
     assert child.stdout.startswith("ends")
     assert child.stderr == ""

@@ -30,7 +30,7 @@ def viewer() -> Iterator[Viewer]:
 
 def page(viewer: Viewer, path: str | None = None, **headers: str) -> tuple[int, bytes]:
     place = urlsplit(viewer.url)
-    line = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=10)
+    line = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=60)
     try:
         line.putrequest("GET", place.path if path is None else path, skip_host="Host" in headers)
         for name, value in headers.items():
@@ -45,7 +45,7 @@ def page(viewer: Viewer, path: str | None = None, **headers: str) -> tuple[int, 
 def socket_of(viewer: Viewer, path: str | None = None, **options: Any) -> Any:
     place = urlsplit(viewer.url)
     return connect(f"ws://127.0.0.1:{viewer.port}{place.path + 'socket' if path is None else path}", proxy=None,
-                   max_size=None, open_timeout=10, **options)  # fmt: skip
+                   max_size=None, open_timeout=60, **options)  # fmt: skip
 
 
 def test_the_printed_address_shows_the_page(viewer: Viewer) -> None:
@@ -77,7 +77,7 @@ def test_a_foreign_page_gets_no_socket(viewer: Viewer, origin: str) -> None:
 
 def test_own_page_gets_a_socket_and_its_scene(viewer: Viewer) -> None:
     with socket_of(viewer, origin=f"http://127.0.0.1:{viewer.port}") as line:
-        assert len(line.recv(timeout=10)) > 16
+        assert len(line.recv(timeout=60)) > 16
 
 
 def test_each_launch_has_its_own_token(viewer: Viewer) -> None:
@@ -107,7 +107,7 @@ def test_only_messages_of_the_controls_are_heard(viewer: Viewer) -> None:
         until = time.monotonic() + 10
         heard = []
         while time.monotonic() < until and {"k": "ack", "n": 7} not in heard:
-            told = line.recv(timeout=10)
+            told = line.recv(timeout=60)
             if isinstance(told, str):
                 heard.append(json.loads(told))
     assert viewer.q[0] == 0.25, "what the controls send is heard"
@@ -125,7 +125,7 @@ def test_a_command_that_cannot_be_done_is_told_and_ends_nothing(viewer: Viewer) 
             line.send(json.dumps(message | {"n": n}))
         notices = []
         while len(notices) < 5:
-            told = line.recv(timeout=10)
+            told = line.recv(timeout=60)
             if isinstance(told, str) and json.loads(told)["k"] == "notice":
                 notices.append(json.loads(told)["text"])
     for words in ("no such joint", "nowhere", "unknown", "--live", "name"):
@@ -134,7 +134,7 @@ def test_a_command_that_cannot_be_done_is_told_and_ends_nothing(viewer: Viewer) 
 
 def test_the_page_runs_no_scripts_from_elsewhere_and_cannot_be_framed(viewer: Viewer) -> None:
     place = urlsplit(viewer.url)
-    line = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=10)
+    line = http.client.HTTPConnection("127.0.0.1", viewer.port, timeout=60)
     line.request("GET", place.path)
     answer = line.getresponse()
     assert answer.headers["X-Frame-Options"] == "DENY"

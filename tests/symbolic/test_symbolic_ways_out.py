@@ -89,7 +89,7 @@ def test_html_page_fits_a_browser_window(model, tmp_path):
     done = subprocess.run(
         [str(find_chromium()), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
          "--window-size=1000,800", "--virtual-time-budget=5000", "--dump-dom", path.as_uri()],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert "<title>wide=0 page=true sub=true</title>" in done.stdout, done.stdout[:300] + done.stderr[-500:]
 

@@ -23,7 +23,8 @@ from polybody.errors import InputError
 from polybody.names import listed, nearest
 
 NAMESPACE = "xacro"
-SECONDS = 20.0
+#: at most so long by the clock, however busy the machine is; the child itself may compute for 10 s (child.py)
+SECONDS = 120.0
 
 
 def has_macros(root: Any) -> bool:
