@@ -62,6 +62,7 @@ class Mobility:
 
     @property
     def gruebler(self) -> int:
+        """Gruebler's count: velocities minus constraints, as if all constraints were independent."""
         return self.velocities - self.constraints
 
     @property

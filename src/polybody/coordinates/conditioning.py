@@ -36,6 +36,7 @@ class SingularTransferError(PolybodyError):
 
     @property
     def condition(self) -> float:
+        """Largest over smallest singular value; infinite at a singular configuration."""
         s = self.singular_values
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 

@@ -46,10 +46,12 @@ class Position:
     axes: str = "xyz"
 
     def names(self, model: Model) -> list[str]:
+        """One name per coordinate, for this model."""
         find_frame(model.mechanism, self.frame)
         return [f"{self.frame}.{AXES[a]}" for a in _axes(self.axes, f"position of {self.frame!r}")]
 
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
+        """[G], [G, H] or [G, H, D] by `order`: derivatives of the coordinates along v, first index the coordinate."""
         return _rows(model, q, self.frame, order, [3 + a for a in _axes(self.axes, self.frame)])
 
 
@@ -61,10 +63,12 @@ class Orientation:
     axes: str = "xyz"
 
     def names(self, model: Model) -> list[str]:
+        """One name per coordinate, for this model."""
         find_frame(model.mechanism, self.frame)
         return [f"{self.frame}.w{AXES[a]}" for a in _axes(self.axes, f"orientation of {self.frame!r}")]
 
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
+        """[G], [G, H] or [G, H, D] by `order`: derivatives of the coordinates along v, first index the coordinate."""
         return _rows(model, q, self.frame, order, _axes(self.axes, self.frame))
 
 
@@ -75,9 +79,11 @@ class Pose:
     frame: str
 
     def names(self, model: Model) -> list[str]:
+        """One name per coordinate, for this model."""
         return Orientation(self.frame).names(model) + Position(self.frame).names(model)
 
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
+        """[G], [G, H] or [G, H, D] by `order`: derivatives of the coordinates along v, first index the coordinate."""
         return _rows(model, q, self.frame, order, list(range(6)))
 
 
@@ -107,10 +113,12 @@ class Joints:
         return indices
 
     def names(self, model: Model) -> list[str]:
+        """One name per coordinate, for this model."""
         every = velocity_names(model.mechanism)
         return [every[k] for k in self._indices(model)]
 
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
+        """[G], [G, H] or [G, H, D] by `order`: derivatives of the coordinates along v, first index the coordinate."""
         n, rows, lead = model.mechanism.nv, self._indices(model), q.shape[:-1]
         G = np.broadcast_to(np.eye(n)[rows], (*lead, len(rows), n))
         return [G, *(np.zeros((*lead, len(rows), *(n,) * (k + 1))) for k in range(1, order))]
@@ -129,9 +137,11 @@ class Function:
     label: str = "f"
 
     def names(self, model: Model) -> list[str]:
+        """One name per coordinate, for this model."""
         return [self.label] if self.size == 1 else [f"{self.label}_{k}" for k in range(self.size)]
 
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
+        """[G], [G, H] or [G, H, D] by `order`: derivatives of the coordinates along v, first index the coordinate."""
         lead = q.shape[:-1]
         states = [self._one(model, q[index], order) for index in np.ndindex(lead)]
         return [np.array([s[k] for s in states]).reshape(*lead, *states[0][k].shape) for k in range(order)]
@@ -175,9 +185,11 @@ class CoordinateSet:
     parts: tuple[Coordinates, ...]
 
     def names(self, model: Model) -> list[str]:
+        """One name per coordinate, for this model."""
         return [name for part in self.parts for name in part.names(model)]
 
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]:
+        """[G], [G, H] or [G, H, D] by `order`: derivatives of the coordinates along v, first index the coordinate."""
         found = [part.coefficients(model, q, order) for part in self.parts]
         axis = q.ndim - 1
         return [np.concatenate([f[k] for f in found], axis=axis) for k in range(order)]

@@ -75,6 +75,7 @@ class Workspace:
         return places.min(axis=0), places.max(axis=0)
 
     def summary(self) -> dict[str, Any]:
+        """Reachable fraction, extent, and the configuration with the best condition number."""
         low, high = self.extent
         best = int(np.nanargmin(np.where(self.reachable, self.values["condition"], np.nan)))
         return {

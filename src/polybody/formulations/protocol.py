@@ -27,16 +27,24 @@ class Formulation(Protocol):
     def inverse_dynamics(
         self, mechanism: Mechanism, q: Array, v: Array, a: Array, wrenches: Array | None = None, *,
         domain: Domain = FLOAT,
-    ) -> Array: ...
+    ) -> Array:
+        """tau (nv,) that gives the accelerations `a` under gravity, passive forces and `wrenches` (frames, 6)."""
+        ...
 
     def forward_dynamics(
         self, mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *,
         domain: Domain = FLOAT,
-    ) -> Array: ...
+    ) -> Array:
+        """Accelerations a (nv,) under the joint forces `tau`, gravity, passive forces and `wrenches` (frames, 6)."""
+        ...
 
-    def mass_matrix(self, mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array: ...
+    def mass_matrix(self, mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
+        """M (nv, nv), with armature and reflected rotors."""
+        ...
 
-    def bias_forces(self, mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array: ...
+    def bias_forces(self, mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+        """C v + gravity_forces, (nv,)."""
+        ...
 
 
 #: In the order of the papers' years.

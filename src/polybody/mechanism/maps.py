@@ -68,13 +68,16 @@ class JointMap:
 
     @property
     def r(self) -> int:
+        """Number of columns: the degrees of freedom of the joint."""
         return self.H.shape[1]
 
     @property
     def is_simple(self) -> bool:
+        """Whether the joint has one stage."""
         return len(self.stages) == 1
 
     def stage_slices(self) -> list[slice]:
+        """The columns of each stage."""
         ends = np.cumsum((0, *self.stages))
         return [slice(int(a), int(b)) for a, b in pairwise(ends)]
 

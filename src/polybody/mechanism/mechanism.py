@@ -79,14 +79,17 @@ class TreeJoint:
 
     @property
     def kind(self) -> str:
+        """Kind of the joint: revolute, prismatic, …"""
         return self.model.kind
 
     @property
     def nv(self) -> int:
+        """Number of entries of v that belong to this joint."""
         return self.model.nv
 
     @property
     def nq(self) -> int:
+        """Number of entries of q that belong to this joint."""
         return self.model.nq
 
     @property

@@ -88,9 +88,11 @@ class Part:
 
     @property
     def domains(self) -> dict[str, EnergyDomain]:
+        """Energy domain of each port, by the port's name."""
         return self.ports
 
     def first_mode(self) -> str | None:
+        """Mode in which the part starts; None for a part without modes."""
         return next(iter(self.alternatives), None)
 
     def equations_in(self, mode: str | None) -> tuple[Equation, ...]:

@@ -84,6 +84,7 @@ class NetworkTrajectory:
 
     @property
     def trusted(self) -> bool:
+        """Whether the energy audit passed and the run reached its end."""
         return self.audit.trusted
 
     def configuration(self, model: str) -> Array:

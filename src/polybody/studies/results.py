@@ -92,6 +92,7 @@ class StudyResults:
 
     @property
     def complete(self) -> bool:
+        """Whether every chunk of the study is finished."""
         facts = self.facts()
         return self._kept.count() == -(-facts["cases"] // facts["chunk"])
 

@@ -129,6 +129,7 @@ class Study:
 
     @property
     def job(self) -> Job:
+        """What a worker needs to compute chunks: model, cases, task and template."""
         return Job(self.model, self.cases, self.task, self.template)
 
     @property
