@@ -1,9 +1,9 @@
 """Long runs of the fuzzers: `python tests/fuzz/run.py --minutes 60` (or `make fuzz MINUTES=60`), `--inputs N` at most.
 
 Inputs are read in a process of its own, which is watched from here: it may raise, run out of memory, hang or crash, and
-the run goes on behind the input that did it. Counted are inputs (read, refused), crashes, hangs of more than 10 s,
-memory above 1 GB and exceptions other than `PolybodyError`; each defect is printed with its kind and seed, and
-`--minutes 0 --kind K --seed N` repeats one of them here.
+the run goes on behind the input that did it. Their files go to TMPDIR: a folder in memory is faster. Counted are inputs
+(read, refused), crashes, hangs of more than 10 s, memory above 1 GB and exceptions other than `PolybodyError`; each
+defect is printed with its kind and seed, and `--minutes 0 --kind K --seed N` repeats one of them here.
 """
 
 from __future__ import annotations
@@ -130,10 +130,14 @@ def main() -> int:
     counts: Counter[str] = Counter()
     reached = dict.fromkeys(kinds, first)
     deadline = time.monotonic() + 60 * chosen.minutes
-    while time.monotonic() < deadline and counts["inputs"] < chosen.inputs:
-        for kind in kinds:
-            if time.monotonic() < deadline and counts["inputs"] < chosen.inputs:
-                reached[kind] = watch(kind, reached[kind], counts, deadline)
+    try:
+        while time.monotonic() < deadline and counts["inputs"] < chosen.inputs:
+            for kind in kinds:
+                if time.monotonic() < deadline and counts["inputs"] < chosen.inputs:
+                    reached[kind] = watch(kind, reached[kind], counts, deadline)
+            print(f"{counts['inputs']} inputs", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted")
     for key, count in sorted(counts.items()):
         print(f"{count:10d}  {key}")
     return int(any(key.startswith("DEFECTS") for key in counts))
