@@ -9,27 +9,44 @@ import pytest
 from typer.testing import CliRunner
 
 import polybody as pb
+from loop_states import massive
 from polybody.cli import app
-from polybody.identification.excitation import _Goal, _Limits, _Series
+from polybody.identification.excitation import _Goal, _Limits
+from polybody.identification.series import Series
 
 
-@pytest.mark.parametrize("criterion", ["condition", "determinant"])
-def test_gradients_equal_differences(criterion: str) -> None:
-    model = pb.load("puma560")
-    series = _Series(model, 10.0, 3, 20)
-    box = {"link6": ((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1))}
-    limits = _Limits(model, series, 0.05, 0.1, np.full(6, 3.0), box, 10.0)
+def check_gradients(model: pb.Model, criterion: str, limits: _Limits, series: Series, size: float) -> None:
     rng = np.random.default_rng(0)
-    x = limits.start(rng) * 1.7
+    x = limits.start(rng)
+    x.reshape(len(series.own), -1)[:, 1:] *= size
     goal = _Goal(model, series, pb.base_parameters(model), criterion)
     direction, h = rng.normal(size=len(x)), 1e-6
 
     def penalty(y):
         return np.sum(np.minimum(limits.values(y), 0.0) ** 2)
 
+    assert penalty(x) > 0
     for value, gradient in ((goal.value, goal.gradient), (penalty, limits.penalty_gradient)):
         difference = (value(x + h * direction) - value(x - h * direction)) / (2 * h)
         np.testing.assert_allclose(gradient(x) @ direction, difference, rtol=2e-5)
+
+
+@pytest.mark.parametrize("criterion", ["condition", "determinant"])
+def test_gradients_equal_differences(criterion: str) -> None:
+    model = pb.load("puma560")
+    series = Series(model, 10.0, 3, 20)
+    box = {"link6": ((-0.1, -0.1, -0.1), (0.1, 0.1, 0.1))}
+    check_gradients(model, criterion, _Limits(model, series, 0.05, 0.1, np.full(6, 3.0), box, 10.0), series, 1.7)
+
+
+@pytest.mark.parametrize(("name", "frame", "effort"), [("five-bar", "A", 0.1), ("delta", "tool", np.inf)])
+def test_gradients_with_loops_equal_differences(name: str, frame: str, effort: float) -> None:
+    model = massive(name)
+    series = Series(model, 10.0, 2, 14)
+    box = {frame: ((-0.02, -0.02, -0.02), (0.02, 0.02, 0.02))}
+    limits = _Limits(model, series, 0.05, 0.1, np.full(model.nv, effort), box, 10.0)
+    for criterion in ("condition", "determinant"):
+        check_gradients(model, criterion, limits, series, 1.2)
 
 
 def test_motion_keeps_its_limits_and_shows_parameters_better() -> None:
@@ -57,5 +74,9 @@ def test_command_line_writes_a_motion(tmp_path) -> None:
     answer = json.loads(result.stdout)
     assert answer["condition"] > 1
     assert (tmp_path / "motion.csv").read_text().startswith("t,q1,q2,v1,v2,a1,a2")
+    for box in ("lower:0,1", "lower:0,0,0,-1,1,1", "elsewhere:0,0,0,1,1,1"):
+        refused = CliRunner().invoke(app, [*arguments, f"--workspace={box}"])
+        assert refused.exit_code == 1
+        assert "workspace" in refused.stderr
     with pytest.raises(pb.InputError, match="criterion"):
         pb.excitation(pb.load("two-link"), criterion="beauty")

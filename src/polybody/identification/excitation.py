@@ -13,14 +13,15 @@ Y_B, in units of the machine's size, shall be far from dependent. Either criteri
 by quasi-Newton steps with exact gradients: dW = Σ ∂W/∂(q, v, a) · d(q, v, a) from the expression graph of the
 regressor, contracted with the criterion's own derivative (of singular values) before it is formed: one reverse sweep
 a state. Limits of position, velocity, acceleration and effort (inverse dynamics of the model as it is) hold at every
-sample, and so does a box that a frame must not leave. With loops the independent coordinates carry the series, the
-others follow; gradients there are differences.
+sample, and so does a box that a frame must not leave. With loops the independent coordinates carry the series and the
+others follow, in gradients too (`series`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,10 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.identification.base_parameters import BaseParameters, base_parameters
 from polybody.identification.row_space import reach
+from polybody.identification.series import Series
 from polybody.mechanism.columns import plain_columns, velocity_names
 from polybody.model.model import Model
+from polybody.quantities.derivatives import graph_domain, tangent_map
 
 Array = np.ndarray
 CRITERIA = ("condition", "determinant")
@@ -88,7 +91,7 @@ def excitation(
         raise InputError(f"criterion is {criterion!r}; expected {' or '.join(map(repr, CRITERIA))}")
     if plain_columns(model.mechanism, model.engine.independent) is None:
         raise InputError("exciting motions need coordinates that are plain numbers, no quaternions")
-    series = _Series(model, period, harmonics, samples)
+    series = Series(model, period, harmonics, samples)
     limits = _Limits(model, series, speed, acceleration, effort, workspace or {}, period)
     base = base_parameters(model)
     goal = _Goal(model, series, base, criterion)
@@ -104,7 +107,7 @@ def excitation(
             best = goal.value(found), found
     if best is None:
         raise PolybodyError("no motion within all limits was found; widen them, or give more tries")
-    whole = _Series(model, period, harmonics, max(int(period * rate), 20))
+    whole = Series(model, period, harmonics, max(int(period * rate), 20))
     x = _shrunk(_Limits(model, whole, speed, acceleration, effort, workspace or {}, period), best[1])
     q, v, a = whole.motion(x)
     names = [velocity_names(model.mechanism)[k] for k in series.own]
@@ -114,62 +117,11 @@ def excitation(
     )  # fmt: skip
 
 
-class _Series:
-    """Coefficients to motion."""
-
-    def __init__(self, model: Model, period: float, harmonics: int, samples: int) -> None:
-        self.model, self.own = model, list(model.engine.independent)
-        self.places = plain_columns(model.mechanism, self.own) or []
-        self.t = np.arange(samples) * period / samples
-        w = 2 * np.pi / period * np.arange(1, harmonics + 1)
-        phase = np.outer(self.t, w)
-        one, none = np.ones((samples, 1)), np.zeros((samples, 1))
-        self.B = np.concatenate([one, np.sin(phase), np.cos(phase)], axis=1)
-        self.dB = np.concatenate([none, w * np.cos(phase), -w * np.sin(phase)], axis=1)
-        self.ddB = np.concatenate([none, -(w**2) * np.sin(phase), -(w**2) * np.cos(phase)], axis=1)
-        self._last: tuple[Array, Any] | None = None
-
-    def own_motion(self, x: Array) -> tuple[Array, Array, Array]:
-        c = x.reshape(len(self.own), -1).T
-        return self.B @ c, self.dB @ c, self.ddB @ c
-
-    def reachable(self, x: Array) -> bool:
-        """Whether loops can be closed all along the motion."""
-        if not self.model.mechanism.constrained:
-            return True
-        try:
-            self.motion(x)
-        except InputError:
-            return False
-        return True
-
-    def motion(self, x: Array) -> tuple[Array, Array, Array]:
-        """(q, v, a) of all joints."""
-        u, du, ddu = self.own_motion(x)
-        if not self.model.mechanism.constrained:
-            return u, du, ddu
-        if self._last is not None and np.array_equal(self._last[0], x):
-            return self._last[1]
-        guess, rows = self.model.assemble(), []
-        approach = guess[self.places] + np.linspace(0, 1, 9)[1:-1, None] * (u[0] - guess[self.places])
-        for row in (*approach, *u):
-            guess = guess.copy()
-            guess[self.places] = row
-            guess = self.model.constraints.assemble_dependent(guess)
-            rows.append(guess)
-        q = np.array(rows)[len(approach):]
-        v, a = self.model.constraints.joint_motion(q, du, ddu)
-        self._last = (x.copy(), (q, v, a))
-        return q, v, a
-
-
 class _Goal:
     """The criterion over coefficients, and its gradient."""
 
-    def __init__(self, model: Model, series: _Series, base: BaseParameters, criterion: str) -> None:
+    def __init__(self, model: Model, series: Series, base: BaseParameters, criterion: str) -> None:
         self.model, self.series, self.base, self.criterion = model, series, base, criterion
-        self.exact = not model.mechanism.constrained
-        self._sweep: Any = None
         length = reach(model.mechanism)
         units = np.tile([1.0] + [length] * 3 + [length**2] * 6, len(model.mechanism.bodies))
         self.units = units[base.pivots]
@@ -189,11 +141,9 @@ class _Goal:
         return float(np.log(s[0] / s[-1]) if self.criterion == "condition" else -np.sum(np.log(s)))
 
     def gradient(self, x: Array) -> Array:
-        """Exact for trees: ∂σ = uᵀ dW v for each singular value."""
-        if not self.exact:
-            step = 1e-6
-            moved = [(self.value(x + step * e), self.value(x - step * e)) for e in np.eye(len(x))]
-            return np.array([(more - less) / (2 * step) for more, less in moved])
+        """∂σ = uᵀ dW v for each singular value σ."""
+        if not self.series.reachable(x):
+            return np.zeros(len(x))
         U, s, Vt = np.linalg.svd(self._matrix(x), full_matrices=False)
         s = np.maximum(s, 1e-12)
         if self.criterion == "condition":
@@ -201,33 +151,47 @@ class _Goal:
         else:
             weight = -(U / s) @ Vt
         n = len(self.series.t)
-        seeds = weight.reshape(n, self.model.nv, -1) * self.units / np.sqrt(n)
+        seeds = weight.reshape(n, len(self.series.own), -1) * self.units / np.sqrt(n)
         return self._pulled_back(x, seeds)
 
     def _pulled_back(self, x: Array, seeds: Array) -> Array:
-        """Σ over states of seedsᵀ dY_B, by one reverse sweep of the regressor a state."""
-        if self._sweep is None:
-            import casadi
+        """Σ over states of seedsᵀ dY_B, by one reverse sweep of the tree's regressor per state.
 
-            f = self.model.casadi("regressor")
-            q, v, a = f.sx_in()
-            seed = casadi.SX.sym("seed", self.model.nv * len(self.base.pivots))
-            columns = 10 * len(self.model.mechanism.bodies)
-            kept = [r * columns + int(k) for r in range(self.model.nv) for k in self.base.pivots]
-            total = casadi.dot(f(q, v, a)[kept], seed)
-            parts = [casadi.gradient(total, y) for y in (q, v, a)]
-            self._sweep = casadi.Function("sweep", [q, v, a, seed], parts)
-        q, v, a = self.series.motion(x)
-        dq, dv, da = (np.asarray(part) for part in self._sweep(q.T, v.T, a.T, seeds.reshape(len(q), -1).T))
-        s = self.series
-        return (dq @ s.B + dv @ s.dB + da @ s.ddB).ravel()
+        With loops Y_B = Gᵀ Y_tree: the tree's rows have the seeds G seeds, and G changes by H.
+        """
+        series, turning = self.series, None
+        q, v, a = series.motion(x)
+        if self.model.mechanism.constrained:
+            found = series.influence(x)
+            Y = self.model.tree.regressor(q, v, a)[..., self.base.pivots]
+            turning = np.einsum("tilm,tmk,tik->tl", found.H, seeds, Y)
+            seeds = found.G @ seeds
+        dq, dv, da = (np.asarray(part).T for part in self._sweep(q.T, v.T, a.T, seeds.reshape(len(q), -1).T))
+        by_u, by_du, by_ddu = series.pulled_back(x, dq, dv, da)
+        return series.coefficients(by_u if turning is None else by_u + turning, by_du, by_ddu)
+
+    @cached_property
+    def _sweep(self) -> Any:
+        """casadi.Function (q, v, a, seeds) -> gradients of seeds · Y_B of the tree by q in tangent space, v and a."""
+        import casadi
+
+        tree = self.model.tree
+        f = tree.casadi("regressor")
+        q, v, a = f.sx_in()
+        seed = casadi.SX.sym("seed", tree.nv * len(self.base.pivots))
+        columns = 10 * len(tree.mechanism.bodies)
+        kept = [r * columns + int(k) for r in range(tree.nv) for k in self.base.pivots]
+        total = casadi.dot(f(q, v, a)[kept], seed)
+        by_q, by_v, by_a = (casadi.gradient(total, y) for y in (q, v, a))
+        by_q = tangent_map(tree.mechanism, graph_domain().scalars(q)).T @ by_q
+        return casadi.Function("sweep", [q, v, a, seed], [by_q, by_v, by_a])
 
 
 class _Limits:
     """Every limit as a number that must not be negative, in parts of the limit."""
 
     def __init__(
-        self, model: Model, series: _Series, speed: Any, acceleration: Any, effort: Any, workspace: Mapping[str, Any],
+        self, model: Model, series: Series, speed: Any, acceleration: Any, effort: Any, workspace: Mapping[str, Any],
         period: float,
     ) -> None:  # fmt: skip
         self.model, self.series, self.workspace = model, series, workspace
@@ -239,7 +203,12 @@ class _Limits:
         self.speed = _limit("speed", speed, np.where(np.isfinite(known["velocity"]), known["velocity"], np.pi))
         self.acceleration = _limit("acceleration", acceleration, 10 * self.speed / period * 2)
         self.effort = _limit("effort", effort, known["effort"])
-        for name in workspace:
+        for name, box in workspace.items():
+            corners = np.asarray(box, dtype=float)
+            if corners.shape != (2, 3) or not np.all(corners[0] < corners[1]):
+                raise InputError(
+                    f"workspace: the box of {name!r} is {box}; expected ((x0, y0, z0), (x1, y1, z1)) with x0 < x1 …"
+                )
             if name not in model.frame_names:
                 raise InputError(f"workspace: no frame {name!r}")
         middle = (self.lower + self.upper)[own] / 2
@@ -269,11 +238,9 @@ class _Limits:
         if not self.series.reachable(x):
             return np.array([-1.0])
         q, v, a = self.series.motion(x)
-        width, own = self.upper - self.lower, slice(None)
-        if self.model.nq != self.model.nv:  # positions of joints with quaternions are not limited
-            own = self.series.own
-            q, width = q[:, self.series.places], width[own]
-        parts = [(q - self.lower[own]) / width, (self.upper[own] - q) / width, 1 - (v / self.speed) ** 2]
+        at, lower, upper = self._limited(q)
+        width = upper - lower
+        parts = [(at - lower) / width, (upper - at) / width, 1 - (v / self.speed) ** 2]
         parts.append(1 - (a / self.acceleration) ** 2)
         if np.isfinite(self.effort).any():
             tau = self.model.inverse_dynamics(q, v, a)
@@ -284,31 +251,36 @@ class _Limits:
             parts += [(p - low) / size, (high - p) / size]
         return np.concatenate([part.ravel() for part in parts])
 
+    def _limited(self, q: Array) -> tuple[Array, Array, Array]:
+        """Positions with limits, and these: all, or the independent ones where joints have quaternions."""
+        if self.model.nq == self.model.nv:
+            return q, self.lower, self.upper
+        own = self.series.own
+        return q[:, self.series.places], self.lower[own], self.upper[own]
+
     def penalty_gradient(self, x: Array) -> Array:
-        """Of Σ min(values, 0)²: exact for trees, by differences with loops."""
-        if self.model.mechanism.constrained:
-            step = 1e-6
-
-            def penalty(y: Array) -> float:
-                return float(np.sum(np.minimum(self.values(y), 0.0) ** 2))
-
-            return np.array([(penalty(x + step * e) - penalty(x - step * e)) / (2 * step) for e in np.eye(len(x))])
-        q, v, a = self.series.motion(x)
-        width = self.upper - self.lower
-        dq = 2 * (np.minimum(q - self.lower, 0.0) - np.minimum(self.upper - q, 0.0)) / width**2
-        dv = -4 * np.minimum(1 - (v / self.speed) ** 2, 0.0) * v / self.speed**2
-        da = -4 * np.minimum(1 - (a / self.acceleration) ** 2, 0.0) * a / self.acceleration**2
-        if np.isfinite(self.effort).any():
-            tau = self.model.inverse_dynamics(q, v, a)
-            pull = -4 * np.minimum(1 - (tau / self.effort) ** 2, 0.0) * tau / self.effort**2
-            for part, D in zip((dq, dv, da), self.model.inverse_dynamics_derivatives(q, v, a), strict=True):
-                part += np.einsum("tij,ti->tj", D, pull)
+        """Of Σ min(values, 0)²."""
+        if not self.series.reachable(x):
+            return np.zeros(len(x))
+        series, (q, v, a) = self.series, self.series.motion(x)
+        dq, dv, da = np.zeros((3, len(q), self.model.nv))
+        at, lower, upper = self._limited(q)
+        out = 2 * (np.minimum(at - lower, 0.0) - np.minimum(upper - at, 0.0)) / (upper - lower) ** 2
+        dq[:, slice(None) if at.shape == dq.shape else series.own] = out
+        dv += -4 * np.minimum(1 - (v / self.speed) ** 2, 0.0) * v / self.speed**2
+        da += -4 * np.minimum(1 - (a / self.acceleration) ** 2, 0.0) * a / self.acceleration**2
         for name, (low, high) in self.workspace.items():
             p, size = self.model.pose(q, name)[..., :3, 3], np.asarray(high, dtype=float) - np.asarray(low, dtype=float)
             pull = 2 * (np.minimum(p - low, 0.0) - np.minimum(high - p, 0.0)) / size**2
-            dq += np.einsum("tij,ti->tj", self.model.jacobian(q, name)[..., 3:, :], pull)
-        s = self.series
-        return (dq.T @ s.B + dv.T @ s.dB + da.T @ s.ddB).ravel()
+            dq += np.einsum("tij,ti->tj", self.model.tree.jacobian(q, name)[..., 3:, :], pull)
+        total = series.pulled_back(x, dq, dv, da)
+        if np.isfinite(self.effort).any():
+            tau = self.model.inverse_dynamics(q, v, a)
+            pull = -4 * np.minimum(1 - (tau / self.effort) ** 2, 0.0) * tau / self.effort**2
+            # with loops these are derivatives by the independent coordinates already
+            for part, D in zip(total, self.model.inverse_dynamics_derivatives(q, v, a), strict=True):
+                part += np.einsum("tij,ti->tj", D, pull)
+        return series.coefficients(*total)
 
     def excess(self, x: Array) -> float:
         return float(max(0.0, -self.values(x).min()))
