@@ -162,10 +162,10 @@ class _Goal:
         series, turning = self.series, None
         q, v, a = series.motion(x)
         if self.model.mechanism.constrained:
-            found = series.influence(x)
+            G, H, _ = series.influence(x)
             Y = self.model.tree.regressor(q, v, a)[..., self.base.pivots]
-            turning = np.einsum("tilm,tmk,tik->tl", found.H, seeds, Y)
-            seeds = found.G @ seeds
+            turning = np.einsum("tilm,tmk,tik->tl", H, seeds, Y)
+            seeds = G @ seeds
         dq, dv, da = (np.asarray(part).T for part in self._sweep(q.T, v.T, a.T, seeds.reshape(len(q), -1).T))
         by_u, by_du, by_ddu = series.pulled_back(x, dq, dv, da)
         return series.coefficients(by_u if turning is None else by_u + turning, by_du, by_ddu)

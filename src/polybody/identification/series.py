@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.formulations.influence import Influence
 from polybody.mechanism.columns import plain_columns
 from polybody.model.model import Model
 
@@ -36,7 +35,7 @@ class Series:
         self.dB = np.concatenate([none, w * np.cos(phase), -w * np.sin(phase)], axis=1)
         self.ddB = np.concatenate([none, -(w**2) * np.sin(phase), -(w**2) * np.cos(phase)], axis=1)
         self._last: tuple[Array, tuple[Array, Array, Array]] | None = None
-        self._influence: tuple[Array, Influence] | None = None
+        self._influence: tuple[Array, tuple[Array, Array, Array]] | None = None
 
     def own_motion(self, x: Array) -> tuple[Array, Array, Array]:
         c = x.reshape(len(self.own), -1).T
@@ -71,10 +70,13 @@ class Series:
         self._last = (x.copy(), (q, v, a))
         return q, v, a
 
-    def influence(self, x: Array) -> Influence:
-        """G, H and D along the motion."""
+    def influence(self, x: Array) -> tuple[Array, Array, Array]:
+        """(G, H, D) along the motion."""
         if self._influence is None or not np.array_equal(self._influence[0], x):
-            self._influence = x.copy(), self.model.constraints.joint_influence(self.motion(x)[0], 3)
+            found = self.model.constraints.joint_influence(self.motion(x)[0], 3)
+            assert found.H is not None
+            assert found.D is not None
+            self._influence = x.copy(), (found.G, found.H, found.D)
         return self._influence[1]
 
     def pulled_back(self, x: Array, dq: Array, dv: Array, da: Array) -> tuple[Array, Array, Array]:
@@ -82,8 +84,7 @@ class Series:
         if not self.model.mechanism.constrained:
             return dq, dv, da
         _, du, ddu = self.own_motion(x)
-        found = self.influence(x)
-        G, H, D = found.G, found.H, found.D
+        G, H, D = self.influence(x)
         turned = np.einsum("ti,timn->tmn", da, H)
         by_u = np.einsum("ti,tim->tm", dq, G) + np.einsum("ti,timn,tn->tm", dv, H, du)
         by_u += np.einsum("tmn,tn->tm", turned, ddu) + np.einsum("ti,tilmn,tm,tn->tl", da, D, du, du)
