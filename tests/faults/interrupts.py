@@ -30,6 +30,7 @@ MOST = 300.0  # seconds for one call's interrupts
 def interrupted(name: str, count: int) -> list[tuple[float, float]]:
     """(latency, seconds computed meanwhile) of `count` interrupts of a call."""
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without it
     long, small = CALLS[name]()
     before = small()
     rng, latencies, lost = random.Random(name), list[tuple[float, float]](), 0

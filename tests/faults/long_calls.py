@@ -142,10 +142,10 @@ def loop_batch() -> Pair:
 
 def grasp_batch() -> Pair:
     model = pb.load("two-arms")
-    held = pb.grasp(model, "object", ["left_hand", "right_hand"])
+    held = pb.grasp(model, "object", ["left_hand", "right_hand"], model.neutral())
     q = np.broadcast_to(held.project(held.model.neutral())[0], (400_000, held.model.nq))
     v, tau = np.zeros((len(q), held.model.nv)), np.zeros(held.model.nv)
-    return lambda: held.forward_dynamics(q, v, tau), lambda: held.forward_dynamics(q[:3], v[:3], tau)[0]
+    return lambda: held.forward_dynamics(q, v, tau), lambda: held.forward_dynamics(q[:3], v[:3], tau).a
 
 
 def mobility() -> Pair:

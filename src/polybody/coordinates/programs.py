@@ -18,8 +18,8 @@ from polybody.errors import InputError, PolybodyError
 
 Array = np.ndarray
 NORMS = (1, 2, np.inf)
-#: unknowns of one program: larger batches are cut
-MOST = 20_000
+#: unknowns of one program: larger batches are cut, for speed, and so that no solver keeps an interrupt waiting
+MOST = 4_000
 
 
 @dataclass(frozen=True, eq=False)
