@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -211,3 +212,32 @@ def test_texts_attributes_and_environment_of_hostile_files_end_with_a_message(
     file.write_text(f'<robot name="r" {NAMESPACE}>{body}<link name="z"/></robot>')
     with pytest.raises(pb.InputError, match=word):
         pb.load(file)
+
+
+def test_dirname_is_the_folder_of_the_file_that_says_it(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    head = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    (tmp_path / "a.xacro").write_text(f'{head}<xacro:include filename="$(dirname)/parts/b.xacro"/></robot>')
+    (tmp_path / "parts" / "b.xacro").write_text(
+        f'{head}<xacro:include filename="$(dirname)/c.xacro"/><xacro:property name="here" value="$(dirname)"/></robot>'
+    )
+    (tmp_path / "parts" / "c.xacro").write_text(f'{head}<link name="only"/></robot>')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert pb.load(tmp_path / "a.xacro").description.bodies[0].name == "only"
+
+
+def test_files_that_an_expansion_may_read_are_found_whatever_the_arguments(tmp_path: Path) -> None:
+    from polybody.description.xacro.packages import files_of
+
+    head = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    (tmp_path / "a.xacro").write_text(
+        f'{head}<xacro:arg name="kind" default="x"/><xacro:include filename="arm_$(arg kind).xacro"/>'
+        "<xacro:property name=\"sizes\" value=\"${xacro.load_yaml('sizes.yaml')}\"/></robot>"
+    )
+    for name in ("arm_x.xacro", "arm_y.xacro", "sizes.yaml", "other.xacro"):
+        (tmp_path / name).write_text(f"{head}</robot>")
+    (tmp_path / "arm_y.xacro").write_text(f'{head}<xacro:include filename="deep.xacro"/></robot>')
+    (tmp_path / "deep.xacro").write_text(f"{head}</robot>")
+    found = {path.name for path in files_of(tmp_path / "a.xacro", {})}
+    assert found == {"a.xacro", "arm_x.xacro", "arm_y.xacro", "sizes.yaml", "deep.xacro"}

@@ -109,3 +109,18 @@ def test_wrongs_of_a_rollout_are_named() -> None:
             pb.rollout(model, *arguments)
     with pytest.raises(pb.InputError, match="no rollout method"):
         pb.rollout(model, q, v, None, 3, method="euler")
+
+
+@pytest.mark.parametrize("name", ["double-pendulum", "four-bar"])
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
+def test_wrenches_act_in_rollouts_as_in_simulations(name: str, method: str) -> None:
+    """A batch of constant wrenches at a frame away from its body's origin, without and with loops."""
+    model = pb.load(name)
+    frame, q0, v0 = list(model.frame_names)[-1], model.assemble(), np.zeros(model.nv)
+    loads = np.random.default_rng(4).normal(size=(3, 6)) * 4
+    found = pb.rollout(model, q0, v0, None, 40, 1e-3, method=method, keep="last", wrenches={frame: loads})
+    for k, load in enumerate(loads):
+        run = pb.simulate(model, 0.04, q0, v0, wrenches={frame: load}, method=method, dt=1e-3, limits="ignore")
+        np.testing.assert_allclose(found.q[k], run.q[-1], rtol=1e-9, atol=1e-11)
+    with pytest.raises(pb.InputError, match=r"wrenches\['world'\].*shape|not finite|6"):
+        pb.rollout(model, q0, v0, None, 4, wrenches={"world": [1.0]})

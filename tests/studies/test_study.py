@@ -223,6 +223,9 @@ def test_wrenches_vary_whole_or_by_component(tmp_path: Path) -> None:
     run = pb.simulate(pb.load("double-pendulum"), 0.1, wrenches={"tip": [0, 0, 0, 3, 0, 0]}, method="rk4", dt=0.01)
     np.testing.assert_array_equal(ends[1], run.q[-1])
     assert np.abs(ends[1] - ends[0]).max() > 1e-3
+    rolled = pb.Study(pb.load("double-pendulum"), {"wrench.tip.fx": [0.0, 3.0]}, keep=["q_end"],
+                      rollout={"steps": 10, "dt": 0.01})  # fmt: skip
+    np.testing.assert_allclose(rolled.run().numpy()["q_end"], ends, rtol=1e-12, atol=1e-14)
     with pytest.raises(InputError, match=r"expected wrench.FRAME or wrench.FRAME.fz"):
         pb.Study(arm, {"wrench.link6.up": [1.0]}, quantity="inverse_dynamics")
     with pytest.raises(InputError, match=r"'wrench.link6' cannot be varied in this study"):
@@ -385,6 +388,12 @@ def test_study_files_name_a_xacro_template_or_code(tmp_path: Path) -> None:
     found = read_study(path).study.run(tmp_path / "out", workers=1).numpy()
     wanted = 9.81 * np.outer([0.5, 0.5 + 1.5, 0.5 + 1.5 + 2.5], [1, 2.5]).ravel()
     np.testing.assert_allclose(np.abs(found["gravity[0]"]), wanted)
+    (tmp_path / "mass.xacro").write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro"/>')
+    (tmp_path / "chain.xacro").write_text(XACRO.replace('<link name="l0"/>',
+                                                        '<xacro:include filename="mass.xacro"/><link name="l0"/>'))
+    before = read_study(path).study.digest
+    (tmp_path / "mass.xacro").write_text('<robot xmlns:xacro="http://www.ros.org/wiki/xacro"> </robot>')
+    assert read_study(path).study.digest != before, "a file that is included is part of the study"
     path.write_text(text.replace("mass:", "mas:"))
     with pytest.raises(InputError, match=r"no argument 'mas' .did you mean 'mass'"):
         read_study(path)

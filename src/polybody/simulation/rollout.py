@@ -13,7 +13,7 @@ loops end each step on them (`loop_steps`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,9 @@ from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
+from polybody.model.wrenches import checked
 from polybody.names import counted
+from polybody.quantities.frames import find_frame
 from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers import PD
@@ -59,6 +61,7 @@ def rollout(
     keep: str = "all",
     parameters: Any = None,
     efforts: str = "ignore",
+    wrenches: Mapping[str, Any] | None = None,
 ) -> Rollout:
     """Advance a batch of states (..., nq), (..., nv) by `steps` steps of `dt` seconds.
 
@@ -69,6 +72,8 @@ def rollout(
     warning. `parameters`, (k,) or (..., k), are values of the parameters of `model.with_parameters`; their leading
     dimensions broadcast with the states. Friction is the regularised one, contact acts. `efforts="saturate"` bounds the
     torques by the effort, power and velocity limits of joints as `pb.simulate` does; by default they are ignored.
+    `wrenches` maps frames to constant wrenches [moment; force], (6,) or (..., 6), at their origins in world axes; their
+    leading dimensions broadcast with the states.
 
     If q0 and v0 are float32 arrays, states are computed (with loops or a policy: returned) in float32.
     """
@@ -87,19 +92,21 @@ def rollout(
     h = positive("dt", dt)
     x = _states(model, q0, v0)
     values = None if parameters is None else model.parameters.checked(parameters)
-    if values is not None:
-        lead = np.broadcast_shapes(x.shape[:-1], values.shape[:-1])
+    given = checked(model.mechanism, wrenches, True)
+    frames, loads = tuple(frame.name for frame, _ in given), [load for _, load in given]
+    for more in [*([] if values is None else [values]), *loads]:
+        lead = np.broadcast_shapes(x.shape[:-1], more.shape[:-1])
         x = np.broadcast_to(x, (*lead, x.shape[-1]))
     law, constants, table, steps = _law(model, tau, steps, h)
     if law is None:
-        held = _limited(model, _held(model.nv), efforts)
-        found = _by_policy(model, x, tau, held, steps, h, method, keep, values)
+        held = _loaded(model, _limited(model, _held(model.nv), efforts), frames)
+        found = _by_policy(model, x, tau, held, steps, h, method, keep, values, _joined(loads))
         return Rollout(found.t, *(part.astype(precision((q0, v0)), copy=False) for part in (found.q, found.v)))
     dtype = precision((q0, v0))
     if not model.mechanism.constrained:
         x = x.astype(dtype, copy=False)
-    law = _limited(model, law, efforts)
-    states = _Advance(model, law, method, x, keep == "all", values)(x, constants, table, steps, h)
+    law = _loaded(model, _limited(model, law, efforts), frames)
+    states = _Advance(model, law, method, x, keep == "all", values)(x, _joined([constants, *loads]), table, steps, h)
     states = states.astype(dtype, copy=False)
     times = h * np.arange(1, steps + 1)
     return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
@@ -129,6 +136,30 @@ def _limited(model: Model, law: Law, efforts: str) -> Law:
         return saturated(limits, law.text(m, q, v, c, u, domain), v, domain=domain)
 
     return law._replace(name=f"{law.name} saturated", text=text)
+
+
+def _loaded(model: Model, law: Law, frames: tuple[str, ...]) -> Law:
+    """The law with Σ Jᵀ w of constant wrenches at frames added, after what bounds the drives."""
+    if not frames:
+        return law
+
+    def text(m: Any, q: Array, v: Array, c: Array, u: Array, domain: Any) -> Array:
+        # graphs are made of the reduced mechanism, which moves alike but has frames of its own
+        whole = m if domain is FLOAT else model.engine.traced_mechanism
+        tau = law.text(m, q, v, c[: law.constants], u, domain)
+        for k, name in enumerate(frames):
+            J = kinematics.frame_jacobian(whole, q, find_frame(whole, name), domain=domain)
+            start = law.constants + 6 * k
+            tau = tau + J.T @ c[start : start + 6]
+        return tau
+
+    return Law(f"{law.name} loaded at {' '.join(frames)}", law.constants + 6 * len(frames), law.table, text)
+
+
+def _joined(parts: list[Array]) -> Array:
+    """Constants of laws side by side, their leading dimensions broadcast."""
+    lead = np.broadcast_shapes(*(part.shape[:-1] for part in parts)) if parts else ()
+    return np.concatenate([np.zeros((*lead, 0)), *(np.broadcast_to(x, (*lead, x.shape[-1])) for x in parts)], axis=-1)
 
 
 def _law(model: Model, tau: Any, steps: int | None, h: float) -> tuple[Law | None, Array, Array | None, int]:
@@ -376,10 +407,10 @@ def _midpoint(m: Any, made: dict[str, Any], tau: Any, graph: Any) -> Any:
 
 def _by_policy(
     model: Model, x: Array, policy: Callable[[float, Array, Array], Any], law: Law, steps: int, h: float, method: str,
-    keep: str, parameters: Array | None,
+    keep: str, parameters: Array | None, constants: Array,
 ) -> Rollout:  # fmt: skip
     """The policy's torques are held over each step."""
-    advance, none = _Advance(model, law, method, x, False, parameters), np.zeros(0)
+    advance = _Advance(model, law, method, x, False, parameters)
     lead = x.shape[:-1]
     kept = np.empty((*lead, steps, x.shape[-1])) if keep == "all" else None
     for k in range(steps):
@@ -389,7 +420,7 @@ def _by_policy(
             raise InputError(
                 f"the policy returned shape {torques.shape} at t = {k * h:.9g} s; expected {(*lead, model.nv)}"
             )
-        x = advance(x, none, torques[..., None, :], 1, h)
+        x = advance(x, constants, torques[..., None, :], 1, h)
         if kept is not None:
             kept[..., k, :] = x
     states = x if kept is None else kept

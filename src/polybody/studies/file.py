@@ -28,6 +28,7 @@ from typing import Any
 
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, compose, describe
 from polybody.description.units import ANGLE, LENGTH, MASS, quantity
+from polybody.description.xacro.packages import files_of
 from polybody.errors import InputError
 from polybody.model.load import load
 from polybody.model.model import Model
@@ -60,8 +61,13 @@ class XacroTemplate:
 
     @property
     def digest(self) -> str:
-        """Of the file's text, for the study's identity."""
-        return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        """Of the file's text and of all files that it may include or load, for the study's identity."""
+        digest = hashlib.sha256()
+        own = Path(self.path).resolve().parent
+        for file in files_of(Path(self.path), os.environ):
+            content = file.read_bytes()
+            digest.update(f"{os.path.relpath(file, own)}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,7 @@ def _takes_wrenches(model: Model | None, task: Task) -> bool:
     if task.kind == "quantity":
         assert model is not None
         return bool(quantity_named(model.mechanism, task.options["quantity"]).loaded)
-    return task.kind in ("simulate", "linearize")
+    return task.kind in ("rollout", "simulate", "linearize")
 
 
 def _wrench_columns(model: Model | None, part: str) -> tuple[str, list[int] | None]:

@@ -275,7 +275,8 @@ def _rollout(model: Model, job: Job, given: dict[str, Array], count: int) -> dic
         law = np.repeat(law[:, None, :], int(o["steps"]), axis=1)
     whole = any(key_of(item) in ("q", "v") for item in task.keep) or not task.keep
     found = rollout(model, q0, v0, law, int(o["steps"]), float(o.get("dt", 1e-3)), method=o.get("method", "rk4"),
-                    keep="all" if whole else "last", parameters=given.get("parameters"))  # fmt: skip
+                    keep="all" if whole else "last", parameters=given.get("parameters"),
+                    wrenches=targets.wrenches(given))  # fmt: skip
     q, v = (np.broadcast_to(x, (count, *x.shape[-(1 + whole) :])) for x in (found.q, found.v))
     if not np.isfinite(q).all() or not np.isfinite(v).all():
         raise PolybodyError("the motion is not finite; a smaller dt may help")

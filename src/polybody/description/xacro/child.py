@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from polybody.description.xml.fields import SOURCE
 from polybody.description.xml.safety import parse_xml_bytes
 from polybody.errors import InputError
 
+CLASS = re.compile(r"<class '[^']*'>: ?")  # which xacro puts before messages
 CPU_SECONDS, MEMORY = 10, 1_500_000_000
 
 
@@ -57,7 +59,7 @@ class Expansion:
             require_plain(text)
             values = {key: substitution_args.convert_value(x, "auto") for key, x in context.get("arg", {}).items()}
             plain = {"true": True, "false": False, "abs": abs, "min": min, "max": max, "round": round}
-            names = {**plain, **values, "arg": lambda name: values[name], "find": self.packages.find}
+            names = {**plain, **values, "arg": lambda name: values[name], "find": find, "dirname": folder}
             return str(eval(compile(text.strip(), "<eval>", "eval"), {"__builtins__": {}}, names))
 
         def eval_all(node: Any, macros: Any, symbols: Any) -> Any:
@@ -79,9 +81,14 @@ class Expansion:
         def find(name: str) -> str:
             return self.packages.find(name)
 
+        def folder(filename: str | None = None) -> str:
+            """$(dirname): of the file that is being read, not of the one that includes it."""
+            return str(Path(xacro.filestack[-1]).resolve().parent)
+
         xacro.parse = self.parse
         xacro.safe_eval, xacro.eval_all, xacro.load_yaml = safe_eval, eval_all, load_yaml
         substitution_args._eval, substitution_args._eval_find = eval_argument, find
+        substitution_args._eval_dirname = folder
         symbols = xacro._global_symbols
         symbols["xacro"]["load_yaml"] = symbols["load_yaml"] = load_yaml
         for name in ("type", "vars", "hash"):
@@ -138,7 +145,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except MemoryError:
         said = f"the expansion needs more than {MEMORY / 1e9:g} GB"
     except Exception as error:  # xacro raises whatever an expression raised; the reader is told what and where
-        said = " ".join(str(error).split()) or type(error).__name__
+        said = " ".join(CLASS.sub("", str(error)).split()) or type(error).__name__
         file, line = expansion.where(str(error))
         return {"error": said, "file": file, "line": line}
     file, line = expansion.where("")

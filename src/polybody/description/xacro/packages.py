@@ -7,15 +7,23 @@ includes or loads must lie, links followed, in one of the packages that were fou
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from polybody.description.files import read_text
+from polybody.description.limits import INCLUDED_FILES, XML_BYTES
 from polybody.description.naming import shown
 from polybody.errors import InputError
 from polybody.names import nearest
 
 MARK = "package.xml"
+_FIND = re.compile(r"\$\(find ([\w-]+)\)")
+_EXPRESSION = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)")
+#: what reads like the name of a file: its parts are letters or expressions
+_NAMED = re.compile(r"(?:[\w./-]|\$\{[^}]*\}|\$\([^)]*\))+\.(?:xacro|urdf|xml|ya?ml)\b")
 
 
 def package_of(path: Path) -> Path:
@@ -31,6 +39,29 @@ def package_path(path: Path, environment: Mapping[str, str]) -> list[Path]:
     ros = [Path(x) for x in environment.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if x]
     ament = [Path(x) / "share" for x in environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if x]
     return [folder.resolve() for folder in (*beside, *ros, *ament) if folder.is_dir()]
+
+
+def files_of(path: Path, environment: Mapping[str, str]) -> list[Path]:
+    """The file and all that its expansion may read, whatever the arguments are.
+
+    Names may be expressions, so that nothing less than an expansion with each set of arguments knows the files exactly.
+    These are those of the packages whose names occur in the text of the others, `*` in place of expressions.
+    """
+    packages = Packages(path, package_path(path, environment))
+    found, todo = dict[Path, None](), [path.resolve()]
+    while todo:
+        place = todo.pop()
+        if place in found or len(found) >= INCLUDED_FILES:
+            continue
+        found[place] = None
+        text = read_text(place, XML_BYTES, "xacro")
+        for name in _FIND.findall(text):
+            with contextlib.suppress(InputError):  # not there: an expansion that needs it will say so
+                packages.find(name)
+        names = {_EXPRESSION.sub("*", match).rpartition("/")[2] for match in _NAMED.findall(text)}
+        todo += [file.resolve() for folder in packages.found for name in sorted(names) if name.strip("*.")
+                 for file in sorted(folder.rglob(name)) if file.is_file()]  # fmt: skip
+    return list(found)
 
 
 class Packages:
@@ -64,4 +95,4 @@ class Packages:
         return place
 
 
-__all__ = ["Packages", "package_of", "package_path"]
+__all__ = ["Packages", "files_of", "package_of", "package_path"]
