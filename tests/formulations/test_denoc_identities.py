@@ -10,8 +10,8 @@ from polybody.algebra.jets import JetDomain
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
+from trees import coupled_state, scale
 from trees import random_state as tree
-from trees import scale
 
 JETS = JetDomain(FLOAT)
 SEEDS = range(12)
@@ -102,3 +102,18 @@ def test_linear_momentum_is_mass_times_velocity_of_the_center_of_mass(seed):
     velocity = JETS.rates(kinematics.center_of_mass(mechanism, moved, domain=JETS))
     linear = momentum(mechanism, q, v)[3:]
     np.testing.assert_allclose(linear, sum(b.mass for b in mechanism.bodies) * velocity, atol=1e-11 * scale(linear))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [tree, coupled_state])
+def test_held_velocities_do_not_accelerate_and_the_others_move_as_if_they_were_locked(make, seed: int) -> None:
+    """M_ff a_f = φ_f, a_h = 0, with φ = M a of the free motion."""
+    m, q, v, tau, rng = make(seed)
+    free = (rng.uniform(size=m.nv) < 0.6).astype(float)
+    phi = denoc.mass_matrix(m, q) @ denoc.forward_dynamics(m, q, v, tau)
+    expected, f = np.zeros(m.nv), np.flatnonzero(free)
+    expected[f] = np.linalg.solve(denoc.mass_matrix(m, q)[np.ix_(f, f)], phi[f])
+    found = denoc.forward_dynamics(m, q, v, tau, free=free)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * (1 + np.abs(expected).max()))
+    np.testing.assert_array_equal(denoc.forward_dynamics(m, q, v, tau, free=np.ones(m.nv)),
+                                  denoc.forward_dynamics(m, q, v, tau))  # fmt: skip

@@ -9,7 +9,7 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     leap(x, answer, h, constants, row) -> x          a step by a formula of its own instead of a tableau
     middle(x, u, h, constants, row) -> r, ∂r/∂u      the equations of an implicit step in a velocity u, solved by Newton
     ends(x, u, h, constants, row) -> x, p, M         and its end, whose velocity is M⁻¹ p
-    unit(x) -> x, [how far off]                      the state with unit quaternions
+    unit(x, constants) -> x, [how far off]           the state with unit quaternions, held joints at their places
     back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
 

@@ -138,7 +138,7 @@ UNIT = """
 def _unit(job, x):
     told = word(job + TOLD)
     spare = word(job + SPARE)
-    call(word(job + UNIT_AT), x, spare, told, word(job + UNIT_WITH))
+    call(word(job + UNIT_AT), x, word(job + CONSTANTS), spare, told, word(job + UNIT_WITH))
     _copy(x, spare, NQ + NV)
     put(job + OFF_UNIT, number(told))
     return 0

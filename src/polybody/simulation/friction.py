@@ -18,6 +18,7 @@ smooth law.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,31 @@ class Stick:
     @property
     def name(self) -> str:
         return f"{self.joint} friction"
+
+
+@dataclass(frozen=True)
+class SlidingSpeed:
+    """How fast a velocity slides the way it goes, as a function of (t, y): crosses zero downwards as it comes to rest.
+
+    `place` is where it stands in y.
+    """
+
+    place: int
+    direction: int
+
+    def __call__(self, t: float, y: Array) -> float:
+        return self.direction * float(y[self.place])
+
+
+@dataclass(frozen=True, eq=False)
+class Overload:
+    """By how much the load on a joint that sticks exceeds its friction, as a function of (problem, t, y)."""
+
+    holding: Callable[[Any, float, Array], tuple[float, float]]
+
+    def __call__(self, problem: Any, t: float, y: Array) -> float:
+        force, level = self.holding(problem, t, y)
+        return abs(force) - level
 
 
 class DryFriction:
@@ -178,4 +204,4 @@ def without_dry_friction(model: Model) -> Model:
     return Model(replace(m, joints=joints, description=described))
 
 
-__all__ = ["DryFriction", "Rubbing", "Stick", "has_dry_friction", "rubbing", "without_dry_friction"]
+__all__ = ["DryFriction", "Overload", "Rubbing", "SlidingSpeed", "Stick", "has_dry_friction", "rubbing", "without_dry_friction"]

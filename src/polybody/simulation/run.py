@@ -256,8 +256,8 @@ class Run:
 
     def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
+        until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
         settled = self.switches.settle(t, y)
-        until = self._sampled(t, y, end)
         self._keep_first(t, y)
         y = settled
         fresh = False

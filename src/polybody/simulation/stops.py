@@ -77,8 +77,9 @@ class Pull:
 class Stops:
     """All finite limits of a model, and which joints rest at one."""
 
-    def __init__(self, model: Model, restitution: float) -> None:
-        self.model = model
+    def __init__(self, model: Model, restitution: float, pressing: bool = True) -> None:
+        """`pressing`: limits are stops; otherwise joints are held by friction alone."""
+        self.model, self.pressing = model, pressing
         self.restitution = restitution
         self.all = finite_limits(model)
         self.held: dict[int, Stop | Stick] = {}  # by index of v; joints that stick by friction too
@@ -142,8 +143,12 @@ class Stops:
         """Hold those of the resting joints that their stops must push, by (2), under accelerations without stops.
 
         `rubbing` are joints at rest with what friction can hold them by; the forces of friction on them are returned.
+        A joint that is at rest at its stop and rubs is one row, held by friction as far as that suffices: its force
+        is unbounded where the stop pushes.
         """
         B = self.motions(q)
+        both = {stick.v for stick, _ in rubbing}
+        beside, resting = [s for s in resting if s.v in both], [s for s in resting if s.v not in both]
         N = inward(B, resting)
         along = np.array([-stop.side * a[stop.v] for stop in resting])
         if rubbing:
@@ -151,16 +156,20 @@ class Stops:
             every = np.concatenate([N, rows])
             c = np.linalg.lstsq(every, np.concatenate([along, [a[stick.v] for stick, _ in rubbing]]), rcond=None)[0]
             levels = np.array([level for _, level in rubbing])
-            bounds = (np.concatenate([np.zeros(len(N)), -levels]), np.concatenate([np.full(len(N), np.inf), levels]))
-            both = bounded(every, c, *bounds)
-            force, rub = both[: len(N)], both[len(N) :]
+            low = [-np.inf if (stick.v, 1) in {(s.v, s.side) for s in beside} else -level for stick, level in rubbing]
+            high = [np.inf if (stick.v, -1) in {(s.v, s.side) for s in beside} else level for stick, level in rubbing]
+            bounds = (np.concatenate([np.zeros(len(N)), low]), np.concatenate([np.full(len(N), np.inf), high]))
+            found = bounded(every, c, *bounds)
+            force, rub = found[: len(N)], found[len(N) :]
         else:
             force, rub = nonnegative(N, np.linalg.lstsq(N, along, rcond=None)[0]), np.zeros(0)
         pressed = force > 1e-12 * max(float(force.max(initial=0.0)), 1e-300)
         self.held = {stop.v: stop for stop, yes in zip(resting, pressed, strict=True) if yes}
         if rubbing:
             inside = np.abs(rub) < levels * (1 - 1e-9)
-            self.held |= {s.v: s for (s, _), yes in zip(rubbing, inside, strict=True) if yes and s.v not in self.held}
+            self.held |= {s.v: s for (s, _), yes in zip(rubbing, inside, strict=True) if yes}
+            pushed = {s.v: x for (s, _), x, yes in zip(rubbing, rub, inside, strict=True) if not yes}
+            self.held |= {stop.v: stop for stop in beside if stop.side * pushed.get(stop.v, 0.0) < 0}
             self.implied = set()
             return [float(x) for x in rub]
         rows, others = N[pressed], [k for k in range(len(resting)) if not pressed[k]]

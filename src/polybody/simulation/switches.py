@@ -12,7 +12,7 @@ from polybody.errors import InputError, warn
 from polybody.model.arguments import float_array
 from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import call_user
-from polybody.simulation.friction import Stick
+from polybody.simulation.friction import Overload, SlidingSpeed, Stick
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import Excess, Stop, Stops
 
@@ -42,7 +42,7 @@ class Switches:
             if not isinstance(event, Event):
                 raise InputError(f"events holds a {type(event).__name__}; expected pb.Event(name, function, …)")
         self.problem, self.events, self.limits = problem, tuple(events), limits
-        self.stops = Stops(problem.model, restitution)
+        self.stops = Stops(problem.model, restitution, pressing=limits == "stop")
         self.happenings: list[Happening] = []
         self.ended_on_purpose = False
         self._beyond: set[Stop] = set()  # from the start
@@ -109,7 +109,7 @@ class Switches:
             return []
         found: list[tuple[Function, int, Action]] = []
         for stop in self.stops.all:
-            if stop in self.stops.implied:
+            if stop in self.stops.implied or isinstance(self.stops.held.get(stop.v), Stick):  # it does not move
                 continue
             if self.stops.held.get(stop.v) is stop:
                 pull = self.stops.pull(stop)
@@ -125,18 +125,12 @@ class Switches:
         for slot in friction.slots if friction is not None else ():
             held = self.stops.held.get(slot)
             if isinstance(held, Stick):
-                found.append((partial(self._overload, self.stops.holding(held)), 1, partial(self._slip, held)))
+                overload = partial(Overload(self.stops.holding(held)), self.problem)
+                found.append((overload, 1, partial(self._slip, held)))
             elif held is None and friction is not None and friction.sliding[slot]:
-                speed = partial(self._speed, slot, friction.sliding[slot])
+                speed = SlidingSpeed(self.problem.nq + slot, friction.sliding[slot])
                 found.append((speed, -1, partial(self._come_to_rest, slot)))
         return found
-
-    def _speed(self, slot: int, direction: int, t: float, y: Array) -> float:
-        return direction * float(y[self.problem.nq + slot])
-
-    def _overload(self, holding: Callable[..., tuple[float, float]], t: float, y: Array) -> float:
-        force, level = holding(self.problem, t, y)
-        return abs(force) - level
 
     def _slip(self, stick: Stick, t: float, y: Array) -> tuple[Array, str | None]:
         """The joint begins to slide, against the force that held it."""
@@ -185,10 +179,19 @@ class Switches:
         speeds = self.problem.split(y)[1]
         still = 1e-9 * (1 + np.abs(speeds).max(initial=0.0))
         resting = [stop for stop in at_limit if abs(speeds[stop.v]) <= still and stop not in leaving]
+        # At the moment of slipping nothing presses but rounding: which way the joint slips decides about its stop.
+        away = {stop for stop in resting if stop.v in slipping and self._slides(stop) < 0}
+        slipping -= {stop.v for stop in resting if self._slides(stop) > 0}
+        resting = [stop for stop in resting if stop not in away]
         y = self._press(resting, t, y, self._at_rest(y, slipping, halted))
         self._tell(t, before - leaving, hits)
         self._started = True
         return y
+
+    def _slides(self, stop: Stop) -> int:
+        """The way a joint slides: 1 into its stop, −1 away from it, 0 where it does not slide."""
+        friction = self.problem.friction
+        return 0 if friction is None else stop.side * friction.sliding.get(stop.v, 0)
 
     def _is_at(self, stop: Stop, t: float, y: Array, reached: set[Stop]) -> bool:
         """True at the limit; a joint that starts beyond its limit is let in first."""
@@ -260,7 +263,7 @@ class Switches:
             if isinstance(stick, Stick):
                 self.happenings.append(Happening(t, stick.name, "sticks"))
         for stop, (speed, impulse) in hits.items():
-            end = "rests" if stop in held or stop in self.stops.implied else "rebounds"
+            end = "rests" if stop.v in self.stops.held or stop in self.stops.implied else "rebounds"
             self.happenings.append(Happening(t, stop.name, f"hit at {speed:.6g}, impulse {impulse:.6g}, {end}"))
         for stop in self.stops.all:
             if stop in held - before - hits.keys():

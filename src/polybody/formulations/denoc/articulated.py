@@ -59,27 +59,31 @@ def singular_joint(mechanism: Mechanism) -> str | None:
 
 
 def _eliminated(
-    mechanism: Mechanism, group: Group, chain: list[Link], across: list[Crossing], M_hat: list[Array], *, domain: Domain
-) -> tuple[Factors, Array]:
+    mechanism: Mechanism, group: Group, chain: list[Link], across: list[Crossing], M_hat: list[Array],
+    free: Array | None = None, *, domain: Domain,
+) -> tuple[Factors, Array]:  # fmt: skip
     """The factors of a group, and what the body it stands on feels of the articulated bodies beyond."""
+    own = None if free is None else free[list(group.slots)]
     if not group.alone:
-        return eliminate_group(mechanism, group, across, M_hat, domain=domain)
+        return eliminate_group(mechanism, group, across, M_hat, own, domain=domain)
     i = group.first
-    factors, rest = eliminate(chain[i], across[i], M_hat[i], domain=domain)
+    factors, rest = eliminate(chain[i], across[i], M_hat[i], own, domain=domain)
     return factors, rest if group.base == GROUND else articulated_to_parent(across[i], rest, domain=domain)
 
 
 def factorize(
-    mechanism: Mechanism, chain: list[Link], across: list[Crossing], *, domain: Domain, kept: list[Array] | None = None
-) -> dict[Group, Factors]:
+    mechanism: Mechanism, chain: list[Link], across: list[Crossing], *, domain: Domain, kept: list[Array] | None = None,
+    free: Array | None = None,
+) -> dict[Group, Factors]:  # fmt: skip
     """The UDUᵀ factors of the generalised inertia matrix, from the tips inwards, in O(n) operations.
 
-    The M̂_i of all bodies are put into `kept` where it is given.
+    The M̂_i of all bodies are put into `kept` where it is given. `free` has 1 for each velocity, 0 for one that is held:
+    its m̂⁻¹ is set to zero, so that what is beyond it is felt as a rigid part of what is before.
     """
     M_hat = [body_matrix(one, domain=domain) for one in chain]
     factors: dict[Group, Factors] = {}
     for group in reversed(mechanism.groups):
-        factors[group], rest = _eliminated(mechanism, group, chain, across, M_hat, domain=domain)
+        factors[group], rest = _eliminated(mechanism, group, chain, across, M_hat, free, domain=domain)
         if group.base != GROUND:
             M_hat[group.base] = M_hat[group.base] + rest
     if kept is not None:
@@ -172,14 +176,18 @@ def solve_mass_matrix(mechanism: Mechanism, q: Array, force: Array, *, domain: D
 
 
 def forward_dynamics(
-    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT
-) -> Array:
-    """a = M⁻¹ (tau + passive + Σ Jᵀ w − C v − g), section 5.2."""
+    mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT,
+    free: Array | None = None,
+) -> Array:  # fmt: skip
+    """a = M⁻¹ (tau + passive + Σ Jᵀ w − C v − g), section 5.2.
+
+    Velocities that are held (0 in `free`, 1 for all others) do not accelerate, whatever that takes.
+    """
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)
     bias = tree_forces(mechanism, chain, across, q, v, None, wrenches, domain)
     phi = tau + joint_passive_forces(mechanism, q, v, domain=domain) - bias
-    factors = factorize(mechanism, chain, across, domain=domain)
+    factors = factorize(mechanism, chain, across, domain=domain, free=free)
     return solve_factorized(mechanism, across, factors, phi, domain)
 
 

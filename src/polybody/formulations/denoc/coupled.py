@@ -23,9 +23,10 @@ from polybody.formulations.denoc.links import Crossing
 from polybody.formulations.denoc.pivots import (
     Factors,
     articulated_to_parent,
+    freed_inverse,
     less_product,
+    may_be_held,
     singular_message,
-    symmetric_inverse,
 )
 from polybody.mechanism.groups import Group
 from polybody.mechanism.mechanism import GROUND, Mechanism
@@ -67,14 +68,15 @@ def gathered(
 
 
 def eliminate_group(
-    mechanism: Mechanism, group: Group, across: list[Crossing], M_hat: list[Array], *, domain: Domain
-) -> tuple[Factors, Array]:
-    """The factors of a group, and what its base feels of it."""
+    mechanism: Mechanism, group: Group, across: list[Crossing], M_hat: list[Array], free: Array | None = None, *,
+    domain: Domain,
+) -> tuple[Factors, Array]:  # fmt: skip
+    """The factors of a group, and what its base feels of it; `free` as in `pivots.eliminate`."""
     whole = gathered(mechanism, group, across, M_hat, domain=domain)
     for k, slot in enumerate(group.slots):
         if domain.is_zero(whole.m_hat[k, k]):
             raise PolybodyError(singular_message(mechanism.owner(slot).name))
-    inverse = symmetric_inverse(whole.m_hat, domain=domain)
+    inverse = freed_inverse(whole.m_hat, free if may_be_held(free, domain) else None, domain=domain)
     psi = whole.psi_hat @ inverse
     return Factors(whole.psi_hat, psi, whole.m_hat, inverse), less_product(whole.frozen, psi, whole.psi_hat)
 

@@ -38,17 +38,40 @@ def symmetric_inverse(matrix: Array, *, domain: Domain) -> Array:
     return domain.solve(matrix, domain.eye(n))
 
 
-def eliminate(one: Link, step: Crossing, M_hat: Array, *, domain: Domain) -> tuple[Factors, Array]:
-    """The factors of joint i, and M̂_ii, what the parent feels of the articulated body."""
+def freed_inverse(matrix: Array, free: Array | None, *, domain: Domain) -> Array:
+    """The inverse of m̂ on the columns that are free (1), zero on those that are held (0): F (F m̂ F + 1 − F)⁻¹ F."""
+    if free is None:
+        return symmetric_inverse(matrix, domain=domain)
+    n = matrix.shape[0]
+    if n == 1:
+        return np.array([[free[0] / matrix[0, 0]]], dtype=matrix.dtype)
+    held = domain.eye(n) * (domain.zeros(n) + domain.const(1) - free)
+    inverse = symmetric_inverse(matrix * np.outer(free, free) + held, domain=domain)
+    return inverse * np.outer(free, free)
+
+
+def may_be_held(free: Array | None, domain: Domain) -> bool:
+    """Whether some of the columns are not free for certain."""
+    return free is not None and not all(domain.is_zero(x - domain.const(1)) for x in free)
+
+
+def eliminate(
+    one: Link, step: Crossing, M_hat: Array, free: Array | None = None, *, domain: Domain
+) -> tuple[Factors, Array]:
+    """The factors of joint i, and M̂_ii, what the parent feels of the articulated body.
+
+    `free` has 1 for each of its columns, or 0 for one that is held: frozen, it does not accelerate.
+    """
     H = step.H
     psi_hat = M_hat @ H
     m_hat = H.T @ psi_hat + one.armature
     if domain.is_zero(m_hat[0, 0]):
         raise PolybodyError(singular_message(one.joint.name))
-    inverse = symmetric_inverse(m_hat, domain=domain)
+    held = may_be_held(free, domain)
+    inverse = freed_inverse(m_hat, free if held else None, domain=domain)
     psi = psi_hat @ inverse
     rest = np.empty((6, 6), dtype=M_hat.dtype)
-    dead = _annihilated(one, H, domain)
+    dead = set() if held else _annihilated(one, H, domain)
     zero = domain.const(0)
     for i in range(6):
         for j in range(i, 6):
@@ -106,7 +129,9 @@ __all__ = [
     "articulated_to_parent",
     "body_matrix",
     "eliminate",
+    "freed_inverse",
     "less_product",
+    "may_be_held",
     "singular_message",
     "symmetric_inverse",
 ]

@@ -22,6 +22,7 @@ from polybody.model.tracing import source_digest
 from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
+from polybody.simulation.compiled.holding import Holding, holding_of
 from polybody.simulation.compiled.laws import NotCompiled, law_of
 from polybody.simulation.compiled.tracing import traced
 from polybody.simulation.compiled.watch import Watch, watch_of
@@ -31,7 +32,6 @@ from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.first_step import first_step
 from polybody.simulation.integrators.tableaux import ERROR_ORDER, TABLEAUX
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import Stop
 
 Array = np.ndarray
 #: methods that have loops
@@ -41,7 +41,8 @@ OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
 FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
 MOST_IMPLICIT = 40  # velocities, of implicit methods
-PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled
+PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled,
+PATIENT = 0.1  # and seconds that they may take
 PATIENCE = 4  # steps by the method itself where compiled code gave up
 
 
@@ -54,6 +55,7 @@ class Compiled:
         self.problem, self.method, self.options = problem, method, options
         self.model: Model = problem.model
         require_compilable(self.model, method.name)
+        self._possible = possible_holding(problem, method.name)
         self.acting = acting_of(problem)
         if method.name == "midpoint" and problem.circuits.size:
             raise NotCompiled("currents of motors and the midpoint rule are solved in Python")
@@ -63,7 +65,7 @@ class Compiled:
         self._loops: dict[str, Loop] = {}
         self._fields: dict[str, Field] = {}
         self.length = FIRST_CHUNK
-        self._known: set[tuple[Stop, ...]] = set()
+        self._was_frozen = problem.friction is not None  # whoever rubs will stick
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
@@ -71,6 +73,7 @@ class Compiled:
     def renew(self) -> None:
         """Take the numbers of what acts anew."""
         self.acting = acting_of(self.problem)
+        self._hold()
 
     # Loops.
 
@@ -94,7 +97,7 @@ class Compiled:
     def _parts(self, acting: Acting, watch: Watch) -> Parts:
         names = ["field"]
         names += OWN.get(self.method.name, [])
-        names += ["unit"] if acting.curved or acting.held else []
+        names += ["unit"] if acting.curved or acting.holding.frozen else []
         names += ["back"] if acting.plan is not None else []
         names += ["watch"] if watch.count else []
         m = self.model.mechanism
@@ -135,13 +138,13 @@ class Compiled:
 
     def recorded(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
         """(ẏ, a, tau, all currents) by the loop's own field; None where Python is to be asked."""
-        if self._held() != ():
+        if not self._hold():
             return None
         self._hold_sampled(t, y)
         return self._answer(t, y)
 
     def _answer(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
-        acting = self.acting = replace(self.acting, held=(), plan=self._plan() if self.problem.loops else None)
+        acting = self.acting = replace(self.acting, plan=self._plan() if self.problem.loops else None)
         if acting.key not in self._fields:
             self._fields[acting.key] = Field("simulate", self._parts(acting, Watch("")))
         rate, told = self._fields[acting.key](np.append(y, t), acting.constants, acting.law.signals.row(t))
@@ -174,21 +177,19 @@ class Compiled:
     ) -> Iterator[Step | Chunk]:
         """Steps and chunks from (t, y); `samples()` are the times at which states are still wanted, None for every
         step."""
-        held = self._held()
-        if held is None:
+        if not self._hold():
             yield from self.method.steps(self.problem, t, y, end, self.options)
             return
-        self.acting = replace(self.acting, held=held)
         self._hold_sampled(t, y)
         for known in self._loops.values():
             known.set(has_speed=0)
-        watch = watch_of(functions)
+        watch = watch_of(functions, self.acting.holding)
         self.called = self.called or watch.called
         first = self._next if self._ended == t and not fresh else self._first_step(t, y, end)
         by_hand = 1 if fresh and functions else 0
-        if held and held not in self._known:  # whoever rests for a moment only is not worth a compilation
+        if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
             by_hand = PATIENCE_AT_STOPS
-            self._known.add(held)
+            self._was_frozen = True
         while t < end:
             if by_hand:
                 for step in self._own_steps(t, y, end, first, by_hand):
@@ -230,8 +231,11 @@ class Compiled:
 
     def _own_steps(self, t: float, y: Array, end: float, first: float, count: int) -> Iterator[Step]:
         options = replace(self.options, first_step=min(first, end - t)) if self.method.adaptive else self.options
+        begun = time.perf_counter()
         for step, _ in zip(self.method.steps(self.problem, t, y, end, options), range(count), strict=False):
             yield step
+            if time.perf_counter() - begun > PATIENT:
+                return
 
     def _chunk(
         self, loop: Loop, t: float, y: Array, end: float, first: float, samples: Array | None, dense: bool
@@ -275,15 +279,15 @@ class Compiled:
         )  # fmt: skip
         return status, chunk
 
-    def _held(self) -> tuple[Stop, ...] | None:
-        """The stops at which joints rest; None where Python deals with them: loops, friction, implicit steps."""
-        stops = self.problem.stops
-        if stops is None or not stops.held:
-            return ()
-        found = [stop for stop in stops.held.values() if isinstance(stop, Stop)]
-        if self.problem.loops or len(found) < len(stops.held) or stops.implied or self.method.name == "midpoint":
-            return None
-        return tuple(sorted(found, key=lambda stop: stop.v))
+    def _hold(self) -> bool:
+        """Tell the field which joints are held now; False where Python deals with them: loops, implicit steps."""
+        problem, stops = self.problem, self.problem.stops
+        frozen = stops is not None and bool(stops.held)
+        if frozen and (problem.loops or self.method.name == "midpoint" or (stops is not None and stops.implied)):
+            return False
+        holding = replace(self._possible, frozen=frozen)
+        self.acting = replace(self.acting, holding=holding, held=holding.numbers(stops, problem.friction))
+        return True
 
     _room = 1024
     _ended, _next = np.nan, 0.0  # where a stretch ended, and the step that would come next
@@ -312,11 +316,22 @@ def grid(t: float, end: float, dt: float, most: int) -> Array:
     return times
 
 
+def possible_holding(problem: Problem, method: str) -> Holding:
+    """The joints that may be held; `NotCompiled` where friction holds them in ways that compiled code does not know."""
+    friction = problem.friction
+    if friction is not None and (problem.loops or friction.loaded or method not in (*TABLEAUX, "semi-implicit")):
+        why = "of loops " if problem.loops else "with friction by load " if friction.loaded else ""
+        by = "" if why else f"by the method {method!r} "
+        raise NotCompiled(f"joints {why}that stick are solved {by}in Python; friction='smooth' is compiled")
+    stops = problem.stops
+    if stops is None or problem.loops:
+        return Holding()
+    return holding_of(stops, friction, stops.pressing)
+
+
 def acting_of(problem: Problem) -> Acting:
     """What acts in a problem, as text; or `NotCompiled`."""
     model = problem.model
-    if problem.friction is not None:
-        raise NotCompiled("joints that stick are solved in Python; friction='smooth' is compiled")
     frames, values, changing = [], [np.zeros(0)], []
     for name, given in problem.wrenches.items():
         fixed = getattr(given, "value", None)
@@ -325,11 +340,11 @@ def acting_of(problem: Problem) -> Acting:
         changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
     if problem.circuits.closed and callable(problem.circuits.voltages):
         raise NotCompiled("the voltages are called in Python")
-    law = law_of(model, problem.controller)
+    law = law_of(problem.whole, problem.controller)
     circuits = problem.circuits if problem.circuits.closed else None
     return Acting(
         model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),
-        drives=problem.drives,
+        drives=problem.drives, whole=problem.whole,
     )
 
 
@@ -341,4 +356,4 @@ def _of_time(what: str, given: Any) -> Any:
         raise NotCompiled(f"{what} is called in Python: {reason}") from None
 
 
-__all__ = ["METHODS", "Compiled", "acting_of", "grid"]
+__all__ = ["METHODS", "Compiled", "acting_of", "grid", "possible_holding"]

@@ -10,7 +10,7 @@ whether the elimination along its plan may be believed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -29,11 +29,11 @@ from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
+from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import Law, NotCompiled
 from polybody.simulation.compiled.tracing import key_of
 from polybody.simulation.compiled.watch import Watch
 from polybody.simulation.currents import Circuits
-from polybody.simulation.stops import Stop
 
 Array = np.ndarray
 #: velocities above which straight-line code takes too long to compile: with loops, and of trees, which have rolled code
@@ -51,14 +51,16 @@ class Acting:
     circuits: Circuits | None = None
     dissipates: bool = True
     plan: Plan | None = None  # of elimination, with loops
-    held: tuple[Stop, ...] = ()  # stops at which joints rest; of trees only
+    holding: Holding = field(default_factory=Holding)  # joints that stops or friction hold; of trees only
+    held: Array = field(default_factory=lambda: np.zeros(0))  # its numbers
     drives: DriveLimits | None = None  # bounds of what the controller asks for
+    whole: Model | None = None  # with dry friction, as controllers know it, where `model` is without
     changing: tuple[Any, ...] = ()  # for each frame: its wrench as a casadi.Function of time, or None
 
     @property
     def constants(self) -> Array:
         voltages = [] if self.motors is None else np.asarray(self.motors.voltages, dtype=float)
-        return np.concatenate([self.law.constants, self.wrenches, voltages, self.parameters, [0.0]])
+        return np.concatenate([self.law.constants, self.wrenches, voltages, self.held, self.parameters, [0.0]])
 
     @property
     def parameters(self) -> Array:
@@ -83,10 +85,9 @@ class Acting:
         plan = self.plan.label if self.plan else ""
         limits = None if self.drives is None else [self.drives.effort, self.drives.velocity, self.drives.power]
         bounds = "" if limits is None else np.array(limits).tobytes().hex()
-        held = [(stop.v, stop.q, stop.limit.hex()) for stop in self.held]
         waves = [None if f is None else key_of(f) for f in self.changing]
         acts = f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates}"
-        return f"{acts} {plan} {bounds} {held}"
+        return f"{acts} {plan} {bounds} {self.holding.key}"
 
     @property
     def size(self) -> int:
@@ -122,19 +123,20 @@ class Acting:
             for wrench, function in zip(constant, self.changing or [None] * len(constant), strict=True)
         ]
 
-    def split_constants(self, c: Array) -> tuple[Array, list[Array], Array]:
-        """(the law's, a wrench for each frame, voltages)."""
+    def split_constants(self, c: Array) -> tuple[Array, list[Array], Array, Array]:
+        """(the law's, a wrench for each frame, voltages, the numbers of `holding`)."""
         first, loads = len(self.law.constants), 6 * len(self.frames)
         wrenches = [c[first + 6 * k : first + 6 * k + 6] for k in range(len(self.frames))]
-        return c[:first], wrenches, c[first + loads : len(c) - 1 - len(self.parameters)]
+        end = len(c) - 1 - len(self.parameters)
+        return c[:first], wrenches, c[first + loads : end - self.holding.size], c[end - self.holding.size : end]
 
     # Texts.
 
     def drive(self, q: Array, v: Array, i: Array, t: Any, c: Array, row: Array, graph: Domain) -> tuple[Array, ...]:
         """(joint forces of controller and motors, all currents, di/dt)."""
-        m = self.mechanism
-        of_law, _, voltages = self.split_constants(c)
-        tau = self.law.text(m, t, q, v, of_law, row, graph)
+        of_law, _, voltages, _ = self.split_constants(c)
+        known = self.mechanism if self.whole is None else self.whole.engine.tree.traced_mechanism
+        tau = self.law.text(known, t, q, v, of_law, row, graph)
         if self.drives is not None:
             tau = saturated(self.drives, tau, v, domain=graph)
         if self.motors is None:
@@ -149,13 +151,19 @@ class Acting:
         rates = left[inductive] / graph.array(motors.inductance[inductive])
         return tau + graph.array(self.motors.torques) @ currents, currents, rates
 
-    def accelerate(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> tuple[Array, Array]:
+    def rubbed(self, v: Array, tau: Array, c: Array, graph: Domain) -> Array:
+        """tau with what dry friction exerts on joints that slide."""
+        return tau + self.holding.friction(v, self.split_constants(c)[3], graph) if self.holding.rubs else tau
+
+    def accelerate(
+        self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
+    ) -> tuple[Array, Array]:
         """(a, [growth, narrow])."""
         m = self.mechanism if loads else self.model.engine.reduced_mechanism
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
-            a = denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph)
-            return (self.reaction(q, a, graph)[0] if self.held else a), graph.zeros(2)
+            free = self.holding.free(m.nv, self.split_constants(c)[3], graph)
+            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), graph.zeros(2)
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found = closed.motions(q, graph)
@@ -164,17 +172,17 @@ class Acting:
             growth = growth + term * graph.const(SWITCH / GROWTH)
         return a, np.array([growth, found.narrow], dtype=object)
 
-    def reaction(self, q: Array, a: Array, graph: Domain) -> tuple[Array, Array]:
-        """(a with the held joints at rest, forces of their stops), from accelerations without stops."""
-        rows, m = [stop.v for stop in self.held], self.model.engine.reduced_mechanism
-        unit_forces = graph.eye(m.nv)[rows]
-        columns = np.array([denoc.solve_mass_matrix(m, q, e, domain=graph) for e in unit_forces], dtype=graph.dtype)
-        forces = graph.solve(columns[:, rows], -a[rows])
-        a = a + columns.T @ forces
-        a[rows] = graph.const(0)
-        return a, forces
+    def holding_forces(
+        self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
+    ) -> Array | None:
+        """λ: what holds each joint that is held, (nv,); of all others it is zero up to rounding."""
+        if not self.holding.frozen:
+            return None
+        m, a = self.mechanism, self.accelerate(q, v, tau, loads, c, graph)[0]
+        on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
+        return denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
 
-    def power(self, q: Array, v: Array, tau: Array, loads: list[Array], graph: Domain) -> Any:
+    def power(self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain) -> Any:
         """Ẇ."""
         m = self.mechanism
         power = v @ tau
@@ -184,7 +192,7 @@ class Acting:
         for frame, wrench in zip(self.frames, loads, strict=True):
             power = power + wrench @ (kinematics.frame_jacobian(m, q, frame, domain=graph) @ v)
         if self.model.mechanism.paced:
-            a, on = self.accelerate(q, v, tau, loads, graph)[0], on_bodies_text(m, q, self.frames, loads, graph)
+            a, on = self.accelerate(q, v, tau, loads, c, graph)[0], on_bodies_text(m, q, self.frames, loads, graph)
             power = power + v @ (denoc.inverse_dynamics(m, q, v, a, on, domain=graph) - tau)
         return power
 
@@ -214,8 +222,9 @@ class Acting:
         q, v, i, t = self.state(x, graph)
         loads = self.loads(t, c, graph)
         tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
-        a, told = self.accelerate(q, v, tau, loads, graph)
-        power = self.power(q, v, tau, loads, graph)
+        whole = self.rubbed(v, tau, c, graph)
+        a, told = self.accelerate(q, v, whole, loads, c, graph)
+        power = self.power(q, v, whole, loads, c, graph)
         moved = kinematics.rate(self.mechanism, q, v, domain=graph)
         rate = np.concatenate([moved, a, rates, [power, 1.0]])
         return self._function("field", columns, columns[1], [rate, np.concatenate([tau, currents, told])], graph)
@@ -231,8 +240,8 @@ class Acting:
         loads = self.loads(t, c, graph)
         faster = v + known[nq : nq + nv] * h[0]
         moved = kinematics.integrate(self.mechanism, q, faster * h[0], domain=graph)
-        tau = self.drive(q, v, i, t, c, row, graph)[0]
-        power = self.power(q, (v + faster) / graph.const(2), tau, loads, graph)
+        tau = self.rubbed(v, self.drive(q, v, i, t, c, row, graph)[0], c, graph)
+        power = self.power(q, (v + faster) / graph.const(2), tau, loads, c, graph)
         if self.motors is not None and self.motors.size:
             k, motors = self.motors.inductive, self.motors.motors
             L, R = graph.array(motors.inductance[k]), graph.array(motors.resistance[k])
@@ -252,7 +261,7 @@ class Acting:
         return casadi.Function("slopes", columns, [casadi.densify(casadi.vec(slopes.T))])
 
     def _at_middle(self, graph: Any) -> tuple[Any, ...]:
-        """(columns, x, q, v, u, h, q_m, p_m, tau, loads): the middle of a step as in `integrators.midpoint`."""
+        """(columns, x, c, q, v, u, h, q_m, p_m, tau, loads): the middle of a step as in `integrators.midpoint`."""
         columns, x, c, row = self.columns(graph)
         speed, u = graph.variables("u", self.model.nv)
         step, h = graph.variables("h", 1)
@@ -261,14 +270,14 @@ class Acting:
         late = t + h[0] * graph.const(0.5)
         tau, loads = self.drive(middle, u, i, late, c, row, graph)[0], self.loads(late, c, graph)
         p_middle = denoc.mass_matrix(self.mechanism, middle, domain=graph) @ u
-        return [columns[0], speed, step, *columns[1:]], x, q, v, u, h[0], middle, p_middle, tau, loads
+        return [columns[0], speed, step, *columns[1:]], x, c, q, v, u, h[0], middle, p_middle, tau, loads
 
     def _middle(self) -> Any:
         """2 (p_m − p₀) − h (Cᵀu − gravity + passive + force), and its Jacobian in u."""
         import casadi
 
         graph: Any = domain("casadi")
-        columns, _, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
+        columns, _, _, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
         m, force = self.mechanism, tau
         for frame, wrench in zip(self.frames, loads, strict=True):
             force = force + kinematics.frame_jacobian(m, middle, frame, domain=graph).T @ wrench
@@ -282,20 +291,18 @@ class Acting:
 
     def _ends(self) -> Any:
         graph: Any = domain("casadi")
-        columns, x, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
+        columns, x, c, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
         m = self.mechanism
         moved = kinematics.integrate(m, q, u * h, domain=graph)
         p = p_middle * graph.const(2) - denoc.mass_matrix(m, q, domain=graph) @ v
-        work = x[self.size - 1] + self.power(middle, u, tau, loads, graph) * h
+        work = x[self.size - 1] + self.power(middle, u, tau, loads, c, graph) * h
         new = np.concatenate([moved, v, x[self.model.nq + self.model.nv : self.size - 1], [work, x[self.size] + h]])
         M = denoc.mass_matrix(m, moved, domain=graph)
         return self._function("ends", columns, columns[3], [new, p, M], graph)
 
     def _unit(self) -> Any:
-        import casadi
-
         graph: Any = domain("casadi")
-        column, x = graph.variables("x", self.size + 1)
+        columns, x, c, _ = self.columns(graph)
         nq, worst = self.model.nq, graph.const(0)
         for joint in self.model.mechanism.independent_joints:
             if joint.nq != joint.nv:
@@ -304,9 +311,9 @@ class Acting:
                 off = graph.where(graph.less(off, graph.const(0)), -off, off)
                 worst = graph.where(graph.less(worst, off), off, worst)
         new = np.concatenate([unit(self.model.mechanism, x[:nq], graph), x[nq:]])
-        for stop in self.held:
-            new[stop.q], new[nq + stop.v] = graph.const(stop.limit), graph.const(0)
-        return casadi.Function("unit", [column], [graph.column(new), graph.column(np.array([worst], dtype=object))])
+        new = self.holding.pinned(new, nq, self.split_constants(c)[3], graph)
+        off = np.array([worst], dtype=object)
+        return self._function("unit", columns[:2], columns[1], [new, off], graph)
 
     def _back(self) -> Any:
         graph: Any = domain("casadi")
@@ -327,12 +334,13 @@ class Acting:
         columns, x, c, row = self.columns(graph)
         q, v, i, t = self.state(x, graph)
         values = list(watch(t, q, v, graph))
-        if watch.pulls:
-            free = replace(self, held=())
-            tau, loads = self.drive(q, v, i, t, c, row, graph)[0], self.loads(t, c, graph)
-            forces = self.reaction(q, free.accelerate(q, v, tau, loads, graph)[0], graph)[1]
-            by_stop = dict(zip(self.held, forces, strict=True))
-            values += [by_stop[stop] * graph.const(stop.side) for stop in watch.pulls]
+        numbers = self.split_constants(c)[3]
+        load = None
+        if watch.holding.frozen:
+            loads = self.loads(t, c, graph)
+            tau = self.rubbed(v, self.drive(q, v, i, t, c, row, graph)[0], c, graph)
+            load = self.holding_forces(q, v, tau, loads, c, graph)
+        values += watch.holding.watched(q, v, numbers, load, graph)
         return self._function("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
 
 

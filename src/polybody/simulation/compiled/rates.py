@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.model.tracing import compiled, source_digest
-from polybody.simulation.compiled.engine import MOST_IMPLICIT, acting_of
+from polybody.simulation.compiled.engine import MOST_IMPLICIT, acting_of, possible_holding
 from polybody.simulation.compiled.field import require_compilable
 from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.problem import Problem
@@ -27,6 +27,7 @@ class Rates:
         require_compilable(problem.model, "radau")
         if problem.model.nv > MOST_IMPLICIT:
             raise NotCompiled(f"{problem.model.nv} velocities are too many for a compiled Jacobian")
+        possible_holding(problem, "radau")
         self.problem, self.acting = problem, acting_of(problem)
         acting, n = self.acting, self.acting.size
         inputs = [("x", n + 1), ("c", len(acting.constants)), ("row", acting.law.signals.rows.shape[1])]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import NotCompiled
-from polybody.simulation.stops import Excess, Pull, Stop
+from polybody.simulation.friction import Overload, SlidingSpeed
+from polybody.simulation.stops import Excess, Pull
 from polybody.simulation.switches import EventValue
 
 Array = np.ndarray
@@ -25,24 +27,24 @@ class Watch:
     texts: tuple[Text, ...] = ()
     directions: tuple[int, ...] = ()
     called: bool = False  # some functions must be called in Python, step by step
-    pulls: tuple[Stop, ...] = ()  # stops that hold a joint: by what they would have to pull it, after the texts
+    holding: Holding = field(default_factory=Holding)  # what ends the present state of held and sliding joints
 
     @property
     def count(self) -> int:
-        return len(self.texts) + len(self.pulls)
+        return len(self.directions)
 
     def __call__(self, t: Any, q: Array, v: Array, domain: Domain) -> list[Any]:
         return [text(t, q, v, domain) for text in self.texts]
 
 
-def watch_of(functions: Sequence[tuple[Any, int]]) -> Watch:
-    """What of the functions of (t, y) that are watched now is text."""
+def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
+    """What of the functions of (t, y) that are watched now is text; those of `holding` are, all of them."""
     texts: list[Text] = []
-    keys, directions, called, pulls = [], [], False, []
+    keys, directions, called = [], [], False
     for function, direction in functions:
-        pull = getattr(function, "func", None)
-        if isinstance(pull, Pull):
-            pulls.append(pull.stop)
+        if isinstance(getattr(function, "func", function), Pull | Overload | SlidingSpeed):
+            continue
+        if holding.frozen and isinstance(function, Excess) and function.stop in holding.stops:
             continue
         text = text_of(function)
         if text is None:
@@ -52,8 +54,8 @@ def watch_of(functions: Sequence[tuple[Any, int]]) -> Watch:
         keys.append(key)
         texts.append(written)
         directions.append(direction)
-    keys += [f"pull {stop.v} {stop.side}" for stop in pulls]
-    return Watch(";".join(keys), tuple(texts), (*directions, *(1 for _ in pulls)), called, tuple(pulls))
+    keys.append(holding.key)
+    return Watch(";".join(keys), tuple(texts), (*directions, *holding.directions), called, holding)
 
 
 def text_of(function: Any) -> tuple[str, Text] | None:

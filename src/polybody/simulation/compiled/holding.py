@@ -1,0 +1,149 @@
+"""Joints that stops or dry friction hold, and the way others rub, as numbers that compiled code reads.
+
+A held joint does not accelerate: one code serves every set of held joints, with a number `free` for each that may be
+held (1, or 0 while it is), which eliminates it from the articulated bodies or leaves it frozen there. Beside it are
+`place`, where it is held, `pressed` for each stop (1 while it holds its joint) and `way` for each velocity that rubs:
+its direction of sliding, 0 while it sticks. These change at events only; nothing is compiled anew for them.
+
+What may end the present state is watched, λ being what holds a joint (`simulation.stops`, `simulation.friction`):
+
+    a limit is reached      side (q − limit), upwards        a stop would have to pull     side λ, upwards
+    sliding comes to rest   way v, downwards                 friction is too weak          |λ| − level, upwards
+
+with −1 for what does not apply now, which crosses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Domain
+from polybody.mechanism.friction import stribeck_excess
+from polybody.simulation.friction import DryFriction, Rubbing, Stick
+from polybody.simulation.stops import Stop, Stops
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """What may be held and what rubs; `frozen` where something is held now."""
+
+    slots: tuple[tuple[int, int], ...] = ()  # (index of q, index of v) of joints that may be held
+    stops: tuple[Stop, ...] = ()
+    rubs: tuple[Rubbing, ...] = ()
+    frozen: bool = False
+
+    @property
+    def key(self) -> str:
+        """What tells its text from others."""
+        if not self.frozen and not self.rubs:
+            return ""
+        stops = [(stop.v, stop.q, stop.side, stop.limit.hex()) for stop in self.stops]
+        rubs = [(rub.v, rub.q, rub.k, rub.factor, [np.asarray(x).tolist() for x in vars(rub.law).values()])
+                for rub in self.rubs]  # fmt: skip
+        return f"{self.slots} {stops} {rubs} {self.frozen}"
+
+    @property
+    def rubbing(self) -> tuple[int, ...]:
+        """Indices of v that rub, in order."""
+        return tuple(dict.fromkeys(rub.v for rub in self.rubs))
+
+    @property
+    def size(self) -> int:
+        """Of its numbers."""
+        return len(self.rubbing) + (2 * len(self.slots) + len(self.stops) if self.frozen else 0)
+
+    def numbers(self, stops: Stops | None, friction: DryFriction | None) -> Array:
+        """[way; free; place; pressed] as the run has it now."""
+        way = [0 if friction is None else friction.sliding[slot] for slot in self.rubbing]
+        if not self.frozen:
+            return np.array(way, dtype=float)
+        held: dict[int, Stop | Stick] = {} if stops is None else stops.held
+        free = [0.0 if v in held else 1.0 for _, v in self.slots]
+        place = [held[v].limit if v in held else 0.0 for _, v in self.slots]
+        pressed = [1.0 if held.get(stop.v) is stop else 0.0 for stop in self.stops]
+        return np.array([*way, *free, *place, *pressed], dtype=float)
+
+    def apart(self, numbers: Array) -> tuple[Array, Array, Array, Array]:
+        """(way, free, place, pressed)."""
+        ends = np.cumsum([len(self.rubbing), len(self.slots), len(self.slots)])
+        parts = np.split(numbers, ends if self.frozen else ends[:1])
+        return (*parts, *[numbers[:0]] * (4 - len(parts)))  # type: ignore[return-value]
+
+    # Texts.
+
+    def friction(self, v: Array, numbers: Array, domain: Domain) -> Array:
+        """What dry friction exerts on joints that slide, (nv,)."""
+        force, way = domain.zeros(len(v)), self.apart(numbers)[0]
+        for slot, direction in zip(self.rubbing, way, strict=True):
+            force[slot] = -direction * self.level(slot, v, domain)
+        return force
+
+    def level(self, slot: int, v: Array, domain: Domain) -> Any:
+        """How strong friction is on a slot of v."""
+        total = domain.const(0)
+        for rub in self.rubs:
+            if rub.v == slot and rub.factor:
+                own = stribeck_excess(rub.law, rub.k, v[slot] * domain.const(rub.factor), domain=domain)
+                own = own + domain.const(float(rub.law.coulomb[rub.k]))
+                total = total + own * domain.const(abs(rub.factor))
+        return total
+
+    def free(self, nv: int, numbers: Array, domain: Domain) -> Array | None:
+        """For each velocity 1 where it may accelerate, 0 where it is held; None where nothing is."""
+        if not self.frozen:
+            return None
+        found = domain.zeros(nv) + domain.const(1)
+        for (_, slot), value in zip(self.slots, self.apart(numbers)[1], strict=True):
+            found[slot] = value
+        return found
+
+    def pinned(self, x: Array, nq: int, numbers: Array, domain: Domain) -> Array:
+        """The state with held joints exactly at their places and at rest."""
+        x = x.copy()
+        _, free, place, _ = self.apart(numbers)
+        for (q, v), moves, at in zip(self.slots, free, place, strict=False):
+            held = domain.less(moves, domain.const(0.5))
+            x[q] = domain.where(held, at, x[q])
+            x[nq + v] = domain.where(held, domain.const(0), x[nq + v])
+        return x
+
+    @property
+    def directions(self) -> list[int]:
+        """Of the crossings that count, in the order of `watched`."""
+        sliding = [-1] * len(self.rubbing)
+        return sliding if not self.frozen else [*sliding, *[1] * (2 * len(self.stops) + len(self.rubbing))]
+
+    def watched(self, q: Array, v: Array, numbers: Array, load: Array | None, domain: Domain) -> list[Any]:
+        """What would end the present state; `load` is what holds each joint, (nv,), where something is held."""
+        way, free, _, pressed = self.apart(numbers)
+        values: list[Any] = [direction * v[slot] for slot, direction in zip(self.rubbing, way, strict=True)]
+        if load is None:
+            return values
+        one, moves = domain.const(1), {slot: x for (_, slot), x in zip(self.slots, free, strict=True)}
+        stuck = {slot: one - x for slot, x in moves.items()}
+        for stop, here in zip(self.stops, pressed, strict=True):
+            side = domain.const(stop.side)
+            excess = (q[stop.q] - domain.const(stop.limit)) * side
+            values += [excess * moves[stop.v] - (one - moves[stop.v]), load[stop.v] * side * here - (one - here)]
+            stuck[stop.v] = stuck[stop.v] - here
+        for slot in self.rubbing:
+            size = domain.where(domain.less(load[slot], domain.const(0)), -load[slot], load[slot])
+            values.append((size - self.level(slot, v, domain)) * stuck[slot] - (one - stuck[slot]))
+        return values
+
+
+def holding_of(stops: Stops | None, friction: DryFriction | None, pressing: bool) -> Holding:
+    """What of a run may be held; `pressing` where limits are stops."""
+    limits: Sequence[Stop] = stops.all if stops is not None and pressing else ()
+    slots = {stop.v: stop.q for stop in limits} | ({} if friction is None else friction.slots)
+    rubs = () if friction is None else tuple(friction.parts)
+    return Holding(tuple((slots[v], v) for v in sorted(slots)), tuple(limits), rubs)
+
+
+__all__ = ["Holding", "holding_of"]

@@ -1,0 +1,93 @@
+"""Joints that stick, slide and rest at stops in compiled runs: the motion and the events of Python's steps."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from test_compiled import assert_same, both
+
+import polybody as pb
+
+
+@cache
+def arm() -> pb.Model:
+    """Three joints in a plane: a Stribeck curve, plain Coulomb friction with a limit, and one without friction."""
+    build = pb.Builder("arm", gravity=(0, -9.81, 0))
+    for name in "abc":
+        build.body(name, 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
+    curve = {"coulomb": 0.8, "static": 1.4, "stribeck": 0.2, "viscous": 0.1}
+    build.joint("one", "revolute", "world", "a", friction=curve)
+    build.joint("two", "revolute", "a", "b", (0.6, 0, 0), friction=0.6, limits=(-1.2, 0.5))
+    build.joint("three", "revolute", "b", "c", (0.6, 0, 0), damping=0.05)
+    return build.model()
+
+
+def details(run: pb.Trajectory) -> list[tuple[str, str]]:
+    return [(h.name, h.detail.split(" ")[0]) for h in run.happenings]
+
+
+def assert_same_events(ours: pb.Trajectory, theirs: pb.Trajectory) -> None:
+    assert details(ours) == details(theirs)
+    np.testing.assert_allclose([h.time for h in ours.happenings], [h.time for h in theirs.happenings], atol=1e-7)
+
+
+@pytest.mark.parametrize(("method", "tolerance"), [("rk4", 1e-8), ("semi-implicit", 1e-8), ("dop853", 1e-6)])
+def test_a_falling_arm_sticks_slips_and_hits_its_stop_as_in_python(method: str, tolerance: float) -> None:
+    state = [0.3, 0.2, -0.4], [0.0, 0.5, 0.0]
+    ours, theirs = both(arm(), 0.8, *state, method=method, dt=2e-3, sample=0.05)
+    assert_same(ours, theirs, tolerance)
+    assert_same_events(ours, theirs)
+    assert {"sticks", "slips", "hit"} <= {detail for _, detail in details(ours)}
+
+
+@pytest.mark.parametrize("limits", ["stop", "report", "ignore"])
+def test_limits_are_what_they_are_told_to_be_beside_friction(limits: str) -> None:
+    ours, theirs = both(arm(), 0.4, [0.3, 0.45, -0.4], [0.0, 0.5, 0.0], method="rk4", dt=2e-3, limits=limits)
+    assert_same(ours, theirs, 1e-9)
+    assert_same_events(ours, theirs)
+
+
+def controllers(model: pb.Model) -> dict[str, Any]:
+    path = pb.paths.quintic(model, [0.0, 0.1, 0.0], [0.3, -0.3, 0.2], 0.3)
+    return {
+        "pd": pb.PD(model, [0.3, -0.3, 0.2], 40.0, 6.0, gravity=True),
+        "computed torque": pb.controllers.ComputedTorque(model, path),
+        "sampled": pb.controllers.Sampled(lambda t, q, v: -30 * q - 3 * v, 0.02),
+    }
+
+
+@pytest.mark.parametrize("which", ["pd", "computed torque", "sampled"])
+def test_controllers_know_the_friction_that_compiled_steps_have(which: str) -> None:
+    law = controllers(arm())[which]
+    ours, theirs = both(arm(), 0.3, [0.0, 0.1, 0.0], controller=law, method="rk4", dt=2e-3)
+    assert_same(ours, theirs, 1e-8)
+    assert_same_events(ours, theirs)
+
+
+def test_many_sticking_joints_take_no_code_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One field serves every set of held joints."""
+    built = []
+    original = pb.simulation.compiled.engine.build
+
+    def counted(name: str, parts: Any, tableau: Any) -> Any:
+        built.append(parts.keys["field"])
+        return original(name, parts, tableau)
+
+    monkeypatch.setattr("polybody.simulation.compiled.engine.build", counted)
+    run = pb.simulate(arm(), 0.8, [0.3, 0.2, -0.4], [0.0, 0.5, 0.0], method="rk4", dt=2e-3)
+    assert len(run.happenings) > 2
+    assert len(set(built)) <= 2
+
+
+@pytest.mark.parametrize("why", ["load", "midpoint"])
+def test_friction_that_python_solves_is_reported(why: str) -> None:
+    build = pb.Builder("block")
+    build.body("block", 1.0)
+    build.joint("slide", "prismatic", "world", "block", axis=(1, 0, 0),
+                friction={"load": 0.3} if why == "load" else 2.0)  # fmt: skip
+    run = pb.simulate(build.model(), 0.05, None, [1.0], method="midpoint" if why == "midpoint" else "rk4", dt=1e-2)
+    assert run.audit.path.startswith("python: joints ")
+    assert why in run.audit.path
