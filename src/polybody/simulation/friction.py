@@ -204,4 +204,6 @@ def without_dry_friction(model: Model) -> Model:
     return Model(replace(m, joints=joints, description=described))
 
 
-__all__ = ["DryFriction", "Overload", "Rubbing", "SlidingSpeed", "Stick", "has_dry_friction", "rubbing", "without_dry_friction"]
+__all__ = [
+    "DryFriction", "Overload", "Rubbing", "SlidingSpeed", "Stick", "has_dry_friction", "rubbing", "without_dry_friction",
+]  # fmt: skip
