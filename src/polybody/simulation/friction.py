@@ -205,5 +205,6 @@ def without_dry_friction(model: Model) -> Model:
 
 
 __all__ = [
-    "DryFriction", "Overload", "Rubbing", "SlidingSpeed", "Stick", "has_dry_friction", "rubbing", "without_dry_friction",
+    "DryFriction", "Overload", "Rubbing", "SlidingSpeed", "Stick", "has_dry_friction", "rubbing",
+    "without_dry_friction",
 ]  # fmt: skip
