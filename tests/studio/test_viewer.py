@@ -221,8 +221,12 @@ def test_everything_that_can_be_shown_is_shown_with_its_scale(browser: Browser, 
     layer = np.array(browser.script("[...polybody.state.layers['closure forces']]")).reshape(-1, 6)
     held = model.reactions(viewer.q, np.zeros(model.nv), np.zeros(model.nv))
     np.testing.assert_allclose(layer[:, 3:], [held[f"ball{k}"][3:] for k in range(1, 7)], atol=1e-3)
-    largest = np.linalg.norm(layer[:, 3:], axis=1).max()
-    assert 0.35 * largest <= state["scales"]["closure forces"] <= 1.01 * largest, "the scale is a round number near it"
+    forces = [np.array(browser.script(f"[...polybody.state.layers['{key}']]")).reshape(-1, 6)[:, 3:]
+              for key in ("joint forces", "reaction forces", "closure forces")]  # fmt: skip
+    most = [np.linalg.norm(one, axis=1).max() for one in forces]
+    assert min(most) > 0.1 * max(most), "kinds of one unit within a factor of ten"
+    assert 0.74 * max(most) <= state["scales"]["closure forces"] <= 1.9 * max(most), "share a round scale near the largest"
+    assert state["scales"]["closure forces"] == state["scales"]["reaction forces"] == state["scales"]["joint forces"]
     for control in ("#arrow-length", "#ellipsoid-scale"):
         browser.slide(control, -0.5)
     browser.choose("#coloring", "body")

@@ -234,4 +234,4 @@ def finite_limits(model: Model) -> list[Stop]:
     return stops
 
 
-__all__ = ["REST", "Excess", "Pull", "Stop", "Stops", "finite_limits"]
+__all__ = ["REST", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]

@@ -1,6 +1,6 @@
 """A simulation that runs while it is looked at and touched.
 
-    M a + C v + s G = tau + passive + pull + stops
+    M a + C v + s G = tau + passive + pull
 
 `s` scales gravity: G is linear in it, so (1 − s) G(q) is added to the joint forces and nothing is compiled anew. tau
 is the controller's, at active joints; gains are per unit of inertia, so that one pair suits a finger and a crane:
@@ -9,10 +9,11 @@ is the controller's, at active joints; gains are per unit of inertia, so that on
     PD               K_p log(q, goal) − K_d v
     computed torque  ID(q, v, k_p log(q, goal) − k_d v)
 
-`pull` is a spring from a point p of a body to the pointer, as joint forces J_pᵀ f, f = k (target − p) − c ṗ. Joint
-limits act as stiff springs. A free base may be pinned by a spring and damper to where it was. All are held over one
-step of the compiled `rollout`, whose loops stay closed. `Stepper` is the one place that knows what advances the
-state.
+`pull` is a spring from a point p of a body to the pointer, as joint forces J_pᵀ f, f = k (target − p) − c ṗ. Forces are
+those of a sampled controller: new at every step of small models, every 2 ms of large ones, between which the compiled
+`rollout` steps with loops closed. Joint limits are rigid stops without rebound (`simulation.stops`): joints that a step
+took beyond them are put back, and the impulses of the stops take what speed leads outwards. A free base may be pinned
+where it was. `Stepper` is the one place that knows what advances the state.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.model.model import Model
 from polybody.simulation import controllers
 from polybody.simulation.rollout import METHODS, MIDPOINT_UP_TO, rollout
+from polybody.simulation.stops import Stops, finite_limits, inward
 from polybody.studio.viewer.posing import Posing
 from polybody.studio.viewer.tuning import Tuning
 
@@ -34,9 +36,8 @@ Array = np.ndarray
 CONTROLLERS = ("none", "hold", "PD", "computed torque")
 STEPS = ("0.0002", "0.0005", "0.001", "0.002", "0.005")
 RANGES = {"speed": (0.001, 8.0), "kp": (0.0, 1e5), "kd": (0.0, 1e4), "gravity": (0.0, 100.0), "stiffness": (0.0, 1e6)}
-STOP_FREQUENCY = 60.0  # rad/s of the springs that stand for joint limits
-#: seconds over which joint forces are held: controllers act 500 times per second, joint limits alone 200 times
-HELD, HELD_FREE = 0.002, 0.005
+#: velocities up to which joint forces are new at every step; of larger models they are held for so many seconds
+SMALL, HELD = 12, 0.002
 BUDGET = 0.8  # of the time between states that stepping may take
 
 
@@ -49,19 +50,42 @@ class Stepper:
 
     def __init__(self) -> None:
         self._pinned: tuple[Model, Array, Model] | None = None
+        self._stops: Stops | None = None
 
     def advance(
         self, model: Model, q: Array, v: Array, tau: Array, steps: int, method: str, dt: float, pinned: bool
     ) -> tuple[Array, Array]:
         """The state after some steps under constant joint forces."""
         if not pinned:
-            found = rollout(model, q, v, tau, steps, dt, method=method, keep="last")
-            return found.q.reshape(-1), found.v.reshape(-1)
+            return self._moved(model, q, v, tau, steps, method, dt)
         base = q[:7]
         if self._pinned is None or self._pinned[0] is not model or np.abs(self._pinned[1] - base[3:]).max() > 1e-9:
             self._pinned = (model, base[3:].copy(), model.lock(model.mechanism.joints[0].name, q))
-        found = rollout(self._pinned[2], q[7:], v[6:], tau[6:], steps, dt, method=method, keep="last")
-        return np.concatenate([base, found.q.reshape(-1)]), np.concatenate([np.zeros(6), found.v.reshape(-1)])
+        there, speed = self._moved(self._pinned[2], q[7:], v[6:], tau[6:], steps, method, dt)
+        return np.concatenate([base, there]), np.concatenate([np.zeros(6), speed])
+
+    def _moved(
+        self, model: Model, q: Array, v: Array, tau: Array, steps: int, method: str, dt: float
+    ) -> tuple[Array, Array]:
+        found = rollout(model, q, v, tau, steps, dt, method=method, keep="last")
+        if self._stops is None or self._stops.model is not model:
+            self._stops = Stops(model, 0.0)
+        return at_stops(self._stops, found.q.reshape(-1), found.v.reshape(-1))
+
+
+def at_stops(stops: Stops, q: Array, v: Array) -> tuple[Array, Array]:
+    """The state with joints that are beyond their limits put back by least motion, and their speed outwards taken."""
+    struck = [stop for stop in stops.all if stop.excess(q) > 0]
+    if not struck or not np.isfinite(q).all():
+        return q, v
+    v, _ = stops.impact(struck, q, v)
+    B = stops.motions(q)
+    back = np.linalg.lstsq(inward(B, struck), np.array([stop.excess(q) for stop in struck]), rcond=None)[0]
+    q = stops.model.integrate(q, B @ back)
+    if stops.model.mechanism.constrained:
+        q = stops.model.constraints.assemble_dependent(q)
+        v = stops.model.assemble_velocity(q, v)
+    return q, v
 
 
 class Live:
@@ -84,8 +108,7 @@ class Live:
         self.methods = [
             m for m in METHODS if m != "midpoint" or (model.nv <= MIDPOINT_UP_TO and not model.mechanism.constrained)
         ]
-        self.active = model.actuation.active
-        self._limited = limited(model)
+        self.active, self._stopped = model.actuation.active, bool(finite_limits(model))
         self.stepper, self.tuning, self._owed = Stepper(), Tuning(model), 0.0
         self.running, self.factor = False, None
         self._ready: set[str] = set()
@@ -214,7 +237,7 @@ class Live:
         """Joint forces of everything that acts beside the model itself."""
         tau = np.where(self.active, self._control(q, v), 0.0)
         self.tau = tau
-        total = tau + self._stops(q, v)
+        total = tau
         if self._scale != 1.0:
             total = total + (1 - self._scale) * self.model.tree.gravity_forces(q)
         if self.pulled is not None:
@@ -241,17 +264,6 @@ class Live:
             return self.model.actuation.holding_forces(q)
         except PolybodyError:
             return np.zeros(self.model.nv)
-
-    def _stops(self, q: Array, v: Array) -> Array:
-        """Springs and dampers beyond the limits of joints."""
-        at = q[self._limited[0]]
-        over = np.maximum(at - self._limited[3], 0) + np.minimum(at - self._limited[2], 0)
-        tau = np.zeros(self.model.nv)
-        if over.any():
-            columns = self._limited[1]
-            stiff = self.inertia[columns] * STOP_FREQUENCY
-            tau[columns] = -np.where(over != 0, stiff * (STOP_FREQUENCY * over + v[columns]), 0.0)
-        return tau
 
     def _pull(self, q: Array, v: Array) -> Array:
         assert self.pulled is not None
@@ -301,7 +313,8 @@ class Live:
         dt = float(self.options["step_size"])
         before, q, v, left = self.v, self.q, self.v, count
         pinned = self.floating and self.options["base"] == "pinned"
-        held = max(1, round((HELD_FREE if self._free else HELD) / dt))
+        free = self._free and not self._stopped
+        held = count if free else 1 if self.model.nv <= SMALL else max(1, round(HELD / dt))
         while left:
             some = min(left, held)
             forces = self.policy(q, v)
@@ -319,18 +332,4 @@ class Live:
             self.a = self.model.assemble_acceleration(self.q, self.v, self.a)
 
 
-def limited(model: Model) -> tuple[Array, Array, Array, Array]:
-    """(places in q, columns of v, lower, upper) of the numbers that have limits."""
-    places, columns, lower, upper = [], [], [], []
-    for joint in model.mechanism.independent_joints:
-        for k in range(joint.nq if joint.nq == joint.nv else 0):
-            low, high = float(joint.limits.lower[k]), float(joint.limits.upper[k])
-            if np.isfinite(low) or np.isfinite(high):
-                places.append(joint.q.start + k)
-                columns.append(joint.v.start + k)
-                lower.append(low)
-                upper.append(high)
-    return np.array(places, dtype=int), np.array(columns, dtype=int), np.array(lower), np.array(upper)
-
-
-__all__ = ["CONTROLLERS", "Live", "Stepper"]
+__all__ = ["CONTROLLERS", "Live", "Stepper", "at_stops"]

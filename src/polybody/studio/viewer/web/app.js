@@ -234,6 +234,10 @@ pb.App = class {
     this.canvas.height = Math.round(high * ratio);
     this.camera.aspect = this.canvas.width / this.canvas.height;
     this.camera.shift = this.covered();
+    const bar = document.getElementById("bar").getBoundingClientRect(),
+      line = document.getElementById("line");
+    this.camera.top = phone ? bar.bottom / high : 0; // on wide screens they leave the middle free
+    this.camera.foot = phone && line.offsetHeight ? (line.offsetHeight + 12) / high : 0;
     if (this.plots) this.plots.charts.forEach(chart => chart.draw());
     this.redraw();
   }
@@ -257,7 +261,7 @@ pb.App = class {
       v = m.point(view, p),
       w = -v[2];
     const x = (projection[0] * v[0] + projection[8] * v[2]) / w,
-      y = (projection[5] * v[1]) / w;
+      y = (projection[5] * v[1] + projection[9] * v[2]) / w;
     return w > 0 ? [((x + 1) / 2) * this.canvas.clientWidth, ((1 - y) / 2) * this.canvas.clientHeight, w] : null;
   }
 
@@ -269,7 +273,7 @@ pb.App = class {
       w = this.canvas.clientWidth,
       h = this.canvas.clientHeight;
     const x = (((2 * at[0]) / w - 1 + projection[8]) * depth) / projection[0],
-      y = ((1 - (2 * at[1]) / h) * depth) / projection[5];
+      y = ((1 - (2 * at[1]) / h + projection[9]) * depth) / projection[5];
     const right = [view[0], view[4], view[8]],
       top = [view[1], view[5], view[9]],
       back = [view[2], view[6], view[10]];

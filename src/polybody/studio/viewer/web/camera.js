@@ -12,6 +12,8 @@ pb.Camera = class {
     this.elevation = 0.36;
     this.aspect = 1;
     this.shift = 0; // what panels cover of the width, as a part of it
+    this.top = 0; // what bars cover of the height at its top and its foot
+    this.foot = 0;
   }
 
   // Fit a box: the distance at which all its corners are inside the picture.
@@ -23,7 +25,8 @@ pb.Camera = class {
     const right = m.unit(m.cross(forward, this.up)),
       top = m.cross(right, forward);
     const ty = Math.tan(this.fov / 2),
-      tx = ty * this.aspect * (1 - shift);
+      tx = ty * this.aspect * (1 - shift),
+      free = ty * (1 - this.top - this.foot);
     let distance = 0.05;
     for (let k = 0; k < 8; k++) {
       const corner = m.sub([k & 1 ? high[0] : low[0], k & 2 ? high[1] : low[1], k & 4 ? high[2] : low[2]], this.target);
@@ -31,7 +34,7 @@ pb.Camera = class {
       distance = Math.max(
         distance,
         back + Math.abs(m.dot(corner, right)) / tx,
-        back + Math.abs(m.dot(corner, top)) / ty,
+        back + Math.abs(m.dot(corner, top)) / free,
       );
     }
     this.distance = 1.2 * distance;
@@ -49,13 +52,14 @@ pb.Camera = class {
     return { eye: m.add(this.target, m.scale(out, distance)), out };
   }
 
-  // {view, projection, eye} for a picture of a shape; `shift` moves the middle to the left of side panels.
+  // {view, projection, eye} for a picture of a shape; `shift`, `top` and `foot` move the middle to what is not covered.
   matrices() {
     const m = pb.math,
       { eye } = this.place();
     const view = m.lookAt(eye, this.target, this.up);
     const projection = m.perspective(this.fov, this.aspect, 0.02 * this.distance, 60 * this.distance);
     projection[8] += this.shift;
+    projection[9] += this.top - this.foot;
     return { view, projection, eye };
   }
 

@@ -99,7 +99,7 @@ pb.Card = class {
         [
           "roll, pitch, yaw",
           list(
-            turn.map(x => (x * 180) / Math.PI),
+            turn.map(x => Math.round((x * 1.8e6) / Math.PI) / 1e4 + 0),
             "°",
           ),
         ],

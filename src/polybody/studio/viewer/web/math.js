@@ -154,6 +154,12 @@ pb.math = (() => {
       part = x / power;
     return power * (part >= 5 ? 5 : part >= 2 ? 2 : 1);
   }
+  // … and at least x.
+  function roundUp(x) {
+    const low = round(x),
+      part = Math.round(low / 10 ** Math.floor(Math.log10(low)));
+    return x > 0 && isFinite(x) && low < x * (1 - 1e-9) ? low * (part === 2 ? 2.5 : 2) : low;
+  }
   // Roll, pitch, yaw of a quaternion at an offset, rad.
   function angles(p, at) {
     const x = p[at],
@@ -187,6 +193,7 @@ pb.math = (() => {
     orthographic,
     between,
     round,
+    roundUp,
     angles,
   };
 })();

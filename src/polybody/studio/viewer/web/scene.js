@@ -237,26 +237,43 @@ pb.Scene = class {
     });
   }
 
-  // Newtons (or newton metres) in a metre of arrow, by the largest seen: round, and kept while it fits.
+  // Newtons (or newton metres) in a metre of arrow: round, so that the largest is about a fifth of the mechanism (at most
+  // 4/15), and kept while it fits.
   scaleOf(layer, largest) {
     const known = this.scales[layer.key],
       length = 0.2 * this.data.size;
-    if (!known || largest > 2.6 * known || (largest < 0.15 * known && largest > 0))
-      this.scales[layer.key] = pb.math.round(largest || 1);
+    if (!known || largest > 1.6 * known || (largest < 0.15 * known && largest > 0))
+      this.scales[layer.key] = pb.math.roundUp(0.75 * largest || 1);
     return this.scales[layer.key] / (length * this.arrowLength);
   }
 
-  makeArrows(state) {
-    const m = pb.math,
-      items = [],
-      size = this.data.size;
+  // The largest arrow of every layer shown; those of one unit share it, unless one is ten times smaller than another.
+  largestOf(state) {
+    const own = {},
+      most = {};
     for (const layer of this.data.layers) {
       const values = state.layers && state.layers[layer.key];
       if (!this.shown.has(layer.key) || !values) continue;
       let largest = (state.largest && state.largest[layer.key]) || 0;
       for (let k = 0; k < values.length; k += 6)
         largest = Math.max(largest, Math.hypot(values[k + 3], values[k + 4], values[k + 5]));
-      const perMetre = this.scaleOf(layer, largest),
+      own[layer.key] = largest;
+      most[layer.unit] = Math.max(most[layer.unit] || 0, largest);
+    }
+    for (const layer of this.data.layers)
+      if (own[layer.key] > 0.1 * most[layer.unit]) own[layer.key] = most[layer.unit];
+    return own;
+  }
+
+  makeArrows(state) {
+    const m = pb.math,
+      items = [],
+      size = this.data.size,
+      largest = this.largestOf(state);
+    for (const layer of this.data.layers) {
+      const values = state.layers && state.layers[layer.key];
+      if (!this.shown.has(layer.key) || !values) continue;
+      const perMetre = this.scaleOf(layer, largest[layer.key]),
         color = pb.arrowColors[layer.key] || [0.5, 0.5, 0.5];
       for (let k = 0; k < values.length; k += 6) {
         const v = [values[k + 3] / perMetre, values[k + 4] / perMetre, values[k + 5] / perMetre],
