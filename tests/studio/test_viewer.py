@@ -225,7 +225,7 @@ def test_everything_that_can_be_shown_is_shown_with_its_scale(browser: Browser, 
               for key in ("joint forces", "reaction forces", "closure forces")]  # fmt: skip
     most = [np.linalg.norm(one, axis=1).max() for one in forces]
     assert min(most) > 0.1 * max(most), "kinds of one unit within a factor of ten"
-    assert 0.74 * max(most) <= state["scales"]["closure forces"] <= 1.9 * max(most), "share a round scale near the largest"
+    assert 0.74 * max(most) <= state["scales"]["closure forces"] <= 1.9 * max(most), "share a round scale near it"
     assert state["scales"]["closure forces"] == state["scales"]["reaction forces"] == state["scales"]["joint forces"]
     for control in ("#arrow-length", "#ellipsoid-scale"):
         browser.slide(control, -0.5)

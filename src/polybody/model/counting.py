@@ -58,6 +58,7 @@ INVERSE = (
 
 FORWARD = (
     General("Saha 1999", lambda n: 201 * n - 335, lambda n: 193 * n - 361),
+    General("Saha 1999, his steps counted", lambda n: 200 * n - 323, lambda n: 193 * n - 341),
     General("Featherstone 1983", lambda n: 199 * n - 198, lambda n: 174 * n - 173),
     General(
         "Walker, Orin 1982",
