@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from polybody.cli.completion import complete_options
 from polybody.cli.examples import epilog
 from polybody.cli.failures import FriendlyGroup
 
@@ -80,6 +81,8 @@ for _command in COMMANDS:
     import_module(f"{__name__}.{_command}").register(app)
 for _told in app.registered_commands:
     _told.epilog = epilog(_told.name or "")
+    if _told.callback is not None:
+        complete_options(_told.name or "", _told.callback)
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
-from polybody.cli.output import JsonOption, emit
+from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
 from polybody.names import counted
 
 
@@ -35,12 +35,14 @@ def register(app: typer.Typer) -> None:
         iterations: Annotated[int, typer.Option("--iterations", help="Iterations of the optimiser.")] = 60,
         seed: Annotated[int, typer.Option("--seed", help="Seed of the starting points.")] = 0,
         base: BaseOption = None,
+        force: ForceOption = False,
         json: JsonOption = False,
     ) -> None:
         """Compute an excitation trajectory for identification: a periodic motion within limits, well conditioned."""
         from polybody.identification.excitation import excitation
         from polybody.model.load import load
 
+        refuse_existing(output, force)
         found = excitation(
             load(model, base=base), period=period, harmonics=harmonics, criterion=criterion, speed=speed,
             acceleration=acceleration, effort=effort, workspace=_boxes(workspace or []), tries=tries,

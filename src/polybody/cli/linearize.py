@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from polybody.cli.arguments import ModelArgument
 from polybody.cli.output import JsonOption, emit
 from polybody.names import counted
 
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 
 def linearize(
-    model: Annotated[str, typer.Argument(help="Name of a shipped model, or a mechanism, URDF or MJCF file.")],
+    model: ModelArgument,
     at: Annotated[
         str, typer.Option("--q", "--at", help="Configuration: a name, all of q ('0,0.5,…'), or 'joint=value,…'.")
     ] = "neutral",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
-from polybody.cli.output import JsonOption, emit
+from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +43,7 @@ def performance(
         str, typer.Option(help="Write an interactive 3-D page: ellipsoids and animated modes (.html).")
     ] = "",
     base: BaseOption = None,
+    force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Report velocity, force, acceleration and inertia ellipsoids, workspace, actuator sizing, stiffness, modes."""
@@ -53,6 +55,8 @@ def performance(
     from polybody.errors import InputError
     from polybody.model.load import load
 
+    for written in filter(None, (report, page)):
+        refuse_existing(Path(written), force)
     loaded = load(model, base=base)
     found = judged(loaded, frame, rows=rows or None, length=length, scaled=scaled)
 

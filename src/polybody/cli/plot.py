@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from polybody.cli.output import JsonOption, emit
+from polybody.cli.output import ForceOption, JsonOption, emit
 
 
 def register(app: typer.Typer) -> None:
@@ -15,15 +15,22 @@ def register(app: typer.Typer) -> None:
     def plot(
         run: Annotated[str, typer.Argument(metavar="RUN", help="Folder of a run.")],
         output: Annotated[str, typer.Option("--output", "-o", help="Output folder; default: the run's folder.")] = "",
+        force: ForceOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        """Plot positions, velocities, joint forces and energies of a run as PNG and SVG."""
+        """Plot positions, velocities, joint forces and energies of a run as PNG and SVG.
+
+        In the run's own folder its plots are made again; in another folder, existing plots need --force.
+        """
         from polybody.errors import InputError
-        from polybody.studio.plots import write_plots
+        from polybody.studio.plots import FORMATS, write_plots
         from polybody.studio.results import read_run
 
         record = read_run(run)
         folder = Path(output or run)
+        there = sorted(path.name for path in folder.glob("*") if path.suffix in FORMATS)
+        if there and not force and folder.resolve() != Path(run).resolve():
+            raise InputError(f"{folder}: has {there[0]} already; choose another folder, or overwrite with --force")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = [str(path) for path in write_plots(record, folder)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polybody.cli.arguments import BaseOption, complete_model
-from polybody.cli.output import JsonOption, emit
+from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
 from polybody.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ def register(app: typer.Typer) -> None:
         port: Annotated[int, typer.Option(help="Port of the page; the next free one if it is in use.")] = 8080,
         browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser on this machine.")] = True,
         base: BaseOption = None,
+        force: ForceOption = False,
         as_json: JsonOption = False,
     ) -> None:
         """Show a mechanism, a live simulation or runs in the browser.
 
         Sliders, dragging with inverse kinematics, playback, forces, plots, analyses. --html writes the page to a file.
         """
+        refuse_existing(html, force)
         model, records, names = read(what, base)
         if live and records:
             raise InputError("--live simulates a model; a run was given: drop --live, or name the model")

@@ -1,0 +1,131 @@
+"""What the shell completes: values of options, and names of the joints and frames of the model on the command line.
+
+`COMPLETED` says it for every command at once, by the name of the parameter. Values are those of the module that checks
+them, imported when the shell asks.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any, get_type_hints
+
+import typer
+
+Completer = Callable[..., list[str]]
+
+
+def constants(*places: str, more: tuple[str, ...] = ()) -> Completer:
+    """The names in tuples, or the keys of tables, each "module:CONSTANT"; and `more`."""
+
+    def complete(incomplete: str) -> list[str]:
+        names = list(more)
+        for module, _, name in (place.partition(":") for place in places):
+            names += getattr(import_module(f"polybody.{module}"), name)
+        return _beginning(incomplete, names)
+
+    return complete
+
+
+def values(*names: str) -> Completer:
+    """These names."""
+    return lambda incomplete: _beginning(incomplete, names)
+
+
+def frames(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Links and frames of the model."""
+    found = _described(ctx)
+    return [] if found is None else _beginning(incomplete, (r.name for r in (*found.bodies, *found.frames)))
+
+
+def joints(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Joints of the model that move; after a comma, those of a list."""
+    found = _described(ctx)
+    before, comma, last = incomplete.rpartition(",")
+    names = [] if found is None else [joint.name for joint in found.joints if joint.kind != "fixed"]
+    return [before + comma + name for name in _beginning(last, names)]
+
+
+def configuration(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`joint=` for each joint of the model, after a comma too; names of configurations first."""
+    found = _described(ctx)
+    named = [] if found is None or "," in incomplete else [c.name for c in found.configurations]
+    return _beginning(incomplete, ("neutral", *named)) + [name + "=" for name in joints(ctx, incomplete)]
+
+
+#: (command, parameter), or the parameter alone where it is the same in all commands
+COMPLETED: dict[str | tuple[str, str], Completer] = {
+    "base": constants("description.bases:BASES"),
+    "q": configuration,
+    "v": configuration,
+    "at": configuration,
+    "velocity": configuration,
+    "torque": configuration,
+    "start": configuration,
+    "end": configuration,
+    ("performance", "to"): configuration,
+    "controller": constants("cli.simulate:CONTROLLERS"),
+    ("simulate", "method"): constants("simulation.integrators:METHODS"),
+    "limits": constants("simulation.run:LIMITS"),
+    "efforts": constants("simulation.saturation:EFFORTS"),
+    "friction": constants("simulation.run:FRICTION"),
+    "path": constants("cli.inverse:KINDS"),
+    "theme": constants("studio.render.raster:THEMES"),
+    "size": values("1280x720", "1920x1080", "3840x2160"),
+    "inputs": values("torque", "voltage"),
+    "form": constants("studies.dataset:FORMATS"),
+    "cluster": values("auto"),
+    "rows": constants("design.task:CHOICES"),
+    "terms": constants("identification.joint_terms:ALL", more=("auto",)),
+    ("identify", "method"): constants("identification.least_squares:METHODS"),
+    "criterion": constants("identification.excitation:CRITERIA"),
+    "symbols": values("all", "none", "masses", "lengths", "inertias", "gravity"),
+    "joints": values("simple", "compound"),
+    "quantity": constants("quantities.table:QUANTITIES", "bridges.c_steps:STEPS"),
+    "frame": frames,
+    "trail": frames,
+    ("linearize", "output"): frames,
+    "disturbance": frames,
+    "hand": frames,
+    "held": frames,
+    "independent": joints,
+    "grid": joints,
+    "hold": joints,
+    "driven": joints,
+}
+
+
+def complete_options(command: str, function: Callable[..., Any]) -> None:
+    """Let the options of a command complete as `COMPLETED` says."""
+    hints = get_type_hints(function, include_extras=True)
+    for name in inspect.signature(function).parameters:
+        chosen = COMPLETED.get((command, name)) or COMPLETED.get(name)
+        for info in getattr(hints[name], "__metadata__", ()):
+            if chosen is not None and isinstance(info, typer.models.OptionInfo):
+                info.autocompletion = chosen
+    function.__annotations__ = hints
+
+
+def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def _described(ctx: typer.Context) -> Any:
+    """The description of the model on the command line; None where there is none yet, or it cannot be read."""
+    import warnings
+
+    from polybody.description.reading import read_description
+    from polybody.errors import PolybodyError
+
+    # with an option half typed, positional words are not yet parameters
+    given = ctx.params.get("model") or ctx.params.get("what") or ctx.args
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read_description(given if isinstance(given, str) else given[0])
+    except (PolybodyError, IndexError):
+        return None  # the command itself will say what is wrong
+
+
+__all__ = ["COMPLETED", "complete_options", "configuration", "constants", "frames", "joints", "values"]
