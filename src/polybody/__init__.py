@@ -17,6 +17,7 @@ from polybody import outlets as _outlets
 
 _outlets.offer("run", "polybody.studio.conveniences")
 _outlets.offer("model", "polybody.studio.conveniences")
+_outlets.offer("network_run", "polybody.studio.network_results")
 _outlets.offer("identification", "polybody.studio.identification_report")
 
 __version__ = "0.1.0"

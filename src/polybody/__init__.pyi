@@ -60,6 +60,7 @@ from polybody.simulation.rollout import rollout as rollout
 from polybody.simulation.sensitivities import sensitivities as sensitivities
 from polybody.studies import Study as Study
 from polybody.studies import StudyResults as StudyResults
+from polybody.studio.bode import bode as bode
 from polybody.studio.conveniences import render as render
 from polybody.studio.conveniences import view as view
 

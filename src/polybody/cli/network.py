@@ -29,19 +29,47 @@ def register(app: typer.Typer) -> None:
         driven: Annotated[
             list[str] | None, typer.Option("--driven", help="A joint whose motion is prescribed; repeatable.")
         ] = None,
+        bode: Annotated[
+            tuple[str, str] | None,
+            typer.Option("--bode", metavar="INPUT OUTPUT", help="Frequency response from a source to a variable."),
+        ] = None,
+        impedance: Annotated[
+            str | None, typer.Option("--impedance", metavar="NODE", help="Impedance of a node, or of NODE,NODE.")
+        ] = None,
+        admittance: Annotated[
+            str | None, typer.Option("--admittance", metavar="NODE", help="Admittance of a node, or of NODE,NODE.")
+        ] = None,
+        omega: Annotated[
+            tuple[float, float] | None,
+            typer.Option("--omega", metavar="LOW HIGH", help="Range of ω, rad/s; default: around the poles."),
+        ] = None,
+        plot: Annotated[
+            Path | None, typer.Option("--plot", help="Draw the Bode plot to this .svg, .png or .pdf file.")
+        ] = None,
         powered: Annotated[bool, typer.Option("--powered", help="Connect motors to voltage sources.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        """Show a mechanism, or a file with `network:`, as a network: terminals, tree, circuits and cut-sets."""
+        """Show a mechanism, or a file with `network:`, as a network: terminals, tree, circuits and cut-sets.
+
+        Bode plots: polybody network drive.yaml --bode supply.voltage load.w --plot bode.svg
+        """
         from polybody.errors import InputError
         from polybody.files import write_text
         from polybody.networks.reading import has_network, load_network
 
-        for path in (svg, blocks, write):
+        for path in (svg, blocks, write, plot):
             if path is not None and path.exists() and not force:
                 raise InputError(f"{path}: exists; choose another path, or overwrite with --force")
+        asked = [x for x in (bode, impedance, admittance) if x is not None]
+        if len(asked) > 1 or ((omega or plot) and not asked):
+            raise InputError("--omega and --plot belong to one of --bode, --impedance and --admittance")
+        if asked:
+            if not has_network(model):
+                raise InputError(f"{model}: has no network; `polybody linearize` gives the linear model of a mechanism")
+            _bode(load_network(model), bode, impedance, admittance, omega, plot, as_json)
+            return
         if has_network(model):
             if driven or powered or base is not None:
                 raise InputError("--driven, --powered and --base are for mechanisms; this file has a network")
@@ -74,6 +102,46 @@ def register(app: typer.Typer) -> None:
         for path in written:
             words += f"\nwrote {path}"
         emit(answer, as_json, lambda console: console.print(words, soft_wrap=True, markup=False))
+
+
+def _bode(
+    net: Any, between: tuple[str, str] | None, impedance: str | None, admittance: str | None,
+    omega: tuple[float, float] | None, plot: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """A frequency response in numbers, and as a plot."""
+    import numpy as np
+
+    from polybody.errors import InputError
+    from polybody.studio.bode import POINTS, response
+    from polybody.studio.plots import FORMATS
+
+    if plot is not None and plot.suffix.lower() not in FORMATS:
+        raise InputError(f"{plot}: a plot is one of {', '.join(FORMATS)}")
+    if omega is not None and not (np.isfinite(omega).all() and 0 < omega[0] < omega[1]):
+        raise InputError(f"--omega is {omega[0]:g} {omega[1]:g}; expected two positive numbers, the second larger")
+
+    def nodes(said: str | None) -> Any:
+        return said if said is None or "," not in said else tuple(x.strip() for x in said.split(","))
+
+    w = None if omega is None else np.geomspace(*omega, POINTS)
+    source, target = between or (None, None)
+    found = response(net, source, target, nodes(impedance), nodes(admittance), w, None)
+    if plot is not None:
+        found.figure().savefig(plot)
+    degrees = np.degrees(np.unwrap(np.angle(found.H)))
+    answer = {"title": found.title, "unit": found.unit, "omega": found.omega, "real": found.H.real,
+              "imaginary": found.H.imag, **({"file": str(plot)} if plot else {})}  # fmt: skip
+
+    def show(console: Any) -> None:
+        console.print(f"{found.title}{f', {found.unit}' if found.unit else ''}", markup=False)
+        for k in np.linspace(0, len(found.omega) - 1, min(13, len(found.omega))).astype(int):
+            size = abs(found.H[k])
+            console.print(f"  ω = {found.omega[k]:10.4g} rad/s   |H| = {size:11.5g} ({20 * np.log10(size):8.2f} dB)   "
+                          f"phase {degrees[k]:8.2f}°", markup=False)  # fmt: skip
+        if plot is not None:
+            console.print(f"wrote {plot}", soft_wrap=True, markup=False)
+
+    emit(answer, as_json, show)
 
 
 def _of_bodies(model: str, base: Any, powered: bool, driven: tuple[str, ...]) -> tuple[Any, Any, Any]:

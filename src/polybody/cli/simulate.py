@@ -122,7 +122,7 @@ def simulate_file(
         made: Any = run(net, duration, progress=advance, **options)  # type: ignore[arg-type]
     write_network_run(made, folder, force=force)
     answer = {"folder": str(folder), "states": len(made), "end": made.t[-1], "stopped": made.stopped,
-              "switches": made.audit.switches, "audit": made.audit.as_dict()}  # fmt: skip
+              "switches": made.audit.switches, "models": list(made.models), "audit": made.audit.as_dict()}  # fmt: skip
 
     def show(console: Any) -> None:
         draw(console, answer)
@@ -206,7 +206,7 @@ def draw(console: Any, answer: dict[str, Any]) -> None:
     for doubt in audit["doubts"]:
         console.print(f"not trusted: {doubt}", style="red", soft_wrap=True, markup=False)
     console.print(f"report: {answer['folder']}/report.html", soft_wrap=True, markup=False)
-    if "switches" not in answer:  # a network's run has no bodies to look at
+    if answer.get("models", True):  # a network without models has no bodies to look at
         console.print(f"view it: polybody view {answer['folder']}", soft_wrap=True, markup=False)
 
 

@@ -86,6 +86,10 @@ def read(what: list[str], base: str | None) -> tuple[Model, list[Record], list[s
     if not all(folders):
         other = next(name for name, is_run in zip(what, folders, strict=True) if not is_run)
         raise InputError(f"{other}: is not the folder of a run; several things shown together are runs of one model")
+    for name in what:
+        if not (Path(name) / "model.yaml").is_file() and (Path(name) / "values.csv").is_file():
+            raise InputError(f"{name}: is the run of a network without a model, so there are no bodies to view; its "
+                             f"variables are in {Path(name) / 'report.html'}")
     records = [read_run(name) for name in what]
     return records[0].model, records, [Path(name).resolve().name for name in what]
 

@@ -240,6 +240,18 @@ class Assembly:
         return {f"{port.name}.{letter}": port.domain.name for port in self.graph.ports.values()
                 for letter in (port.domain.across, port.domain.through)}
 
+    def units(self) -> dict[str, str]:
+        """{variable or input: its unit}."""
+        units = {}
+        for port in self.graph.ports.values():
+            units[f"{port.name}.{port.domain.across}"] = port.domain.across_unit
+            units[f"{port.name}.{port.domain.through}"] = port.domain.through_unit
+        for part in self.components:
+            units |= {variable.name: variable.unit for variable in part.variables}
+            if isinstance(part, PartComponent):
+                units |= {f"{part.name}.{key}": said.unit for key, said in part.part.parameters.items() if said.input}
+        return units
+
     def observables(self) -> dict[str, Any]:
         """{name: SX}: across and through of every edge, then variables."""
         found: dict[str, Any] = {}

@@ -60,10 +60,15 @@ class ModelComponent:
             head, tail = self.windings.get(motor, (f"{lead}{label}", GROUND))
             ports.append(Port(f"{lead}{label}", f"m{k}", head, tail, DOMAINS["electrical"], keep=5))
         put(self, "ports", tuple(ports))
-        starts = self.model.neutral()
+        starts, units = self.model.neutral(), []
+        for joint in self.model.mechanism.independent_joints:
+            if joint.nq == joint.nv:
+                units += ["m" if domain.name == "translational" else "rad" for domain in domains[joint.v]]
+            else:  # quaternions have no unit
+                units += ["m"] * (joint.nq - 4) + [""] * 4
         put(self, "variables", tuple(
-            Variable(full, f"q{k}", "", float(start), keep=6)
-            for k, (full, start) in enumerate(zip(self.configuration_names, starts, strict=True))))
+            Variable(full, f"q{k}", unit, float(start), keep=6)
+            for k, (full, start, unit) in enumerate(zip(self.configuration_names, starts, units, strict=True))))
 
     inputs: Mapping[str, Any] = field(init=False, default_factory=dict)
 

@@ -442,8 +442,8 @@ class _Run:
         audit = NetworkAudit(self.method, self.count, evaluations, self.switches, index, error, relative,
                              clock.perf_counter() - began, not doubts, doubts)
         return NetworkTrajectory(self.motion.net, np.array(self.times), tuple(first.observed), values[:, :-1],
-                                 tuple(first.states), energy, work, audit, first.assembly.domains(), self.happenings,
-                                 stopped)
+                                 tuple(first.states), energy, work, audit, first.assembly.domains(),
+                                 first.assembly.units(), self.happenings, stopped)
 
 
 __all__ = ["Motion", "input_values", "simulate_network"]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.names import counted, nearest
+from polybody.outlets import outlet
 from polybody.simulation.events import Happening
 
 if TYPE_CHECKING:
+    from polybody.model.model import Model
     from polybody.networks.network import Network
 
 Array = np.ndarray
@@ -39,6 +42,7 @@ class NetworkAudit:
     doubts: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
+        """All entries, by name."""
         return dict(vars(self))
 
 
@@ -58,6 +62,7 @@ class NetworkTrajectory:
     work: Array  # what has left the storing parts since the start
     audit: NetworkAudit
     domains: dict[str, str]  # of across and through variables, by name
+    units: dict[str, str]  # of all variables, by name
     happenings: list[Happening] = field(default_factory=list)
     stopped: str | None = None
 
@@ -95,21 +100,73 @@ class NetworkTrajectory:
         """Velocities v (n, nv) of a model that is a part."""
         return np.column_stack([self[name] for name in self._model(model).velocity_names])
 
-    def _model(self, name: str) -> Any:
+    def forces(self, model: str) -> Array:
+        """Joint forces tau (n, nv) that the rest of the network exerts on a model that is a part."""
+        part = self._model(model)
+        return np.column_stack([self[f"{port.name}.{port.domain.through}"] for port in part.ports[: part.model.nv]])
+
+    @cached_property
+    def models(self) -> dict[str, Model]:
+        """Models that are parts of the network, by name."""
+        return {name: part.model for name, part in self._models.items()}
+
+    @cached_property
+    def _models(self) -> dict[str, Any]:
         from polybody.networks.models import ModelComponent, flat_components
 
-        found = {part.name: part for part in flat_components(self.network) if isinstance(part, ModelComponent)}
+        return {part.name: part for part in flat_components(self.network) if isinstance(part, ModelComponent)}
+
+    def _model(self, name: str) -> Any:
+        found = self._models
         if name not in found:
             raise InputError(f"{name!r} is not a model of the network; available: {', '.join(found) or 'none'}")
         return found[name]
 
-    def save(self, path: Any) -> None:
-        """Write a .csv file: time, then every variable."""
-        from polybody.files import write_text
-
+    def csv(self) -> str:
+        """All variables as text: time, then every variable, one row per time."""
         rows = [",".join(["time", *self.names])]
         rows += [",".join(repr(float(x)) for x in (t, *row)) for t, row in zip(self.t, self.values, strict=True)]
-        write_text(path, "\n".join(rows) + "\n")
+        return "\n".join(rows) + "\n"
+
+    # What is done with a run in higher folders: see polybody.outlets.
+
+    def save(self, path: Any, *, force: bool = False) -> Any:
+        """Write a .csv file, or a run folder: values, plots by domain, report; `polybody view FOLDER` shows it."""
+        if str(path).lower().endswith(".csv"):
+            from polybody.files import write_text
+
+            return write_text(path, self.csv())
+        return outlet("network_run", "save")(self, path, force)
+
+    def plot(self, quantity: Any = "states", path: Any = None) -> Any:
+        """Plot variables as a matplotlib figure; with a path, also write a .png, .svg or .pdf file.
+
+        `quantity` is "states", "energy", a domain ("electrical"), one side of it ("rotational across"), "variables"
+        (the parts' own), a variable ("motor.winding.i") or a list of variables. Different units have separate axes.
+        """
+        return outlet("network_run", "plot")(self, quantity, path)
+
+    def report(self, path: Any) -> Any:
+        """Write a report with interactive plots by domain as one .html file that works offline."""
+        return outlet("network_run", "report")(self, path)
+
+    def view(self, model: str | None = None, port: int = 8080, browser: bool = True) -> Any:
+        """Show a model of the network in motion in the browser, with all variables of the network beside it.
+
+        `model` names it where there are several. Returns the page, closed by `.close()`.
+        """
+        return outlet("network_run", "view")(self, model, port=port, browser=browser)
+
+    def share(self, path: Any, model: str | None = None) -> Any:
+        """Write one .html page that plays a model of the network offline in any browser."""
+        return outlet("network_run", "share")(self, path, model)
+
+    def animate(self, path: Any, model: str | None = None, **options: Any) -> Any:
+        """Render a model of the network to a video (.mp4, .webm, .gif, .webp) or an image; options of `pb.render`."""
+        return outlet("network_run", "animate")(self, path, model, **options)
+
+    def _repr_html_(self) -> str:
+        return outlet("network_run", "html")(self)
 
 
 __all__ = ["NetworkAudit", "NetworkTrajectory"]

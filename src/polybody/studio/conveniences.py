@@ -15,7 +15,9 @@ from typing import Any
 from polybody.errors import InputError
 from polybody.model.model import Model
 from polybody.names import counted
+from polybody.networks.trajectory import NetworkTrajectory
 from polybody.simulation import Trajectory
+from polybody.studio.network_results import record_of
 from polybody.studio.record import Record, from_trajectory
 
 STYLE = "border-collapse:collapse;font-size:13px"
@@ -30,7 +32,8 @@ def _records(things: Sequence[Any]) -> tuple[Model, list[Record]]:
             raise InputError("one model is shown at a time; several runs of one model may be shown together")
         return things[0], []
     records = []
-    for thing in things:
+    for given in things:
+        thing = record_of(given) if isinstance(given, NetworkTrajectory) else given
         if not isinstance(thing, (Trajectory, Record)):
             raise InputError(f"{type(thing).__name__} is neither a model nor a run")
         records.append(from_trajectory(thing) if isinstance(thing, Trajectory) else thing)

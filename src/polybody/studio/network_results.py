@@ -1,87 +1,117 @@
-"""The folder of a network's run: values as CSV, audit and switches as JSON, a plot for each domain, a page.
+"""Runs of networks: channels by domain, plots, report, folder, and the models among their parts in the viewer.
 
     values.csv       time, then every variable
     run.json         network, options, audit, what happened; lists the files of its folder
-    DOMAIN.svg       across and through variables of a domain; states.svg, energy.svg
-    report.html      all of it, readable offline
+    CHANNEL.svg      across and through variables of a domain, the parts' own variables, states, energy
+    report.html      all of it with interactive plots, readable offline
+    trajectory.npz, model.yaml   where a model is a part: `polybody view FOLDER` shows it moving
+
+`network_run_…` serve the methods of `NetworkTrajectory` (polybody.outlets).
 """
 
 from __future__ import annotations
 
-import json
+import html
+import io
 import os
-from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from polybody.errors import InputError, warn
+from polybody.files import write_text
+from polybody.names import counted, listed, nearest
+from polybody.networks.energy import DOMAINS
 from polybody.networks.trajectory import NetworkTrajectory
 from polybody.staging import put, staged
-from polybody.studio.plots import STYLE
-from polybody.studio.results import check_folder
+from polybody.studio.channels import Channel, Item
+from polybody.studio.panels import panels
+from polybody.studio.plots import FORMATS, STYLE, draw
+from polybody.studio.record import Record
+from polybody.studio.report import page_text, report_text, rows_table, thinned
+from polybody.studio.results import check_folder, facts_of, fill_data, heading, plain, write_json
 
-MOST_CURVES = 16
-
-
-def write_network_run(run: NetworkTrajectory, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write everything into a neighbour folder, then rename it."""
-    path = check_folder(folder, force)
-    with staged(path) as fresh:
-        run.save(fresh / "values.csv")
-        plots = {name: _write_plot(run, name, columns, fresh) for name, columns in _groups(run).items()}
-        (fresh / "report.html").write_text(_page(run, plots), encoding="utf-8")
-        facts = {"network": run.network.name, "audit": run.audit.as_dict(), "stopped": run.stopped,
-                 "states": list(run.states), "happenings": [vars(h) for h in run.happenings],
-                 "files": sorted({"run.json", *os.listdir(fresh)})}
-        (fresh / "run.json").write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        put(fresh, path)
-    return path
+Array = np.ndarray
+#: what domains call their across and through variables
+WORDS = {"electrical": ("voltages", "currents"), "rotational": ("speeds", "torques"),
+         "translational": ("velocities", "forces"), "hydraulic": ("pressures", "flows"), "signal": ("signals", "")}
 
 
-def _groups(run: NetworkTrajectory) -> dict[str, list[str]]:
-    """{plot: variables}: states, then what each domain has."""
-    groups = {"states": [name for name in run.states if name in run.names][:MOST_CURVES]}
-    for node_domain in dict.fromkeys(domain for domain, _ in run.network.nodes.values()):
-        for letter, what in ((node_domain.across, "across"), (node_domain.through, "through")):
-            found = [n for n in run.names if n.endswith(f".{letter}") and run.domains.get(n) == node_domain.name]
-            if found:
-                groups[f"{node_domain.name} {what}"] = found[:MOST_CURVES]
-    return {name: columns for name, columns in groups.items() if columns}
+def network_channels(run: NetworkTrajectory) -> list[tuple[Channel, Array]]:
+    """States, across and through variables by domain, the parts' own variables, energy; each with its table."""
+    found = [_channel(run, "states", "States", [name for name in run.states if name in run.names])]
+    for domain in DOMAINS.values():
+        for letter, side, word in zip((domain.across, domain.through), ("across", "through"), WORDS[domain.name],
+                                      strict=True):
+            names = [n for n in run.names if run.domains.get(n) == domain.name and n.rpartition(".")[2] == letter]
+            found.append(_channel(run, f"{domain.name} {side}", f"{domain.name.capitalize()} {word}", names))
+    own = [name for name in run.names if name not in run.domains]
+    found.append(_channel(run, "variables", "Variables of parts", own))
+    energy = np.column_stack([run.energy, run.work, run.energy + run.work])
+    items = tuple(Item(label, "J") for label in ("stored", "left", "stored + left"))
+    found.append((Channel("network energy", "Energy over all domains", "network energy", items), energy))
+    return [(channel, table) for channel, table in found if channel.items]
 
 
-def _write_plot(run: NetworkTrajectory, name: str, columns: list[str], folder: Path) -> str:
-    figure = figure_of(run, columns, name)
-    file = f"{name.replace(' ', '-')}.svg"
-    figure.savefig(folder / file, metadata={"Date": None})
-    return file
+def _channel(run: NetworkTrajectory, key: str, title: str, names: list[str]) -> tuple[Channel, Array]:
+    items = tuple(Item(name, run.units.get(name) or "1") for name in names)
+    table = np.column_stack([run[name] for name in names]) if names else np.zeros((len(run), 0))
+    return Channel(key, title, key, items), table
 
 
-def figure_of(run: NetworkTrajectory, columns: list[str], title: str = "") -> Any:
-    """A matplotlib figure of variables over time."""
-    from matplotlib import rc_context
+def _asked(run: NetworkTrajectory, quantity: Any) -> list[tuple[Channel, Array]]:
+    """The channels that a name or names mean."""
+    every = {channel.key: (channel, table) for channel, table in network_channels(run)}
+    if not isinstance(quantity, str):
+        names = [str(name) for name in quantity]
+        for name in names:
+            run[name]  # a wrong one is named
+        return [_channel(run, "chosen", run.network.name, names)]
+    if quantity == "energy":
+        return [every["network energy"]]
+    if quantity in every:
+        return [every[quantity]]
+    if quantity in DOMAINS:
+        sides = [every[key] for key in (f"{quantity} across", f"{quantity} through") if key in every]
+        if not sides:
+            raise InputError(f"network {run.network.name!r} has no {quantity} part")
+        return sides
+    if quantity in run.names:
+        return [_channel(run, quantity, quantity, [quantity])]
+    known = [*every, *DOMAINS, *run.names]
+    raise InputError(f"no variable or channel {quantity!r}{nearest(quantity, known)}; channels: {', '.join(every)}")
+
+
+def figure_of(run: NetworkTrajectory, quantity: Any = "states", title: str = "") -> Any:
+    """A matplotlib figure of variables over time, one unit per axes."""
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with rc_context(STYLE):
-        figure = Figure(figsize=(8, 3.6), layout="constrained")
-        axes = figure.subplots()
-        for name in columns:
-            axes.plot(run.t, run[name], label=name)
-        axes.set_title(title or run.network.name)
-        axes.set_xlabel("t, s")
-        axes.legend(fontsize=8, ncols=2)
+    chosen = _asked(run, quantity)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.4, 3.6), dpi=140, layout="constrained")
+        FigureCanvasAgg(figure)
+        found, zero = [], []
+        for channel, table in chosen:
+            more, none = panels(channel.items, table)
+            found, zero = found + more, zero + none
+        draw(figure, run.t, title or " and ".join(channel.title for channel, _ in chosen), found, zero)
     return figure
 
 
-def bode_figure(omega: Any, response: Any, title: str = "") -> Any:
+def bode_figure(omega: Any, response: Any, title: str = "", unit: str = "") -> Any:
     """Magnitude (dB) and phase (degrees) of a frequency response, impedance or admittance over ω."""
-    import numpy as np
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(STYLE):
         figure = Figure(figsize=(7, 5), layout="constrained")
         upper, lower = figure.subplots(2, sharex=True)
-        upper.semilogx(omega, 20 * np.log10(np.abs(response)))
-        upper.set_ylabel("magnitude, dB")
+        with np.errstate(divide="ignore"):
+            upper.semilogx(omega, 20 * np.log10(np.abs(response)))
+        upper.set_ylabel(f"magnitude, dB{f' of {unit}' if unit else ''}")
         upper.set_title(title)
         lower.semilogx(omega, np.degrees(np.unwrap(np.angle(response))))
         lower.set_ylabel("phase, °")
@@ -89,17 +119,132 @@ def bode_figure(omega: Any, response: Any, title: str = "") -> Any:
     return figure
 
 
-def _page(run: NetworkTrajectory, plots: dict[str, str]) -> str:
-    from polybody.symbolic.html import STYLE as PAGE
-
-    audit = "".join(f"<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>"
-                    for key, value in run.audit.as_dict().items())
-    events = "".join(f"<tr><td>{h.time:.9g} s</td><td>{escape(h.name)}</td><td>{escape(h.detail)}</td></tr>"
-                     for h in run.happenings[:500])
-    images = "".join(f'<h2>{escape(name)}</h2><img src="{file}" alt="{escape(name)}">' for name, file in plots.items())
-    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(run.network.name)}</title>'
-            f"<style>{PAGE}</style></head><body><h1>{escape(run.network.name)}</h1><p>{escape(repr(run))}</p>{images}"
-            f"<h2>Audit</h2><table>{audit}</table><h2>Switches and events</h2><table>{events}</table></body></html>\n")
+# -- as a record of a model, and as a folder --------------------------------------------------------------------------
 
 
-__all__ = ["bode_figure", "figure_of", "write_network_run"]
+def record_of(run: NetworkTrajectory, model: str | None = None) -> Record:
+    """The motion of a model that is a part, with the network's variables as further channels."""
+    if not run.models:
+        raise InputError(f"network {run.network.name!r} has no model among its parts, so there is nothing to view in "
+                         "3-D; run.report(path) and run.plot() show its variables")
+    name = next(iter(run.models)) if model is None else model
+    if name not in run.models:
+        raise InputError(f"{name!r} is not a model of the network; available: {listed(run.models)}")
+    happenings = [{"time": h.time, "name": h.name, "detail": h.detail} for h in run.happenings]
+    return Record(run.models[name], "network", run.t, run.configuration(name), run.velocity(name), run.forces(name),
+                  options={"network": run.network.name}, audit=plain(run.audit.as_dict()), happenings=happenings,
+                  stopped=run.stopped, more=network_channels(run))
+
+
+def write_network_run(run: NetworkTrajectory, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write everything into a neighbour folder, then rename it."""
+    path = check_folder(folder, force)
+    record = record_of(run) if run.models else None
+    with staged(path) as fresh:
+        (fresh / "values.csv").write_text(run.csv(), encoding="utf-8")
+        if record is not None:
+            fill_data(record, fresh)
+        facts = _facts(run, record)
+        try:
+            for channel, _ in network_channels(run):
+                figure_of(run, channel.key).savefig(fresh / f"{channel.key.replace(' ', '-')}.svg",
+                                                    metadata={"Date": None})
+            (fresh / "report.html").write_text(_page(run, record, facts), encoding="utf-8")
+        except Exception as error:  # whatever a drawing library raises: the data are worth more than the pictures
+            warn(f"{path}: plots or report could not be made ({type(error).__name__}: {error}); the data are kept")
+        facts["files"] = sorted({"run.json", *os.listdir(fresh)})
+        write_json(fresh / "run.json", facts)
+        put(fresh, path)
+    return path
+
+
+def _facts(run: NetworkTrajectory, record: Record | None) -> dict[str, Any]:
+    more = {"network": run.network.name, "variables": len(run.names), "network_states": list(run.states)}
+    if record is not None:
+        return {**facts_of(record, None), **more}
+    happenings = [{"time": h.time, "name": h.name, "detail": h.detail} for h in run.happenings]
+    return {**heading("network"), **more, "options": {}, "audit": plain(run.audit.as_dict()),
+            "happenings": happenings, "stopped": run.stopped, "states": len(run)}
+
+
+def _page(run: NetworkTrajectory, record: Record | None, facts: dict[str, Any]) -> str:
+    """The report: that of the model with the network's channels, or of the network alone."""
+    if record is not None:
+        return report_text(record, facts)
+    keep = thinned(len(run))
+    told = network_channels(run)
+    curves = {
+        "name": run.network.name, "t": run.t[keep].astype(np.float32),
+        "events": [{"time": float(h.time), "name": h.name} for h in run.happenings[:500]],
+        "channels": [channel.as_dict() for channel, _ in told],
+        "tables": {channel.key: table[keep].astype(np.float32).ravel() for channel, table in told},
+    }  # fmt: skip
+    span = f"{run.t[0]:g} to {run.t[-1]:g} s, {counted(len(run), 'time')}, {counted(len(run.names), 'variable')}"
+    good = run.trusted
+    words = "energy audit passed" if good else html.escape("; ".join(run.audit.doubts) or "not trusted")
+    lead = f'<p class="lead">{span} &nbsp; <span class="mark {"good" if good else "bad"}">{words}</span></p>'
+    audit = [(key.replace("_", " "), value) for key, value in run.audit.as_dict().items()]
+    above = f"{lead}<section><h2>Audit</h2>{rows_table(audit)}</section>"
+    events = [(f"{h.time:.6g} s", f"{h.name} {h.detail}".strip()) for h in run.happenings[:200]]
+    below = f"<section><h2>Switches and events</h2>{rows_table(events)}</section>" if events else ""
+    return page_text(f"{run.network.name}: network", above, curves, below, facts, counted(len(run.states), "state"))
+
+
+# -- the methods of a run ---------------------------------------------------------------------------------------
+
+
+def network_run_save(run: NetworkTrajectory, folder: Any, force: bool) -> Path:
+    return write_network_run(run, folder, force=force)
+
+
+def network_run_plot(run: NetworkTrajectory, quantity: Any, path: Any) -> Any:
+    import matplotlib
+
+    if path is not None and Path(path).suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: a plot is one of {', '.join(FORMATS)}")
+    figure = figure_of(run, quantity)
+    if path is not None:
+        try:
+            with matplotlib.rc_context(STYLE):
+                figure.savefig(path)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    return figure
+
+
+def network_run_report(run: NetworkTrajectory, path: Any) -> Path:
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path}: a report is an .html file")
+    record = record_of(run) if run.models else None
+    write_text(path, _page(run, record, _facts(run, record)))
+    return path
+
+
+def network_run_view(run: NetworkTrajectory, model: str | None, *, port: int, browser: bool) -> Any:
+    from polybody.studio.conveniences import view
+
+    return view(record_of(run, model), port=port, browser=browser)
+
+
+def network_run_share(run: NetworkTrajectory, path: Any, model: str | None) -> Path:
+    from polybody.studio.sharing import write_page
+
+    record = record_of(run, model)
+    return write_page(path, record.model, [record], [run.network.name])
+
+
+def network_run_animate(run: NetworkTrajectory, path: Any, model: str | None, **options: Any) -> Path:
+    from polybody.studio.conveniences import render
+
+    return render(path, record_of(run, model), **options)
+
+
+def network_run_html(run: NetworkTrajectory) -> str:
+    """A run in a notebook: what it was, and its states."""
+    data = io.StringIO()
+    figure_of(run, "states").savefig(data, format="svg", metadata={"Date": None})
+    return f"<div>{html.escape(repr(run))}{data.getvalue()[data.getvalue().index('<svg') :]}</div>"
+
+
+__all__ = ["bode_figure", "figure_of", "network_channels", "record_of", "write_network_run"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.names import nearest
-from polybody.studio.channels import Channel, channels, tables
+from polybody.studio.channels import Channel
 from polybody.studio.panels import Panel, panels
 from polybody.studio.record import Record
 
@@ -42,14 +42,13 @@ STYLE: Any = {
 
 def channel_of(record: Record, name: str) -> tuple[Channel, Array]:
     """A channel of a run and its table (n, items), by its own name or by that of its file."""
-    every = channels(record.model, record.work is not None)
+    every = record.channels()
     wanted = PLOTS.get(name, name)
     channel = next((c for c in every if c.key == wanted), None)
     if channel is None:
         known = [c.key for c in every]
         raise InputError(f"no quantity {name!r}{nearest(name, known)}; available: {', '.join(known)}")
-    made = tables(record.model, record.q, record.v, record.accelerations, record.tau, record.work)
-    return channel, made[wanted]
+    return channel, record.tables()[wanted]
 
 
 def figure_of(record: Record, name: str) -> Any:
@@ -64,7 +63,7 @@ def figure_of(record: Record, name: str) -> Any:
         channel, table = channel_of(record, name)
         found, zero = panels(channel.items, table)
         extra = _balance(record) if channel.key == "energy" else None
-        _draw(figure, record, channel.title, found + ([extra] if extra else []), zero)
+        draw(figure, record.t, channel.title, found + ([extra] if extra else []), zero)
         return figure
 
 
@@ -97,14 +96,15 @@ def _balance(record: Record) -> Panel | None:
     return Panel("W", [Curve("power", power, float(np.abs(power).max(initial=0.0)))])
 
 
-def _draw(figure: Any, record: Record, title: str, found: list[Panel], zero: list[str]) -> None:
+def draw(figure: Any, t: Array, title: str, found: list[Panel], zero: list[str]) -> None:
+    """Panels under each other over one axis of time."""
     count = max(1, len(found))
     figure.set_size_inches(8.4, 1.1 + 2.5 * count)
     axes = figure.subplots(count, 1, sharex=True, squeeze=False)[:, 0]
     for axis, panel in zip(axes, found, strict=False):
         for color, curve in zip(_colors(len(panel.curves)), panel.curves, strict=True):
             dashes = {"dashes": (4, 4 * curve.twins)} if curve.twins else {}
-            axis.plot(record.t, curve.values, label=curve.label, color=color, **dashes)
+            axis.plot(t, curve.values, label=curve.label, color=color, **dashes)
         axis.set_ylabel("no unit" if panel.unit == "1" else panel.unit)
         columns = 1 + (len(panel.curves) - 1) // 12
         if len(panel.curves) <= MOST_LABELS:
@@ -143,4 +143,4 @@ def write_plots(record: Record, folder: Path) -> list[Path]:
     return written
 
 
-__all__ = ["PLOTS", "STYLE", "channel_of", "figure_of", "plotted", "write_plots"]
+__all__ = ["FORMATS", "PLOTS", "STYLE", "channel_of", "draw", "figure_of", "plotted", "write_plots"]

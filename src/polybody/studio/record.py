@@ -13,13 +13,14 @@ import numpy as np
 
 from polybody.model.model import Model
 from polybody.simulation import Trajectory
+from polybody.studio.channels import Channel, channels, tables
 
 Array = np.ndarray
 
 
 @dataclass
 class Record:
-    """`kind` is "simulation" or "inverse dynamics"; arrays as in `Trajectory`."""
+    """`kind` is "simulation", "inverse dynamics" or "network"; arrays as in `Trajectory`."""
 
     model: Model
     kind: str
@@ -33,6 +34,18 @@ class Record:
     audit: dict[str, Any] | None = None
     happenings: list[dict[str, Any]] = field(default_factory=list)
     stopped: str | None = None
+    #: channels besides the model's own, each with its table (n, items): the variables of a network around it
+    more: list[tuple[Channel, Array]] = field(default_factory=list)
+
+    def channels(self) -> list[Channel]:
+        """What can be told of the run over time."""
+        return [*channels(self.model, self.work is not None), *(channel for channel, _ in self.more)]
+
+    def tables(self, keep: Any = slice(None)) -> dict[str, Array]:
+        """{channel: (n, items)} at the states `keep`."""
+        work = None if self.work is None else self.work[keep]
+        own = tables(self.model, self.q[keep], self.v[keep], self.accelerations[keep], self.tau[keep], work)
+        return own | {channel.key: table[keep] for channel, table in self.more}
 
     @cached_property
     def energies(self) -> tuple[Array, Array]:

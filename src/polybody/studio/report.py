@@ -18,7 +18,6 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.files import write_text
 from polybody.names import counted
-from polybody.studio.channels import channels, tables
 from polybody.studio.record import Record
 from polybody.studio.viewer.html import web
 from polybody.studio.viewer.pack import compressed
@@ -67,17 +66,24 @@ def report_text(record: Record, facts: dict[str, Any]) -> str:
     model = record.model
     title = f"{model.name}: {record.kind}"
     tables_part = f'<div class="grid">{_run_table(record, facts)}{_audit_table(record)}</div><br>'
+    foot = f"model hash {html.escape(str(facts['model']['hash'])[:16])}"
+    above = f"{_lead(record)}{tables_part}{_pictures(record)}"
+    return page_text(title, above, _curves(record), _happenings(record), facts, foot)
+
+
+def page_text(title: str, above: str, curves: dict[str, Any], below: str, facts: dict[str, Any], foot: str) -> str:
+    """One page with interactive plots of curves; `above` and `below` are HTML."""
     scripts = "\n".join(web(f"{name}.js") for name in SCRIPTS)
-    data = base64.b64encode(compressed(_curves(record))).decode()
+    data = base64.b64encode(compressed(curves)).decode()
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{CSS}</style></head><body><main>'
-        f"<h1>{html.escape(title)}</h1>{_lead(record)}{tables_part}{_pictures(record)}"
+        f"<h1>{html.escape(title)}</h1>{above}"
         '<noscript><section>The plots need JavaScript; they are also in the .svg files beside this page.</section>'
         '</noscript>'
-        f'<div id="plots"></div>{_happenings(record)}'
-        f"<footer>polybody {html.escape(str(facts['versions']['polybody']))} · model hash "
-        f"{html.escape(str(facts['model']['hash'])[:16])} · {html.escape(str(facts['made']))}</footer>"
+        f'<div id="plots"></div>{below}'
+        f"<footer>polybody {html.escape(str(facts['versions']['polybody']))} · {foot} · "
+        f"{html.escape(str(facts['made']))}</footer>"
         f'</main><script id="data" type="text/plain">{data}</script><script>{scripts}</script></body></html>\n'
     )
 
@@ -95,17 +101,18 @@ def write_report(record: Record, path: Any) -> Path:
 
 def _curves(record: Record) -> dict[str, Any]:
     """What the plots show: every channel at the run's states."""
-    keep = np.unique(np.linspace(0, len(record.t) - 1, min(len(record.t), MOST_STATES)).astype(int))
-    work = None if record.work is None else record.work[keep]
-    made = tables(
-        record.model, record.q[keep], record.v[keep], record.accelerations[keep], record.tau[keep], work
-    )  # fmt: skip
+    keep = thinned(len(record.t))
     events = [{"time": float(h["time"]), "name": str(h["name"])} for h in record.happenings[:500]]
     return {
         "name": record.model.name, "t": record.t[keep].astype(np.float32), "events": events,
-        "channels": [c.as_dict() for c in channels(record.model, work is not None)],
-        "tables": {key: np.asarray(table, dtype=np.float32).ravel() for key, table in made.items()},
+        "channels": [c.as_dict() for c in record.channels()],
+        "tables": {key: np.asarray(table, dtype=np.float32).ravel() for key, table in record.tables(keep).items()},
     }  # fmt: skip
+
+
+def thinned(count: int) -> np.ndarray:
+    """Which of so many states are drawn."""
+    return np.unique(np.linspace(0, count - 1, min(count, MOST_STATES)).astype(int))
 
 
 def _lead(record: Record) -> str:
@@ -146,6 +153,8 @@ def _audit_table(record: Record) -> str:
         rows: list[tuple[str, Any]] = [("largest joint force", f"{peak[0]:.6g} ({peak[1]})")]
         return f"<section><h2>Result</h2>{rows_table(rows)}</section>"
     a = record.audit
+    if record.kind == "network":  # its audit is over all domains
+        return f"<section><h2>Audit</h2>{rows_table([(k.replace('_', ' '), v) for k, v in a.items()])}</section>"
     rows = [
         ("method", a["method"]),
         ("steps taken, rejected", f"{a['steps']}, {_show(a['rejected'])}"),
@@ -201,4 +210,4 @@ def _happenings(record: Record) -> str:
     return f"<section><h2>What happened</h2>{rows_table(rows)}</section>"
 
 
-__all__ = ["CSS", "report_text", "rows_table"]
+__all__ = ["CSS", "page_text", "report_text", "rows_table", "thinned"]

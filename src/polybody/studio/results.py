@@ -30,6 +30,7 @@ from polybody.description.files import read_bytes
 from polybody.description.limits import MB, RUN_ARRAY_BYTES, RUN_FACTS_BYTES
 from polybody.errors import InputError, warn
 from polybody.staging import put, staged
+from polybody.studio.channels import Channel, Item
 from polybody.studio.record import Record, q_labels, v_labels
 
 Array = np.ndarray
@@ -78,25 +79,27 @@ def write_run(
     try:
         with staged(path) as fresh:
             facts = facts_of(record, source)
-            _fill_data(record, fresh)
+            fill_data(record, fresh)
             try:
                 _fill_pictures(record, fresh, facts)
             except Exception as error:  # whatever a drawing library raises: the data are worth more than the pictures
                 warn(f"{path}: plots or report could not be made ({type(error).__name__}: {error}); the data are kept")
             finally:  # an interrupt keeps the data too
                 facts["files"] = sorted({"run.json", *os.listdir(fresh)})
-                _write_json(fresh / "run.json", facts)
+                write_json(fresh / "run.json", facts)
                 put(fresh, path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     return path
 
 
-def _write_json(path: Path, facts: dict[str, Any]) -> None:
+def write_json(path: Path, facts: dict[str, Any]) -> None:
+    """run.json."""
     path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _fill_data(record: Record, folder: Path) -> None:
+def fill_data(record: Record, folder: Path) -> None:
+    """The arrays of a run, and its model."""
     from polybody.description.mechanism_file.writer import mechanism_text
 
     np.savez_compressed(folder / "trajectory.npz", allow_pickle=False, **_arrays(record))
@@ -149,7 +152,7 @@ def _arrays(record: Record) -> dict[str, Array]:
         values = getattr(record, name)
         if values is not None:
             arrays[name] = values
-    return arrays
+    return arrays | {f"channel {k}": table for k, (_, table) in enumerate(record.more)}
 
 
 def _columns(record: Record) -> list[tuple[str, Array]]:
@@ -166,32 +169,41 @@ def _columns(record: Record) -> list[tuple[str, Array]]:
 
 
 def facts_of(record: Record, source: str | None) -> dict[str, Any]:
+    return {
+        **heading(record.kind),
+        "model": {"name": record.model.name, "hash": record.model.mechanism.digest, "source": source},
+        "options": plain(record.options),
+        "audit": plain(record.audit),
+        "happenings": plain(record.happenings),
+        "stopped": record.stopped,
+        "states": len(record.t),
+        **({"channels": [channel.as_dict() for channel, _ in record.more]} if record.more else {}),
+    }  # fmt: skip
+
+
+def heading(kind: str) -> dict[str, Any]:
+    """What run.json says of every kind of run."""
     import scipy
 
     from polybody import __version__
 
     return {
         "polybody_run": SCHEMA,
-        "kind": record.kind,
+        "kind": kind,
         "made": time.strftime("%Y-%m-%d %H:%M:%S %z"),
-        "model": {"name": record.model.name, "hash": record.model.mechanism.digest, "source": source},
         "versions": {"polybody": __version__, "python": platform.python_version(), "numpy": np.__version__,
                      "scipy": scipy.__version__, "casadi": metadata.version("casadi")},
-        "options": _plain(record.options),
-        "audit": _plain(record.audit),
-        "happenings": _plain(record.happenings),
-        "stopped": record.stopped,
-        "states": len(record.t),
     }  # fmt: skip
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """What JSON can say: lists and numbers; what is not finite is null."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
@@ -221,7 +233,25 @@ def read_run(folder: str | os.PathLike[str]) -> Record:
     )  # fmt: skip
     if "a" in arrays:
         record.accelerations = arrays["a"]
+    record.more = _more(path, facts.get("channels", []), arrays, n)
     return record
+
+
+def _more(path: Path, said: Any, arrays: dict[str, Array], n: int) -> list[tuple[Channel, Array]]:
+    """Channels besides the model's own, with their tables."""
+    found = []
+    try:
+        for k, entry in enumerate(said):
+            items = tuple(Item(str(item["label"]), str(item["unit"])) for item in entry["items"])
+            channel = Channel(str(entry["key"]), str(entry["title"]), str(entry["short"]), items)
+            found.append((channel, arrays[f"channel {k}"]))
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: cannot be read as a run: a channel lacks {error}") from None
+    for channel, table in found:
+        if table.shape != (n, len(channel.items)):
+            raise InputError(f"{path}: channel {channel.key!r:.60} has shape {table.shape}; expected "
+                             f"{(n, len(channel.items))}")
+    return found
 
 
 #: What run.json must hold to be used, and what stands for it where it says nothing.
@@ -282,4 +312,4 @@ def _read_arrays(path: Path) -> dict[str, Array]:
     return arrays
 
 
-__all__ = ["check_folder", "facts_of", "read_run", "write_run"]
+__all__ = ["check_folder", "facts_of", "fill_data", "heading", "plain", "read_run", "write_json", "write_run"]

@@ -19,6 +19,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.names import listed, nearest
+from polybody.networks.assembly import Assembly
 from polybody.networks.component import PartComponent
 from polybody.networks.export.selected import SelectedComponent, selectable
 from polybody.networks.expressions import NUMBERS, Text
@@ -203,15 +204,15 @@ def _written(
     modes = {part.name: list(part.part.alternatives) for part in motion.components
              if isinstance(part, PartComponent) and part.part.alternatives}
     modes |= {part.name: part.modes for part in selected}
-    result = Machine(
+    units = Assembly([p.inner if isinstance(p, SelectedComponent) else p for p in motion.components], {}).units()
+    return Machine(
         net.name, states, algebraic, free, [p.name for p in selected], observed, [dict(s.modes) for s in systems],
         switches, [s.m for s in systems], [[algebraic.index(n) for n in s.algebraic] for s in systems],
         functions + more, quaternions, loops,
         np.array([told.get(name, 0.0) for name in states]), np.array([told.get(name, 0.0) for name in algebraic]),
         np.array([first.called[name](0.0) for name in free]), np.zeros(len(selected)), 0,
-        _units(first), modes,
+        units, modes,
     )  # fmt: skip
-    return result
 
 
 def _functions(
@@ -291,19 +292,6 @@ def _manifolds(models: list[ModelComponent], states: list[str]) -> tuple[list[An
                                      ["step", "change", "trust"]))
         functions.append(ca.Function(f"walk_{k}", [sq, sd], walk.call([sq, sd]), ["q", "d"], ["q_next"]))
     return quaternions, loops, functions
-
-
-def _units(system: System) -> dict[str, str]:
-    units = {}
-    for port in system.assembly.graph.ports.values():
-        units[f"{port.name}.{port.domain.across}"] = port.domain.across_unit
-        units[f"{port.name}.{port.domain.through}"] = port.domain.through_unit
-    for part in system.assembly.components:
-        units |= {variable.name: variable.unit for variable in part.variables}
-        inner = part.inner if isinstance(part, SelectedComponent) else part
-        if isinstance(inner, PartComponent):
-            units |= {f"{inner.name}.{key}": said.unit for key, said in inner.part.parameters.items() if said.input}
-    return units
 
 
 __all__ = ["MOST_COMBINATIONS", "Machine", "Switch", "machine"]

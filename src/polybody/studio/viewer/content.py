@@ -160,7 +160,6 @@ def posed_content(stage: Stage, posing: Posing) -> dict[str, Any]:
 
 def run_content(stage: Stage, record: Record, name: str) -> dict[str, Any]:
     """One run: poses, channels and loads at its states, thinned out evenly in time where there are too many."""
-    model = record.model
     keep = np.arange(len(record.t))
     if len(keep) > MOST_STATES:
         even = np.linspace(record.t[0], record.t[-1], MOST_STATES)
@@ -168,8 +167,7 @@ def run_content(stage: Stage, record: Record, name: str) -> dict[str, Any]:
     q, v, a, tau = record.q[keep], record.v[keep], record.accelerations[keep], record.tau[keep]
     T = stage.matrices(q)
     series: dict[str, Array] = {"poses": as_poses(T).ravel()}
-    work = None if record.work is None else record.work[keep]
-    for key, table in tables(model, q, v, a, tau, work).items():
+    for key, table in record.tables(keep).items():
         series[key] = np.asarray(table, dtype=np.float32).ravel()
     try:
         loads = stage.loads.arrows(T, q, v, a, tau)
@@ -205,11 +203,11 @@ def runs_content(stage: Stage, records: Sequence[Record], names: Sequence[str]) 
     """Runs of one model, the first in full and the others beside it."""
     first = records[0]
     runs = [run_content(stage, record, name) for record, name in zip(records, names, strict=True)]
-    work = any(record.work is not None for record in records)
+    told = {channel.key: channel for record in reversed(records) for channel in record.channels()}
     bodies = len(stage.figures) - 1
     state = {"t": float(first.t[0]), "poses": runs[0]["series"]["poses"][: 7 * bodies], "values": {}, "layers": {}}
     return stage_content(stage) | {
-        "mode": "run", "runs": runs, "state": state, "channels": [c.as_dict() for c in channels(first.model, work)],
+        "mode": "run", "runs": runs, "state": state, "channels": [c.as_dict() for c in told.values()],
     }  # fmt: skip
 
 
