@@ -81,7 +81,7 @@ def test_where_it_cannot_be_kept_the_first_error_is_still_said(tmp_path: Path, m
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("polybody.cli.simulate.progress_bar", failing_at(0.45, ValueError("pen is dry")))
-    monkeypatch.setattr("polybody.studio.results._fill_data", full)
+    monkeypatch.setattr("polybody.studio.results.fill_data", full)
     answer = simulate(tmp_path / "run")
     assert answer.exit_code == 1
     assert "No space left" in answer.stderr
