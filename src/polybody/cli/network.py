@@ -129,8 +129,8 @@ def _bode(
     if plot is not None:
         found.figure().savefig(plot)
     degrees = np.degrees(np.unwrap(np.angle(found.H)))
-    answer = {"title": found.title, "unit": found.unit, "omega": found.omega, "real": found.H.real,
-              "imaginary": found.H.imag, **({"file": str(plot)} if plot else {})}  # fmt: skip
+    answer = {"title": found.title, "unit": found.unit, "omega": found.omega, "real": np.real(found.H),
+              "imaginary": np.imag(found.H), **({"file": str(plot)} if plot else {})}  # fmt: skip
 
     def show(console: Any) -> None:
         console.print(f"{found.title}{f', {found.unit}' if found.unit else ''}", markup=False)
