@@ -42,3 +42,61 @@ def test_sensitivities_of_a_five_bar_by_its_lengths_stay_with_the_loops() -> Non
     up, down = np.split(np.array(ends), 2)
     wanted = (up - down).T / (2 * h)
     np.testing.assert_allclose(found.q_p[-1], wanted, atol=1e-4 * (1 + np.abs(wanted).max()))
+
+
+def check_against_runs(variant, law, q0, v0, duration=0.3, dt=2e-3, h=1e-4) -> None:
+    """∂q and ∂v at the end of a run, against runs of the same steps with other parameters and the same controller."""
+    run = pb.simulate(variant, duration, q0, v0, law, method="rk4", dt=dt, sample=duration / 3)
+    found = pb.sensitivities(run, law, dt=dt)
+    np.testing.assert_allclose(found.q, run.q, atol=1e-9)
+    p = variant.parameters.nominal
+    for k in range(len(p)):
+        ends = []
+        for sign in (1, -1):
+            moved = p + sign * h * np.eye(len(p))[k]
+            other = pb.simulate(variant, duration, q0, v0, law, method="rk4", dt=dt, parameters=moved)
+            ends.append(np.concatenate([other.q[-1], other.v[-1]]))
+        wanted = (ends[0] - ends[1]) / (2 * h)
+        mine = np.concatenate([found.q_p[-1, :, k], found.v_p[-1, :, k]])
+        np.testing.assert_allclose(mine, wanted, atol=1e-5 * (1e-3 + np.abs(wanted).max()))
+
+
+def test_sensitivities_under_functions_of_time_and_state_equal_differences_of_runs() -> None:
+    variant = pb.load("double-pendulum").with_parameters("*.mass")
+    q0, v0 = np.array([0.4, -0.3]), np.array([0.2, 0.5])
+    check_against_runs(variant, lambda t, q, v: np.array([3 * np.sin(20 * t) - v[0], -2 * q[1]]), q0, v0)
+    times = np.linspace(0, 0.3, 4)
+    table = pb.controllers.Given(variant, np.random.default_rng(0).normal(size=(4, 2)), times)
+    check_against_runs(variant, table, q0, v0)
+
+
+def test_what_a_controller_knows_of_its_model_does_not_follow_the_parameters() -> None:
+    variant = pb.load("double-pendulum").with_parameters("*.mass")
+    q0, v0 = np.array([0.4, -0.3]), np.zeros(2)
+    path = pb.paths.quintic(variant, q0, np.array([0.9, 0.1]), 0.4)
+    check_against_runs(variant, pb.controllers.ComputedTorque(variant, path, 100.0, 20.0), q0, v0)
+    check_against_runs(variant, pb.controllers.GravityCompensation(variant, 0.3), q0, np.array([0.3, 0.1]))
+
+
+def test_sensitivities_of_a_four_bar_under_control_equal_differences_of_runs() -> None:
+    variant = pb.load("four-bar").with_parameters("coupler.mass", "rocker.mass")
+    q0 = variant.assemble()
+    law = pb.controllers.GravityCompensation(variant, 0.1)
+    check_against_runs(variant, law, q0, variant.assemble_velocity(q0, np.ones(variant.nv)))
+    check_against_runs(variant, lambda t, q, v: np.array([np.cos(10 * t), 0.0, 0.0]), q0, np.zeros(variant.nv))
+
+
+def test_controllers_without_a_text_are_refused_by_reason() -> None:
+    variant = pb.load("double-pendulum").with_parameters("*.mass")
+    memory = []
+
+    def remembering(t, q, v):
+        memory.append(t)
+        return -v
+
+    run = {"q0": np.zeros(2), "duration": 0.1}
+    with pytest.raises(InputError, match="remembering"):
+        pb.sensitivities(variant, remembering, **run)
+    sampled = pb.controllers.Sampled(pb.PD(variant, np.zeros(2), 1.0, 1.0), 0.01)
+    with pytest.raises(InputError, match="Sampled acts at instants"):
+        pb.sensitivities(variant, sampled, **run)

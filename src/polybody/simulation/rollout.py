@@ -119,6 +119,7 @@ class Law(NamedTuple):
     constants: int
     table: int
     text: Callable[..., Array]  # (mechanism, q, v, constants, row, domain) -> tau
+    timed: bool = False  # a row begins with the time of its step, which the text gets as the time of each stage
 
 
 def _held(nv: int) -> Law:
@@ -331,13 +332,17 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
     u = made["u"][1] if "u" in made else None
     q, v, h, constants = x[: m.nq], x[m.nq : m.nq + m.nv], p[0], p[1 : 1 + law.constants]
 
-    def tau(q: Array, v: Array) -> Array:
-        return law.text(m, q, v, constants, u, graph)
+    def tau(q: Array, v: Array, ahead: Any = None) -> Array:
+        row = u
+        if law.timed and u is not None and ahead is not None:
+            row = np.concatenate([u[:1] + ahead, u[1:]])
+        return law.text(m, q, v, constants, row, graph)
 
-    def accelerated(q: Array, v: Array) -> Array:
+    def accelerated(q: Array, v: Array, ahead: Any = None) -> Array:
+        force = tau(q, v, ahead)
         if loops is not None:
-            return loops.acceleration(q, v, tau(q, v), graph)
-        return denoc.forward_dynamics(m, q, v, tau(q, v), domain=graph)
+            return loops.acceleration(q, v, force, graph)
+        return denoc.forward_dynamics(m, q, v, force, domain=graph)
 
     if method == "midpoint":
         new = _midpoint(m, made, tau, graph)
@@ -357,15 +362,15 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
 
 
 def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
-    def rate(q: Array, v: Array) -> tuple[Array, Array]:
+    def rate(q: Array, v: Array, ahead: Any = None) -> tuple[Array, Array]:
         q = unit(m, q, graph)  # as `simulate` reads its stages
-        return kinematics.rate(m, q, v, domain=graph), accelerated(q, v)
+        return kinematics.rate(m, q, v, domain=graph), accelerated(q, v, ahead)
 
     half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
     k1 = rate(q, v)
-    k2 = rate(q + k1[0] * half, v + k1[1] * half)
-    k3 = rate(q + k2[0] * half, v + k2[1] * half)
-    k4 = rate(q + k3[0] * h, v + k3[1] * h)
+    k2 = rate(q + k1[0] * half, v + k1[1] * half, half)
+    k3 = rate(q + k2[0] * half, v + k2[1] * half, half)
+    k4 = rate(q + k3[0] * h, v + k3[1] * h, h)
     q1, v1 = (
         y + (a + (b + c) * two + d) * sixth for y, a, b, c, d in zip((q, v), k1, k2, k3, k4, strict=True)
     )

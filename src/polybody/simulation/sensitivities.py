@@ -7,6 +7,10 @@ With x_{k+1} = Φ(x_k, p) the step of `rollout` (its controller and the return t
 which is one compiled function of [x; S], iterated like a rollout. S_0 = 0 on a tree; with loops the dependent numbers
 of x_0 follow the geometry (`linearization.derivative`). No differences are taken, so S is the derivative of the
 discrete motion to rounding, and that of the motion to the order of the method.
+
+Controllers enter as text (`compiled.laws`): those with a text of their own, and functions that are expressions of
+(t, q, v). The machine varies, its controller does not: a controller that computes with a model knows the numbers that
+this model had when the controller was made.
 """
 
 from __future__ import annotations
@@ -20,8 +24,10 @@ from polybody.errors import InputError
 from polybody.model.arguments import as_model, finite, state_array
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive
+from polybody.simulation.compiled.laws import NotCompiled, law_of
+from polybody.simulation.controllers import Given, Sampling
 from polybody.simulation.loop_steps import LoopSteps
-from polybody.simulation.rollout import Law, _law, step_function
+from polybody.simulation.rollout import Law, step_function
 from polybody.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -55,8 +61,10 @@ def sensitivities(
 
     `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose initial state, times and parameters are used; or a
     model, with `q0`, `v0`, `duration`, `sample` and `parameters`. `controller` is that of the run: None, constant joint
-    forces (nv,) or a `pb.PD`; a Python function cannot be differentiated. Steps are at most `dt`, by `method` "rk4" or
-    "semi-implicit". Joint limits are not enforced.
+    forces (nv,), a `pb.PD` (along a path too), `GravityCompensation`, `ComputedTorque`, `Given` (constant or a table),
+    a function of (t, q, v) that is an expression of NumPy, or a casadi.Function. Models that controllers compute with
+    keep the values they have. Steps are at most `dt`, by `method` "rk4" or "semi-implicit". Joint limits are not
+    enforced.
     """
     if isinstance(run, Trajectory):
         model, values, q, v, times = _of_run(run, controller)
@@ -68,16 +76,14 @@ def sensitivities(
         raise InputError(f"no method {method!r}; available: {', '.join(METHODS)}")
     each = max(1, int(np.ceil((times[1] - times[0]) / positive("dt", dt) * (1 - 1e-12))))
     h = float((times[-1] - times[0]) / (each * (len(times) - 1)))
-    law, constants, table, _ = _law(model, controller, each * (len(times) - 1), h)
-    if law is None or table is not None:
-        raise InputError("the controller must be None, constant joint forces or a pb.PD with a fixed target: others "
-                         "cannot be differentiated")
+    steps = each * (len(times) - 1)
+    law, constants, table = _acting(model, controller, q, times[0] + h * np.arange(steps), h)
     own = model.parameters.at(values)
     own.engine.require_closed(q, v)
     loops = LoopSteps(own, q) if model.mechanism.constrained else None
     start = _start(model, q, v, values, loops is not None)
-    kernel = _kernel(model, law, method, loops, each * (len(times) - 1), len(start))
-    states = kernel(start, np.concatenate([[h], constants, values]))[each - 1 :: each]
+    kernel = _kernel(model, law, method, loops, steps, len(start))
+    states = kernel(start, np.concatenate([[h], constants, values]), table.ravel())[each - 1 :: each]
     if not np.isfinite(states).all():
         raise InputError("the motion or its derivatives are not finite; take a smaller dt")
     whole = np.concatenate([start[None], states])
@@ -87,6 +93,33 @@ def sensitivities(
         times, whole[:, : model.nq], whole[:, model.nq : n], S[:, : model.nq], S[:, model.nq :],
         tuple(model.parameters.names),
     )  # fmt: skip
+
+
+def _acting(model: Model, controller: Any, q: Array, times: Array, h: float) -> tuple[Law, Array, Array]:
+    """(law, its constants, its table): the rows are the time of each step, and what signals hold in its middle."""
+    if isinstance(controller, Sampling):
+        raise InputError(f"a {type(controller).__name__} acts at instants of its own and cannot be differentiated")
+    known = model
+    if controller is not None and not callable(controller):
+        controller = Given(model, controller)
+    if isinstance(getattr(controller, "model", None), Model):
+        # read with numbers: what a controller knows of its model does not change with the machine's parameters
+        known = Model(controller.model.mechanism)
+        if known.mechanism.constrained:
+            LoopSteps(known, q)  # makes the plan that its text is read along
+    try:
+        found = law_of(known, controller)
+    except NotCompiled as reason:
+        raise InputError(f"the controller cannot be differentiated: {reason}") from None
+    mechanism = known.engine.reduced_mechanism
+
+    def text(m: Any, q: Array, v: Array, c: Array, u: Array, domain: Any) -> Array:
+        return found.text(m if known is model else mechanism, u[0], q, v, c, u[1:], domain)
+
+    rows = np.array([found.signals.row(t + h / 2) for t in times])
+    table = np.column_stack([times, rows])
+    name = found.key if known is model else f"{found.key} of {mechanism.digest[:24]}"
+    return Law(name, len(found.constants), table.shape[1], text, timed=True), found.constants, table
 
 
 def _of_run(run: Trajectory, controller: Any) -> tuple[Model, Array, Array, Array, Array]:
@@ -138,27 +171,27 @@ def _numbers(model: Model, q: Array) -> Array:
 
 
 def _kernel(model: Model, law: Law, method: str, loops: LoopSteps | None, steps: int, size: int) -> Any:
-    sizes = (size, 1 + law.constants + len(model.parameters), 0)
+    sizes = (size, 1 + law.constants + len(model.parameters), law.table)
     name = f"sensitivities {method} {law.name}{f' loops {loops.label}' if loops else ''}"
     make: Callable[[], Any] = lambda: _augmented(model, law, method, loops)  # noqa: E731
     return model.engine.iterate(name, sizes, steps, make, True)
 
 
 def _augmented(model: Model, law: Law, method: str, loops: LoopSteps | None) -> Any:
-    """casadi.Function ([x; S], p) -> the same after one step."""
+    """casadi.Function ([x; S], p, u) -> the same after one step."""
     import casadi
 
     step = step_function(model, law, method, loops)
-    x, p = step.sx_in()
+    x, p, u = step.sx_in()
     n, k = model.nq + model.nv, len(model.parameters)
     S = casadi.SX.sym("S", n * k)
-    new = step(x, p)
+    new = step(x, p, u)
     seeds = casadi.reshape(S, k, n).T  # row by row
     if x.shape[0] > n:
         seeds = casadi.vertcat(seeds, casadi.SX.zeros(1, k))
     along = casadi.vertcat(seeds, casadi.SX.zeros(p.shape[0] - k, k), casadi.SX.eye(k))
     moved = casadi.jtimes(new[:n], casadi.vertcat(x, p), along)
-    return casadi.Function("augmented", [casadi.vertcat(x, S), p], [
+    return casadi.Function("augmented", [casadi.vertcat(x, S), p, u], [
         casadi.densify(casadi.vertcat(new, casadi.vec(moved.T)))])  # fmt: skip
 
 
