@@ -102,9 +102,10 @@ def _acting(model: Model, controller: Any, q: Array, times: Array, h: float) -> 
     known = model
     if controller is not None and not callable(controller):
         controller = Given(model, controller)
-    if isinstance(getattr(controller, "model", None), Model):
+    owner = getattr(controller, "model", None)
+    if isinstance(owner, Model):
         # read with numbers: what a controller knows of its model does not change with the machine's parameters
-        known = Model(controller.model.mechanism)
+        known = Model(owner.mechanism)
         if known.mechanism.constrained:
             LoopSteps(known, q)  # makes the plan that its text is read along
     try:
