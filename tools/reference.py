@@ -162,7 +162,7 @@ def member(family: str) -> Quantity:
 
 def row(name: str, x: Quantity) -> str:
     shapes = ", ".join(f"{result} ({', '.join(map(str, shape))})" for result, shape in x.results)
-    closed = "its own text" if x.constrained is not None else "the tree's"
+    closed = "own expression" if x.constrained is not None else "as for trees"
     return f"| `{name}` | {', '.join(x.arguments)} | {shapes} | {prose(x.doc)} | {closed} |"
 
 

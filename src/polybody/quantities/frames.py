@@ -77,7 +77,7 @@ def lever(m: Mechanism, frame: str) -> Quantity:
 
 
 def relative_pose(m: Mechanism, frame: str, reference: str) -> Quantity:
-    """Pose of a frame in another."""
+    """Pose of a frame relative to another."""
     names = find_frame(m, frame).name, find_frame(m, reference).name
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> Array:
@@ -85,7 +85,7 @@ def relative_pose(m: Mechanism, frame: str, reference: str) -> Quantity:
         (R, p), (S, o) = (kinematics.frame_pose(find_frame(m, x), bodies, domain=domain) for x in names)
         return as_matrix(S.T @ R, S.T @ (p - o), domain=domain)
 
-    doc = "Pose of a frame in another."
+    doc = "Pose of a frame relative to another."
     return Quantity(f"relative_pose:{frame}:{reference}", ("q",), (("T", (4, 4)),), text, doc=doc, group="kinematics")
 
 
@@ -153,7 +153,7 @@ def task_space_inertia(m: Mechanism, frame: str) -> Quantity:
     def closed(c: constrained.Closed, q: Array, *, domain: Domain) -> Array:
         return constrained.task_space_inertia(c, find_frame(c.tree, frame), q, domain=domain)
 
-    doc = "Inertia that a frame shows to wrenches on it, (J M⁻¹ Jᵀ)⁻¹, world axes."
+    doc = "Effective inertia at a frame, (J M⁻¹ Jᵀ)⁻¹, world axes."
     results = (("Lambda", (6, 6)),)
     return Quantity(f"task_space_inertia:{frame}", ("q",), results, tree, closed, doc, "dynamics")
 
@@ -174,7 +174,7 @@ def reactions(m: Mechanism, axes: str = "world", loaded: str = "") -> Quantity:
 
     arguments = ("q", "v", "a", "loads") if loaded else ("q", "v", "a")
     results = (("reactions", ("joints", 6)), ("loops", ("pairs", 6)))
-    doc = "Whole wrench [moment; force] of every joint on its child, then of every loop on its second body."
+    doc = "Wrench [moment; force] of every joint on its child, then of every loop on its second body."
     return Quantity(f"reactions:{axes}{':loads' if loaded else ''}", arguments, results, tree, closed, doc, "dynamics")
 
 

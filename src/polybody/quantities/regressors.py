@@ -138,7 +138,7 @@ def regressor_nonzeros(m: Mechanism, terms: str = "") -> Quantity:
     def tree(m: Mechanism, q: Array, v: Array, a: Array, *, domain: Domain) -> Array:
         return _tree(m, chosen, q, v, a, domain)[rows, columns]
 
-    doc = "Entries of the (cut) tree's Y that are not zero at every state, row by row."
+    doc = "Structurally nonzero entries of the (cut) tree's Y, row by row."
     results = (("Y", (len(rows),)),)
     return Quantity(_name("regressor_nonzeros", chosen), ("q", "v", "a"), results, tree, None, doc, "regressors")
 
@@ -146,7 +146,7 @@ def regressor_nonzeros(m: Mechanism, terms: str = "") -> Quantity:
 def energy_regressor(m: Mechanism) -> Quantity:
     """Rows that give the bodies' kinetic and potential energy."""
     n = 10 * len(m.bodies)
-    doc = "Rows times p: the bodies' kinetic and potential energy; springs and armature are not in it."
+    doc = "Rows times p: kinetic and potential energy of the bodies, without springs and armature."
     results = (("kinetic", (n,)), ("potential", (n,)))
     return Quantity("energy_regressor", ("q", "v"), results, denoc.energy_regressor, None, doc, "regressors")
 

@@ -29,7 +29,7 @@ def _energies(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Arra
 _DYNAMICS = (
     Quantity(
         "inverse_dynamics", ("q", "v", "a"), (("tau", ("nv",)),), denoc.inverse_dynamics, constrained.inverse_dynamics,
-        "Joint forces of a motion.", "dynamics", reduced=True, loaded=True,
+        "Joint forces that produce the accelerations a.", "dynamics", reduced=True, loaded=True,
     ),
     Quantity(
         "forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),), denoc.forward_dynamics, constrained.forward_dynamics,
@@ -53,15 +53,15 @@ _DYNAMICS = (
     ),
     Quantity(
         "gravity_forces", ("q",), (("gravity", ("m",)),), denoc.gravity_forces, constrained.gravity_forces,
-        "What holds the mechanism at rest against gravity.", "dynamics", reduced=True,
+        "Joint forces that balance gravity at rest.", "dynamics", reduced=True,
     ),
     Quantity(
         "passive_forces", ("q", "v"), (("passive", ("m",)),), denoc.passive_forces, constrained.passive_forces,
-        "What springs and dampers exert.", "dynamics",
+        "Forces of springs, dampers, friction and contact.", "dynamics",
     ),
     Quantity(
         "energy", ("q", "v"), (("kinetic", ()), ("potential", ())), _energies, None,
-        "Kinetic and potential energy, springs, armature and rotors included.", "dynamics",
+        "Kinetic and potential energy, including springs, armature and rotors.", "dynamics",
     ),
     Quantity(
         "momentum", ("q", "v"), (("momentum", (6,)),), momentum, None,
@@ -76,7 +76,7 @@ _DYNAMICS = (
 _KINEMATICS = (
     Quantity(
         "center_of_mass", ("q",), (("com", (3,)),), kinematics.center_of_mass, None,
-        "Centre of mass of everything that moves, in the world.", "kinematics",
+        "Centre of mass of all moving bodies, in the world.", "kinematics",
     ),
     Quantity(
         "poses", ("q",), (("T", ("frames", 4, 4)),), trees.poses, None, "Pose of every frame in the world.",
@@ -88,14 +88,14 @@ _KINEMATICS = (
     ),
     Quantity(
         "integrate", ("q", "d"), (("q_next", ("nq",)),), kinematics.integrate, None,
-        "The configuration reached from q along d.", "configurations",
+        "Configuration reached from q along the tangent vector d.", "configurations",
     ),
     Quantity(
         "difference", ("q0", "q1"), (("d", ("nv",)),), kinematics.difference, None,
-        "The tangent vector that leads from q0 to q1.", "configurations",
+        "Tangent vector from q0 to q1.", "configurations",
     ),
     Quantity(
-        "rate", ("q", "v"), (("qdot", ("nq",)),), kinematics.rate, None, "Rate of the configuration's numbers.",
+        "rate", ("q", "v"), (("qdot", ("nq",)),), kinematics.rate, None, "Time derivative of q.",
         "configurations",
     ),
 )  # fmt: skip
@@ -118,7 +118,7 @@ _DERIVATIVES = (
         (("da_dq", ("nv", "m")), ("da_dv", ("nv", "m")), ("da_dtau", ("nv", "nv")), ("G", ("nv", "m")),
          ("V", ("nv", "m"))),
         Traced(derivatives.motion_derivatives), constrained.motion_derivatives,
-        "Derivatives of forward dynamics, and how all joints follow the independent ones.", "derivatives",
+        "Derivatives of forward dynamics, and of all velocities by the independent ones.", "derivatives",
         loaded=True,
     ),
 )  # fmt: skip
@@ -127,26 +127,26 @@ _CONSTRAINTS = (
     Quantity(
         "constraint_loads", ("q", "v", "tau"), (("a", ("nv",)), ("multipliers", ("rows",))),
         trees.unconstrained_loads, constrained.constraint_loads,
-        "Accelerations, and the least loads of the constraints' rows, under joint forces.", "constraints", loaded=True,
+        "Accelerations and constraint multipliers of least norm under joint forces.", "constraints", loaded=True,
     ),
     Quantity(
         "coupling_forces", ("q", "v", "a"), (("forces", ("followers",)),), coupling_forces, constrained.coupling_forces,
-        "What linear couplings exert on their followers' own coordinates in a motion.", "constraints", loaded=True,
+        "Forces of linear couplings on the coordinates of their followers.", "constraints", loaded=True,
     ),
     Quantity(
         "projection_step", ("q", "v"), (("step", ("nv",)), ("change", ("nv",))), trees.no_step,
-        constrained.projection_step, "Newton's step of q and change of v that lead back to the constraints.",
+        constrained.projection_step, "Newton step of q and correction of v that satisfy the constraints.",
         "constraints",
     ),
     Quantity(
         "implicit_residual", ("q", "v", "a", "tau", "multipliers"), (("balance", ("nv",)), ("closure", ("rows",))),
         trees.implicit_residual, constrained.implicit_residual,
-        "What is left of the equations of motion and of the constraints' accelerations: no rank is decided.",
+        "Residuals of the equations of motion and of the acceleration constraints; no rank decision.",
         "constraints",
     ),
     Quantity(
         "augmented_system", ("q", "v", "tau"), (("K", ("all", "all")), ("right", ("all",))), trees.augmented_system,
-        constrained.augmented_system, "K [a; −multipliers] = right: no rank is decided.", "constraints",
+        constrained.augmented_system, "Augmented system K [a; −multipliers] = right; no rank decision.", "constraints",
     ),
 )  # fmt: skip
 
