@@ -13,12 +13,12 @@ import polybody as pb
 
 
 @cache
-def arm() -> pb.Model:
+def arm(coulomb: float = 0.8, static: float = 1.4, mass: float = 1.0) -> pb.Model:
     """Three joints in a plane: a Stribeck curve, plain Coulomb friction with a limit, and one without friction."""
     build = pb.Builder("arm", gravity=(0, -9.81, 0))
     for name in "abc":
-        build.body(name, 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
-    curve = {"coulomb": 0.8, "static": 1.4, "stribeck": 0.2, "viscous": 0.1}
+        build.body(name, mass, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
+    curve = {"coulomb": coulomb, "static": static, "stribeck": 0.2, "viscous": 0.1}
     build.joint("one", "revolute", "world", "a", friction=curve)
     build.joint("two", "revolute", "a", "b", (0.6, 0, 0), friction=0.6, limits=(-1.2, 0.5))
     build.joint("three", "revolute", "b", "c", (0.6, 0, 0), damping=0.05)
@@ -91,3 +91,30 @@ def test_friction_that_python_solves_is_reported(why: str) -> None:
     run = pb.simulate(build.model(), 0.05, None, [1.0], method="midpoint" if why == "midpoint" else "rk4", dt=1e-2)
     assert run.audit.path.startswith("python: joints ")
     assert why in run.audit.path
+
+
+@pytest.mark.parametrize(
+    ("patterns", "same"),
+    [(["*.mass"], {"mass": 1.2}), (["one.friction.coulomb", "one.friction.static"], {"coulomb": 0.96, "static": 1.68})],
+)
+def test_parameters_of_a_model_with_friction_are_those_of_the_run(patterns: list[str], same: dict[str, float]) -> None:
+    varied = arm().with_parameters(*patterns)
+    options: dict[str, Any] = {"method": "rk4", "dt": 2e-3, "sample": 0.05}
+    ours, theirs = both(varied, 0.3, [0.3, 0.2, -0.4], [0.0, 0.5, 0.0], **options,
+                        parameters=1.2 * varied.parameters.nominal)  # fmt: skip
+    assert_same(ours, theirs, 1e-8)
+    assert_same(ours, pb.simulate(arm(**same), 0.3, [0.3, 0.2, -0.4], [0.0, 0.5, 0.0], **options), 1e-8)
+
+
+def test_other_values_of_parameters_compile_nothing_beside_friction(monkeypatch: pytest.MonkeyPatch) -> None:
+    varied = arm().with_parameters("*.mass")
+    state = [0.3, 0.2, -0.4], [0.0, 0.5, 0.0]
+    pb.simulate(varied, 0.3, *state, method="rk4", dt=2e-3)
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("something was traced")
+
+    monkeypatch.setattr("polybody.kernels.tape.from_function", refuse)
+    for factor in (1.1, 1.3):
+        run = pb.simulate(varied, 0.3, *state, method="rk4", dt=2e-3, parameters=factor * varied.parameters.nominal)
+        assert run.audit.path == "compiled"

@@ -101,13 +101,14 @@ class Overload:
 class DryFriction:
     """Which slots of v slide or stick, and what friction exerts on them."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, origin: Model | None = None) -> None:
+        """`origin` is the model whose parameters have other values in `model`: both share compiled code."""
         self.model = model
         self.parts = rubbing(model.mechanism)
         self.slots = {part.v: part.q for part in self.parts}
         self.sliding = dict.fromkeys(self.slots, 0)  # the direction; 0: not known, or sticking
         self.loaded = any(part.law.load[part.k] for part in self.parts)
-        self.smooth = without_dry_friction(model)
+        self.smooth = smooth_at(model, origin)
 
     def stick(self, slot: int, q: Array) -> Stick:
         """The slot held where it is."""
@@ -182,6 +183,24 @@ def sticks(joint: TreeJoint) -> bool:
 
 def has_dry_friction(model: Model) -> bool:
     return any(sticks(joint) for joint in model.mechanism.joints)
+
+
+def smooth_at(model: Model, origin: Model | None) -> Model:
+    """The model without dry friction, by the code of `origin`'s where the parameters are the same."""
+    if origin is not None and model is not origin:
+        base, values = varied_without_dry_friction(origin), model.engine.tree.source.values
+        if base is not None and values is not None:
+            return base.parameters.at(values)
+    return varied_without_dry_friction(model) or without_dry_friction(model)
+
+
+@lru_cache(maxsize=16)
+def varied_without_dry_friction(model: Model) -> Model | None:
+    """The same with the parameters of a model as parameters; None where it has none, or dry friction is among them."""
+    names, smooth = model.parameters.names, without_dry_friction(model)
+    if not names or any(".friction" in name for name in names):
+        return None
+    return smooth.with_parameters(*names)
 
 
 @lru_cache(maxsize=16)

@@ -115,7 +115,7 @@ def simulate(
     error that shows its last state. Errors carry the states computed before them in `trajectory`. `parameters`, (k,),
     are values of the parameters of `model.with_parameters`.
     """
-    model = as_model("simulate", model)
+    origin = model = as_model("simulate", model)
     if parameters is not None:
         model = model.parameters.at(parameters)
     chosen = method_named(method)
@@ -147,7 +147,7 @@ def simulate(
     word = chosen_efforts(efforts, limits)
     if friction not in FRICTION:
         raise InputError(f"friction is {friction!r}; expected one of {', '.join(FRICTION)}")
-    sticking = DryFriction(model) if friction == "stick" and has_dry_friction(model) else None
+    sticking = DryFriction(model, origin) if friction == "stick" and has_dry_friction(model) else None
     problem = Problem(model if sticking is None else sticking.smooth, controller, wrenches, voltages)
     problem.whole, problem.friction, problem.efforts = model, sticking, word
     drives = drive_limits(model.mechanism)

@@ -74,6 +74,14 @@ class Acting:
         return self.model.engine.tree.traced_mechanism
 
     @property
+    def known(self) -> Mechanism:
+        """The cut tree as controllers know it, with dry friction."""
+        if self.whole is None:
+            return self.mechanism
+        source = self.whole.engine.tree.source
+        return source.traced if len(self.parameters) else source.mechanism
+
+    @property
     def motors(self) -> Circuits | None:
         return self.circuits if self.circuits is not None and self.circuits.closed else None
 
@@ -135,8 +143,7 @@ class Acting:
     def drive(self, q: Array, v: Array, i: Array, t: Any, c: Array, row: Array, graph: Domain) -> tuple[Array, ...]:
         """(joint forces of controller and motors, all currents, di/dt)."""
         of_law, _, voltages, _ = self.split_constants(c)
-        known = self.mechanism if self.whole is None else self.whole.engine.tree.traced_mechanism
-        tau = self.law.text(known, t, q, v, of_law, row, graph)
+        tau = self.law.text(self.known, t, q, v, of_law, row, graph)
         if self.drives is not None:
             tau = saturated(self.drives, tau, v, domain=graph)
         if self.motors is None:
@@ -210,10 +217,11 @@ class Acting:
         import casadi
 
         outputs = [x if isinstance(x, casadi.SX) else graph.column(x) for x in results]
-        if self.mechanism.symbols:
-            count = len(self.parameters)
-            values = constants[constants.shape[0] - 1 - count : constants.shape[0] - 1]
-            outputs = casadi.substitute(outputs, list(self.mechanism.symbols), [values])
+        for symbols in {id(m): m.symbols for m in (self.mechanism, self.known)}.values():
+            if symbols:
+                count = len(self.parameters)
+                values = constants[constants.shape[0] - 1 - count : constants.shape[0] - 1]
+                outputs = casadi.substitute(outputs, list(symbols), [values])
         return casadi.Function(name, columns, [casadi.densify(x) for x in outputs])
 
     def _field(self) -> Any:
