@@ -70,7 +70,7 @@ class Tuning:
 
 
 def carrier(model: Model) -> str | None:
-    """The frame that a payload hangs on; None where nothing moves, or where a body is called payload already."""
+    """The frame that a payload is attached to; None where nothing moves, or where a body is called payload already."""
     links = {body.name for body in model.description.bodies}
     moving = [frame for frame in model.mechanism.frames if frame.body >= 0]
     return default_frame(model) if moving and "payload" not in links else None
