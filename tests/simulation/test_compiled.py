@@ -285,3 +285,17 @@ def test_joint_that_rests_at_its_stop_is_held_and_left_as_in_python(
     assert [h.detail.split(",")[0] for h in ours.happenings] == [h.detail.split(",")[0] for h in theirs.happenings]
     assert "left" in [h.detail for h in ours.happenings]
     assert ours.audit.evaluations < 8 * ours.audit.steps
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_computed_torque_moves_loops_along_paths_as_in_python(method: str) -> None:
+    model = shipped("four-bar")
+    q = model.assemble()
+    places = [j.q.start for j in model.mechanism.independent_joints if j.v.start in model.engine.independent]
+    goal = q.copy()
+    goal[places] += 0.1
+    goal = model.constraints.assemble_dependent(goal)
+    paths = pb.paths.quintic(model, q, goal, 0.1), pb.paths.spline(model, [0.0, 0.05, 0.1], [q, q, goal])
+    for path in paths:
+        law = pb.controllers.ComputedTorque(model, path)
+        assert_same(*both(model, 0.06, q, controller=law, method=method, dt=2e-3, sample=0.01), 1e-6)

@@ -119,6 +119,8 @@ def _pd(model: Model, law: PD) -> Law:
             return tau + _holding(model, q, domain, m, doubts) if law.gravity else tau
 
         return Law(key, still, np.concatenate([gains, law.target]), doubts=doubts)
+    if model.mechanism.constrained:
+        raise NotCompiled("dependent joints of a path on loops are found in Python")
     name, motion, signals = motion_of(model, law.path)
 
     def along(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
@@ -141,9 +143,9 @@ def _gravity(model: Model, law: GravityCompensation) -> Law:
 
 def _computed(model: Model, law: ComputedTorque) -> Law:
     nv = model.nv
-    if model.mechanism.constrained:
-        raise NotCompiled("computed torque of a model with loops is found in Python")
     name, motion, signals = motion_of(model, law.path)
+    if model.mechanism.constrained:
+        return _computed_with_loops(model, law, name, motion, signals)
 
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
         goal, speed, acceleration = motion(t, row, domain)
@@ -151,6 +153,35 @@ def _computed(model: Model, law: ComputedTorque) -> Law:
         return denoc.inverse_dynamics(m, q, v, acceleration + pull + (speed - v) * c[nv:], domain=domain)
 
     return Law(f"computed torque along {name}", text, np.concatenate([law.kp, law.kd]), signals)
+
+
+def _computed_with_loops(model: Model, law: ComputedTorque, name: str, motion: Motion, signals: Signals) -> Law:
+    """The independent coordinates are steered, v and a of the others follow: v = G u̇, a = G ü + β."""
+    engine: Any = model.engine
+    u = list(engine.independent)
+    plan = engine.plans.of_columns(tuple(u), engine.assembly.from_neutral()) if engine.is_compiled else None
+    joints = model.mechanism.independent_joints
+    plain = all(j.model.rates_are_velocities for j in joints if set(range(j.v.start, j.v.stop)) & set(u))
+    if plan is None or not plain or model.mechanism.paced or not engine.can_hold(plan):
+        raise NotCompiled("computed torque of these loops is found in Python: their coordinates have no elimination")
+    shares, doubts = engine.shares_of(plan), list[Any]()
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
+        goal, speed, acceleration = motion(t, row, domain)
+        kp, kd = c[: model.nv], c[model.nv :]
+        wished = acceleration + kinematics.difference(m, q, goal, domain=domain) * kp + (speed - v) * kd
+        closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.driven, shares)
+        found = closed.motions(q, domain)
+        moved = found.G @ v[u]
+        bend = found.follow(closed.system.bias(q, moved, domain=domain))
+        tau = drive_forces(
+            closed, q, denoc.inverse_dynamics(m, q, moved, found.G @ wished[u] + bend, domain=domain), domain
+        )
+        doubts[:] = [*closed.growth, found.growth]
+        return tau
+
+    key = f"computed torque of {u} along {plan.label} {shares.label if shares else None} {name}"
+    return Law(key, text, np.concatenate([law.kp, law.kd]), signals, doubts)
 
 
 def _given(model: Model, law: Given) -> Law:
@@ -185,8 +216,6 @@ def motion_of(model: Model, path: Any) -> tuple[str, Motion, Signals]:
     """(name, motion, table) of a path."""
     if path.model is not model and path.model.mechanism is not model.mechanism if hasattr(path, "model") else True:
         raise NotCompiled("the path is a function in Python")
-    if model.mechanism.constrained:
-        raise NotCompiled("paths of models with loops are put on them in Python")
     if isinstance(path, PointToPoint):
         return _point_to_point(model, path)
     if isinstance(path, Spline):

@@ -13,6 +13,7 @@ from polybody.model.model import Model
 from polybody.paths.path import Path
 from polybody.simulation.arguments import require_model
 from polybody.simulation.controllers.gains import gains
+from polybody.simulation.controllers.own_motion import on_loops
 
 Array = np.ndarray
 
@@ -27,6 +28,7 @@ class ComputedTorque:
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         goal, speed, acceleration = self.path(t)
+        q, v = on_loops(self.model, q, v)
         a = acceleration + self.kp * self.model.difference(q, goal) + self.kd * (speed - v)
         u = list(self.model.engine.independent)
         if len(u) < len(v):  # the path's accelerations, with errors added, no longer agree with the loops
