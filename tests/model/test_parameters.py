@@ -249,3 +249,36 @@ def test_exported_c_takes_the_parameters(tmp_path: Any) -> None:
     assert "const double *parameters" in (tmp_path / "c" / "two_link.h").read_text()
     pb.export_c(variant, tmp_path / "d", ["rk4_step"])
     assert "rk4_step" in (tmp_path / "d" / "two_link.h").read_text()
+
+
+def test_ratios_contacts_and_radii_are_inputs() -> None:
+    from tests.rolling_machines import disk
+
+    build = pb.Builder("geared", gravity=(0, 0, -9.81))
+    for name, parent in (("a", "world"), ("b", "a"), ("c", "b")):
+        build.body(name, 1.0, (0.3, 0.1, 0), (0.1, 0.1, 0.1))
+        build.joint(f"to_{name}", "revolute", parent, name, (0.4, 0, 0), axis=(0, 1, 0), armature=0.1, damping=0.2)
+    build.couple("to_b", "to_a", 2.0, 0.3)
+    build.couple("to_c", "to_b", -0.5, 0.1)
+    build.contact("foot", "c", (0.1, 0, 0), stiffness=1e3, damping=0.5, friction=0.4, radius=0.05, point=(0, 0, 1.0))
+    model, rng = build.model(), np.random.default_rng(0)
+    variant = model.with_parameters("to_b.ratio", "to_c.ratio", "to_b.offset", "foot.stiffness", "foot.damping",
+                                    "foot.friction", "foot.radius")  # fmt: skip
+    values, states = near(variant, rng, 0.2), tree_states(model, rng)
+    for name in ("inverse_dynamics", "forward_dynamics", "energy", "passive_forces", "mass_matrix"):
+        arrays = [states[x] for x in QUANTITIES[name].arguments]
+        found = getattr(variant, name)(*arrays, parameters=values)
+        for k in range(STATES):
+            agree(name, at(found, k), getattr(rebuilt(variant, values[k]), name)(*(x[k] for x in arrays)))
+    rolls = disk().with_parameters("rolls.radius")
+    wider = rolls.parameters.at([0.4])
+    assert np.abs(wider.constraints.residual(wider.assemble())).max() < 1e-9
+    assert abs(wider.assemble()[2] - 0.4 * np.sqrt(1 - 0)) < 1e-6
+
+
+def test_numbers_of_the_structure_are_refused_with_the_reason() -> None:
+    model = pb.load("puma560")
+    with pytest.raises(InputError, match="limits decide"):
+        model.with_parameters("joint1.limits")
+    with pytest.raises(InputError, match="custom joint"):
+        model.with_parameters("*.map")

@@ -57,14 +57,14 @@ class RollingConstraint(PairConstraint):
     def _reach(self, place: Place) -> tuple[Array, Any]:
         """(ρ, how far c is above the ground where it touches)."""
         domain, record = place.domain, self.record
-        n, r = domain.array(self.normal), domain.const(float(record.radius[0]))
+        n, r = domain.array(self.normal), domain.const(record.radius[0])
         if record.kind == "blade":
             return domain.zeros(3), domain.const(0)
         if record.kind == "sphere":
             return -(n * r), r
         if record.kind == "ellipsoid":
             R = place.frame(self.b)[0]
-            square = domain.array(np.asarray(record.radius, dtype=float) ** 2)
+            square = domain.array(np.asarray(record.radius) * np.asarray(record.radius))
             inside = R.T @ n
             high = domain.sqrt(inside @ (square * inside))
             return -(R @ (square * inside)) / high, high

@@ -1,7 +1,8 @@
 """Numbers of a description by name, and descriptions with other numbers in their place.
 
 A parameter is one number of a record, named by its owner and field: `forearm.mass`, `forearm.com.x`,
-`forearm.inertia.xy`, `elbow.origin.z`, `elbow.axis.x`, `elbow.stiffness`, `spring1.length`, `motor2.gear`, `gravity.z`.
+`forearm.inertia.xy`, `elbow.origin.z`, `elbow.axis.x`, `elbow.stiffness`, `spring1.length`, `motor2.gear`, `gravity.z`,
+`finger2.ratio` of a joint that follows another, `foot.stiffness` of a contact, `wheel.radius`.
 A constant that a mechanism file names (`parameters:`) has its bare name, and moves all that is written with it. A
 pattern picks several: `*.com` all mass centres, `forearm.*` all of the forearm.
 
@@ -30,6 +31,7 @@ from polybody.description.records import (
     Array,
     Body,
     Constant,
+    Contact,
     Description,
     Friction,
     Joint,
@@ -102,6 +104,8 @@ def chosen(description: Description, patterns: Sequence[str]) -> list[Parameter]
         found = [n for n in every if n == pattern or n.startswith(f"{pattern}.")]
         if not found and any(c in pattern for c in "*?["):
             found = [n for n in every if any(fnmatch.fnmatchcase(x, pattern) for x in _shortened(n))]
+        if not found and (why := _refused(pattern)):
+            raise InputError(f"{pattern!r} cannot be a parameter: {why}")
         if not found:
             short = dict.fromkeys(x for n in every for x in _shortened(n))
             raise InputError(f"no parameter {pattern!r}{nearest(pattern, short)}; available: {listed(every)}")
@@ -246,11 +250,50 @@ def _transmission(section: str, index: int, transmission: Any) -> Iterator[Param
         yield Parameter(name, "", float(value), -np.inf, np.inf, (section, index, "matrix", (i, j)))
 
 
+def _coupling(section: str, index: int, coupling: Any) -> Iterator[Parameter]:
+    """Named by the joint that follows: `finger2.ratio`, `finger2.offset`."""
+    for field in ("ratio", "offset"):
+        value = float(getattr(coupling, field))
+        yield Parameter(f"{coupling.joint}.{field}", "", value, -np.inf, np.inf, (section, index, field, ()))
+
+
+def _contact(section: str, index: int, contact: Any) -> Iterator[Parameter]:
+    units = {"stiffness": f"N/m^{contact.exponent:g}", "damping": "s/m", "friction": "", "radius": "m"}
+    for field, unit in units.items():
+        value = float(getattr(contact, field))
+        if value:  # whether it dissipates, and whether it is a point, is its structure
+            yield Parameter(f"{contact.name}.{field}", unit, value, 0.0, np.inf, (section, index, field, ()))
+
+
+def _rolling(section: str, index: int, rolling: Any) -> Iterator[Parameter]:
+    at, several = (section, index, "radius"), len(rolling.radius) > 1
+    for k, value in enumerate(rolling.radius if rolling.kind != "blade" else ()):
+        name = f"{rolling.name}.radius" + (f".{k}" if several else "")
+        yield Parameter(name, "m", float(value), 0.0, np.inf, (*at, (k,)), True)
+
+
 _SECTIONS: dict[str, Any] = {
     "bodies": _body, "joints": _joint, "frames": _frame, "loops": _joint, "springs": _spring, "rods": _rod,
-    "guides": _guide, "motors": _motor,
-    "transmissions": _transmission,
+    "guides": _guide, "motors": _motor, "transmissions": _transmission, "couplings": _coupling, "contacts": _contact,
+    "rolling": _rolling,
 }  # fmt: skip
+
+#: numbers that cannot be inputs, and why
+STRUCTURE = {
+    ("lower", "upper", "velocity", "effort", "power", "limits"): "limits decide where runs stop and drives saturate; "
+    "they are not numbers of the equations. Write another description",
+    ("map", "stages"): "the map of a custom joint decides how many coordinates it has and of which kind",
+    ("terrain", "heights", "extent", "exponent", "slip", "points", "point", "normal", "ground"): "the shape of the "
+    "ground and of what touches it is part of the structure",
+    ("coefficient", "coefficients", "equals", "expression"): "a relation is an expression; name its numbers in the "
+    "file's `parameters:` section where it takes them",
+}  # fmt: skip
+
+
+def _refused(pattern: str) -> str:
+    """Why no such number can be an input; empty where nothing is known of it."""
+    words = set(pattern.split("."))
+    return next((why for names, why in STRUCTURE.items() if words & set(names)), "")
 
 
 # ---- other numbers in their place ------------------------------------------------------------------------------------
@@ -317,7 +360,7 @@ def number_at(description: Description, place: tuple[Any, ...]) -> float:
         return float(value[XYZ.index(where), 3]) if where in XYZ else 0.0
     if value is None:
         return 0.0
-    if field == "friction":
+    if field == "friction" and where != ():
         return float(getattr(value, where[0])[where[1]])
     return float(value) if where == () else float(np.asarray(value)[where])
 
@@ -328,7 +371,7 @@ def _field(record: Any, field: str, new: list[tuple[Any, Any]]) -> Any:
     if field == "axis":
         axis = _entries(record.axis, new)
         return axis / domain_of(axis).sqrt(axis @ axis)
-    if field == "friction":
+    if field == "friction" and not isinstance(record, Contact):
         return _resisted(record.friction or frictionless(joint_size(record)[1]), dict(new))
     (where, value), *_ = new
     if where == ():

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.scalars import is_symbolic, plain
 from polybody.description.records import Coupling, Limits, Relation
 from polybody.errors import InputError
 from polybody.mechanism.geared import GearedJoint, own_coordinates, own_velocities
@@ -64,6 +65,11 @@ def resolved(couplings: Sequence[Coupling]) -> Following:
 
 def left_over(coupling: Coupling) -> Relation:
     """A coupling as a relation between coordinates."""
+    if is_symbolic(coupling.ratio, coupling.offset):
+        raise InputError(
+            f"coupling of {coupling.joint!r}: its ratio cannot be a parameter, because {coupling.joint!r} follows "
+            "another joint already and this coupling is a relation"
+        )
     text = f"q[{coupling.joint!r}] - ({coupling.ratio!r})*q[{coupling.source_joint!r}] - ({coupling.offset!r})"
     return Relation(f"coupling of {coupling.joint}", text, coupling.source)
 
@@ -136,11 +142,12 @@ def _in_slot(
 
 def _expansion(mechanism: Mechanism, joints: Sequence[TreeJoint]) -> tuple[Array, Array]:
     """For each velocity of all joints the slot it is in, and how fast it is there."""
-    slots, factors = np.zeros(mechanism.nv, dtype=int), np.ones(mechanism.nv)
+    slots, factors = np.zeros(mechanism.nv, dtype=int), np.ones(mechanism.nv, dtype=object)
     for before, joint in zip(mechanism.joints, joints, strict=True):
         slots[before.v] = np.arange(joint.v.start, joint.v.stop)
-        factors[before.v] = own_velocities(joint.model, np.ones(joint.nv))
-    return slots, factors
+        if isinstance(joint.model, GearedJoint):
+            factors[before.v] = joint.model.factor
+    return slots, plain(factors)
 
 
 def _shared(
@@ -157,6 +164,8 @@ def _shared(
 
 def _intersected(own: Limits, other: Limits, name: str, leader: str, factor: float, offset: float) -> Limits:
     """The leader's limits and those of a follower, said for the leader's coordinate."""
+    if is_symbolic(factor, offset):
+        return own  # mechanisms at numbers have the others
     law = f"joint {name!r} follows {leader!r} by {factor:g} q {'-' if offset < 0 else '+'} {abs(offset):g}"
     low, high = float(other.lower[0]), float(other.upper[0])
     if factor == 0:

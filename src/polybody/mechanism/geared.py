@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.algebra.scalars import is_symbolic
 from polybody.mechanism.joints import JointModel
 
 
@@ -26,7 +27,7 @@ class GearedJoint(JointModel):
         self.model, self.factor, self.offset = model, factor, offset
         self.kind = model.kind
         H = model.constant_map
-        if H is not None and np.asarray(H).dtype != object:
+        if H is not None and np.asarray(H).dtype != object and not is_symbolic(factor):
             self.constant_map = np.asarray(H) * factor
 
     def position(self, q: Any, *, domain: Domain = FLOAT) -> Any:
