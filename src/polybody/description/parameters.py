@@ -31,7 +31,6 @@ from polybody.description.records import (
     Array,
     Body,
     Constant,
-    Contact,
     Description,
     Friction,
     Joint,
@@ -371,7 +370,7 @@ def _field(record: Any, field: str, new: list[tuple[Any, Any]]) -> Any:
     if field == "axis":
         axis = _entries(record.axis, new)
         return axis / domain_of(axis).sqrt(axis @ axis)
-    if field == "friction" and not isinstance(record, Contact):
+    if field == "friction" and isinstance(record, Joint | Loop):
         return _resisted(record.friction or frictionless(joint_size(record)[1]), dict(new))
     (where, value), *_ = new
     if where == ():
