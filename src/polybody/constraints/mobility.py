@@ -45,7 +45,7 @@ class Redundancy:
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """The answer of `model.mobility`."""
+    """Result of `model.mobility`."""
 
     velocities: int
     constraints: int
@@ -67,17 +67,17 @@ class Mobility:
 
     @property
     def here(self) -> int:
-        """How many independent motions the constraints allow at this configuration."""
+        """Number of independent motions that the constraints allow at this configuration."""
         return self.velocities - self.rank
 
     @property
     def true(self) -> int:
-        """How mobile the mechanism is while it moves."""
+        """True (rank-based) mobility, away from isolated singular configurations."""
         return self.nearby
 
     @property
     def singular(self) -> bool:
-        """True where the configuration has more motions than its neighbours."""
+        """Whether this configuration allows more motions than its neighbours."""
         return self.here > self.nearby
 
     @property
@@ -108,7 +108,7 @@ class Mobility:
         return "\n".join(lines)
 
     def text(self, motion: Array) -> str:
-        """A motion by its larger parts."""
+        """A motion as text: its larger components by name."""
         return direction_text(motion / max(float(np.linalg.norm(motion)), 1e-300), self.names)
 
 

@@ -42,7 +42,7 @@ STEPS = 30
 
 @dataclass(frozen=True, eq=False)
 class InverseKinematics:
-    """What was found: q (..., nq), whether it converged, and how far each target still is off.
+    """Solution q (..., nq), whether it converged, and the remaining error of each target.
 
     `position_error` (m) and `rotation_error` (rad) have one number for each target, in the order given; the rotation
     of a target that is only a point is not asked for, and its error is zero. `steps` and `restarts` count the work.

@@ -38,7 +38,7 @@ TOGETHER = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Legs:
-    """A machine of legs that hold one frame. Made by `legs`."""
+    """A parallel machine of legs that hold one frame; made by `legs`."""
 
     models: tuple[Model, ...]
     frame: str

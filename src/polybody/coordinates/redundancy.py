@@ -95,7 +95,7 @@ class Redundant:
         return rate_of_function(self.criterion, q, q_dot, lambda t: self.model.integrate(q, v, t))
 
     def weight_rate_found_by(self, q: Any) -> str:
-        """How the weight is differentiated at q.
+        """Method by which the weight is differentiated at q.
 
         "exact": the built-in ones, constants and weight(q, domain). A function of q alone: "traced" (exact too),
         "complex step" or "differences", see `coordinates.weights`.
@@ -201,7 +201,7 @@ class Redundant:
         return IR, sandwich(R, P - combine(IR, H))
 
     def loads(self, q: Any, u_dot: Any, u_ddot: Any, choice: str = "integrable") -> Array:
-        """Joint forces that give the coordinates their motion, (4-73); with loops those of active joints."""
+        """Joint forces that produce the motion of the coordinates, (4-73); with loops those of active joints."""
         q = self.model._q(q)
         return self.model.inverse_dynamics(q, self.velocity(q, u_dot), self.acceleration(q, u_dot, u_ddot, choice))
 

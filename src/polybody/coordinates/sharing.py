@@ -24,7 +24,7 @@ PENALTY = 1e6  # of a load that is not balanced, against its cost
 
 @dataclass(frozen=True, eq=False)
 class LoadSharing:
-    """How one load T_u is shared: `share` (m×n) and `internal` (m×(m−n)), an orthonormal basis of internal loads."""
+    """Distribution of a load T_u: `share` (m×n), and `internal` (m×(m−n)), an orthonormal basis of internal loads."""
 
     share: Array
     internal: Array

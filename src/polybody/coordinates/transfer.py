@@ -51,7 +51,7 @@ class Transferred:
 
     @property
     def nv(self) -> int:
-        """How many coordinates there are."""
+        """Number of coordinates."""
         return len(self.names)
 
     def _q(self, q: Any) -> Array:

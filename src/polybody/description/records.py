@@ -431,7 +431,7 @@ class Formula:
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A whole mechanism as it was described.
+    """Description of a complete mechanism: records in SI units.
 
     `constants` are numbers with names, `formulas` where they stand; the records hold the values.
     """
@@ -461,7 +461,7 @@ class Description:
     network: Any = None
 
     def digest(self) -> str:
-        """A hash of everything that matters to motion (not sources, not shapes to draw)."""
+        """Hash of everything that affects the motion (not sources, not visual shapes)."""
         skipped = ("source", "visuals", "configurations", "constants", "formulas", "network")
         text = json.dumps(as_data(self, skip=skipped), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -47,20 +47,20 @@ class Ellipsoid:
 
     @property
     def condition(self) -> Array:
-        """Largest radius over the least; infinite where it is flat."""
+        """Ratio of the largest to the smallest radius; infinite if the ellipsoid is flat."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.proper[..., 0] / self.proper[..., -1]
 
     @property
     def isotropy(self) -> Array:
-        """Geometric over arithmetic mean of the radii: 1 for a sphere, 0 where it is flat."""
+        """Geometric over arithmetic mean of the radii: 1 for a sphere, 0 if the ellipsoid is flat."""
         mean = self.proper.mean(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
             root = np.exp(np.mean(np.log(self.proper), axis=-1))
             return np.where(mean > 0, root / mean, 0.0)
 
     def reach(self, direction: Array) -> Array:
-        """How far it goes from its centre along a direction of its rows."""
+        """Extent from the centre along a direction of the rows."""
         n = np.asarray(direction, dtype=float)
         n = n / np.linalg.norm(n)
         along = np.einsum("...ki,k->...i", self.axes, n)

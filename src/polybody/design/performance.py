@@ -38,7 +38,7 @@ class Performance:
 
     @property
     def frame(self) -> str:
-        """The frame that is judged."""
+        """Frame that is analysed."""
         return self.task.frame
 
     def jacobian(self, q: ArrayLike) -> Array:
@@ -62,11 +62,11 @@ class Performance:
         return ellipsoids.inertia(self.task, *self._maps(q))
 
     def effective_mass(self, q: ArrayLike, direction: ArrayLike) -> Array:
-        """1/(nᵀJM⁻¹Jᵀn), kg, (...): what a push of the frame's origin along n (3 numbers, world axes) meets."""
+        """Effective mass 1/(nᵀJM⁻¹Jᵀn) of the frame's origin, kg, (...), along n (3 numbers, world axes)."""
         return self._effective(q, direction, slice(3, 6))
 
     def effective_inertia(self, q: ArrayLike, axis: ArrayLike) -> Array:
-        """The same against a moment about an axis, kg m²."""
+        """Effective inertia against a moment about an axis, kg m²."""
         return self._effective(q, axis, slice(0, 3))
 
     def measures(self, q: ArrayLike) -> dict[str, Array]:
@@ -77,7 +77,7 @@ class Performance:
         return workspace.measures(self.task, self.model._q(q), self._rates)
 
     def workspace(self, samples: int = 2000, rng: Any = 0, q: ArrayLike | None = None) -> Workspace:
-        """Where the frame goes and how well it moves there, at random configurations.
+        """Sample the workspace of the frame at random configurations, with performance measures.
 
         A machine with loops stays in the assembly mode of q (default: assembled neutral).
         """
@@ -85,7 +85,7 @@ class Performance:
         return workspace.sampled(self.task, self._rates, samples, rng, start)
 
     def grid(self, first: str, second: str, points: Any = 41, q: ArrayLike | None = None) -> Workspace:
-        """Measures over two coordinates, the others as at q (default: assembled neutral), or as loops make them.
+        """Measures over a grid of two coordinates; the others as in q (default: assembled neutral) or by the loops.
 
         `points`: how many between the limits (±π without limits), or the values; a pair where they differ.
         """

@@ -30,7 +30,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Sizing:
-    """What a motion takes of every active coordinate; arrays have one number each, in the order of `names`.
+    """Actuator requirements of a motion; arrays have one entry per active coordinate, in the order of `names`.
 
     `effort` and `speed` are the limits used (inf where there is none), `utilisation` peak torque over its limit.
     `inertia` is (least, greatest) over the motion, `gear` the best ratio, NaN without a motor.
@@ -71,7 +71,7 @@ class Sizing:
 
     @property
     def inertia_ratio(self) -> Array:
-        """Greatest driven inertia over the reflected rotor's; infinite without a rotor."""
+        """Largest driven inertia over reflected rotor inertia; infinite without a rotor."""
         with np.errstate(divide="ignore"):
             return self.inertia[1] / self.reflected
 
@@ -168,7 +168,7 @@ def _limit(name: str, value: Any, count: int) -> Array:
 
 @dataclass(frozen=True)
 class Capacity:
-    """The largest load, and what limits it: the actuator's name and the time or state."""
+    """Largest load, and the actuator and time or state that limit it."""
 
     value: float
     actuator: str | None

@@ -31,7 +31,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Stiffness:
-    """The stiffness K (m, m) over `coordinates` and what the frame feels of it: compliance (6, 6), world axes."""
+    """The stiffness K (m, m) over `coordinates` and the resulting compliance (6, 6) of the frame, world axes."""
 
     task: Task
     q: Array
@@ -42,7 +42,7 @@ class Stiffness:
 
     @property
     def stable(self) -> bool:
-        """Whether every small displacement is pushed back."""
+        """Whether the configuration is stable against every small displacement."""
         return bool(np.linalg.eigvalsh((self.matrix + self.matrix.T) / 2)[0] > 0)
 
     @property

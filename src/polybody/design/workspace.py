@@ -37,7 +37,7 @@ MEASURES = ("manipulability", "condition", "isotropy", "least", "greatest", "reg
 
 @dataclass(frozen=True, eq=False)
 class Workspace:
-    """Configurations q (n, nq), where the frame is (n, 3), and measures by name (n,); NaN where nothing closes.
+    """Configurations q (n, nq), positions of the frame (n, 3), measures by name (n,); NaN where loops do not close.
 
     `shape` is that of the grid, `coordinates` its two names and values; a sample has neither.
     """
@@ -51,24 +51,24 @@ class Workspace:
 
     @property
     def reachable(self) -> Array:
-        """Which configurations close and keep their limits."""
+        """Configurations that close and respect the limits."""
         return np.asarray(np.isfinite(self.positions).all(axis=-1))
 
     @property
     def singular(self) -> Array:
-        """Which are close to a singular configuration of the frame, of the actuators or of the loops."""
+        """Configurations close to a singularity of the frame, of the actuators or of the loops."""
         near = [1 / self.values["condition"], self.values["regularity"], self.values["closure"]]
         return self.reachable & (np.min(near, axis=0) < SINGULAR)
 
     @property
     def conditioning_index(self) -> float:
-        """The mean of 1/κ over what is reachable: 1 where every place is isotropic."""
+        """Mean of 1/κ over the reachable samples: 1 if every configuration is isotropic."""
         inverse = 1 / self.values["condition"][self.reachable]
         return float(np.mean(inverse)) if len(inverse) else float("nan")
 
     @property
     def extent(self) -> tuple[Array, Array]:
-        """Corners of the box that holds every place of the frame, m."""
+        """Corners of the bounding box of the frame's positions, m."""
         places = self.positions[self.reachable]
         if not len(places):
             raise InputError("no sample of this workspace is reachable")

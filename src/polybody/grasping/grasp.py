@@ -36,7 +36,7 @@ DIRECTIONS = ("angular x", "angular y", "angular z", "linear x", "linear y", "li
 
 @dataclass(frozen=True, eq=False)
 class GraspMotion:
-    """What the arms and the object do: a of all columns, loads f_e (..., m, 6) on the object, V̇° of the object."""
+    """Accelerations a of all columns, loads f_e (..., m, 6) on the object, acceleration V̇° of the object."""
 
     a: Array
     f_e: Array
@@ -60,7 +60,7 @@ class GraspForces:
 
 @dataclass(frozen=True, eq=False)
 class Capture:
-    """v right after taking hold, impulses (..., m, 6) on the object in grip axes, kinetic energy lost."""
+    """Velocity v right after the capture, impulses (..., m, 6) on the object in grip axes, kinetic energy lost."""
 
     v: Array
     impulses: Array
@@ -229,7 +229,7 @@ class Grasp:
         active: Any = None,
         tolerance: float = 1e-6,
     ) -> GraspForces:
-        """Joint forces that give the object its acceleration, with the desired internal loads.
+        """Joint forces that produce the object's acceleration, with the desired internal loads.
 
         `object_acceleration`, (..., nv of the object's joint), is the rate of the object's own velocity coordinates;
         redundant arms take the accelerations nearest to `a` (..., nv; default 0). Without it, `a` is the complete

@@ -42,7 +42,7 @@ UNREACHABLE = 1e3
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A motion found: sampled at t; `coefficients` (joints, 1 + 2·harmonics) are c, a_1 …, b_1 …."""
+    """The motion that was found, sampled at t; `coefficients` (joints, 1 + 2·harmonics) are c, a_1 …, b_1 …."""
 
     t: Array
     q: Array

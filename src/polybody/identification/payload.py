@@ -36,7 +36,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Payload:
-    """A body held at a frame: mass, centre in the frame's axes, inertia about that centre."""
+    """Payload at a frame: mass, centre of mass in the frame's axes, inertia about it."""
 
     frame: str
     mass: float

@@ -24,7 +24,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """A recording and what the estimate says of it, on independent coordinates; filtered alike."""
+    """A recording and its predicted forces on independent coordinates, with the same filter."""
 
     t: Array
     measured: Array  # (N, m), filtered
@@ -39,7 +39,7 @@ class Prediction:
 
     @property
     def raw_error(self) -> float:
-        """The same against forces as they were measured."""
+        """‖τ − τ̂‖/‖τ‖ of the measured, unfiltered forces."""
         return float(np.linalg.norm(self.raw - self.predicted) / np.linalg.norm(self.raw))
 
     @property
@@ -50,7 +50,7 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """Estimates with their standard deviations, how well they predict, and the model that has them.
+    """Estimates with standard deviations, prediction errors, and the identified model.
 
     `base` and `deviations` are the base parameters and their standard deviations by least squares; `parameters` all
     parameters by name: physically consistent ones where `consistent`, else the least-squares ones with what is not
@@ -71,7 +71,7 @@ class Identification:
 
     @property
     def formulas(self) -> tuple[str, ...]:
-        """What each number of `base` is, in words."""
+        """Formula of each entry of `base` in terms of the parameters."""
         return self.problem.labels
 
     @property
@@ -99,12 +99,12 @@ class Identification:
 
     @property
     def beside_model(self) -> dict[str, float]:
-        """Coefficients that a description of joints cannot say: offset, quadratic, load."""
+        """Coefficients that a joint's description cannot express: offset, quadratic, load."""
         words = ("offset", *(x for x in MORE if x != "stribeck"))
         return {k: v for k, v in self.parameters.items() if k.rpartition(".")[2] in words}
 
     def predict(self, data: Any, *, drive_gains: Any = None) -> Prediction:
-        """What the estimate says of another recording."""
+        """Predict the forces of another recording."""
         assert self.original is not None
         states = states_of(
             self.problem.model, recording(self.original, data, drive_gains=drive_gains),
@@ -132,7 +132,7 @@ class Identification:
         return outlet("identification", "report")(self, path, force=force)
 
     def summary(self) -> dict[str, Any]:
-        """Everything in plain numbers and words, for JSON."""
+        """Results as plain data, for JSON."""
         found = {
             "model": self.problem.model.name,
             "training_error": self.training_error,
@@ -158,7 +158,7 @@ class Identification:
 
     @property
     def base_count(self) -> int:
-        """How many base parameters the bodies have; the others of `base` are the joints'."""
+        """Number of base parameters of the bodies; the remaining ones of `base` belong to the joints."""
         return int(np.sum(self.problem.base.pivots < 10 * len(self.problem.model.mechanism.bodies)))
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ WRENCH = ("mx", "my", "mz", "fx", "fy", "fz")
 
 @dataclass(frozen=True, eq=False)
 class StateSpace:
-    """ẋ = A x + B u + E w, y = C x + D u, in continuous time; arrays may have leading dimensions, one model a state.
+    """ẋ = A x + B u + E w, y = C x + D u, in continuous time; arrays may have leading dimensions, one model per state.
 
     w are disturbances: wrenches on frames beside the nominal ones (Freeman (2-227)), none unless asked for.
     `nominal_load` (m×m) is K of the nominal wrenches (2-208), already part of A; zero without wrenches.

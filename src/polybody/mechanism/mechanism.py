@@ -94,7 +94,7 @@ class TreeJoint:
 
     @property
     def follows(self) -> bool:
-        """True where the joint has no coordinates of its own."""
+        """Whether the joint follows another and has no coordinates of its own."""
         return isinstance(self.model, GearedJoint)
 
 

@@ -26,7 +26,7 @@ class EnergyDomain:
 
     @property
     def absolute(self) -> bool:
-        """True where the ground is a place of its own, so that what is not connected to it is a mistake."""
+        """Whether the domain has an absolute reference, so that parts not connected to the ground are an error."""
         return self.name != "electrical"
 
 

@@ -51,7 +51,7 @@ class StudyResults:
         return self._kept.files()
 
     def batches(self) -> Iterator[pa.Table]:
-        """Chunk by chunk: for results that do not fit into memory."""
+        """Iterate over chunks, for results that do not fit into memory."""
         return self._kept.tables()
 
     def table(self, columns: list[str] | None = None) -> pa.Table:

@@ -123,7 +123,7 @@ def size(model: Model, target: str) -> int | None:
 
 
 def base(model: Model, task: Task, target: str) -> Array:
-    """What is taken for all cases where an axis does not say otherwise."""
+    """Values used in all cases unless an axis varies them."""
     if target == "parameters":
         return model.parameters.nominal
     if target.startswith("wrench."):

@@ -68,7 +68,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """All that a worker needs: it can be sent to another process or machine.
+    """Data of a worker, which can be sent to another process or machine.
 
     `template` makes the model of a case from its values, where cases differ in structure; `model` is then the first's.
     """
@@ -113,7 +113,7 @@ class Job:
         return None if kernel is None else (items, kernel)
 
     def nominal(self, target: str) -> Array:
-        """What is taken for all cases where an axis does not say otherwise."""
+        """Values used in all cases unless an axis varies them."""
         if target not in self._nominal:
             assert self.model is not None
             self._nominal[target] = targets.base(self.model, self.task, target)

@@ -20,7 +20,7 @@ CONTRADICTION = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The answer of `Network.solve`.
+    """Result of `Network.solve`.
 
     accelerations   {joint: nv numbers}
     reactions       {joint: [moment; force] on its child (port b), at port b, world axes}; the whole wrench

@@ -129,7 +129,7 @@ class Quantised:
         self._q_of = _plain_places(self.model)
 
     def measured(self, t: float, q: Array, v: Array) -> Array:
-        """The law's answer to rounded numbers, rounded."""
+        """Controller output for quantised measurements, quantised."""
         seen = q.copy()
         at_q, at_v = self._q_of
         seen[at_q] = _rounded(q[at_q], self.position[at_v])
