@@ -6,18 +6,23 @@ of the traced expression graph, in which this mechanism's zeros, ones and shared
 they are those of the closed mechanism, elimination included.
 
 Like with like. Table 2 counts θ̈ = (UDUᵀ)⁻¹φ with φ = τ − Cθ̇ − g given: section 5.2 lists φ among the inputs, "to be
-computed from any recursive inverse dynamics scheme". It could not be otherwise: φ alone takes 90 n multiplications by
-our text and no fewer than 93 n by Table 1, so that of his 201 n no more than 111 n would be left for what takes our
-text 182 n. Walker & Orin's 38 n beside their quadratic terms have no room for φ either. So it is `GIVEN` that Table 2
-is held against: our text, traced with φ as an input. And formulas of general chains are held against the same text on
-a general chain (`general_chain`: every parameter other than 0 and 1), of which, by steps,
+computed from any recursive inverse dynamics scheme". His own steps (34)-(37), (47)-(50), written about mass centres in
+Denavit-Hartenberg frames and counted without φ (tests/papers/test_saha_counts.py), take
 
-    factors ψ, m̂ (47)-(50)     132 n − 197 M    95 n − 149 A
-    sweeps (34)-(37)            50 n − 126 M    37 n −  97 A
-    together                   182 n − 323 M   132 n − 246 A       Saha 201 n − 335 M, 193 n − 361 A
-    φ, bias forces              90 n − 128 M    73 n − 114 A
+    200 n − 323 M   193 n − 341 A       Saha 201 n − 335 M, 193 n − 361 A
 
-(exact from n = 6 on; shorter chains save an operation less). What a mechanism takes is less still, by its zeros.
+so the slopes are his, but for the half of a constant, and the ends differ by 12 and 20; φ would add 90 n. So it is
+`GIVEN` that Table 2 is held against: our text, traced with φ as an input. And formulas of general chains are held
+against the same text on a general chain (`general_chain`: every parameter other than 0 and 1). Of two eliminations the
+shorter is taken (`quantities.shortest`): up to ten joints from the elements of the inertia matrix, as Walker & Orin do,
+beyond by articulated bodies,
+
+    6R     472 M    355 A      Walker & Orin 633, 475; Saha 871, 797
+    12R   1861 M   1338 A      Saha 2077, 1955; Walker & Orin 2357, 1716
+    n > 10: factors ψ, m̂ (47)-(50) 132 n − 197 M, 95 n − 149 A; sweeps (34)-(37) 50 n − 126 M, 37 n − 97 A
+    φ, bias forces: 90 n − 128 M, 73 n − 114 A
+
+What a mechanism takes is less still, by its zeros.
 """
 
 from __future__ import annotations
@@ -27,8 +32,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polybody.errors import InputError
+from polybody.formulations import denoc
 from polybody.kernels.counts import Counts, operation_counts
 from polybody.model.tracing import trace
+from polybody.quantities import shortest
 from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
@@ -70,7 +77,7 @@ FORWARD = (
 #: forward dynamics with φ = τ − Cθ̇ − g given: what Table 2 counts
 GIVEN = "forward_dynamics, bias given"
 TABLES = {"inverse_dynamics": INVERSE, GIVEN: FORWARD}
-#: joints up to which a general chain is traced; longer ones are counted by their slope
+#: joints up to which a general chain is traced; longer ones are counted by the slope of articulated bodies
 TRACED = 12
 COUNTED = tuple(name for name, x in QUANTITIES.items() if x.group == "dynamics" or name == "center_of_mass")
 
@@ -89,16 +96,24 @@ def model_counts(model: Model) -> dict[str, Counts]:
     return found
 
 
-def _given(model: Model) -> Any:
+def _given(model: Model, text: Any = shortest) -> Any:
     """θ̈ = M⁻¹φ as one function of (q, φ), by the text of forward dynamics."""
-    from polybody.formulations.denoc.articulated import solve_mass_matrix
-
     mechanism = model.engine.tree.reduced_mechanism
 
-    def text(q: Any, phi: Any, *, domain: Any) -> Any:
-        return solve_mass_matrix(mechanism, q, phi, domain=domain)
+    def solved(q: Any, phi: Any, *, domain: Any) -> Any:
+        return text.solve_mass_matrix(mechanism, q, phi, domain=domain)
 
-    return trace("given", [("q", model.nq), ("phi", model.nv)], text)
+    return trace("given", [("q", model.nq), ("phi", model.nv)], solved)
+
+
+def _forward(model: Model, text: Any) -> Any:
+    """Forward dynamics as one function of (q, v, τ)."""
+    mechanism = model.engine.tree.reduced_mechanism
+
+    def moved(q: Any, v: Any, tau: Any, *, domain: Any) -> Any:
+        return text.forward_dynamics(mechanism, q, v, tau, domain=domain)
+
+    return trace("forward", [("q", model.nq), ("v", model.nv), ("tau", model.nv)], moved)
 
 
 def general_counts(n: int) -> dict[str, Counts]:
@@ -106,9 +121,9 @@ def general_counts(n: int) -> dict[str, Counts]:
     if n < 1:
         raise InputError(f"a chain has at least one joint, got {n}")
     if n > TRACED:
-        half, whole = _general(TRACED // 2), _general(TRACED)
+        half, whole = _general(TRACED // 2, denoc), _general(TRACED, denoc)  # both by articulated bodies
         return {name: _extended(half[name], whole[name], n - TRACED) for name in whole}
-    return _general(n)
+    return _general(n, shortest)
 
 
 def _extended(one: Counts, two: Counts, more: int) -> Counts:
@@ -123,11 +138,13 @@ def _extended(one: Counts, two: Counts, more: int) -> Counts:
     )  # fmt: skip
 
 
-def _general(n: int) -> dict[str, Counts]:
+def _general(n: int, text: Any) -> dict[str, Counts]:
     model = general_chain(n)
-    found = {name: operation_counts(model.engine.function(QUANTITIES[name]))
-             for name in ("inverse_dynamics", "forward_dynamics")}  # fmt: skip
-    return {**found, GIVEN: operation_counts(_given(model))}
+    return {
+        "inverse_dynamics": operation_counts(model.engine.function(QUANTITIES["inverse_dynamics"])),
+        "forward_dynamics": operation_counts(_forward(model, text)),
+        GIVEN: operation_counts(_given(model, text)),
+    }
 
 
 def general_chain(n: int) -> Model:

@@ -17,7 +17,7 @@ from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.mechanism import Mechanism
 from polybody.names import listed, nearest
-from polybody.quantities import constrained, derivatives, frames, regressors, trees
+from polybody.quantities import constrained, derivatives, frames, regressors, shortest, trees
 from polybody.quantities.quantity import Quantity, Traced
 
 
@@ -32,8 +32,8 @@ _DYNAMICS = (
         "Joint forces that produce the accelerations a.", "dynamics", reduced=True, loaded=True,
     ),
     Quantity(
-        "forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),), denoc.forward_dynamics, constrained.forward_dynamics,
-        "Accelerations under joint forces.", "dynamics", reduced=True, loaded=True,
+        "forward_dynamics", ("q", "v", "tau"), (("a", ("nv",)),), shortest.forward_dynamics,
+        constrained.forward_dynamics, "Accelerations under joint forces.", "dynamics", reduced=True, loaded=True,
     ),
     Quantity(
         "mass_matrix", ("q",), (("M", ("m", "m")),), denoc.mass_matrix, constrained.mass_matrix,

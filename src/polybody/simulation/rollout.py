@@ -29,6 +29,7 @@ from polybody.model.model import Model
 from polybody.model.wrenches import checked
 from polybody.names import counted
 from polybody.quantities.frames import find_frame
+from polybody.quantities.shortest import forward_dynamics
 from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.compiled.field import unit
 from polybody.simulation.controllers import PD
@@ -342,7 +343,7 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
         force = tau(q, v, ahead)
         if loops is not None:
             return loops.acceleration(q, v, force, graph)
-        return denoc.forward_dynamics(m, q, v, force, domain=graph)
+        return forward_dynamics(m, q, v, force, domain=graph)
 
     if method == "midpoint":
         new = _midpoint(m, made, tau, graph)

@@ -5,6 +5,7 @@ Departures from the paper: docs/theory/denoc.md.
 
 from polybody.formulations.denoc.articulated import forward_dynamics, inverse_mass_matrix, solve_mass_matrix, udu
 from polybody.formulations.denoc.composite import coriolis_matrix, mass_matrix
+from polybody.formulations.denoc.elements import forward_dynamics_by_elements, solve_by_elements
 from polybody.formulations.denoc.inverse import bias_forces, gravity_forces, inverse_dynamics, passive_forces
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
 from polybody.formulations.denoc.regressor import body_parameters, energy_regressor, momentum_regressor, regressor
@@ -16,6 +17,7 @@ __all__ = [
     "denoc_matrices",
     "energy_regressor",
     "forward_dynamics",
+    "forward_dynamics_by_elements",
     "generalized_mass",
     "gravity_forces",
     "inverse_dynamics",
@@ -24,6 +26,7 @@ __all__ = [
     "momentum_regressor",
     "passive_forces",
     "regressor",
+    "solve_by_elements",
     "solve_mass_matrix",
     "udu",
 ]

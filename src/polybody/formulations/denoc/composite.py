@@ -76,7 +76,11 @@ def composite_wrench(part: Composite, t: Array) -> tuple[Array, Array]:
 def mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
     """The generalised inertia matrix (24), with armature and reflected rotors."""
     chain = links(mechanism, domain=domain)
-    across = crossings(mechanism, chain, q, domain=domain)
+    return inertia_matrix(mechanism, chain, crossings(mechanism, chain, q, domain=domain), domain=domain)
+
+
+def inertia_matrix(mechanism: Mechanism, chain: list[Link], across: list[Crossing], *, domain: Domain) -> Array:
+    """The same, from links and crossings that are known."""
     parts = composites(chain, across, domain=domain)
     M = domain.zeros(mechanism.nv, mechanism.nv)
     for joint in mechanism.joints:
@@ -259,6 +263,7 @@ __all__ = [
     "convective",
     "coriolis_matrix",
     "drift_to_parent",
+    "inertia_matrix",
     "inertial_rate",
     "mass_matrix",
     "own_drift",

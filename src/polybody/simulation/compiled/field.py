@@ -29,6 +29,7 @@ from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
+from polybody.quantities.shortest import forward_dynamics
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import Law, NotCompiled
 from polybody.simulation.compiled.tracing import key_of
@@ -170,6 +171,8 @@ class Acting:
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
             free = self.holding.free(m.nv, self.split_constants(c)[3], graph)
+            if free is None:
+                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), graph.zeros(2)
             return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), graph.zeros(2)
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
