@@ -47,6 +47,8 @@ def test_kills_of_worker_node_and_driver_change_nothing(tmp_path: Path) -> None:
 def test_an_address_without_a_cluster_is_said_before_anything_is_computed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"give workers for processes of this machine, or a cluster"):
         study().run(tmp_path / "out", cluster="auto", workers=2)
+    with pytest.raises(InputError, match=r"no Ray cluster at '127.0.0.1:1': .*ray start --head"):
+        study().run(tmp_path / "out", cluster="127.0.0.1:1")
     assert not (tmp_path / "out").exists()
 
 
@@ -60,6 +62,7 @@ def test_another_version_of_ray_is_a_clear_error(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refuse)
+    monkeypatch.setattr("polybody.studies.executors._require_listener", lambda cluster: None)
     with pytest.raises(PolybodyError, match=r"runs another version of Ray or Python .*install the same"):
         connect("10.0.0.1:6379")
     with pytest.raises(PolybodyError):

@@ -91,6 +91,18 @@ def test_chunks_in_which_all_cases_failed_are_rows_without_numbers() -> None:
         results.numpy("z")
 
 
+def clashing(case: pb.studies.Case) -> dict[str, Any]:
+    return {"x": 1.0, "y": 2.0}
+
+
+def test_results_do_not_take_the_place_of_what_is_varied() -> None:
+    results = pb.Study(None, {"x": [5, 6]}, function=clashing).run(workers=1)
+    np.testing.assert_array_equal(results.numpy()["x"], [5, 6])
+    assert "a result is called 'x'" in results.failures()[0][1]
+    with pytest.raises(InputError, match=r"no result 'z'"):
+        results.correlations("z")
+
+
 def test_results_of_different_shapes_are_read_chunk_by_chunk() -> None:
     results = pb.Study(None, {"x": [2, 3]}, function=growing, chunk=1).run(workers=1)
     with pytest.raises(PolybodyError, match=r"y has shape \[2\] in some chunks and \[3\] in others.*batches"):

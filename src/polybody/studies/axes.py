@@ -325,6 +325,14 @@ def _scale(u: Array, low: Array, width: Array, block: int = 512) -> None:
     u[whole:] += low
 
 
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least so much."""
+    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not good or not np.isfinite(value) or value != int(value) or value < least:
+        raise InputError(f"{name} is {value!r}; expected a whole number of at least {least}")
+    return int(value)
+
+
 def cases_of(vary: Mapping[str, Any], samples: int | None, design: str, seed: int, chunk: int) -> Cases:
     """The cases of a study's description, or an error that says what of it cannot be."""
     if not isinstance(vary, Mapping) or not vary:
@@ -334,8 +342,8 @@ def cases_of(vary: Mapping[str, Any], samples: int | None, design: str, seed: in
     if design not in DESIGNS:
         raise InputError(f"no design {design!r}{nearest(str(design), DESIGNS)}; available: {', '.join(DESIGNS)}")
     sampled = any(not isinstance(axis, Counted) for axis in axes)
-    if sampled and (samples is None or samples != int(samples) or samples < 1):
-        raise InputError(f"samples is {samples!r}; distributions need a whole number of at least 1")
+    if sampled:
+        whole("samples", samples, 1)
     if not sampled and samples is not None:
         raise InputError("samples is given, but no axis is a distribution")
     if design == "saltelli" and (not sampled or any(isinstance(a, Correlated) for a in axes)):

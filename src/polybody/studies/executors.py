@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
@@ -197,6 +198,7 @@ def connect(cluster: str) -> Any:
     except ImportError:
         raise PolybodyError("clusters are Ray's; pip install polybody[cluster]") from None
     if not ray.is_initialized():
+        _require_listener(cluster)
         try:
             ray.init(address=cluster, logging_level=logging.ERROR, log_to_driver=False)
         except (ConnectionError, ValueError, RuntimeError) as error:
@@ -207,6 +209,18 @@ def connect(cluster: str) -> Any:
             raise InputError(f"no Ray cluster at {cluster!r}: {text}; start one with 'ray start --head' and join "
                              "others with 'ray start --address=HOST:6379'") from None
     return ray
+
+
+def _require_listener(cluster: str) -> None:
+    """Somebody listens at the address: Ray itself would try for minutes."""
+    host, _, port = cluster.removeprefix("ray://").rpartition(":")
+    if cluster in ("auto", "local") or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
+    except (OSError, OverflowError) as error:
+        raise InputError(f"no Ray cluster at {cluster!r}: {error}; start one with 'ray start --head' and join others "
+                         "with 'ray start --address=HOST:6379'") from None
 
 
 def _on_node(job: Job, codes: list[tuple[str, str, dict[str, Any], bytes]], index: int, form: str | None) -> Result:

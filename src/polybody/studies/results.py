@@ -120,8 +120,7 @@ class StudyResults:
         if facts["study"]["design"] != "saltelli":
             raise InputError("Sobol indices need a study with design='saltelli'")
         scalars = self.scalars()
-        if result not in scalars:
-            raise InputError(f"no result {result!r}{nearest(result, scalars)}; available: {', '.join(scalars)}")
+        _require(result, scalars)
         names: list[str] = []
         for name in facts["varied"]:
             size = sum(key == name or key.startswith(f"{name}[") for key in scalars)
@@ -133,6 +132,7 @@ class StudyResults:
         from scipy.stats import spearmanr
 
         scalars, varied = self.scalars(), set(self.facts()["varied"])
+        _require(result, scalars)
         y = scalars[result]
         good = np.isfinite(y)
         found: dict[str, Any] = {}
@@ -140,6 +140,11 @@ class StudyResults:
             if name.partition("[")[0] in varied and np.ptp(x[good]) > 0 and np.ptp(y[good]) > 0:
                 found[name] = float(np.asarray(spearmanr(x[good], y[good])[0]))
         return found
+
+
+def _require(result: str, scalars: dict[str, Array]) -> None:
+    if result not in scalars:
+        raise InputError(f"no result {result!r}{nearest(str(result), scalars)}; available: {', '.join(scalars)}")
 
 
 def _refuse_other_shapes(tables: list[pa.Table]) -> None:

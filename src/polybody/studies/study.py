@@ -24,12 +24,12 @@ import numpy as np
 from polybody.description.records import as_data
 from polybody.errors import InputError, PolybodyError
 from polybody.kernels import background, threads
-from polybody.model.arguments import require_model
+from polybody.model.arguments import float_array, positive, require_model
 from polybody.model.model import Model
 from polybody.names import counted, nearest
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
-from polybody.studies.axes import cases_of
+from polybody.studies.axes import cases_of, whole
 from polybody.studies.dataset import FORMAT, FORMATS, Folder, Memory, arrow
 from polybody.studies.executors import connect, content_of, executor_of, processes
 from polybody.studies.reductions import check_keep
@@ -97,10 +97,11 @@ class Study:
         kind = kinds[0]
         if model is None and kind != "function":
             raise InputError(f"{kind} needs a model")
-        if seed != int(seed) or seed < 0:
-            raise InputError(f"seed is {seed!r}; expected a whole number, zero or more")
-        if chunk is not None and (chunk != int(chunk) or chunk < 1):
-            raise InputError(f"chunk is {chunk!r}; expected a whole number of at least 1")
+        whole("seed", seed, 0)
+        if chunk is not None:
+            whole("chunk", chunk, 1)
+        if function is not None and not callable(function):
+            raise InputError(f"function is {function!r:.60}; expected a function of one case")
         self.name, self.vary = name, dict(vary) if isinstance(vary, Mapping) else vary
         self.cases = cases_of(self.vary, samples, design, int(seed), int(chunk or CHUNKS[kind]))
         names = varied_names(self.cases)
@@ -110,11 +111,12 @@ class Study:
         else:
             assert model is None or isinstance(model, Model)
             self.model = _varied(model, names, kind)
-        keep = (keep,) if isinstance(keep, str) else tuple(keep)
+        keep = (keep,) if isinstance(keep, str) else tuple(keep or ())
         check_keep(keep)
         task = Task(kind, _options(self.model, kind, given, at), keep, function)
         self.task = replace(task, where=targets.placed(self.model, task, names, template is not None))
         self._check_sizes()
+        self._check_nominal()
         if chunk is None and kind == "quantity" and template is None:
             self.cases = replace(self.cases, chunk=self._lanes_of_a_chunk())
 
@@ -194,11 +196,12 @@ class Study:
             self._check_first()
             rate, size = self._timed(seconds)
         used = max(min(count, self.cases.chunks), 1)
+        by = counted(used, "process", "processes") if executor is processes else counted(used, "thread")
         batched = "lanes of one kernel" if self.task.in_lanes and self.template is None else "case by case"
         return {
             "name": self.name, "cases": len(self), "chunks": self.cases.chunks, "chunk": self.cases.chunk,
             "kind": self.task.kind, "design": self.cases.design, "varied": varied_names(self.cases),
-            "batched": batched, "by": f"{used} {'processes' if executor is processes else 'threads'}",
+            "batched": batched, "by": by,
             "cases_per_second": rate * used, "seconds": len(self) / (rate * used), "bytes": round(size),
         }  # fmt: skip
 
@@ -256,6 +259,15 @@ class Study:
         found = template(plain)
         require_model("the study's template returned", found)
         return found
+
+    def _check_nominal(self) -> None:
+        """States and gains that are given for all cases."""
+        if self.model is None or self.task.kind == "function":
+            return
+        names = self.job.asked.arguments if self.task.kind == "quantity" else targets.STATE[self.task.kind] or ()
+        gains = targets.GAINS if isinstance(self.task.options.get("controller"), Mapping) else ()
+        for name in (*names, *gains):
+            targets.base(self.model, self.task, name)
 
     def _check_sizes(self) -> None:
         """Axes whose vectors do not fit what they set."""
@@ -325,7 +337,9 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
                 offered = nearest(str(name), asked.arguments)
                 raise InputError(f"{asked.name} has no argument {name!r}{offered}; it takes "
                                  f"{', '.join(asked.arguments)}")
-        return {"quantity": given["quantity"], **{name: np.asarray(x, dtype=float) for name, x in (at or {}).items()}}
+        return {"quantity": given["quantity"], **{name: float_array(name, x) for name, x in (at or {}).items()}}
+    if not isinstance(given[kind], Mapping):
+        raise InputError(f"{kind} is {given[kind]!r:.60}; expected a mapping of its options")
     options, known = dict(given[kind]), OPTIONS[kind] or ()
     for name in options:
         if name not in known:
@@ -333,6 +347,11 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
     needed = {"rollout": "steps", "simulate": "duration"}.get(kind)
     if needed and needed not in options:
         raise InputError(f"{kind} needs {needed!r}")
+    if kind == "rollout":
+        whole("steps", options["steps"], 1)
+    for name in ("duration", "dt", "rtol", "atol", "sample"):
+        if options.get(name) is not None:
+            positive(name, options[name])
     law = options.get("controller")
     if targets.made_by_user(options):
         if not law or (not callable(law) and not all(map(callable, law))):

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.description.parameters import parameters_of
 from polybody.errors import InputError
+from polybody.model.arguments import finite, float_array
 from polybody.model.model import Model
 from polybody.names import listed, nearest
 from polybody.quantities.table import quantity as quantity_named
@@ -59,12 +61,24 @@ def placed(
         elif task.kind == "function" or template:
             found[name] = ("value", None)
         else:
-            known = [*parameters, *states, *gains, *(["controller"] if made_by_user(task.options) else [])]
+            numbers = [] if model is None else [p.name for p in parameters_of(model.description)]
+            known = [*states, *gains, *(["controller"] if made_by_user(task.options) else []), *numbers]
             if model is not None and _takes_wrenches(model, task):
                 known += [f"wrench.{frame}" for frame in model.mechanism.frame_index]
             raise InputError(f"{name!r} cannot be varied in this study{nearest(name, known)}; available: "
                              f"{listed(known)}")
+    _refuse_twice(found)
     return found
+
+
+def _refuse_twice(found: Mapping[str, tuple[str, Any]]) -> None:
+    """Two names of one number: "q.0" and "q.shoulder"."""
+    owner: dict[tuple[str, int], str] = {}
+    for name, (target, columns) in found.items():
+        for column in columns or ():
+            other = owner.setdefault((target, column), name)
+            if other != name:
+                raise InputError(f"two axes vary one thing: {other!r} and {name!r} both set {target}.{column}")
 
 
 def _states(model: Model | None, task: Task) -> tuple[str, ...]:
@@ -133,7 +147,7 @@ def base(model: Model, task: Task, target: str) -> Array:
     count = model.nq if target in OF_Q else model.nv
     if given is None:
         return model.neutral() if target in OF_Q else np.zeros(count)
-    array = np.asarray(given, dtype=float)
+    array = finite(target, float_array(target, given))
     if array.shape not in ((), (1,), (count,)):
         raise InputError(f"{target} has shape {array.shape}; expected one number or {count}")
     return np.broadcast_to(array, (count,)).copy()

@@ -148,6 +148,9 @@ class Job:
                     errors[start] = f"{type(error).__name__}: {error}".replace(" (state 0 of the batch)", "")
                 continue
             for name, array in answer.items():
+                if name in values or name in ("case", "error"):
+                    errors[start] = f"a result is called {name!r}, like a column that the study has; rename it"
+                    continue
                 if stop - start == count:
                     results[name] = array
                     continue
