@@ -155,7 +155,7 @@ def test_tolerances_of_a_four_bar_spread_its_coupler_curve(tmp_path: Path) -> No
         ({"vary": {"payload.mass": {"unifrom": [1, 3]}}}, r"did you mean 'uniform'"),
         ({"vary": {"q.1": [0.0], "q.joint2": [1.0]}}, r"two axes vary one thing: 'q.1' and 'q.joint2'"),
         ({"vary": {"v.0": [1.0]}, "at": {"q": [0.0, 1.0]}}, r"q has shape \(2,\)"),
-        ({"vary": {"v.0": [1.0]}, "at": {"q": [0.0, 1.0, 2, 3, 4, np.nan]}}, r"q\[5\] is nan; expected a finite number"),
+        ({"vary": {"v.0": [1.0]}, "at": {"q": [0.0, 1.0, 2, 3, 4, np.nan]}}, r"q\[5\] is nan"),
         ({"vary": {"v.0": [1.0]}, "at": {"q": "abc"}}, r"q"),
         ({"vary": {"v.0": [1.0]}, "seed": "x"}, r"seed is 'x'; expected a whole number"),
         ({"vary": {"v.0": [1.0]}, "chunk": float("inf")}, r"chunk is inf; expected a whole number"),
