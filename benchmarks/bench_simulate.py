@@ -9,6 +9,8 @@ from the same state, without contacts and limits. The error is the distance of a
     polybody    pb.simulate: rk4, semi-implicit, dop853
     MuJoCo      its own C loop (`mujoco.rollout`): RK4 and implicitfast, the model written by `model.save("….xml")`
     SciPy       solve_ivp (DOP853) on Pinocchio's aba, with loops on constraintDynamics (no projection)
+    Drake       its continuous MultibodyPlant by Runge-Kutta of orders 3 and 5 and semi-explicit Euler in C++, trees only
+                (Drake has loops in discrete time only); DRAKE_PYTHON names the Python that has it
     Exudyn      its kinematic tree by RK44 and DOPRI5 in C++, UR5 only; EXUDYN_PYTHON names the Python that has it
 
 MuJoCo's loops are soft constraints: its error there is that of its model, not of its steps.
@@ -236,6 +238,34 @@ def _rates(m: Any, q: Array, v: Array) -> Array:
     return result
 
 
+def drake_rows(s: System, reference: Array) -> list[dict[str, Any]]:
+    """The tree as Drake's continuous plant, in a process of its own."""
+    python, m = os.environ.get("DRAKE_PYTHON"), s.model.mechanism
+    if m.constrained or not python:
+        return []
+    links = []
+    for j, b in zip(m.joints, m.bodies, strict=True):
+        pose = s.model.pose(s.q, b.name)
+        links.append({
+            "body": b.name, "joint": j.name, "kind": j.kind, "parent": j.parent, "rotation": j.rotation.tolist(),
+            "position": j.position.tolist(), "mass": b.mass, "com": b.com.tolist(), "inertia": b.inertia.tolist(),
+            "axis": [] if j.kind == "floating" else j.model.constant_map[:3, 0].tolist(),
+            "damping": float(np.ravel(j.damping)[0]) if np.size(j.damping) else 0.0,
+            "armature": float(np.abs(m.armature[j.v, j.v]).max()), "q": s.q[j.q].tolist(), "v": s.v[j.v].tolist(),
+            "pose_rotation": pose[:3, :3].tolist(), "pose_position": pose[:3, 3].tolist(),
+        })  # fmt: skip
+    tree = {"gravity": s.model.gravity.tolist(), "seconds": s.seconds, "steps": STEPS["rk4"],
+            "small_steps": STEPS["semi-implicit"], "tolerances": TOLERANCES[:-1], "probe": s.probe,
+            "links": links}  # fmt: skip
+    told = subprocess.run([python, str(HERE / "drake_tree.py")], input=json.dumps(tree), capture_output=True, text=True)
+    if told.returncode:
+        print(f"Drake: {told.stderr.strip().splitlines()[-1:]}")
+        return []
+    found = json.loads(told.stdout.splitlines()[-1])
+    return [_row("Drake", r["method"], r["setting"], r["steps"], r["seconds"], np.array(r["place"]), reference)
+            for r in found]  # fmt: skip
+
+
 def exudyn_rows(s: System, reference: Array) -> list[dict[str, Any]]:
     """The arm as Exudyn's kinematic tree, in a process of its own."""
     python = os.environ.get("EXUDYN_PYTHON")
@@ -267,7 +297,7 @@ def measure(names: list[str]) -> dict[str, list[dict[str, Any]]]:
         rows: list[dict[str, Any]] = []
         with warnings.catch_warnings(), pb.threads(1):
             warnings.simplefilter("ignore")
-            for rival in (ours, mujoco_rows, scipy_rows, exudyn_rows):
+            for rival in (ours, mujoco_rows, scipy_rows, drake_rows, exudyn_rows):
                 try:
                     rows += rival(s, reference)
                 except ImportError as error:
@@ -278,11 +308,11 @@ def measure(names: list[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 def show(name: str, rows: list[dict[str, Any]]) -> None:
-    heads = f"{'who':22s}{'method':15s}{'setting':>20s}{'steps':>8s}{'µs/step':>10s}{'ms/run':>10s}{'error, m':>11s}"
+    heads = f"{'who':22s}{'method':24s}{'setting':>20s}{'steps':>8s}{'µs/step':>10s}{'ms/run':>10s}{'error, m':>11s}"
     print(f"\n{name}: {heads}")
     for r in rows:
         setting = ", ".join(f"{k} {v:g}" for k, v in r["setting"].items() if k != "atol")
-        print(f"{'':{len(name) + 2}}{r['who']:22s}{r['method']:15s}{setting:>20s}{r['steps']:8d}"
+        print(f"{'':{len(name) + 2}}{r['who']:22s}{r['method']:24s}{setting:>20s}{r['steps']:8d}"
               f"{r['us_per_step']:10.2f}{1e3 * r['seconds']:10.2f}{r['error']:11.1e}", flush=True)  # fmt: skip
 
 
@@ -293,8 +323,9 @@ def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(results), figsize=(4.3 * len(results), 4), layout="constrained", squeeze=False)
-    marks = {"polybody": ("C0", "o"), "MuJoCo": ("C1", "s"), "SciPy on Pinocchio": ("C2", "^"), "Exudyn": ("C3", "d")}
-    lines = ("-", "--", ":")
+    marks = {"polybody": ("C0", "o"), "MuJoCo": ("C1", "s"), "SciPy on Pinocchio": ("C2", "^"), "Exudyn": ("C3", "d"),
+             "Drake": ("C4", "v")}
+    lines = ("-", "--", ":", "-.")
     for ax, (name, rows) in zip(axes[0], results.items(), strict=True):
         methods: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for row in rows:
@@ -303,7 +334,7 @@ def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
         for (who, method), points in methods.items():
             points = [r for r in points if r["steps"] < LONG or who != "polybody"]
             colour, mark = marks[who]
-            style = lines[seen.get(who, 0) % 3]
+            style = lines[seen.get(who, 0) % 4]
             seen[who] = seen.get(who, 0) + 1
             ax.loglog([1e3 * r["seconds"] for r in points], [max(r["error"], 1e-16) for r in points], color=colour,
                       marker=mark, ms=4, ls=style, lw=1, label=f"{who}: {method}")  # fmt: skip

@@ -64,6 +64,7 @@ class Compiled:
         self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[str, Loop] = {}
         self._fields: dict[str, Field] = {}
+        self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
         self.length = FIRST_CHUNK
         self._was_frozen = problem.friction is not None  # whoever rubs will stick
         self.pieces = np.inf  # seconds of motion after which a chunk must end
@@ -79,14 +80,19 @@ class Compiled:
 
     def loop(self, watch: Watch) -> Loop:
         """The loop for what acts now."""
-        acting = self.acting
         if self.problem.loops:
-            acting = self.acting = replace(self.acting, plan=self._plan())
+            self._follow_plan()
+        acting = self.acting
         key = f"{acting.key} | {watch.key}"
         if key not in self._loops:
             self._loops[key] = self._built(acting, watch)
         self._loops[key].array("constants", acting.constants)
         return self._loops[key]
+
+    def _follow_plan(self) -> None:
+        plan = self._plan()
+        if self.acting.plan is not plan:
+            self.acting = replace(self.acting, plan=plan)
 
     def _plan(self) -> Any:
         engine: Any = self.model.engine
@@ -134,17 +140,28 @@ class Compiled:
 
     def is_regular(self, t: float, y: Array) -> bool:
         """Whether the field may be believed at a state from which a run is to begin."""
-        return self._answer(t, y) is not None
+        found = self._answer(t, y)
+        self._first = (t, y.copy(), found)
+        return found is not None
 
     def recorded(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
         """(ẏ, a, tau, all currents) by the loop's own field; None where Python is to be asked."""
+        (t0, y0, found), self._first = self._first, (np.nan, y, None)
         if not self._hold():
             return None
+        if t0 == t and not self.acting.holding.size and np.array_equal(y, y0) and not self._is_sampled:
+            return found  # asked for when the run began
         self._hold_sampled(t, y)
         return self._answer(t, y)
 
+    @property
+    def _is_sampled(self) -> bool:
+        return isinstance(self.problem.controller, Sampled)
+
     def _answer(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
-        acting = self.acting = replace(self.acting, plan=self._plan() if self.problem.loops else None)
+        if self.problem.loops:
+            self._follow_plan()
+        acting = self.acting
         if acting.key not in self._fields:
             self._fields[acting.key] = Field("simulate", self._parts(acting, Watch("")))
         rate, told = self._fields[acting.key](np.append(y, t), acting.constants, acting.law.signals.row(t))
@@ -165,7 +182,7 @@ class Compiled:
 
     def _hold_sampled(self, t: float, y: Array) -> None:
         """Forces that a computer holds until its next instant are constants of the field."""
-        if isinstance(self.problem.controller, Sampled):
+        if self._is_sampled:
             forces = self.problem.torque(t, *self.problem.split(y))
             self.acting = replace(self.acting, law=replace(self.acting.law, constants=forces))
 
@@ -285,6 +302,8 @@ class Compiled:
         frozen = stops is not None and bool(stops.held)
         if frozen and (problem.loops or self.method.name == "midpoint" or (stops is not None and stops.implied)):
             return False
+        if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
+            return True
         holding = replace(self._possible, frozen=frozen)
         self.acting = replace(self.acting, holding=holding, held=holding.numbers(stops, problem.friction))
         return True
