@@ -9,8 +9,8 @@ from the same state, without contacts and limits. The error is the distance of a
     polybody    pb.simulate: rk4, semi-implicit, dop853
     MuJoCo      its own C loop (`mujoco.rollout`): RK4 and implicitfast, the model written by `model.save("….xml")`
     SciPy       solve_ivp (DOP853) on Pinocchio's aba, with loops on constraintDynamics (no projection)
-    Drake       its continuous MultibodyPlant by Runge-Kutta of orders 3 and 5 and semi-explicit Euler in C++, trees only
-                (Drake has loops in discrete time only); DRAKE_PYTHON names the Python that has it
+    Drake       its continuous MultibodyPlant by Runge-Kutta of orders 3 and 5 and semi-explicit Euler in C++; trees
+                only, for it has loops in discrete time only; DRAKE_PYTHON names the Python that has it
     Exudyn      its kinematic tree by RK44 and DOPRI5 in C++, UR5 only; EXUDYN_PYTHON names the Python that has it
 
 MuJoCo's loops are soft constraints: its error there is that of its model, not of its steps.
