@@ -205,3 +205,52 @@ def test_configurations_are_written_as_keyframes(tmp_path: Path) -> None:
         mujoco.mj_forward(theirs, data)
         for name in ours.body_names:
             assert_allclose(data.body(name).xpos, ours.pose(q, name)[:3, 3], atol=1e-12)
+
+
+BALLS = """<mujoco><worldbody><body name="a" pos="0.1 0.2 0.3" quat="0.9 0.1 0.2 0.3">
+<joint name="h" type="hinge" axis="0 1 0" pos="0.1 0 0"/><joint name="b" type="ball" pos="0 0.2 0.1" damping="0.1"/>
+<joint name="s" type="slide" axis="1 0 0" damping="2"/>
+<inertial pos="0.1 0.2 0.3" mass="2" fullinertia="0.1 0.2 0.25 0.01 0.02 0.03"/>
+<body name="c" pos="0.5 0 0"><joint name="h2" type="hinge" axis="0 0 1" pos="0.2 0 0" frictionloss="0.3"/>
+<joint name="b2" type="ball"/><inertial pos="0.1 0 0" mass="1" diaginertia="0.1 0.1 0.1"/></body></body>
+</worldbody></mujoco>"""
+
+
+def test_a_ball_among_other_joints_is_written_back_as_joints_of_one_body(tmp_path: Path) -> None:
+    (tmp_path / "balls.xml").write_text(BALLS)
+    model = pb.load(tmp_path / "balls.xml")
+    write_mjcf(model.description, tmp_path / "again.xml")
+    again = pb.load(tmp_path / "again.xml")
+    assert again.joint_names == model.joint_names
+    assert again.body_names == model.body_names
+    rng = np.random.default_rng(3)
+    q, v = model.random_configuration(rng), rng.normal(size=model.nv)
+    assert_allclose(again.mass_matrix(q), model.mass_matrix(q), rtol=1e-10, atol=1e-12)
+    assert_allclose(again.bias_forces(q, v), model.bias_forces(q, v), rtol=1e-10, atol=1e-12)
+    first, second = (mujoco.MjModel.from_xml_path(str(tmp_path / name)) for name in ("balls.xml", "again.xml"))
+    forces = []
+    for one in (first, second):
+        data = mujoco.MjData(one)
+        draw = np.random.default_rng(5)
+        data.qpos[:], data.qvel[:] = draw.normal(size=one.nq), draw.normal(size=one.nv)
+        mujoco.mj_normalizeQuat(one, data.qpos)
+        mujoco.mj_forward(one, data)
+        forces.append(np.concatenate([data.qfrc_bias, data.qfrc_passive]))
+    assert_allclose(forces[1], forces[0], rtol=1e-9, atol=1e-11)
+
+
+def test_lossy_writing_keeps_coulomb_and_viscous_friction_and_says_what_else_is_lost(tmp_path: Path) -> None:
+    build = pb.Builder("one")
+    build.body("b", 1.0, inertia=(1, 1, 1))
+    build.joint("j", "revolute", "world", "b", friction={"coulomb": 0.5, "viscous": 0.25, "static": 0.9})
+    lost = write_mjcf(build.model().description, tmp_path / "one.xml", lossy=True)
+    assert lost == ["joint 'j': its static friction and Stribeck curve; Coulomb and viscous friction are written"]
+    read = pb.load(tmp_path / "one.xml").description.joints[0]
+    assert read.friction is not None
+    assert read.friction.coulomb[0] == 0.5
+    assert np.ravel(read.damping)[0] == 0.25
+    ball = pb.Builder("ball")
+    ball.body("b", 1.0, inertia=(1, 1, 1))
+    ball.joint("j", "spherical", "world", "b", friction={"coulomb": 0.0, "viscous": [0.1, 0.2, 0.3]})
+    lost = write_mjcf(ball.model().description, tmp_path / "ball.xml", lossy=True)
+    assert lost == ["joint 'j': its viscous friction, which differs between its axes or is that of a free body"]

@@ -354,3 +354,28 @@ def test_a_loop_is_not_cut_where_another_joint_follows(tmp_path: Path) -> None:
     description, problems = scan_description(written(tmp_path, "".join(parts)))
     assert not problems
     assert [loop.name for loop in description.loops] == ["free"]
+
+
+def test_cycles_of_fixed_joints_are_one_rigid_body(tmp_path: Path) -> None:
+    """Three links welded in a triangle, on a hinge: the third weld says nothing new, and is named."""
+    parts = link("a", "1 0 0 0 0 0.2") + link("b", "1 1 0 0.3 0 0") + link("c", "0 1 0.5 0 0 0")
+    welds = joint("ab", "a", "b", "fixed", "") + joint("bc", "b", "c", "fixed", "")
+    hinge = joint("h", "world", "a", inside="<axis><xyz>0 1 0</xyz></axis>")
+    plain = pb.load(written(tmp_path, parts + welds + hinge))
+    path = written(tmp_path, parts + welds + joint("ca", "c", "a", "fixed", "") + hinge, name="cycle.sdf")
+    with pytest.warns(pb.PolybodyWarning, match=r"closing cycles of fixed joints.*: bc"):
+        model = pb.load(path)
+    assert not model.description.loops
+    q = np.array([0.7])
+    assert_allclose(model.mass_matrix(q), plain.mass_matrix(q), rtol=1e-12)
+    assert_allclose(model.pose(q, "c"), plain.pose(q, "c"), atol=1e-12)
+
+
+def test_what_an_include_says_of_its_model_is_named_or_refused(tmp_path: Path) -> None:
+    written(tmp_path, link("tip"), name="part.sdf")
+    whole = "<include><uri>part.sdf</uri>{}</include>"
+    with pytest.warns(pb.PolybodyWarning, match=r"not modelled: plugins"):
+        pb.load(written(tmp_path, whole.format('<plugin name="p" filename="f"/>')))
+    assert "<params> changes what is included and is not read" in refused(
+        written(tmp_path, whole.format('<e:params xmlns:e="http://sdformat.org/schemas/e"/>'))
+    )

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from polybody.description.limit_losses import limit_losses
-from polybody.description.records import WORLD, Description, Joint, Loop, frozen_array, joint_size
+from polybody.description.records import WORLD, Description, Friction, Joint, Loop, frozen_array, joint_size
 from polybody.errors import InputError
 
 Array = np.ndarray
 
 #: Added to inertias that are singular: MuJoCo refuses eigenvalues below 1e-15.
 SLENDER = 1e-12
+#: Losses that are a part of a field, which stays.
+PARTS = ("velocity", "power", "stops", "static", "load")
 LOOPS = ("spherical", "fixed", "revolute", "continuous")
 WHOLE = ("fixed", "floating", "spherical")
 #: Kinds whose columns are known here; `custom` brings its own.
@@ -119,13 +121,16 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
             lost.append(f"loop {loop.name!r}: its kind {loop.kind!r}; MJCF has {', '.join(LOOPS)} by equalities")
             continue
         reasons = _loop_losses(loop)
-        lost += [f"loop {loop.name!r}: its {word}" for word in reasons]
+        lost += [f"loop {loop.name!r}: its {what}" for what in reasons.values()]
         loops.append(replace(loop, **dict.fromkeys(reasons)))
     joints = []
     for joint in description.joints:
         reasons = _joint_losses(joint)
         lost += [f"joint {joint.name!r}: {reason}" for reason in reasons.values()]
-        left: dict[str, Any] = {key: None for key in reasons if key not in ("velocity", "power", "stops")}
+        left: dict[str, Any] = {key: None for key in reasons if key not in PARTS}
+        if joint.friction is not None and "friction" not in reasons:
+            zero = frozen_array(np.zeros_like(joint.friction.load))
+            left["friction"] = replace(joint.friction, static=joint.friction.coulomb, load=zero)
         if "limits" not in reasons and joint.limits is not None:
             left["limits"] = replace(joint.limits, velocity=np.full_like(joint.limits.velocity, np.inf), power=None,
                                      stiffness=None, damping=None)  # fmt: skip
@@ -142,9 +147,18 @@ def without_losses(description: Description) -> tuple[Description, list[str]]:
     return replace(description, loops=tuple(loops), joints=tuple(joints), bodies=tuple(bodies)), lost
 
 
-def _loop_losses(loop: Loop) -> list[str]:
+def _loop_losses(loop: Loop) -> dict[str, str]:
+    """{field: what is lost with it}."""
     words = ("stiffness", "damping", "friction", "rest", "armature", "limits")
-    return [word for word in words if getattr(loop, word) is not None]
+    found = {word: word for word in words if getattr(loop, word) is not None}
+    if loop.friction is not None:
+        found["friction"] = " and ".join(what for what, x in _levels(loop.friction).items() if np.any(x)) or "friction"
+    return found
+
+
+def _levels(friction: Friction) -> dict[str, Array]:
+    """What resists motion, by the words a reader knows it by."""
+    return {"Coulomb friction": friction.coulomb, "viscous friction": friction.viscous}
 
 
 def _joint_losses(joint: Joint) -> dict[str, str]:
@@ -159,21 +173,22 @@ def _joint_losses(joint: Joint) -> dict[str, str]:
         alike = joint.kind in ("spherical", "floating")
         even = np.diag(np.full(nv, matrix.flat[0]) if alike else np.diag(matrix))
         if not np.array_equal(matrix, even) or (joint.kind == "floating" and np.any(matrix)):
-            reasons[word] = f"its {word} between coordinates, or of a free body"
+            reasons[word] = f"its {word}, which couples coordinates or is that of a free body"
     if joint.kind in ("spherical", "floating"):
         for word in ("rest", "limits"):
             if getattr(joint, word) is not None:
                 reasons[word] = f"its {word}"
-        friction = joint.friction
-        levels = [] if friction is None else [friction.coulomb, friction.viscous]
-        for word, given in (("armature", [joint.armature]), ("friction", levels)):
-            used = [np.ravel(x) for x in given if x is not None and np.any(x)]
-            if used and (joint.kind == "floating" or any(np.ptp(x) for x in used)):
-                reasons[word] = f"its {word}, which differs between its axes or is that of a free body"
-    if joint.friction is not None and not np.array_equal(joint.friction.static, joint.friction.coulomb):
-        reasons["friction"] = "its friction beyond a Coulomb level"
-    if joint.friction is not None and np.any(joint.friction.load):
-        reasons["friction"] = "its friction under load"
+        levels = {} if joint.friction is None else _levels(joint.friction)
+        for word, given in (("armature", {"armature": joint.armature}), ("friction", levels)):
+            used = {what: np.ravel(x) for what, x in given.items() if x is not None and np.any(x)}
+            if used and (joint.kind == "floating" or any(np.ptp(x) for x in used.values())):
+                listed = " and ".join(used)
+                reasons[word] = f"its {listed}, which differs between its axes or is that of a free body"
+    if joint.friction is not None and "friction" not in reasons:
+        if not np.array_equal(joint.friction.static, joint.friction.coulomb):
+            reasons["static"] = "its static friction and Stribeck curve; Coulomb and viscous friction are written"
+        if np.any(joint.friction.load):
+            reasons["load"] = "its friction under load; Coulomb and viscous friction are written"
     if joint.limits is not None and "limits" not in reasons:
         if np.isfinite(joint.limits.velocity).any():
             reasons["velocity"] = "its velocity limit"
@@ -183,13 +198,16 @@ def _joint_losses(joint: Joint) -> dict[str, str]:
 
 def _refuse_unsayable(description: Description) -> None:
     """Kinds of joints, trees and inertias that MuJoCo does not have."""
+    from polybody.description.mjcf.chains import chains  # which moves pieces
+
     problems, parent_of = [], dict[str, str]()
     for body in description.bodies:
         a, b, c = np.linalg.eigvalsh(body.inertia)
         if a < -SLENDER or c > (a + b) * (1 + 1e-9) + SLENDER:
             problems.append(f"body {body.name!r}: an inertia that no body can have; MuJoCo rejects it")
     names: set[str] = set()
-    weighs = _weighing(description)
+    weighs = weighing(description)
+    weighs |= {joint.child for chain in chains(description, weighs).values() for joint in chain}
     for joint in description.joints:
         if joint.kind != "fixed" and joint.child not in weighs:
             problems.append(f"joint {joint.name!r} moves body {joint.child!r}, which has no mass; MuJoCo rejects it")
@@ -215,7 +233,7 @@ def _refuse_unsayable(description: Description) -> None:
         raise InputError(f"{description.name!r} cannot be written as MJCF:\n{listed}")
 
 
-def _weighing(description: Description) -> set[str]:
+def weighing(description: Description) -> set[str]:
     """Bodies that have mass and inertia, or carry one that has on fixed joints."""
     found = {body.name for body in description.bodies if body.mass > 0}
     held = {joint.child: joint.parent for joint in description.joints if joint.kind == "fixed"}
@@ -226,4 +244,4 @@ def _weighing(description: Description) -> set[str]:
     return found
 
 
-__all__ = ["Piece", "pieces", "without_losses"]
+__all__ = ["Piece", "pieces", "weighing", "without_losses"]

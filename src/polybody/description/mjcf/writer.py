@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.rotations import matrix_quaternion
+from polybody.description.mjcf.chains import chains, moved, offset, place
 from polybody.description.mjcf.keyframes import add_keyframes
-from polybody.description.mjcf.sayable import Piece, pieces, without_losses
+from polybody.description.mjcf.sayable import Piece, pieces, weighing, without_losses
 from polybody.description.records import WORLD, Body, Description, Joint, Loop, Visual
 from polybody.errors import InputError
 from polybody.files import write_text
@@ -71,9 +72,14 @@ class _Writer:
         d = self.description
         world = _add(root, "worldbody")
         elements = {WORLD: world}
+        joined = chains(d, weighing(d))
+        between = {joint.child for chain in joined.values() for joint in chain[:-1]}
         for joint in _outwards(d):
+            if joint.child in between:
+                continue
             body = next(body for body in d.bodies if body.name == joint.child)
-            elements[joint.child] = _add_body(elements[joint.parent], body, joint)
+            chain = joined.get(joint.child, [joint])
+            elements[joint.child] = _add_body(elements[chain[0].parent], body, chain)
         for frame in d.frames:
             _add_site(elements[frame.body], frame.name, frame.origin)
         equality = _add(root, "equality")
@@ -119,15 +125,19 @@ def _outwards(d: Description) -> list[Joint]:
     return order
 
 
-def _add_body(parent: Any, body: Body, joint: Joint) -> Any:
-    element = _add(parent, "body", name=body.name, **_place(joint.origin))
-    if joint.kind == "floating":
-        _add(element, "freejoint", name=joint.name)
-    elif joint.kind == "spherical":
-        _add(element, "joint", name=joint.name, type="ball", **_ball_numbers(joint))
-    else:
-        for piece in pieces(joint):
-            _add_piece(element, piece)
+def _add_body(parent: Any, body: Body, chain: list[Joint]) -> Any:
+    """A body with its joint, or with a chain of joints that bodies without mass join."""
+    element = _add(parent, "body", name=body.name, **_place(place(chain)))
+    for k, joint in enumerate(chain):
+        X = offset(chain, k)
+        if joint.kind == "floating":
+            _add(element, "freejoint", name=joint.name)
+        elif joint.kind == "spherical":
+            anchor = {"pos": _text(*-X[:3, 3])} if np.any(X[:3, 3]) else {}
+            _add(element, "joint", name=joint.name, type="ball", **anchor, **_ball_numbers(joint))
+        else:
+            for piece in pieces(joint):
+                _add_piece(element, moved(piece, X))
     if body.mass or np.any(body.inertia):
         at = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         inertia = [body.inertia[i] for i in at]

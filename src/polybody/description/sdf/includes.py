@@ -21,6 +21,7 @@ from polybody.errors import InputError
 CONFIG, MODEL = "model.config", "model.sdf"
 #: What <include> says in place of what the included model says itself.
 OVERRIDES = ("pose", "static")
+CARRIED_OUT = ("uri", "name", "placement_frame", "plugin", *OVERRIDES)
 DEEPEST = 16
 
 
@@ -78,6 +79,12 @@ class Includes:
             model.set("placement_frame", include.get("placement_frame") or text(include, "placement_frame"))
         if include.get("merge", "").lower() in ("1", "true"):
             model.set("merge", "true")
+        for plugin in include.findall("plugin"):
+            model.append(plugin)  # named among what is not modelled, like the model's own
+        for other in include:
+            if isinstance(other.tag, str) and other.tag not in CARRIED_OUT:
+                tag = other.tag.rpartition("}")[2]
+                fields.problem(other, f"<include>: <{tag}> changes what is included and is not read")
         include.getparent().replace(include, model)
 
     def _find(self, uri: str, here: Path) -> Path | None:

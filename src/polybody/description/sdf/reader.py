@@ -212,12 +212,20 @@ class _Reader:
         edges += [Edge(WORLD, joint.child, 0) for joint in grounded]
         kept = spanning_tree(edges)
         records, loops = list(grounded), []
+        # Fixed joints are the first that the tree takes, so that one beside it joins what others hold already; poses
+        # are those of the links in the file, so that it cannot contradict them.
+        rigid: list[str] = []
         for joint, keep in zip(joints, kept, strict=False):
             if keep:
                 more_bodies, more = self._tree_joint(joint)
                 bodies, records = bodies + more_bodies, records + more
-            else:
+            elif joint.freedoms:
                 loops.append(self._loop(joint))
+            else:
+                rigid.append(joint.name)
+        if rigid:
+            warn(f"{self.path.name}: closing cycles of fixed joints, without reactions of their own, and left out: "
+                 f"{listed(rigid)}")  # fmt: skip
         records = self._free(edges) + records
         return Description(
             name=name, gravity=gravity, bodies=tuple(bodies), joints=tuple(records), frames=tuple(named),
