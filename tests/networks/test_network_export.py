@@ -235,3 +235,13 @@ def test_files_with_networks_are_exported_on_the_command_line(tmp_path: Path) ->
     assert (tmp_path / "rc.fmu").stat().st_size > 1000
     done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "e"), "-q", "mass_matrix"])
     assert done.exit_code != 0
+
+
+def test_an_exported_choice_of_states_that_may_become_singular_is_named(tmp_path: Path) -> None:
+    from test_choice_of_states import LENGTH, pendulum
+
+    with pytest.warns(pb.PolybodyWarning, match="stops where that becomes singular"):
+        library = Library(pendulum(), tmp_path / "c", {"rod.px": 0.0, "rod.py": -LENGTH, "mx.v": 8.0})
+    library.advance(0.05)
+    run = pb.simulate(pendulum(), 0.05, {"rod.px": 0.0, "rod.py": -LENGTH, "mx.v": 8.0})
+    assert_allclose(library.values()["rod.py"], run.final["rod.py"], atol=1e-8)

@@ -18,7 +18,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.names import counted
 from polybody.networks.component import Component, Lookup, PartComponent
 from polybody.networks.graph import PartGraph, part_graph
-from polybody.networks.structure import Key, Reduced, RedundantConstraints, SingularStructure, reduce_index
+from polybody.networks.structure import Choice, Key, Reduced, RedundantConstraints, SingularStructure, reduce_index
 
 #: a component: its mode
 Modes = dict[str, str]
@@ -31,6 +31,7 @@ class Assembly:
     components: Sequence[Component]
     modes: Modes
     started: frozenset[str] = frozenset()  # variables that a user gave a start: they should be states
+    wanted: Choice = ()  # dummy derivatives to choose first, where others have become poor along the motion
 
     names: list[str] = field(init=False)
     graph: PartGraph = field(init=False)
@@ -151,7 +152,8 @@ class Assembly:
             )
         try:
             used = {key: symbol for key, symbol in self.symbols.items() if key[1] <= 1}
-            reduced = reduce_index(residuals, used, self.keep, self.differentiate, self.fresh, self._probe)
+            reduced = reduce_index(residuals, used, self.keep, self.differentiate, self.fresh, self._probe,
+                                   self.wanted)
         except SingularStructure as fault:
             raise self._ill_posed(fault, owners) from None
         except RedundantConstraints as fault:

@@ -141,8 +141,8 @@ class Network(BodyNetwork):
             self.components[full] = PartComponent(full, part.part, placed, part.values, part.source)
 
     def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
-        """Implements `pb.simulate` for a network: see `networks.motion.simulate_network`."""
-        from polybody.networks.motion import simulate_network
+        """Implements `pb.simulate` for a network: see `networks.running.simulate_network`."""
+        from polybody.networks.running import simulate_network
 
         return simulate_network(self, *arguments, **options)
 

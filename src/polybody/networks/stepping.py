@@ -53,10 +53,18 @@ def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: O
     atol = np.full(len(y), options.atol)
     atol[-1] = np.inf  # the energy that left is there to be audited
 
+    failure: list[BlowUp] = []
+    system.rate(t, y)  # what fails here fails without a step
+
     def rate(t: float, y: Array) -> Array:
-        found = system.rate(t, y)
+        """Not a number where the equations have no solution: the solver then tries a smaller step."""
+        try:
+            found = system.rate(t, y)
+        except BlowUp as reason:
+            failure[:] = [reason]
+            return np.full(len(y), np.nan)
         if not np.isfinite(found).all():
-            raise BlowUp("numbers are no longer finite")
+            failure[:] = [BlowUp("values are not finite")]
         return found
 
     more: dict[str, Any] = {"jac": system.jacobian} if kind == "Radau" else {}
@@ -75,7 +83,8 @@ def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: O
             t0, y0 = solver.t, solver.y
             message = solver.step()
             if solver.status == "failed":
-                raise BlowUp(message or "the step became too small")
+                raise failure[0] if failure else BlowUp(message or "the step became too small")
+            failure.clear()
             if kind == "Radau":  # Newton's iterations end without regard to W
                 solver.y[-1] = y0[-1] + _quadrature(system, solver.dense_output(), t0, solver.t)
             moved = system.project(solver.y)
@@ -125,7 +134,8 @@ def _rk4(system: System, t: float, y: Array, end: float, options: Options) -> It
         if not np.isfinite(states).all():
             raise BlowUp("numbers are no longer finite")
         # Steps go to the driver one by one only where it looks at each: at wanted times, or where modes may change.
-        each = not options.times or _may_switch(system, [m[1] for m in marks[done : done + count]], states)
+        ends = [m[1] for m in marks[done : done + count]]
+        each = not options.times or system.movable or _may_switch(system, ends, states)
         first = 0
         for k in range(count):
             if not (each or k + 1 == count or done + k in wanted or done + k + 1 in wanted):

@@ -8,6 +8,8 @@ of the derivatives at one point). Variables are (j, k): the k-th derivative of u
 2. Pantelides: an equation that finds no highest derivative of its own is differentiated, with all that compete with it.
 3. Dummy derivatives (Mattsson and Söderlind): for each differentiated equation one derivative becomes an unknown of its
    own right, so that the equation and its derivatives all hold. What is left as derivative of something are the states.
+   Where the derivatives depend on the configuration the choice may become singular along the motion (x² + y² = l² with
+   x as the state, at y = 0): `Pivots` tells how good it is, and which would be better; the run then changes it.
 4. Block lower triangular order: strongly connected sets of equations, each solvable once those before it are.
 """
 
@@ -50,6 +52,56 @@ class Reduced:
     states: list[Key]
     unknowns: list[Key]
     index: int  # how often the most differentiated equation was, plus one
+    pivots: Pivots | None = None  # what the choice of states depends on, where constraints among states were found
+
+
+#: derivatives that become unknowns of their own, level by level: the highest ones first
+Choice = tuple[tuple[Key, ...], ...]
+
+
+@dataclass
+class Level:
+    """Constraints among states at one level of differentiation: ∂/∂(derivatives that may be chosen), and the chosen."""
+
+    slopes: Any  # SX, rows of constraints
+    keys: list[Key]  # of its columns
+    chosen: list[int]
+
+    def scaled(self, J: np.ndarray) -> np.ndarray:
+        """Rows of the slopes' values, each with its largest entry one."""
+        return J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300)
+
+
+@dataclass
+class Pivots:
+    """The choice of dummy derivatives, and how good it is elsewhere."""
+
+    levels: list[Level]
+
+    POOR = 0.3  # of the best choice's smallest singular value
+
+    @property
+    def constant(self) -> bool:
+        """Whether the choice is as good in every configuration."""
+        import casadi as ca
+
+        return not any(ca.symvar(level.slopes) for level in self.levels)
+
+    def better(self, values: Sequence[np.ndarray]) -> Choice | None:
+        """The choice to take in place of this one where the slopes have these values, if this one is poor there."""
+        poor, choice, allowed = False, list[tuple[Key, ...]](), None
+        for level, J in zip(self.levels, values, strict=True):
+            A = level.scaled(J)
+            columns = [c for c, key in enumerate(level.keys) if allowed is None or key in allowed]
+            best = [columns[c] for c in independent_columns(A[:, columns], share=0.5)]
+            if len(best) < len(A):  # singular whatever is chosen: nothing helps here
+                return None
+            own, other = (np.linalg.svd(A[:, c], compute_uv=False)[-1] for c in (level.chosen, best))
+            poor = poor or own < self.POOR * other
+            keys = [level.keys[c] for c in best]
+            choice.append(tuple(sorted(keys)))
+            allowed = {(j, k - 1) for j, k in keys}
+        return tuple(choice) if poor else None
 
 
 def incidence(expressions: Sequence[Any], symbols: Sequence[Any]) -> list[set[int]]:
@@ -174,61 +226,77 @@ class Pantelides:
 
 def reduce_index(
     equations: Sequence[Any], symbols: dict[Key, Any], keep: Sequence[int], differentiate: Callable[..., Any],
-    fresh: Callable[[Key], Any], values: Callable[[Any], Any],
+    fresh: Callable[[Key], Any], values: Callable[[Any], Any], wanted: Choice = (),
 ) -> Reduced:  # fmt: skip
     """The equations with what must be differentiated of them, and states chosen; `keep` says which unknowns should stay
-    states (higher: rather), `values` evaluates a matrix of expressions at a point in general position."""
+    states (higher: rather), `values` evaluates a matrix of expressions at a point in general position. `wanted` are
+    dummy derivatives to be chosen first."""
     count = 1 + max((j for j, _ in symbols), default=-1)
     keys = list(symbols)
     rows = [{keys[c][0] for c in row} for row in incidence(equations, [symbols[k] for k in keys])]
     require_matching(rows, count)
     work = Pantelides(equations, symbols, differentiate, fresh)
     work.run()
-    dummies = _dummy_derivatives(work, keep, values)
+    dummies, pivots = _dummy_derivatives(work, keep, values, wanted)
     states = [(j, k) for j, top in work.highest.items() for k in range(top) if (j, k + 1) not in dummies]
     known = set(states)
     every = [(j, k) for j in range(count) for k in range(work.highest.get(j, 0) + 1)]
     unknowns = [key for key in every if key not in known]
     index = max(len(chain) for chain in work.chains) if work.chains else 1
     symbols = {key: work.symbols[key] if key in work.symbols else fresh(key) for key in every}
-    return Reduced(symbols, work.equations, work.origin, sorted(states), unknowns, index)
+    return Reduced(symbols, work.equations, work.origin, sorted(states), unknowns, index, pivots)
 
 
-def _dummy_derivatives(work: Pantelides, keep: Sequence[int], values: Callable[[Any], Any]) -> set[Key]:
-    """The derivatives that become unknowns of their own."""
+def _dummy_derivatives(
+    work: Pantelides, keep: Sequence[int], values: Callable[[Any], Any], wanted: Choice
+) -> tuple[set[Key], Pivots | None]:
+    """The derivatives that become unknowns of their own, and what that choice depends on."""
     import casadi as ca
 
     level = {i: len(chain) - 1 for i, chain in enumerate(work.chains) if len(chain) > 1}
-    candidates = [(j, k) for j, k in work.highest.items() if k > 0]
-    dummies: set[Key] = set()
+    pool = [(j, k) for j, k in work.highest.items() if k > 0]
+    allowed, dummies, levels = set(pool), set[Key](), list[Level]()
     while level:
         rows = [work.equations[work.chains[i][k]] for i, k in level.items()]
-        order = sorted(candidates, key=lambda key: (keep[key[0]], -key[1], key[0]))
-        J = values(ca.jacobian(ca.vertcat(*rows), ca.vertcat(*(work.symbols[key] for key in order))))
-        chosen = [order[c] for c in independent_columns(J)]
-        if len(chosen) < len(rows):
-            U, *_ = np.linalg.svd(J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300))
-            weights = np.abs(U[:, len(chosen) :]).max(axis=1)
+        first = set(wanted[len(levels)]) if len(levels) < len(wanted) else set[Key]()
+        order = sorted(pool, key=lambda key: (key not in first, keep[key[0]], -key[1], key[0]))
+        slopes = ca.jacobian(ca.vertcat(*rows), ca.vertcat(*(work.symbols[key] for key in order)))
+        made = Level(slopes, order, [])
+        columns = [c for c, key in enumerate(order) if key in allowed]
+        J = values(slopes)
+        made.chosen = [columns[c] for c in independent_columns(made.scaled(J)[:, columns])]
+        if len(made.chosen) < len(rows):
+            U, *_ = np.linalg.svd(made.scaled(J[:, columns]))
+            weights = np.abs(U[:, len(made.chosen) :]).max(axis=1)
             raise RedundantConstraints([i for i, w in zip(level, weights, strict=True) if w > 1e-6])
+        chosen = [order[c] for c in made.chosen]
+        levels.append(made)
         dummies |= set(chosen)
-        candidates = [(j, k - 1) for j, k in chosen if k > 1]
+        pool = [(j, k - 1) for j, k in pool if k > 1]
+        allowed = {(j, k - 1) for j, k in chosen if k > 1}
         level = {i: k - 1 for i, k in level.items() if k > 1}
-    return dummies
+    return dummies, Pivots(levels) if levels else None
 
 
-def independent_columns(J: np.ndarray) -> list[int]:
-    """The first columns of J (scaled by rows) that are independent, as many as its rank."""
-    A = J / np.maximum(np.abs(J).max(axis=1, keepdims=True), 1e-300)
-    basis, chosen = np.zeros((A.shape[0], 0)), []
-    for c in range(A.shape[1]):
-        column = A[:, c]
-        rest = column - basis @ (basis.T @ column)
+def independent_columns(A: np.ndarray, share: float = 0.0) -> list[int]:
+    """The first columns of A that are independent, as many as its rank.
+
+    With a share, each is the first whose part outside those before it has at least that share of the largest such part.
+    """
+    basis, chosen = np.zeros((A.shape[0], 0)), list[int]()
+    while len(chosen) < A.shape[0]:
+        rest = A - basis @ (basis.T @ A)
         rest -= basis @ (basis.T @ rest)
-        if np.linalg.norm(rest) > 1e-7 * max(np.linalg.norm(column), 1e-300) and np.linalg.norm(column) > 1e-12:
-            basis = np.column_stack([basis, rest / np.linalg.norm(rest)])
-            chosen.append(c)
-            if len(chosen) == A.shape[0]:
-                break
+        sizes, own = np.linalg.norm(rest, axis=0), np.linalg.norm(A, axis=0)
+        ready = (sizes > 1e-7 * np.maximum(own, 1e-300)) & (own > 1e-12)
+        ready[chosen] = False
+        if share and ready.any():
+            ready &= sizes >= share * sizes[ready].max()
+        if not ready.any():
+            break
+        c = int(np.argmax(ready))
+        basis = np.column_stack([basis, rest[:, c] / sizes[c]])
+        chosen.append(c)
     return chosen
 
 
@@ -253,7 +321,10 @@ def blocks(rows: Sequence[set[int]], columns: int) -> list[tuple[list[int], list
 
 
 __all__ = [
+    "Choice",
     "Key",
+    "Level",
+    "Pivots",
     "Reduced",
     "RedundantConstraints",
     "SingularStructure",

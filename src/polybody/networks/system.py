@@ -18,6 +18,7 @@ from polybody.errors import InputError
 from polybody.model.tracing import compiled
 from polybody.networks.expressions import Text, casadi_functions
 from polybody.networks.reduction import Semiexplicit
+from polybody.networks.structure import Choice
 from polybody.simulation.failures import BlowUp
 
 Array = np.ndarray
@@ -133,6 +134,50 @@ class System:
         g = ca.vertcat(*self.algebraic_expressions)
         slopes = ca.jacobian(g, self.a)
         return self._kernel("network_algebra", [g, ca.vec(ca.densify(slopes).T)], (self.m * (self.m + 1),))
+
+    @cached_property
+    def _pivots(self) -> Any:
+        """casadi.Function s -> slopes of the constraints among states, or None where the choice is good everywhere."""
+        pivots = self.equations.reduced.pivots
+        if pivots is None or pivots.constant:
+            return None
+        import casadi as ca
+
+        return self.function("pivots", self.closed([ca.vec(ca.densify(level.slopes)) for level in pivots.levels]))
+
+    @property
+    def movable(self) -> bool:
+        """Whether the choice of states may become poor along the motion."""
+        return self._pivots is not None
+
+    def better_choice(self, t: float, y: Array) -> Choice | None:
+        """The choice of dummy derivatives to take instead, where that of the system has become poor."""
+        pivots = self.equations.reduced.pivots
+        if self._pivots is None or pivots is None:
+            return None
+        flat = np.asarray(self._pivots(self.argument(t, y))).ravel()
+        shapes = [level.slopes.shape for level in pivots.levels]
+        ends = np.cumsum([r * c for r, c in shapes])
+        return pivots.better([part.reshape(shape, order="F") for part, shape in
+                              zip(np.split(flat, ends[:-1]), shapes, strict=True)])
+
+    def better_at(self, values: Mapping[str, float]) -> Choice | None:
+        """As `better_choice`, at values of variables by name, before a state is known; what has none counts as zero."""
+        import casadi as ca
+
+        pivots = self.equations.reduced.pivots
+        if self._pivots is None or pivots is None:
+            return None
+        slopes = [ca.densify(level.slopes) for level in pivots.levels]
+        symbols = ca.symvar(ca.vertcat(*(ca.vec(x) for x in slopes)))
+        at = np.array([values.get(symbol.name(), 0.0) for symbol in symbols])
+        told = ca.Function("slopes", [ca.vertcat(*symbols)], slopes).call([at])
+        return pivots.better([np.asarray(x) for x in told])
+
+    def expect(self, values: Mapping[str, float]) -> None:
+        """Begin the iteration of algebraic unknowns at these values."""
+        if self.m:
+            self._last = np.array([values.get(name, x) for name, x in zip(self.algebraic, self._last, strict=True)])
 
     @cached_property
     def conditions(self) -> list[tuple[str, str]]:

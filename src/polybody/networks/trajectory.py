@@ -28,6 +28,7 @@ class NetworkAudit:
     energy_error_relative   largest change of (stored + left) energy over all domains, relative to what is stored or
                             was moved
     index                   differential index of the equations before reduction, the largest of all modes
+    reselections            how often other variables became states, since the choice had become nearly singular
     """
 
     method: str
@@ -40,6 +41,7 @@ class NetworkAudit:
     seconds: float
     trusted: bool
     doubts: tuple[str, ...] = ()
+    reselections: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """All entries, by name."""

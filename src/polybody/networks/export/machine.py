@@ -115,6 +115,9 @@ def machine(
             warn(f"the network answers to the time derivative of {name!r}: it is constant in what is exported")
             free = [other for other in free if other != name]
             continue
+        if any(made.movable for made in systems):
+            warn(f"which variables of {net.name!r} can be states depends on its configuration; what is exported keeps "
+                 f"the choice of its start ({', '.join(system.states)}) and stops where that becomes singular")
         return _written(net, motion, systems, switches, free, y)
 
 
