@@ -233,7 +233,7 @@ def test_questions_without_an_answer_are_refused():
     driven, _, q, v, _ = motor_arm()
     with pytest.raises(InputError, match="jerk"):
         driven.motors.inputs(q, v, v)
-    with pytest.raises(InputError, match="one a motor"):
+    with pytest.raises(InputError, match="one per motor"):
         pb.simulate(driven, 0.1, q, v, voltages=np.zeros(3), currents0=[1.0])
     with pytest.raises(InputError, match="none without voltages"):
         pb.simulate(driven, 0.1, q, v, currents0=np.zeros(3))
