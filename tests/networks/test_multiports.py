@@ -90,3 +90,70 @@ def test_forms_one_five_and_six_of_a_moving_body_agree():
         np.testing.assert_allclose(moved, wanted, atol=1e-11)
     with pytest.raises(pb.InputError, match="no port 'C'"):
         net.terminal_form("b", "C", state, v)
+
+
+def cubic_stage():
+    """A nonlinear dynamic two-port: a varistor, a capacitor, a source that oscillates."""
+    kind = pb.Part("varistor", "electrical", {"level": "V!"}, ["i = (v/level)^3 + 0.2*v + 0.1*sin(v)"], loss="v*i")
+    net = pb.Network("cubic")
+    net.part("R", "resistor", "in", "m", resistance=2.0)
+    net.part("X", kind, "m", level=1.5)
+    net.part("C", "capacitor", "m", capacitance=0.1)
+    net.part("bias", "current_source", "ground", "m", current="0.3*sin(4*time)")
+    net.part("Rout", "resistor", "m", "out", resistance=1.0)
+    net.terminal("input", "in")
+    net.terminal("output", "out")
+    return net
+
+
+def test_a_nonlinear_dynamic_sub_network_with_explicit_equations_is_one_part():
+    inner = cubic_stage()
+    port = inner.as_part("cubic_port")
+    assert any("sin" in text for text in port.equations)
+    copied = ladder(lambda net, name, a, b: net.use(name, inner, input=a, output=b))
+    closed = ladder(lambda net, name, a, b: net.part(name, port, a, b))
+    one, two = (pb.simulate(net, 1.0, inputs={"V.voltage": "3*sin(5*time)"}, rtol=1e-10) for net in (copied, closed))
+    assert np.abs(one["V.i"]).max() > 0.1
+    np.testing.assert_allclose(two["load.i"], one["load.i"], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(two["V.i"], one["V.i"], rtol=0, atol=1e-8)
+
+
+def test_an_ideal_transformer_behind_terminals_has_a_hybrid_form():
+    net = pb.Network("box")
+    net.part("T", "transformer", "p", "s", ratio=4)
+    net.terminal("primary", "p")
+    net.terminal("secondary", "s")
+    port = net.as_part()
+    outer = pb.Network("outer")
+    outer.part("V", "voltage_source", "a", voltage=8)
+    outer.part("Z", "resistor", "a", "b", resistance=3)
+    outer.part("box", port, "b", "c")
+    outer.part("L", "resistor", "c", resistance=0.5)
+    outer.part("C", "capacitor", "c", capacitance=1e-3)
+    run = pb.simulate(outer, 1.0)
+    np.testing.assert_allclose(run.final["V.i"], -8 / (3 + 16 * 0.5), rtol=1e-8)
+
+
+def test_sub_networks_that_need_iteration_are_refused_with_the_unknowns():
+    kind = pb.Part("odd", "electrical", {}, ["v = i^3 + sin(i) + v^3"])
+    net = pb.Network("implicit")
+    net.part("R", "resistor", "in", "m", resistance=2.0)
+    net.part("X", kind, "m")
+    net.part("Y", kind, "m", "k")
+    net.part("S", "resistor", "k", resistance=1.0)
+    net.terminal("input", "in")
+    with pytest.raises(pb.InputError, match="solved by iteration"):
+        net.as_part()
+
+
+def test_starts_of_a_sub_network_s_parts_are_those_of_its_multiport():
+    kind = pb.Part("charged", "electrical", {"capacitance": "F!"}, ["i = der(charge)", "charge = capacitance*v"],
+                   {"charge": ("C", 2.0)})
+    net = pb.Network("store")
+    net.part("Q", kind, "a", capacitance=0.5)
+    net.terminal("t", "a")
+    outer = pb.Network("outer")
+    outer.part("box", net.as_part(), "a")
+    outer.part("R", "resistor", "a", resistance=2.0)
+    run = pb.simulate(outer, 1.0, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(run["R.v"], 4.0 * np.exp(-run.t), rtol=1e-8)

@@ -1,16 +1,21 @@
-"""A sub-network of linear parts as one part: its m-port in closed form, seen from its terminals.
+"""A sub-network as one part: its m-port in closed form, seen from its terminals.
 
-With through variables y_p flowing into the sub-network at its terminals (against the ground) as inputs,
+At each terminal (against the ground) either the through variable that flows into the sub-network is the input, or the
+across variable; u are the inputs and z the other ones:
 
-    ẋ = A x + B y_p + f,      x_p = C x + D y_p + h
+    ẋ = f(x, u, t),      z = h(x, u, t)
 
-are the equations of the part: states are the sub-network's, f and h what its sources give. Where an answer would need
-the rate of y_p (an inductor in line with a terminal), across variables are the inputs in their place. The bodies of a
-mechanism have their (m+1)-port, (18)-(39), in `Network.closed_form`, `multiport` and `hybrid`.
-"""
+are the equations of the part: states are the sub-network's. Of linear parts they are ẋ = A x + B u + f, z = C x + D u + h.
+All through variables are tried as inputs first, then all across (an inductor in line with a terminal), then the mixed
+forms (an ideal transformer has no other). A closed form exists where every block of equations between terminals is
+solved explicitly; where unknowns must be iterated, or a part switches, the sub-network is refused with the reason, and
+`Network.use` takes it as it is. The bodies of a mechanism have their (m+1)-port, (18)-(39), in `Network.closed_form`,
+`multiport` and `hybrid`.
+"""  # noqa: E501
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,79 +24,144 @@ from polybody.errors import InputError, PolybodyError
 from polybody.networks.component import PartComponent
 from polybody.networks.library import part_named
 from polybody.networks.linear import PROBES, linearize_network
+from polybody.networks.models import ModelComponent
 from polybody.networks.motion import Motion
 from polybody.networks.part import Part
+from polybody.networks.system import System
+from polybody.networks.written import written
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
 
+Array = np.ndarray
+#: terminals up to which mixed forms are tried
+MOST_MIXED = 6
+
 
 def multiport_part(net: Network, name: str | None = None) -> Part:
-    """The sub-network as a `Part` whose ports are its terminals; refused where it is not linear, or switches."""
+    """The sub-network as a `Part` whose ports are its terminals; refused where it has no closed form, or switches."""
     if not net.terminals:
         raise InputError(f"network {net.name!r} has no terminals; name some with net.terminal(name, node)")
-    try:
-        return _made(net, name or net.name, 0)
-    except PolybodyError as failure:
+    m, failure = len(net.terminals), None
+    sides = [(0,) * m, (1,) * m]
+    if m <= MOST_MIXED:
+        sides += [s for s in itertools.product((0, 1), repeat=m) if len(set(s)) > 1]
+    for which in sides:
         try:
-            return _made(net, name or net.name, 1)
-        except PolybodyError:
-            raise failure from None
+            return _Port(net, which).part(name or net.name)
+        except PolybodyError as reason:
+            failure = failure or reason
+    assert failure is not None
+    raise failure
 
 
-def _made(net: Network, name: str, which: int) -> Part:
-    """With through (which 0) or across (1) variables of the terminals as inputs."""
-    probed, inputs, outputs, signs, ports = net, [], [], [], {}
-    for terminal, node in net.terminals.items():
-        domain = net.nodes[node][0]
-        if domain.name not in PROBES:
-            raise InputError(f"terminal {terminal!r} is a {domain.name}; a multiport has terminals that carry power")
-        kind, key = PROBES[domain.name][2 * which : 2 * which + 2]
-        probe = PartComponent(f"terminal {terminal}", part_named(kind), {"": (node, "ground")}, {key: 0.0})
-        probed = probed.with_component(probe)
-        inputs.append(f"{probe.name}.{key}")
-        outputs.append(f"{probe.name}.{(domain.across, domain.through)[which]}")
-        # what flows into the sub-network is the opposite of what flows into the probe
-        signs.append(-1.0 if which == 1 or kind == "current_source" else 1.0)
-        ports[terminal] = domain
-    motion = Motion(probed)
-    if motion.first_modes():
-        raise InputError(f"network {net.name!r} has parts that switch ({', '.join(motion.first_modes())}); a multiport "
-                         "is of linear parts")
-    space = linearize_network(probed, inputs=inputs, outputs=outputs)
-    system, y = motion.start(0.0, {})
-    elsewhere = {name: 0.7 + 0.1 * k for k, name in enumerate(space.states)}
-    moved = linearize_network(probed, elsewhere, inputs=inputs, outputs=outputs)
-    for one, two in ((space.A, moved.A), (space.B, moved.B), (space.C, moved.C), (space.D, moved.D)):
-        if not np.allclose(one, two, rtol=1e-9, atol=1e-12 * (1 + np.abs(one).max(initial=0.0))):
-            raise InputError(f"network {net.name!r} is not linear, so it has no multiport in closed form")
-    y[:] = 0.0
-    f = system.rate(0.0, y)[:-1]
-    told = system.values(0.0, y)
-    scale = np.array(signs)
-    return _part(name, ports, which, space, f, np.array([told[o] for o in outputs]), scale)
+class _Port:
+    """A network with a probe at each terminal: `which` is 0 where its through variable is the input, 1 where across."""
 
+    def __init__(self, net: Network, which: tuple[int, ...]) -> None:
+        self.net, self.which, self.probed = net, which, net
+        self.inputs: list[str] = []
+        self.outputs: list[str] = []
+        self.by: list[float] = []  # of an input as the part has it: what the probe is given
+        self.out: list[float] = []  # of what the probe tells: what the part answers
+        self.given: list[str] = []
+        self.answer: list[str] = []
+        self.domains: dict[str, str] = {}
+        for (terminal, node), side in zip(net.terminals.items(), which, strict=True):
+            domain = net.nodes[node][0]
+            if domain.name not in PROBES:
+                raise InputError(f"terminal {terminal!r} is a {domain.name}; terminals of a multiport carry power")
+            kind, key = PROBES[domain.name][2 * side : 2 * side + 2]
+            probe = PartComponent(f"terminal {terminal}", part_named(kind), {"": (node, "ground")}, {key: 0.0})
+            self.probed = self.probed.with_component(probe)
+            self.inputs.append(f"{probe.name}.{key}")
+            self.outputs.append(f"{probe.name}.{(domain.across, domain.through)[side]}")
+            # a current source drives its current out of its first terminal, other drivers into the network there; what
+            # flows into the sub-network is the opposite of what flows into the probe
+            self.by.append(-1.0 if kind == "current_source" else 1.0)
+            self.out.append(-1.0 if side == 1 else 1.0)
+            self.given.append(f"{terminal}.{(domain.through, domain.across)[side]}")
+            self.answer.append(f"{terminal}.{(domain.across, domain.through)[side]}")
+            self.domains[terminal] = domain.name
 
-def _part(name: str, ports: dict[str, Any], which: int, space: Any, f: Any, h: Any, signs: Any) -> Part:
-    """The part of matrices; input signs are the probes', outputs are theirs for through variables."""
-    given = [f"{t}.{(d.through, d.across)[which]}" for t, d in ports.items()]
-    answer = [f"{t}.{(d.across, d.through)[which]}" for t, d in ports.items()]
-    # through inputs: y_p = sign · u; across inputs: u itself, and what flows into the sub-network is −(probe's)
-    by, out = (signs, np.ones(len(given))) if which == 0 else (np.ones(len(given)), signs)
-    states = [f"x{k}" for k in range(len(space.states))]
+    def part(self, name: str) -> Part:
+        """The part; its equations are linear ones in numbers where the sub-network is linear."""
+        motion = Motion(self.probed, {each: _zero for each in self.inputs})
+        if motion.first_modes():
+            raise InputError(f"network {self.net.name!r} has parts that switch ({', '.join(motion.first_modes())}), so "
+                             "it has no closed form; take it as it is with `use`")
+        models = [part.name for part in motion.components if isinstance(part, ModelComponent)]
+        if models:
+            raise InputError(f"network {self.net.name!r} has the model {models[0]!r}; add it by `mechanism` where the "
+                             "sub-network is used: its joints are nodes there")
+        system, y = motion.start(0.0, {})
+        if system.m:
+            raise InputError(f"network {self.net.name!r} has no closed form: {', '.join(system.algebraic)} follow from "
+                             "nonlinear equations that are solved by iteration; take it as it is with `use`")
+        states = [f"x{k}" for k in range(len(system.states))]
+        starts = {state: ("", float(x)) for state, x in zip(states, y, strict=False)}
+        space = self._linear()
+        if space is None:
+            equations, more = self._nonlinear(system, states)
+        else:
+            equations, more = self._by_matrices(system, y, space, states), {}
+        return Part(name, self.domains, {}, equations, {**starts, **more},
+                    doc=f"Multiport with the states {', '.join(system.states) or 'none'}.")
 
-    def total(row: Any, names: list[str], constant: float) -> str:
-        terms = [f"({float(x)!r})*{n}" for x, n in zip(row, names, strict=True) if x]
-        return " + ".join([*terms, repr(float(constant))])
+    def _linear(self) -> Any:
+        """A, B, C, D where they are the same at two states, else None."""
+        space = linearize_network(self.probed, inputs=self.inputs, outputs=self.outputs)
+        elsewhere = {name: 0.7 + 0.1 * k for k, name in enumerate(space.states)}
+        sources = {name: 0.3 + 0.2 * k for k, name in enumerate(self.inputs)}
+        moved = linearize_network(self.probed, elsewhere, inputs=self.inputs, outputs=self.outputs, sources=sources)
+        for one, two in ((space.A, moved.A), (space.B, moved.B), (space.C, moved.C), (space.D, moved.D)):
+            if not np.allclose(one, two, rtol=1e-9, atol=1e-12 * (1 + np.abs(one).max(initial=0.0))):
+                return None
+        timed = [name for name, said in Motion(self.net).inputs.items() if not isinstance(said, (int, float))]
+        return None if timed else space
 
-    columns = [*states, *given]
-    equations = [f"der({s}) = {total([*a, *(b * by)], columns, c)}"
+    def _by_matrices(self, system: System, y: Array, space: Any, states: list[str]) -> list[str]:
+        rest = np.zeros_like(y)
+        f, told = system.rate(0.0, rest)[:-1], system.values(0.0, rest)
+        h = np.array([told[o] for o in self.outputs])
+
+        def total(row: Any, constant: float) -> str:
+            terms = [f"({float(x)!r})*{n}" for x, n in zip(row, [*states, *self.given], strict=True) if x]
+            return " + ".join([*terms, repr(float(constant))])
+
+        by = np.array(self.by)
+        lines = [f"der({s}) = {total([*a, *(b * by)], c)}"
                  for s, a, b, c in zip(states, space.A, space.B, f, strict=True)]
-    equations += [f"{target} = {total([*(o * c), *(o * d * by)], columns, o * k)}"
-                  for target, c, d, k, o in zip(answer, space.C, space.D, h, out, strict=True)]
-    domains = {t: d.name for t, d in ports.items()}
-    return Part(name, domains, {}, equations, {s: "" for s in states},
-                doc=f"Multiport with the states {', '.join(space.states)}.")
+        return lines + [f"{target} = {total([*(o * c), *(o * d * by)], o * k)}"
+                        for target, c, d, k, o in zip(self.answer, space.C, space.D, h, self.out, strict=True)]
+
+    def _nonlinear(self, system: System, states: list[str]) -> tuple[list[str], dict[str, Any]]:
+        """Equations by the expressions themselves, and variables for what they share."""
+        import casadi as ca
+
+        called = [name for name in system.called if name not in self.inputs]
+        if called:
+            raise InputError(f"network {self.net.name!r}: {called[0]!r} is a Python function, which equations of a "
+                             "part cannot state; give it as an expression in `time`")
+        table = system.assembly.observables()
+        rates = system.rate_expressions[:-1]
+        told = system.closed([table[o] for o in self.outputs])
+        signs = dict(zip(self.inputs, self.by, strict=True))
+        symbols = [*ca.vertsplit(system.y), *ca.vertsplit(system.c), system.t]
+        names = {symbol.name(): state for symbol, state in zip(ca.vertsplit(system.y), states, strict=True)}
+        for name in system.called:
+            given = self.given[self.inputs.index(name)]
+            names[system.assembly.inputs[name].name()] = given if signs[name] > 0 else f"(-{given})"
+        names[system.t.name()] = "time"
+        texts, shared = written([*rates, *told], names, symbols, "shared")
+        equations = [f"der({state}) = {text}" for state, text in zip(states, texts, strict=False)]
+        equations += [f"{target} = {text if o > 0 else f'-({text})'}" for target, text, o in
+                      zip(self.answer, texts[len(states) :], self.out, strict=True)]
+        return [*equations, *(f"{name} = {text}" for name, text in shared)], {name: "" for name, _ in shared}
+
+
+def _zero(t: float) -> float:
+    return 0.0
 
 
 __all__ = ["multiport_part"]

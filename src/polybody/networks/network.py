@@ -171,7 +171,11 @@ class Network(BodyNetwork):
         return equations(self, form)
 
     def as_part(self, name: str | None = None) -> Part:
-        """Reduce this network of linear parts to one `Part`, its m-port in closed form; its ports are the terminals."""
+        """Reduce this network to one `Part`, its m-port in closed form; its ports are the terminals.
+
+        Linear or not, with memory or without, as long as its equations can be solved explicitly; parts that switch and
+        equations that need iteration are refused by name.
+        """
         from polybody.networks.multiport import multiport_part
 
         return multiport_part(self, name)
