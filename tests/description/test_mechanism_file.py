@@ -221,3 +221,44 @@ dh:
     model = pb.from_dh(rows, convention="modified")
     assert same_description(read_mechanism(text, "arm.yaml"), model.description)
     np.testing.assert_array_equal(model.mechanism.armature, np.diag([0, 0.2]))
+
+
+CONSTANTS = """\
+polybody: 1
+name: t
+parameters: {L: 30cm, A: 90deg, W: 2kg, k: 3, H: =2*L}
+bodies:
+  a: {mass: =W, com: [=L/2, 0, 0], inertia: [=W*L*L/12, 1, 1]}
+  b: {mass: 1, inertia: [1, 1, 1]}
+joints:
+  j: {kind: revolute, parent: world, child: a, limits: {lower: -1, upper: =A}}
+  p: {kind: prismatic, parent: a, child: b, origin: {xyz: [=L, 0, =L*sin(A)], rpy: [=A, 0, 0]}, limits: [0, =H]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("mass: =W", "mass: =L", r":5: body 'a': mass: '0.3m' is of the dimension length, expected a mass"),
+        ("=L/2", "=A/2", r":5: body 'a': com\[0\]: .* dimension angle, expected a length"),
+        ("rpy: [=A", "rpy: [=H", r":9: joint 'p': origin: rpy\[0\]: '0.6m' is of the dimension length"),
+        ("upper: =A", "upper: =L", r":8: joint 'j': limits: upper: '0.3m' .* expected an angle"),
+        ("[0, =H]", "[0, =A]", r":9: joint 'p': limits.* dimension angle, expected a length"),
+        ("sin(A)", "sin(L)", r":9: =L\*sin\(L\): 'sin\(L\)' takes an angle, not a length"),
+        ("=2*L", "=L+A", r":3: parameters: H: 'L \+ A' joins a length and an angle"),
+        ("=W*L*L/12", "=W", r"inertia\[0\]: '2.0kg' is of the dimension mass"),
+        ("=L/2", "=k", None),  # without a unit: SI, whatever is wanted
+        ("xyz: [=L", "xyz: [=L*A", None),  # an arc
+    ],
+)
+def test_constants_with_units_stand_only_where_their_dimension_may(
+    old: str, new: str, message: str | None, tmp_path: Path
+) -> None:
+    assert old in CONSTANTS
+    path = tmp_path / "t.yaml"
+    path.write_text(CONSTANTS.replace(old, new))
+    if message is None:
+        assert pb.load(path).nv == 2
+        return
+    with pytest.raises(pb.InputError, match=message):
+        pb.load(path)

@@ -58,6 +58,13 @@ def quantity(text: str, dimensions: tuple[str, ...] = ()) -> float:
     return -value if match["sign"] == "-" else value
 
 
+def dimension_of(text: str) -> str | None:
+    """The dimension of the unit that a number is written with; None without a unit, or for what is not a number."""
+    text = text.strip()
+    match = _QUANTITY.fullmatch(text) if len(text) <= NUMBER_CHARACTERS else None
+    return UNITS[match["unit"]][0] if match is not None and match["unit"] in UNITS else None
+
+
 def _converted(value: float, unit: str, text: str, dimensions: tuple[str, ...]) -> float:
     if unit not in UNITS:
         raise InputError(f"{text!r:.60} has an unknown unit {unit!r}; available: {', '.join(UNITS)}")
@@ -74,4 +81,4 @@ def _examples(dimensions: tuple[str, ...]) -> str:
     return f" (as 0.3, 1/12 or {' or '.join(shown[d] for d in dimensions)})" if dimensions else " (as 0.3 or 1/12)"
 
 
-__all__ = ["ANGLE", "LENGTH", "MASS", "UNITS", "quantity"]
+__all__ = ["ANGLE", "LENGTH", "MASS", "UNITS", "dimension_of", "quantity"]

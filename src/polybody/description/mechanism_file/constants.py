@@ -13,12 +13,14 @@ limit), it stays a constant.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from polybody.algebra.domains import FLOAT
 from polybody.description.expressions import parse
+from polybody.description.mechanism_file.dimensions import Dimension, dimension_of_text, unit_of
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, describe
 from polybody.description.naming import name_problem
 from polybody.description.parameters import number_at, parameters_of, substituted
@@ -34,12 +36,18 @@ SKIPPED = ("source", "visuals", "constants", "formulas", "configurations")
 
 def read_constants(root: Node, where: str) -> list[Constant]:
     """The constants of a file, in their order."""
+    return _constants(root, where)[0]
+
+
+def _constants(root: Node, where: str) -> tuple[list[Constant], dict[str, Dimension]]:
+    """The constants, and the dimensions of those that have one."""
     node = root.pairs[SECTION][1] if isinstance(root, Mapping) and SECTION in root.pairs else None
     if node is None:
-        return []
+        return [], {}
     if not isinstance(node, Mapping):
         raise InputError(f"{where}:{node.line}: {SECTION} must be a mapping of names to numbers, got {describe(node)}")
     found: dict[str, Constant] = {}
+    dimensions: dict[str, Dimension] = {}
     for name, (line, value) in node.pairs.items():
         if name_problem(name) is not None or not name.isidentifier() or name == "pi":
             raise InputError(
@@ -53,9 +61,10 @@ def read_constants(root: Node, where: str) -> list[Constant]:
                 found[name] = Constant(name, _value(text, found), text)
             else:
                 found[name] = Constant(name, quantity(value.text, (ANGLE, LENGTH, MASS)))
+            dimensions[name] = dimension_of_text(value.text, MARK, dimensions)
         except InputError as error:
             raise InputError(f"{where}:{line}: {SECTION}: {name}: {error}") from None
-    return list(found.values())
+    return list(found.values()), dimensions
 
 
 def _value(text: str, known: dict[str, Constant]) -> float:
@@ -86,29 +95,36 @@ def expressions_in(root: Node) -> Iterator[Scalar]:
 
 def with_constants(root: Node, where: str, read: Callable[[], Any]) -> Any:
     """read() with every expression worked out; and where the constants stand among the description's numbers."""
-    constants = read_constants(root, where)
+    constants, dimensions = _constants(root, where)
     marked = [(scalar, scalar.text[len(MARK) :].strip()) for scalar in expressions_in(root)]
     if not constants and not marked:
         return read()
-    _work_out(marked, constants, where)
+    _work_out(marked, constants, where, dimensions)
     description, problems = read()
     if problems or not marked:
         return replace(description, constants=tuple(constants)), problems
-    return _located(replace(description, constants=tuple(constants)), marked, constants, where, read), problems
+    found = replace(description, constants=tuple(constants))
+    return _located(found, marked, constants, where, read, dimensions), problems
 
 
-def _work_out(marked: list[tuple[Scalar, str]], constants: list[Constant], where: str) -> None:
+def _work_out(
+    marked: list[tuple[Scalar, str]], constants: list[Constant], where: str, dimensions: dict[str, Dimension]
+) -> None:
+    """Put values in place of expressions, with a unit where one follows from the constants: places check it."""
     known = {c.name: c for c in constants}
     for scalar, text in marked:
         try:
-            scalar.text = repr(_value(text, known))
+            value = _value(text, known)
+            unit = unit_of(text, dimensions)
+            scalar.text = f"{value!r}{unit}" if math.isfinite(value) else repr(value)
         except InputError as error:
             raise InputError(f"{where}:{scalar.line}: {MARK}{text}: {error}") from None
 
 
 def _located(
-    description: Description, marked: list[tuple[Scalar, str]], constants: list[Constant], where: str, read: Any
-) -> Description:
+    description: Description, marked: list[tuple[Scalar, str]], constants: list[Constant], where: str, read: Any,
+    dimensions: dict[str, Dimension],
+) -> Description:  # fmt: skip
     """The description with formulas, if its constants are all that a second reading with other values needs."""
     probe: list[Constant] = []
     for k, c in enumerate(constants):  # near the value, in general position
@@ -117,16 +133,16 @@ def _located(
             value = _value(c.expression, {p.name: p for p in probe})
         probe.append(replace(c, value=value))
     try:
-        _work_out(marked, probe, where)
+        _work_out(marked, probe, where, dimensions)
         other, problems = read()
     except InputError:
         return description
     finally:
         numbers = {scalar.text: text for scalar, text in marked}
-        _work_out(marked, constants, where)
+        _work_out(marked, constants, where, dimensions)
     if problems:
         return description
-    texts = {float(value): text for value, text in numbers.items()}
+    texts = {quantity(value, (ANGLE, LENGTH, MASS)): text for value, text in numbers.items()}
     formulas = []
     for parameter in parameters_of(description):
         if parameter.place[0] != "constants":
