@@ -1,8 +1,9 @@
 """Measured motions: sample times, positions, velocities where they were measured, and joint forces or currents.
 
 A table has the columns `t, q1, …, qn, v1, …, vn, tau1, …, taun` in the order of the model's joints, or named by joints
-(`q_shoulder`, `tau_elbow`). Velocities may be absent. Currents `i1, …` (`i_shoulder`) become forces by drive gains,
-tau = gain · i. Joint forces may be those of all velocities, or of the active ones.
+(`q_shoulder`, `tau_elbow`; the numbers of a joint with several are `q_base_0`, …). Velocities may be absent. Currents
+`i1, …` (`i_shoulder`) become forces by drive gains, tau = gain · i. Joint forces may be those of all velocities, or of
+the active ones.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, warn
-from polybody.mechanism.columns import actuated, plain_columns, velocity_names
+from polybody.identification.tables import columns_of
+from polybody.mechanism.columns import actuated, plain_columns, position_names, velocity_names
 from polybody.model.model import Model
 from polybody.names import counted, listed
 
 Array = np.ndarray
 #: what a column's first letters mean
 KINDS = {"t": "t", "time": "t", "q": "q", "v": "v", "tau": "tau", "i": "i"}
-COLUMN = re.compile(r"(?P<kind>tau|time|t|q|v|i)(?:_(?P<name>.+)|(?P<number>\d+))?")
-#: a table larger than this is not a recording of a robot
-LARGEST_FILE = 2_000_000_000
+COLUMN = re.compile(r"(?P<kind>tau|time|t|q|v|i)(?:_(?P<name>.+)|(?P<number>\d+))?", re.IGNORECASE)
+#: a number larger than this is not measured on a robot
+LARGEST = 1e12
+#: longest recording, in samples of its usual spacing for each sample it has
+MOST_GAPS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,7 @@ def recording(
         return data
     if isinstance(data, str | os.PathLike):
         path = Path(data)
-        return _from_columns(model, _columns_of(path), drive_gains, source or path.name)
+        return _from_columns(model, columns_of(path), drive_gains, source or path.name)
     if isinstance(data, Mapping):
         if "q" in data:
             return _from_arrays(model, data, drive_gains, source or "data")
@@ -61,29 +65,6 @@ def recording(
     if hasattr(data, "t") and hasattr(data, "q") and hasattr(data, "tau"):  # a run of pb.simulate
         return _from_arrays(model, {"t": data.t, "q": data.q, "v": data.v, "tau": data.tau}, None, source or "run")
     raise InputError(f"data is {type(data).__name__}; expected a .csv or .parquet file, or a mapping of t, q, v, tau")
-
-
-def _columns_of(path: Path) -> dict[str, Array]:
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path}: larger than {LARGEST_FILE / 1e9:g} GB, not read")
-    if path.suffix == ".parquet":
-        try:
-            import pyarrow.parquet as parquet
-        except ImportError:
-            raise InputError(f"{path}: reading Parquet needs pyarrow: pip install pyarrow") from None
-        table = parquet.read_table(path)
-        return {name: np.asarray(table[name], dtype=float) for name in table.column_names}
-    with path.open(encoding="utf-8-sig") as file:
-        header = [x.strip().strip('"') for x in file.readline().split(",")]
-        try:
-            rows = np.genfromtxt(file, delimiter=",", dtype=float, ndmin=2)
-        except ValueError as problem:
-            raise InputError(f"{path}: not a table of numbers ({str(problem).splitlines()[-1].strip()})") from None
-    if rows.shape[1] != len(header):
-        raise InputError(f"{path}: the header has {counted(len(header), 'column')}, the rows {rows.shape[1]}")
-    return dict(zip(header, rows.T, strict=True))
 
 
 def _from_columns(
@@ -95,16 +76,35 @@ def _from_columns(
         if found is None:
             warn(f"{source}: column {name!r} is not used; columns are t, q1, …, v1, …, tau1, … or i1, …, or q_JOINT, …")
             continue
-        groups[KINDS[found["kind"]]][found["name"] or found["number"] or ""] = values
+        groups[KINDS[found["kind"].lower()]][found["name"] or found["number"] or ""] = values
     if "" not in groups["t"]:
         raise InputError(f"{source}: no column t; available: {listed(columns)}")
     parts: dict[str, Any] = {"t": groups["t"][""]}
     names = velocity_names(model.mechanism)
     driven = [names[k] for k in actuated(model.mechanism)]
-    for kind, size in (("q", model.nq), ("v", model.nv), ("tau", model.nv), ("i", model.nv)):
+    places = position_names(model.mechanism)
+    for kind, own in (("q", places), ("v", names), ("tau", names), ("i", names)):
         if groups[kind]:
-            parts[kind] = _ordered(groups[kind], kind, size, names, driven, source)
+            group = _without_followers(model, groups[kind], kind, source)
+            parts[kind] = _ordered(group, kind, len(own), own, driven, source)
     return _from_arrays(model, parts, drive_gains, source)
+
+
+def _without_followers(model: Model, group: Mapping[str, Array], kind: str, source: str) -> Mapping[str, Array]:
+    """Columns by name without those of joints that follow others: their forces act on the leader, the rest is known."""
+    followers = {name: law for name, law in model.mechanism.followers.items() if name in group}
+    if not followers:
+        return group
+    result = {name: values for name, values in group.items() if name not in followers}
+    if kind == "i":
+        name = next(iter(followers))
+        raise InputError(f"{source}: column i_{name}: the joint follows another and has no drive of its own")
+    warn(f"{source}: {', '.join(f'{kind}_{name}' for name in followers)}: "
+         + ("added to the leader by its ratio" if kind == "tau" else "follows another joint; its column is not used"))
+    for name, (leader, factor, _) in followers.items():
+        if kind == "tau" and leader in result:
+            result[leader] = result[leader] + factor * group[name]
+    return result
 
 
 def _ordered(
@@ -118,6 +118,8 @@ def _ordered(
                 f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]}; expected {kind}1 … {kind}{size}"
             )
         return np.column_stack([group[str(k)] for k in numbers])
+    if any(key.isdigit() and key not in names for key in group):
+        raise InputError(f"{source}: columns of {kind} are numbered in part and named in part; expected either")
     for key in group:
         if key not in names:
             raise InputError(f"{source}: column {kind}_{key}: no joint {key!r}; available: {listed(names)}")
@@ -131,12 +133,19 @@ def _ordered(
 def _from_arrays(
     model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float] | None, source: str
 ) -> Recording:
+    missing = [name for name in ("t", "q") if parts.get(name) is None]
+    if missing:
+        raise InputError(f"{source}: no {'sample times t' if missing[0] == 't' else 'positions q1, …'}")
     t, q = np.asarray(parts["t"], dtype=float).ravel(), np.atleast_2d(np.asarray(parts["q"], dtype=float))
     v = None if parts.get("v") is None else np.atleast_2d(np.asarray(parts["v"], dtype=float))
     tau = _forces(model, parts, drive_gains, source)
     for name, x in (("q", q), ("v", v), ("tau", tau)):
         if x is not None and len(x) != len(t):
             raise InputError(f"{source}: {name} has {counted(len(x), 'row')}, t has {len(t)}")
+    for name, x in (("t", t), ("q", q), ("v", v), ("tau", tau)):
+        size = 0.0 if x is None else float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
+        if size > LARGEST:
+            raise InputError(f"{source}: {name} has numbers up to {size:.1e}; expected s, rad or m, N·m or N")
     good = np.isfinite(t) & np.isfinite(q).all(axis=1) & np.isfinite(tau).all(axis=1)
     if v is not None:
         good &= np.isfinite(v).all(axis=1)
@@ -152,7 +161,30 @@ def _from_arrays(
     q = _whole(model, q, source)
     if v is not None and v.shape[1] != model.nv:
         v = None  # of the active joints only: velocities of all follow from positions
+    if not np.ptp(q, axis=0).any():
+        raise InputError(f"{source}: no joint moves; parameters show in motions only")
+    if t[-1] - t[0] > MOST_GAPS * len(t) * float(np.median(np.diff(t))):
+        raise InputError(f"{source}: times go from {t[0]:g} to {t[-1]:g} s in {len(t)} samples, most of which are far "
+                         "closer; split the recording, or correct its times")
+    if v is not None:
+        _compare_rates(model, t, q, v, source)
     return Recording(t, q, v, tau, source, dropped)
+
+
+def _compare_rates(model: Model, t: Array, q: Array, v: Array, source: str) -> None:
+    """Warn where velocities are not the rates of positions: of other units, or of another joint."""
+    columns = plain_columns(model.mechanism, range(model.nv)) if model.nq == model.nv else None
+    if columns is None:
+        return
+    rates = np.gradient(q[:, columns], t, axis=0)
+    size = np.linalg.norm(rates, axis=0)
+    slope = np.sum(rates * v, axis=0) / np.maximum(size**2, 1e-300)
+    names = velocity_names(model.mechanism)
+    wrong = [k for k in range(model.nv) if size[k] > 1e-3 * size.max() and not 0.5 < slope[k] < 2.0]
+    if wrong:
+        told = ", ".join(f"{names[k]} {slope[k]:.3g}" for k in wrong[:4])
+        warn(f"{source}: velocities are not the rates of positions (their ratio: {told}); expected s, rad and rad/s, "
+             "columns in the order of the model's joints")
 
 
 def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float] | None, source: str) -> Array:
@@ -161,6 +193,8 @@ def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float]
     given = parts.get("tau")
     if given is None and parts.get("i") is None:
         raise InputError(f"{source}: neither joint forces (tau1, …) nor currents (i1, …)")
+    if given is not None and (parts.get("i") is not None or drive_gains is not None):
+        warn(f"{source}: has joint forces; currents and drive gains are not used")
     if given is None:
         if drive_gains is None:
             raise InputError(
@@ -169,6 +203,8 @@ def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float]
         currents, gains = np.atleast_2d(np.asarray(parts["i"], dtype=float)), np.asarray(drive_gains, dtype=float)
         if gains.shape not in ((currents.shape[1],), ()):
             raise InputError(f"{source}: {currents.shape[1]} currents and {counted(gains.size, 'drive gain')}")
+        if not np.all(np.isfinite(gains)) or not np.all(gains):
+            raise InputError(f"{source}: drive gains are {gains.tolist()}; expected finite numbers other than zero")
         given = currents * gains
     tau = np.atleast_2d(np.asarray(given, dtype=float))
     if tau.shape[1] == model.nv:

@@ -19,6 +19,14 @@ def velocity_names(mechanism: Mechanism) -> list[str]:
     return names
 
 
+def position_names(mechanism: Mechanism) -> list[str]:
+    """A name for each number of q: the joint's, with _0, _1, … where it has several."""
+    names = []
+    for joint in mechanism.independent_joints:
+        names += [joint.name] if joint.nq == 1 else [f"{joint.name}_{k}" for k in range(joint.nq)]
+    return names
+
+
 def actuated(mechanism: Mechanism) -> Array:
     """Indices of the velocities that are active: those of a joint or of one that follows it."""
     flags = [joint.active for joint in mechanism.independent_joints]
@@ -48,4 +56,4 @@ def state_text(index: Sequence[int]) -> str:
     return f" (state {', '.join(str(int(i)) for i in index)} of the batch)" if len(index) else ""
 
 
-__all__ = ["actuated", "direction_text", "plain_columns", "state_text", "velocity_names"]
+__all__ = ["actuated", "direction_text", "plain_columns", "position_names", "state_text", "velocity_names"]
