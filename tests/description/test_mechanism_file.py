@@ -232,7 +232,7 @@ bodies:
   b: {mass: 1, inertia: [1, 1, 1]}
 joints:
   j: {kind: revolute, parent: world, child: a, limits: {lower: -1, upper: =A}}
-  p: {kind: prismatic, parent: a, child: b, origin: {xyz: [=L, 0, =L*sin(A)], rpy: [=A, 0, 0]}, limits: [0, =H]}
+  p: {kind: prismatic, parent: a, child: b, origin: {xyz: [=L, 0, =L*sin(A)], rpy: [=A, 0, 0]}, limits: {upper: =H}}
 """
 
 
@@ -243,7 +243,7 @@ joints:
         ("=L/2", "=A/2", r":5: body 'a': com\[0\]: .* dimension angle, expected a length"),
         ("rpy: [=A", "rpy: [=H", r":9: joint 'p': origin: rpy\[0\]: '0.6m' is of the dimension length"),
         ("upper: =A", "upper: =L", r":8: joint 'j': limits: upper: '0.3m' .* expected an angle"),
-        ("[0, =H]", "[0, =A]", r":9: joint 'p': limits.* dimension angle, expected a length"),
+        ("upper: =H", "upper: =A", r":9: joint 'p': limits.* dimension angle, expected a length"),
         ("sin(A)", "sin(L)", r":9: =L\*sin\(L\): 'sin\(L\)' takes an angle, not a length"),
         ("=2*L", "=L+A", r":3: parameters: H: 'L \+ A' joins a length and an angle"),
         ("=W*L*L/12", "=W", r"inertia\[0\]: '2.0kg' is of the dimension mass"),
