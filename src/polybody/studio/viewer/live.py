@@ -36,8 +36,9 @@ Array = np.ndarray
 CONTROLLERS = ("none", "hold", "PD", "computed torque")
 STEPS = ("0.0002", "0.0005", "0.001", "0.002", "0.005")
 RANGES = {"speed": (0.001, 8.0), "kp": (0.0, 1e5), "kd": (0.0, 1e4), "gravity": (0.0, 100.0), "stiffness": (0.0, 1e6)}
-#: velocities up to which joint forces are new at every step; of larger models they are held for so many seconds
-SMALL, HELD = 12, 0.002
+#: velocities up to which joint forces are new at every step; of larger models they are held for so many seconds, and
+#: stops are looked at as often, where nothing else acts less often
+SMALL, HELD, HELD_FREE = 12, 0.002, 0.005
 BUDGET = 0.8  # of the time between states that stepping may take
 
 
@@ -313,8 +314,8 @@ class Live:
         dt = float(self.options["step_size"])
         before, q, v, left = self.v, self.q, self.v, count
         pinned = self.floating and self.options["base"] == "pinned"
-        free = self._free and not self._stopped
-        held = count if free else 1 if self.model.nv <= SMALL else max(1, round(HELD / dt))
+        held = 1 if self.model.nv <= SMALL else max(1, round((HELD_FREE if self._free else HELD) / dt))
+        held = count if self._free and not self._stopped else held
         while left:
             some = min(left, held)
             forces = self.policy(q, v)

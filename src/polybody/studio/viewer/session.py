@@ -40,6 +40,7 @@ class Session:
         self.commands: queue.Queue[tuple[Visitor | None, dict[str, Any]]] = queue.Queue()
         self.refused: dict[str, Any] | None = None
         self.told: str | None = None
+        self._preparing = False
         self.hub: Hub | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._direct, name="polybody director", daemon=True)
@@ -72,6 +73,7 @@ class Session:
             now = time.monotonic()
             if running and self.live is not None and self.live.running:
                 self._guarded(lambda passed=now - before: self.live.advance(passed))  # type: ignore[union-attr]
+                self._prepared()
             before = now
             if batch or running:
                 self._guarded(self.publish)
@@ -110,8 +112,14 @@ class Session:
                 warn(f"the page: {kind}{error}")
             return False
 
-    def _say(self, text: str, level: str = "error") -> None:
-        self._hub.tell({"k": "notice", "level": level, "text": text})
+    def _say(self, text: str, level: str = "error", stays: bool = False) -> None:
+        self._hub.tell({"k": "notice", "level": level, "text": text, "stays": stays})
+
+    def _prepared(self) -> None:
+        """The step is compiled: what said so goes."""
+        if self._preparing:
+            self._preparing = False
+            self._say("", "info")
 
     def _do(self, visitor: Visitor | None, command: dict[str, Any]) -> None:
         act = getattr(self, f"_do_{command['do']}")
@@ -209,9 +217,12 @@ class Session:
         if self.live is None:
             raise InputError("this page shows no live simulation: polybody view MODEL --live")
         if self.live.prepares(command["key"], command["value"]):
-            self._say("preparing the compiled step …", "info")
+            self._preparing = True
+            self._say("preparing the compiled step …", "info", stays=True)
         self.live.set(command["key"], command["value"])
         self._settings()
+        if not self.live.running:
+            self._prepared()
 
     def _do_analysis(self, visitor: Visitor | None, command: dict[str, Any]) -> None:
         q = self._state()[0]
