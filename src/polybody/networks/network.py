@@ -21,6 +21,7 @@ from polybody.model.arguments import require_model
 from polybody.model.model import Model
 from polybody.names import counted, nearest
 from polybody.networks.component import Component, PartComponent
+from polybody.networks.copies import copied_components, copy_bodies
 from polybody.networks.energy import GROUND, EnergyDomain
 from polybody.networks.library import part_named
 from polybody.networks.mechanism import model_of
@@ -111,12 +112,11 @@ class Network(BodyNetwork):
         self.terminals[name] = node
 
     def use(self, name: str, other: Network, **nodes: str) -> None:
-        """Add a copy of another network's one-dimensional parts as a sub-network, its terminals connected to `nodes`.
+        """Add a copy of another network as a sub-network, its terminals connected to `nodes`.
 
-        Names of its parts and inner nodes are prefixed: `name.R1`.
+        Names of its parts, bodies, joints, models and inner nodes are prefixed: `name.R1`; ports of its bodies are
+        `name.BODY.PORT`, to be connected by joints.
         """
-        if other.parts.names() or any(not isinstance(part, PartComponent) for part in other.components.values()):
-            raise InputError(f"{name!r}: a sub-network of bodies or models is used through `multiport`, not by copies")
         for terminal in nodes:
             if terminal not in other.terminals:
                 has = ", ".join(other.terminals) or "none"
@@ -130,15 +130,13 @@ class Network(BodyNetwork):
         def outside(node: str) -> str:
             return inner.get(node, node if node == GROUND else f"{name}.{node}")
 
-        for part in other.components.values():
-            assert isinstance(part, PartComponent)
-            placed = {own: (outside(head), outside(tail)) for own, (head, tail) in part.nodes.items()}
-            full = f"{name}.{part.name}"
-            self._fresh(full, f"part {full!r}")
-            for own, ends in placed.items():
-                for node in ends:
-                    self._node(node, part.part.domains[own], full, f"part {full!r}")
-            self.components[full] = PartComponent(full, part.part, placed, part.values, part.source)
+        for made in copied_components(name, other, outside):
+            self._fresh(made.name, f"part {made.name!r}")
+            for port in made.ports:
+                for node in (port.head, port.tail):
+                    self._node(node, port.domain, made.name, f"part {made.name!r}")
+            self.components[made.name] = made
+        copy_bodies(self, name, other, outside)
 
     def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
         """Implements `pb.simulate` for a network: see `networks.running.simulate_network`."""

@@ -1,0 +1,82 @@
+"""Sub-networks used several times: copies of a network's bodies, joints, parts and models under names of their own.
+
+Names of what is copied are prefixed, `left.arm`; ports of its bodies are `left.arm.tip`, its ports on the ground
+`world.left.pin`. Nodes are prefixed too, except the ground and terminals, which are connected to nodes outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from polybody.errors import InputError
+from polybody.formulations.network.parts import WORLD, Port
+from polybody.networks.component import Component, PartComponent
+from polybody.networks.models import ModelComponent
+
+if TYPE_CHECKING:
+    from polybody.networks.network import Network
+
+Rename = Callable[[str], str]
+
+
+def copied_components(name: str, other: Network, outside: Rename) -> list[Component]:
+    """One-dimensional parts and models of a network under new names."""
+    found: list[Component] = []
+    for part in other.components.values():
+        if isinstance(part, PartComponent):
+            placed = {own: (outside(head), outside(tail)) for own, (head, tail) in part.nodes.items()}
+            found.append(PartComponent(f"{name}.{part.name}", part.part, placed, part.values, part.source))
+            continue
+        assert isinstance(part, ModelComponent)
+        made = ModelComponent(f"{name}.{part.name}", part.model, f"{name}.{part.prefix}")
+        for old, port in zip(part.ports, made.ports, strict=True):
+            if outside(old.head) != port.head:
+                raise InputError(f"{name!r}: a terminal of {other.name!r} is the node {old.head!r} of its model "
+                                 f"{part.name!r}; connect a part between them, and make its other node the terminal")
+        found.append(made)
+    return found
+
+
+def copy_bodies(net: Network, name: str, other: Network, outside: Rename) -> None:
+    """Add bodies, joints and what connects them under new names."""
+    parts, mine = other.parts, net.parts
+    refused = [f"relation {word!r}" for word in parts.relations] + [f"multiport {word!r}" for word in parts.multiports]
+    if refused:
+        raise InputError(f"{name!r}: the {refused[0]} of {other.name!r} cannot be copied with its sub-network; add it "
+                         f"to {net.name!r} itself")
+
+    def new(word: str) -> str:
+        return f"{name}.{word}"
+
+    def moved(port: Port) -> Port:
+        own = (WORLD, new(port.name)) if port.component == WORLD else (new(port.component), port.name)
+        return Port(*own, port.place, port.axes)
+
+    full = {port.full: moved(port).full for port in other.ports.values()}
+    for port in other.ports.values():
+        net._new_port(moved(port))
+    for word, port in parts.ground.items():
+        mine.ground[new(word)] = moved(port)
+    for word, body in parts.bodies.items():
+        net._fresh(new(word), f"body {new(word)!r}")
+        ports = {key: moved(port) for key, port in body.ports.items()}
+        mine.bodies[new(word)] = replace(body, name=new(word), ports=ports)
+    for kind in ("joints", "springs", "forces", "holds"):
+        for word, part in getattr(parts, kind).items():
+            ends = {side: None if getattr(part, side) is None else full[getattr(part, side)] for side in ("a", "b")}
+            getattr(mine, kind)[new(word)] = replace(part, name=new(word), **ends)
+    for word, gear in parts.gears.items():
+        mine.gears[new(word)] = replace(gear, name=new(word), follower=new(gear.follower), leader=new(gear.leader))
+    for word, part in parts.electric.items():
+        mine.electric[new(word)] = replace(part, name=new(word), plus=outside(part.plus), minus=outside(part.minus))
+    for word, motor in parts.motors.items():
+        ends: dict[str, Any] = {side: None if getattr(motor, side) is None else outside(getattr(motor, side))
+                                for side in ("plus", "minus")}
+        speeds = {new(joint): E for joint, E in motor.speeds.items()}
+        mine.motors[new(word)] = replace(motor, name=new(word), speeds=speeds, **ends)
+    net.connections |= {full[port]: new(user) for port, user in other.connections.items()}
+
+
+__all__ = ["copied_components", "copy_bodies"]
