@@ -118,9 +118,12 @@ class Stops:
         """How much the stop would have to pull its joint towards itself: crosses zero upwards when it is left."""
         return Pull(stop, self.holding(stop))
 
-    def impact(self, struck: list[Stop], q: Array, v: Array) -> tuple[Array, Array]:
-        """(speeds after the hits, impulses of the stops) by (1); again while a hit throws others onto their stops."""
-        B = self.motions(q)
+    def impact(self, struck: list[Stop], q: Array, v: Array, B: Array | None = None) -> tuple[Array, Array]:
+        """(speeds after the hits, impulses of the stops) by (1); again while a hit throws others onto their stops.
+
+        B is that of q where it is known.
+        """
+        B = self.motions(q) if B is None else B
         N = inward(B, struck)
         y, impulses = np.linalg.lstsq(B, v, rcond=None)[0], np.zeros(len(struck))
         for again in range(MOST_HITS):

@@ -79,8 +79,8 @@ def at_stops(stops: Stops, q: Array, v: Array) -> tuple[Array, Array]:
     struck = [stop for stop in stops.all if stop.excess(q) > 0]
     if not struck or not np.isfinite(q).all():
         return q, v
-    v, _ = stops.impact(struck, q, v)
     B = stops.motions(q)
+    v, _ = stops.impact(struck, q, v, B)
     back = np.linalg.lstsq(inward(B, struck), np.array([stop.excess(q) for stop in struck]), rcond=None)[0]
     q = stops.model.integrate(q, B @ back)
     if stops.model.mechanism.constrained:
