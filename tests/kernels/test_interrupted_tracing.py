@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from polybody.kernels.interrupts import passed_on
+from polybody.interrupts import passed_on
 from polybody.kernels.locks import Lock, undisturbed
 
 

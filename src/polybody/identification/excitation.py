@@ -30,6 +30,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.identification.base_parameters import BaseParameters, base_parameters
 from polybody.identification.row_space import reach
 from polybody.identification.series import Series
+from polybody.interrupts import interruptible
 from polybody.mechanism.columns import plain_columns, velocity_names
 from polybody.model.model import Model
 from polybody.quantities.derivatives import graph_domain, tangent_map
@@ -64,6 +65,7 @@ class Excitation:
         np.savetxt(path, rows, delimiter=",", header=",".join(header), comments="")
 
 
+@interruptible
 def excitation(
     model: Model,
     *,

@@ -21,8 +21,8 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.interrupts import passed_on
 from polybody.kernels import arrays, background, interpret, machine, memory, pool, rows, runtime, tape
-from polybody.kernels.interrupts import passed_on
 from polybody.kernels.locks import Lock
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
 from polybody.kernels.target import Target, host

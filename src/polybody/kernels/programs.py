@@ -15,8 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from polybody.interrupts import passed_on
 from polybody.kernels import cache, interpret, machine, runtime
-from polybody.kernels.interrupts import passed_on
 from polybody.kernels.locks import Lock
 from polybody.kernels.target import Target
 

@@ -16,10 +16,10 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, native, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
-from polybody.kernels.interrupts import passed_on
 from polybody.kernels.locks import Lock
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept

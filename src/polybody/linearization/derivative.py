@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from polybody.constraints.ranks import pseudo_inverse
 from polybody.errors import InputError, PolybodyError
+from polybody.interrupts import interruptible
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import require_model
 from polybody.model.constrained_engine import doubtful
@@ -32,6 +33,7 @@ Array = np.ndarray
 CONFIGURATIONS = ("q", "q0", "q1")
 
 
+@interruptible
 def derivative(
     model: Model, quantity: str, *arrays: ArrayLike, wrt: str = "parameters", parameters: ArrayLike | None = None
 ) -> Any:

@@ -32,6 +32,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.influence.incidence import structure_constants
+from polybody.interrupts import interruptible
 from polybody.mechanism.columns import actuated, velocity_names
 from polybody.model.arguments import float_array, require_model, state_array
 from polybody.model.batches import batch_shape
@@ -105,6 +106,7 @@ class Tangent:
 
 
 @answered_by("linearized")
+@interruptible
 def linearize(
     model: Model, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None, wrenches: Wrenches | None = None,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from polybody.errors import InputError
+from polybody.interrupts import interruptible
 from polybody.linearization.state_space import StateSpace, linearize
 from polybody.model.arguments import float_array, require_model
 from polybody.model.model import Model
@@ -114,6 +115,7 @@ class TimeVarying:
         return np.concatenate([top, np.zeros((len(t), size - top.shape[-2], size))], axis=-2)
 
 
+@interruptible
 def linearize_along(
     model: Model, motion: Any, times: ArrayLike | None = None, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None,

@@ -47,12 +47,17 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
     """
     import casadi
 
-    graph = graph_domain()
-    pairs = [graph.variables(key, size) for key, size in inputs]
-    outputs = body(*(array for _, array in pairs), domain=graph)
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    columns = [*(column for column, _ in pairs), *symbols]
-    return casadi.Function(plain_name(name), columns, [graph.column(x) for x in outputs])
+    from polybody.interrupts import passed_on
+
+    def traced() -> Any:
+        graph = graph_domain()
+        pairs = [graph.variables(key, size) for key, size in inputs]
+        outputs = body(*(array for _, array in pairs), domain=graph)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        columns = [*(column for column, _ in pairs), *symbols]
+        return casadi.Function(plain_name(name), columns, [graph.column(x) for x in outputs])
+
+    return passed_on(traced)
 
 
 def compiled(

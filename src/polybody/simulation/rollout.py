@@ -21,6 +21,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, domain
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
+from polybody.interrupts import interruptible
 from polybody.mechanism import kinematics
 from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
@@ -50,6 +51,7 @@ class Rollout(NamedTuple):
     v: Array
 
 
+@interruptible
 def rollout(
     model: Model,
     q0: Any,

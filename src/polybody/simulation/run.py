@@ -6,6 +6,7 @@ the integrator where an event changed the state. Whatever ends a run early, what
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.interrupts import passed_on
 from polybody.mechanism.saturation import drive_limits
 from polybody.model.arguments import as_model
 from polybody.model.dispatch import answered_by
@@ -165,7 +167,7 @@ def simulate(
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
-    run.compile(compiled)
+    passed_on(functools.partial(run.compile, compiled))
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.is_regular(start, y):
         model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused

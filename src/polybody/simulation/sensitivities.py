@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.interrupts import interruptible
 from polybody.model.arguments import as_model, finite, state_array
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive
@@ -45,6 +46,7 @@ class Sensitivities(NamedTuple):
     names: tuple[str, ...]
 
 
+@interruptible
 def sensitivities(
     run: Trajectory | Model,
     controller: Any = None,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
-from polybody.kernels.interrupts import passed_on
+from polybody.interrupts import passed_on
 from polybody.model.model import Model
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import quantity as quantity_named
@@ -136,10 +136,10 @@ class Job:
             start, stop = todo.pop()
             some = {name: array[start:stop] for name, array in values.items()}
             try:
-                if lanes:
-                    answer = self._lanes(some, stop - start)
-                else:  # `simulate` ends its run at an interrupt and returns: the study must end too, without this case
-                    answer = passed_on(functools.partial(self._single, first + start, some))
+                one = functools.partial(self._lanes, some, stop - start)
+                if not lanes:  # `simulate` ends its run at an interrupt and returns: the study must end, without it
+                    one = functools.partial(self._single, first + start, some)
+                answer = passed_on(one)
             except expected as error:
                 if stop - start > 1:
                     middle = (start + stop) // 2

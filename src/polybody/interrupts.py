@@ -2,22 +2,36 @@
 
 CasADi chooses among the overloads of a function by trying to convert the arguments, for which it runs Python code of
 their classes and forgets every exception of it: measured, an interrupt that came there was lost, one of some thousand
-while expression graphs are made. `passed_on` therefore raises an interrupt again and again until the work has ended.
+while expression graphs are made, one of fifty while a controller is traced. `passed_on` therefore raises an interrupt
+again and again until the work has ended; `interruptible` does so for a whole function.
 """
 
 from __future__ import annotations
 
 import _thread
+import functools
 import signal
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
 AGAIN = 0.05  # seconds; far more than it takes to unwind a trace, far less than a person waits
+LATER = 0.2  # for whole functions, which may have to clear away what they began
 
 
-def passed_on(work: Callable[[], T]) -> T:
+def interruptible(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that an interrupt ends, whatever becomes of the exception inside."""
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **options: P.kwargs) -> T:
+        return passed_on(lambda: function(*arguments, **options), LATER)
+
+    return call
+
+
+def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
     """`work()`, ended by an interrupt that comes during it whatever becomes of the exception there.
 
     Only the main thread gets interrupts, and only Python's own handler is replaced meanwhile: a program with a handler
@@ -33,7 +47,7 @@ def passed_on(work: Callable[[], T]) -> T:
     finished.acquire()
 
     def repeat() -> None:
-        while not ended.acquire(timeout=AGAIN):
+        while not ended.acquire(timeout=again):
             _thread.interrupt_main()
         finished.release()
 
@@ -60,4 +74,4 @@ def passed_on(work: Callable[[], T]) -> T:
     return answer
 
 
-__all__ = ["passed_on"]
+__all__ = ["interruptible", "passed_on"]
