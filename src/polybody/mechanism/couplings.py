@@ -38,29 +38,32 @@ class Following:
 
 
 def resolved(couplings: Sequence[Coupling]) -> Following:
-    """Every follower by its root leader; a coupling that would make a second leader or a cycle is left over."""
-    direct: dict[str, Coupling] = {}
+    """Every follower by its root leader; a coupling that would make a second leader or a cycle is left over.
+
+    Whatever lies on the way to a root is told its root, so that long chains take time in proportion to their length.
+    """
+    above: dict[str, tuple[str, float, float]] = {}
     rest = []
 
     def root(joint: str) -> str:
-        while joint in direct:
-            joint = direct[joint].source_joint
+        way = []
+        while joint in above:
+            way.append(joint)
+            joint = above[joint][0]
+        for name in reversed(way[:-1]):
+            leader, factor, offset = above[name]
+            _, further, shift = above[leader]
+            above[name] = joint, factor * further, factor * shift + offset
         return joint
 
     for coupling in couplings:
-        if coupling.joint in direct or root(coupling.source_joint) == coupling.joint:
+        if coupling.joint in above or root(coupling.source_joint) == coupling.joint:
             rest.append(coupling)
         else:
-            direct[coupling.joint] = coupling
-
-    followers = {}
-    for joint in direct:
-        leader, factor, offset = joint, 1.0, 0.0
-        while leader in direct:
-            step = direct[leader]
-            leader, factor, offset = step.source_joint, factor * step.ratio, factor * step.offset + offset
-        followers[joint] = (leader, factor, offset)
-    return Following(followers, tuple(rest))
+            above[coupling.joint] = coupling.source_joint, coupling.ratio, coupling.offset
+    for joint in list(above):
+        root(joint)
+    return Following(above, tuple(rest))
 
 
 def left_over(coupling: Coupling) -> Relation:

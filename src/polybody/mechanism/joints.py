@@ -19,6 +19,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import (
+    cross,
     left_jacobian,
     left_jacobian_inverse,
     quaternion_exp,
@@ -95,9 +96,12 @@ class MapJoint(JointModel):
         H = self.map.H
         if H.dtype == object:  # a symbolic axis: of the named kinds only a cylinder's columns commute
             return self.kind == "cylindrical"
-        brackets = [np.cross(H[:3, i], H[:3, j]) for i in range(self.nv) for j in range(i)]
-        shifts = [np.cross(H[:3, i], H[3:, j]) + np.cross(H[3:, i], H[:3, j]) for i in range(self.nv) for j in range(i)]
-        return self.map.is_simple and not np.any(brackets) and not np.any(shifts)
+        if not self.map.is_simple:
+            return False
+        pairs = [(i, j) for i in range(self.nv) for j in range(i)]
+        brackets = [cross(H[:3, i], H[:3, j]) for i, j in pairs]
+        shifts = [cross(H[:3, i], H[3:, j]) + cross(H[3:, i], H[:3, j]) for i, j in pairs]
+        return not np.any(brackets) and not np.any(shifts)
 
     def configuration(self, q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
         return self.map.configuration(q, domain=domain)

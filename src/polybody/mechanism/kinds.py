@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Domain
-from polybody.algebra.rotations import axis_angle_matrix
+from polybody.algebra.rotations import axis_angle_matrix, cross
 from polybody.algebra.scalars import domain_of, numbers
 from polybody.description.records import SIZES, Joint, Loop, joint_size
 from polybody.errors import InputError
@@ -28,7 +28,7 @@ def plane_axes(axis: Array) -> tuple[Array, Array]:
     if domain is not FLOAT:
         return _plane_axes_over(axis, domain)
     z = np.array([0.0, 0.0, 1.0])
-    turn = np.cross(z, axis)
+    turn = cross(z, axis)
     sine, cosine = float(np.linalg.norm(turn)), float(axis[2])
     if sine < 1e-15:
         R = np.eye(3) if cosine > 0 else np.diag([1.0, -1.0, -1.0])

@@ -420,7 +420,8 @@ def _by_policy(
     """The policy's torques are held over each step."""
     advance = _Advance(model, law, method, x, False, parameters)
     lead = x.shape[:-1]
-    kept = np.empty((*lead, steps, x.shape[-1])) if keep == "all" else None
+    # a step's states side by side: otherwise the first step would touch, and have the system zero, all of the memory
+    kept = np.empty((steps, *x.shape)) if keep == "all" else None
     for k in range(steps):
         q, v = x[..., : model.nq].copy(), x[..., model.nq :].copy()
         torques = np.asarray(policy(k * h, q, v), dtype=float)
@@ -430,8 +431,8 @@ def _by_policy(
             )
         x = advance(x, constants, torques[..., None, :], 1, h)
         if kept is not None:
-            kept[..., k, :] = x
-    states = x if kept is None else kept
+            kept[k] = x
+    states = x if kept is None else np.moveaxis(kept, 0, -2)
     times = h * np.arange(1, steps + 1)
     return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
 
