@@ -13,6 +13,7 @@ import functools
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
@@ -74,4 +75,37 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
     return answer
 
 
-__all__ = ["interruptible", "passed_on"]
+class Stop:
+    """Lets threads of ours end where the main thread was interrupted: `with stop:` in each, `stop.now = True` here.
+
+    Machine code looks at it between its turns (`stop_here`).
+    """
+
+    def __init__(self) -> None:
+        self.now = False
+
+    def __enter__(self) -> None:
+        _here.stop = self
+
+    def __exit__(self, *_: object) -> None:
+        _here.stop = None
+
+
+_here = threading.local()
+
+
+def stop_here() -> None:
+    """Raise where the work of this thread is not wanted any more."""
+    stop = getattr(_here, "stop", None)
+    if stop is not None and stop.now:
+        raise KeyboardInterrupt
+
+
+def awaited(future: Future[T]) -> T:
+    """Its result. A signal that comes just before the waiting begins does not end it, so that it is cut in pieces."""
+    while not future.done():
+        wait([future], timeout=AGAIN)
+    return future.result()
+
+
+__all__ = ["Stop", "awaited", "interruptible", "passed_on", "stop_here"]

@@ -99,7 +99,35 @@ HOSTILE = {
     "links.urdf": (robot("".join(link(i) for i in range(100_000))), "100000 links; at most 10000"),
     "spaces.urdf": (" " * 10_000_000, "empty"),
     "comments.urdf": ("<!---->" * 1_400_000, "more than 400000 elements"),
+    "rates.yaml": (
+        "polybody: 1\nvelocity_relations:\n" + "".join(
+            f"  r{k}: {{{', '.join(f'j{i}: sin(j{i})' for i in range(30))}}}\n" for k in range(6_000)
+        ),
+        "180000 expressions of .* characters together",
+    ),
 }  # fmt: skip
+#: what must be read, in time that grows with its length alone
+LONG = {
+    "mimics.urdf": robot(*(link(i) for i in range(6000)), *(
+        joint(f"j{i}", f"link_{i - 1}", f"link_{i}", f"<mimic joint='j{i - 1}' multiplier='1.01'/>" if i > 1 else "")
+        for i in range(1, 6000)
+    )).replace("revolute", "continuous"),
+    "frames.sdf": "<sdf version='1.9'><model name='m'><link name='l0'/>" + "".join(
+        f"<frame name='f{k}' attached_to='{'l0' if k == 5999 else f'f{k + 1}'}'/>" for k in range(6000)
+    ) + "</model></sdf>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_chains_of_names_are_followed_in_linear_time(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(LONG[name], encoding="utf-8")
+    started = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = pb.load(path)
+    assert time.process_time() - started < SECONDS
+    assert model.nv == (1 if "mimics" in name else 6)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -164,6 +192,7 @@ BALL = "<body><joint/><geom size='1'/></body>"
         (mjcf(BALL, "<asset><hfield name='h' nrow='100000' ncol='100000' size='1 1 1 1'/></asset>"), "cells"),
         (mjcf(BALL, "<asset><texture name='t' builtin='flat' width='99999' height='99999'/></asset>"), "cells"),
         (mjcf("<body>" * 250 + "</body>" * 250, "<include file='deeper'/>"), "nested more than"),
+        (mjcf(BALL, f"<asset><mesh name='m' vertex='{'1 0 0 ' * 20_000}'/></asset>"), "more than 45000 numbers"),
         (mjcf(BALL, "<equality><connect body1='a' body2='b' anchor=''/></equality>"), "anchor=''> is empty"),
         (mjcf(f"\n<body><joint/><geom size='x'/></body>{BALL}"), r"model\.xml:3"),
     ],

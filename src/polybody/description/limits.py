@@ -10,11 +10,11 @@ it (the largest robot descriptions known have 1 MB and some hundred joints).
 | values of a mechanism file, each alias counted with all that it stands for; their nesting | `YAML_NODES`, `YAML_DEPTH` |
 | elements of an XML file, after MJCF's includes, `replicate` and `attach` are carried out | `XML_ELEMENTS`, `MJCF_ELEMENTS` |
 | XML files that one MJCF file may include; its nesting then | `INCLUDED_FILES`, `MJCF_DEPTH` |
-| MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and pictures | `MJCF_COUNT`, `MJCF_CELLS` |
+| MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and pictures; numbers of vertices that stand in the file | `MJCF_COUNT`, `MJCF_CELLS`, `MJCF_VERTEX_NUMBERS` |
 | bodies, and also joints, frames, loops … of one description | `RECORDS` |
 | characters of a number, of a name; the size of a number | `NUMBER_CHARACTERS`, `NAME_CHARACTERS`, `LARGEST_NUMBER` |
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |
-| characters, nesting, largest power of a relation's expression, and its terms when multiplied out | `EXPRESSION_…` |
+| characters, nesting, largest power of a relation's expression, and its terms when multiplied out; all expressions of a file together | `EXPRESSION_…`, `EXPRESSIONS_TOGETHER` |
 | problems that are listed for one file | `PROBLEMS` |
 | bytes of a table of times and configurations (.csv) | `TABLE_BYTES` |
 | bytes of a run's `run.json`, and of its arrays once unpacked | `RUN_FACTS_BYTES`, `RUN_ARRAY_BYTES` |
@@ -35,6 +35,8 @@ MJCF_ELEMENTS = 20_000
 MJCF_DEPTH = 256
 MJCF_COUNT = 1000
 MJCF_CELLS = 20_000_000
+#: numbers of a mesh's vertices that stand in the file itself: MuJoCo's convex hull takes more than their square
+MJCF_VERTEX_NUMBERS = 45_000
 INCLUDED_FILES = 100
 
 RECORDS = 10_000
@@ -49,6 +51,8 @@ EXPRESSION_CHARACTERS = 2000
 EXPRESSION_DEPTH = 60
 EXPRESSION_POWER = 12
 EXPRESSION_TERMS = 5000
+#: characters of all expressions of one file together, each counted with 50 more
+EXPRESSIONS_TOGETHER = 1_000_000
 
 PROBLEMS = 100
 

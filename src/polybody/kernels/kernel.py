@@ -21,7 +21,7 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.interrupts import passed_on
+from polybody.interrupts import passed_on, stop_here
 from polybody.kernels import arrays, background, interpret, machine, memory, pool, rows, runtime, tape
 from polybody.kernels.locks import Lock
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
@@ -299,6 +299,7 @@ class Kernel:
                 if done or turn < states or context is not form.contexts[0]:
                     piece = pool.piece(turn, form.lanes, workers)
                     job[:6] = done, 0, piece, min(done + turn, states), form.program.body, self._address(context)
+                stop_here()
                 begun = time.perf_counter()
                 form.run(start, helpers, *system)
                 elapsed = time.perf_counter() - begun

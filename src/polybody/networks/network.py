@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from polybody.errors import InputError
 from polybody.formulations.network import Network as BodyNetwork
+from polybody.interrupts import interruptible
 from polybody.model.arguments import require_model
 from polybody.model.model import Model
 from polybody.names import counted, nearest
@@ -57,6 +58,7 @@ class Network(BodyNetwork):
         bodies = super().__repr__()
         return bodies if not self.components else f"{bodies[:-1]}, {counted(len(self.components), 'part')}>"
 
+    @interruptible
     def part(self, name: str, kind: str | Part, *nodes: Any, source: str = "", **given: Any) -> None:
         """Add a part of the library (`kind` a name; `pb.parts()` lists them) or of your own (a `pb.Part`).
 
@@ -78,6 +80,7 @@ class Network(BodyNetwork):
                 self._node(node, chosen.domains[own], name, owner)
         self.components[name] = PartComponent(name, chosen, placed, values, source)
 
+    @interruptible
     def mechanism(self, name: str, model: Model) -> None:
         """Add a `Model` as a part: its velocity coordinates are nodes `name.JOINT`, its motor windings `name.MOTOR`."""
         self._fresh(name, f"model {name!r}")

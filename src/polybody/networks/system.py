@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.interrupts import interruptible
 from polybody.model.tracing import compiled
 from polybody.networks.expressions import Text, casadi_functions
 from polybody.networks.reduction import Semiexplicit
@@ -111,6 +112,7 @@ class System:
         return kernel.call
 
     @cached_property
+    @interruptible
     def rate_expressions(self) -> list[Any]:
         """[ẏ; Ẇ] in y, a, c and t."""
         symbols = self.equations.reduced.symbols
@@ -119,14 +121,17 @@ class System:
         return self.closed([*rates, leaving])
 
     @cached_property
+    @interruptible
     def _rate(self) -> Callable[[Array], Array]:
         return self._kernel("network_rate", self.rate_expressions, (self.n + 1,))
 
     @cached_property
+    @interruptible
     def algebraic_expressions(self) -> list[Any]:
         return self.closed(list(self.equations.g))
 
     @cached_property
+    @interruptible
     def _algebra(self) -> Callable[[Array], Array]:
         """[g; ∂g/∂a] flattened."""
         import casadi as ca
@@ -184,17 +189,20 @@ class System:
         return [(part, mode) for part, mode, _ in self.assembly.conditions()]
 
     @cached_property
+    @interruptible
     def _watch(self) -> Callable[[Array], Array]:
         found = [expression for *_, expression in self.assembly.conditions()]
         return self._kernel("network_watch", self.closed(found), (len(found),))
 
     @cached_property
+    @interruptible
     def observe(self) -> Any:
         """casadi.Function s -> everything in `observed`, then the stored energy."""
         stored, _ = self.assembly.power()
         return self.function("observe", self.closed([*self.assembly.observables().values(), stored]))
 
     @cached_property
+    @interruptible
     def _everything(self) -> tuple[list[str], Any]:
         keys = list(self.equations.reduced.symbols.items())
         return [self.assembly.key_name(key) for key, _ in keys], self.function("all", self.closed([x for _, x in keys]))
@@ -262,6 +270,7 @@ class System:
         return found | dict(zip(self.observed, np.asarray(self.observe(s)).ravel().tolist(), strict=False))
 
     @cached_property
+    @interruptible
     def projected(self) -> list[tuple[list[int], Any]]:
         """[(part of y, function)]: states that live on manifolds (quaternions, loops), and what puts them back."""
         found, index = [], {name: k for k, name in enumerate(self.states)}
@@ -282,6 +291,7 @@ class System:
         return np.asarray(self.observe(self.argument(t, y))).ravel()
 
     @cached_property
+    @interruptible
     def _slopes(self) -> Any:
         import casadi as ca
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
+from polybody.interrupts import Stop, awaited
 from polybody.kernels.pool import cores, thread_count, threads
 from polybody.studies.dataset import encoded
 from polybody.studies.tasks import Job
@@ -59,21 +60,22 @@ def threaded(job: Job, indices: Sequence[int], workers: int, form: str | None) -
     """
     count = max(min(workers, len(indices)), 1)
     share = workers // count  # of a few chunks each takes several threads
+    stop = Stop()
 
     def one(index: int) -> Result:
-        with threads(share):
+        with threads(share), stop:
             columns = job.compute(index)
         return index, columns, len(columns["error"])
 
     if workers == 1:
         yield from map(one, indices)
     elif form is None:
-        yield from _all_alike(one, indices, count - 1)
+        yield from _all_alike(one, indices, count - 1, stop)
     else:
-        yield from _in_order(one, indices, count)
+        yield from _in_order(one, indices, count, stop)
 
 
-def _in_order(one: Callable[[int], Result], indices: Sequence[int], count: int) -> Iterator[Result]:
+def _in_order(one: Callable[[int], Result], indices: Sequence[int], count: int, stop: Stop) -> Iterator[Result]:
     """So many threads compute, a few chunks ahead of the caller, who writes."""
     pool = ThreadPoolExecutor(count, thread_name_prefix="polybody study")
     todo, waiting = iter(indices), deque[Future[Result]]()
@@ -82,12 +84,13 @@ def _in_order(one: Callable[[int], Result], indices: Sequence[int], count: int) 
             waiting.extend(pool.submit(one, index) for index in islice(todo, count * AHEAD - len(waiting)))
             if not waiting:
                 return
-            yield waiting.popleft().result()
+            yield awaited(waiting.popleft())
     finally:
+        stop.now = True
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _all_alike(one: Callable[[int], Result], indices: Sequence[int], helpers: int) -> Iterator[Result]:
+def _all_alike(one: Callable[[int], Result], indices: Sequence[int], helpers: int, stop: Stop) -> Iterator[Result]:
     """This thread and helpers take the next chunk when they are free."""
     left, found = deque(indices), deque[Result]()
 
@@ -111,10 +114,11 @@ def _all_alike(one: Callable[[int], Result], indices: Sequence[int], helpers: in
             while found:
                 yield found.popleft()
         for helper in started:
-            helper.result()
+            awaited(helper)
         yield from found
     finally:
         left.clear()
+        stop.now = True
         pool.shutdown(wait=True)
 
 
@@ -169,7 +173,7 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
                     waiting[pool.submit(_one, index)] = index
                 if not waiting:
                     return
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)  # in pieces, see `awaited`
                 for future in finished:
                     index = waiting.pop(future)
                     try:

@@ -31,7 +31,7 @@ from polybody.description.coordinate_units import Units, coordinate_units
 from polybody.description.dh import DH_KINDS, DHLink, dh_records
 from polybody.description.fields import Fields, Notes, as_count, as_flag, as_number, as_numbers, as_text
 from polybody.description.flexible import flexible_link_records
-from polybody.description.limits import TRANSMISSION_JOINTS
+from polybody.description.limits import EXPRESSIONS_TOGETHER, TRANSMISSION_JOINTS
 from polybody.description.mechanism_file.constants import with_constants
 from polybody.description.mechanism_file.values import (
     as_array,
@@ -166,7 +166,19 @@ def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
         network=None if (network := top.node("network")) is None else plain(network),
         source=where,
     )
+    _refuse_many_expressions(description, where)
     return description, notes.problems
+
+
+def _refuse_many_expressions(description: Description, where: str) -> None:
+    texts = [relation.expression for relation in description.relations]
+    texts += [text for row in description.velocity_relations for *_, text in row.terms]
+    weight = sum(len(text) + 50 for text in texts)
+    if weight > EXPRESSIONS_TOGETHER:
+        raise InputError(
+            f"{where}: has {len(texts)} expressions of {sum(map(len, texts))} characters together; at most "
+            f"{EXPRESSIONS_TOGETHER} are read, each expression counted with 50 more"
+        )
 
 
 def _section(notes: Notes, top: Fields, key: str, read: Callable[[Notes, str, int, Node], Any]) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ from polybody.description.limits import (
     MJCF_COUNT,
     MJCF_DEPTH,
     MJCF_ELEMENTS,
+    MJCF_VERTEX_NUMBERS,
 )
 from polybody.description.xml.fields import Fields
 from polybody.description.xml.safety import parse_xml
@@ -218,8 +219,15 @@ class _Gathered:
             if depth > MJCF_DEPTH:
                 raise InputError(f"{element.get(_ORIGIN)}: nested more than {MJCF_DEPTH} deep")
             order.extend((child, depth + 1) for child in element)
+        vertices = 0
         for element, _ in reversed(order):
             _refuse_sizes(element)
+            vertices += len((element.get("vertex") or "").split())
+            if vertices > MJCF_VERTEX_NUMBERS:
+                raise InputError(
+                    f"{element.get(_ORIGIN)}: the vertices of meshes that stand in the file have more than "
+                    f"{MJCF_VERTEX_NUMBERS} numbers; write the mesh as a file (.obj, .stl)"
+                )
             weight = 1 + sum(weights[id(child)] for child in element)
             if element.tag in _MULTIPLIED:
                 weight *= _product(element, _MULTIPLIED[element.tag])

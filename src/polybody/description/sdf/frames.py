@@ -40,6 +40,7 @@ class Frames:
         self.nodes: dict[str, Node] = {WORLD: Node(None, "", np.eye(4), None)}
         self._poses: dict[str, Array] = {WORLD: np.eye(4)}
         self._placements: dict[str, Array] = {}
+        self._links: dict[str, str] = {}  # what `link_of` found before
         self.only = ""  # a world's only model: its parts have no scope of their own, the world may name it
 
     def add(self, name: str, node: Node, what: str) -> None:
@@ -69,19 +70,19 @@ class Frames:
 
     def world_pose(self, name: str) -> Array:
         """The 4×4 pose of a node in the world, at the beginning."""
-        trail: list[str] = []
+        trail: dict[str, None] = {}
         while name not in self._poses:
             if name in trail:
                 node = self.nodes[name]
                 self.fields.problem(node.element, f"poses are relative to each other in a circle: {' - '.join(trail)}")
                 self._poses[name] = np.eye(4)
                 break
-            trail.append(name)
+            trail[name] = None
             name = self.nodes[name].base or WORLD
         for part in reversed(trail):
             node = self.nodes[part]
             self._poses[part] = self._poses.get(node.base or WORLD, np.eye(4)) @ self._placed(part, node)
-        return self._poses[trail[0] if trail else name]
+        return self._poses[next(iter(trail), name)]
 
     def link_of(self, name: str) -> str:
         """The link (or the world) that a node moves with; "" where it moves with nothing."""
@@ -91,8 +92,10 @@ class Frames:
                 self.fields.problem(self.nodes[name].element, f"frame {name!r} is attached to itself")
                 return ""
             seen.add(name)
-            name = attached
-        return name if name in self.nodes else ""
+            name = self._links.get(attached, attached)
+        found = name if name in self.nodes else ""
+        self._links |= dict.fromkeys(seen, found)
+        return found
 
     def _placed(self, name: str, node: Node) -> Array:
         """The node's pose in its base; placements inside each other are resolved a single time each."""
