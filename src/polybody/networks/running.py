@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.interrupts import passed_on
 from polybody.networks.motion import Motion
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
 from polybody.networks.system import System
@@ -62,7 +63,7 @@ def simulate_network(
         raise InputError(f"no integration method {method!r} for networks; available: {', '.join(METHODS)}")
     duration, begin = positive("duration", duration), number("start", start)
     initial = {**net.initial, **(initial or {})}
-    motion = Motion(net, inputs, frozenset(initial))
+    motion = passed_on(lambda: Motion(net, inputs, frozenset(initial)))
     end = begin + duration
     kept = sample_times(begin, end, sample, times, method in ADAPTIVE, 8)
     options = Options(
@@ -90,7 +91,7 @@ class _Run:
 
     def to_end(self, t: float, end: float, initial: dict[str, Any]) -> NetworkTrajectory:
         began = clock.perf_counter()
-        system, y = self.motion.start(t, initial)
+        system, y = passed_on(lambda: self.motion.start(t, initial))
         stopped = None
         self._keep(t, system, y)
         try:
