@@ -99,3 +99,48 @@ def test_files_whose_numbers_and_names_exceed_the_machine_are_refused(
     path.write_text(text.replace(*change))
     with pytest.raises(pb.InputError, match=message):
         read_study(path)
+
+
+UNITS = """\
+study: 1
+model: stanford-arm
+payload: {frame: link6, mass: 300g, com: [0, 0, 5cm]}
+vary:
+  payload.mass: {uniform: [100g, 3kg]}
+  payload.com.z: {normal: [5cm, 1mm]}
+  q.1: {grid: [-90deg, 90deg, 5]}
+  q.2: [10cm, 0.2]
+samples: 8
+do: {quantity: inverse_dynamics, at: {v: [10deg, 0, 1cm, 0, 0, 0]}}
+keep: [tau]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[100g", "[100deg", r":5: axis 'payload.mass': uniform: .*dimension angle, expected a mass"),
+        ("5cm, 1mm", "5cm, 1deg", r":6: axis 'payload.com.z': normal: .*dimension angle, expected a length"),
+        ("[-90deg", "[-90cm", r":7: axis 'q.1': grid: .*dimension length, expected an angle"),
+        ("[10cm", "[10deg", r":8: axis 'q.2': .*dimension angle, expected a length"),
+        ("samples: 8", "samples: 8kg", r":9: samples: .*dimension mass, expected a number without unit"),
+        ("mass: 300g", "mass: 30deg", r":3: payload: mass: .*dimension angle, expected a mass"),
+        ("0, 1cm", "0, 1deg", r":10: v: .*dimension angle, expected a length"),
+        ("[10deg, 0", "[10cm, 0", r":10: v: .*dimension length, expected an angle"),
+    ],
+)
+def test_numbers_of_study_files_have_units_of_what_they_set(old: str, new: str, message: str, tmp_path: Path) -> None:
+    import pickle
+
+    from polybody.studies.file import read_study
+
+    path = tmp_path / "units.yaml"
+    path.write_text(UNITS)
+    study = read_study(path).study
+    assert len(study) == 80
+    np.testing.assert_allclose(study.cases.values(0)["q.1"][[0, -1], 0], [-np.pi / 2, np.pi / 2])
+    pickle.loads(pickle.dumps(study.task.options))
+    assert old in UNITS
+    path.write_text(UNITS.replace(old, new))
+    with pytest.raises(pb.InputError, match=message):
+        read_study(path)

@@ -328,7 +328,8 @@ def _scale(u: Array, low: Array, width: Array, block: int = 512) -> None:
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number of at least so much."""
     good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not good or not np.isfinite(value) or value != int(value) or value < least:
+    good = good and (isinstance(value, int | np.integer) or math.isfinite(value))
+    if not good or value != int(value) or value < least:
         raise InputError(f"{name} is {value!r}; expected a whole number of at least {least}")
     return int(value)
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, compose, describe
-from polybody.description.units import ANGLE, LENGTH, MASS, quantity
+from polybody.description.units import ANGLE, LENGTH, MASS, dimension_of, quantity
 from polybody.description.xacro.packages import files_of
 from polybody.errors import InputError
 from polybody.model.load import load
@@ -36,6 +36,7 @@ from polybody.names import listed, nearest
 from polybody.studies.axes import DESIGNS, DISTRIBUTIONS
 from polybody.studies.study import OPTIONS, Study, named_function
 from polybody.studies.tasks import KINDS
+from polybody.studies.units import Said, check_given, check_units
 
 VERSION = 1
 KEYS = (
@@ -101,6 +102,7 @@ def read_study(path: str | Path, *, allow_code: bool = False) -> StudyFile:
 
 def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
     where = str(path)
+    check_given(said, where)
     for key in ("vary", "do"):
         if not isinstance(said.get(key), dict):
             raise InputError(f"{where}: needs {key!r}, a mapping")
@@ -131,6 +133,7 @@ def _built(path: Path, said: dict[str, Any], allow_code: bool) -> StudyFile:
         )  # fmt: skip
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    check_units(study, said, where)
     return StudyFile(study, path.parent / str(said.get("folder", f"{path.stem}.results")))
 
 
@@ -180,7 +183,7 @@ def plain(node: Node, key: str, where: str) -> Any:
     if node.text in ("true", "false"):
         return node.text == "true"
     try:
-        return quantity(node.text, (ANGLE, LENGTH, MASS))
+        return Said(quantity(node.text, (ANGLE, LENGTH, MASS)), node.line, dimension_of(node.text))
     except InputError as error:
         raise InputError(f"{where}:{node.line}: {key}: {error}") from None
 
