@@ -76,7 +76,7 @@ def test_expressions_in_use_are_still_read() -> None:
         ("child: b", "child: b, limits: {lower: .inf}", "no position lies between"),
         ("child: b", "child: b, limits: {effort: -1}", "must not be negative"),
         ("child: b", "child: b, origin: {rpy: [.inf, 0, 0]}", "expected finite angles"),
-        ("child: b", "body_b: b", "no key 'body_b'; a joint says 'child'"),
+        ("child: b", "body_b: b", "no key 'body_b'; a joint has 'child'"),
         ("joints:", "dh: {links: [{alpha: .inf}]}\njoints:", "alpha is inf, expected a finite number"),
         ("joints:", "dh: {links: [{theta: .nan}]}\njoints:", "theta is nan, expected a finite number"),
         ("polybody: 1", "polybody: " + "1" * 5000, "at most nine digits"),
@@ -159,7 +159,7 @@ def test_loops_take_springs_dampers_and_limits_as_joints_do() -> None:
     assert "cut joints" not in told  # all of it acts
     free = LOOP.replace("revolute, body_a", "floating, damping: 0.5, body_a")
     told = "\n".join(map(str, check_description(read_mechanism(free, "m.yaml"))))
-    assert "of floating cut joints do not act, of loops l" in told
+    assert "of floating cut joints are not enforced, of loops l" in told
     assert "must not be negative" in problems(text.replace("armature: 0.1", "armature: -0.1"))
     yaml, jsonschema = pytest.importorskip("yaml"), pytest.importorskip("jsonschema")
     assert not list(jsonschema.Draft202012Validator(schema()).iter_errors(yaml.safe_load(text)))

@@ -78,7 +78,7 @@ def test_wrong_motors_are_named_with_their_line():
     build.motor("free", 1, 0, 1)
     with pytest.raises(pb.InputError, match="motor 'free' is on joint 'free', which is not actuated"):
         build.model()
-    with pytest.raises(pb.InputError, match="there is a motor of that name"):
+    with pytest.raises(pb.InputError, match="a motor of that name exists already"):
         build.motor("free", 1, 0, 1)
     with pytest.raises(pb.InputError, match="motor 'shoulder'"):
         urdf_text(built().description())

@@ -55,7 +55,7 @@ def test_truncated_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
 
 
 def test_base_of_an_arm_on_the_ground_needs_a_mass() -> None:
-    refused("two-link", "joint 'shoulder' stands on the ground itself.*mass=", base="floating")
+    refused("two-link", "joint 'shoulder' is attached to the ground itself.*mass=", base="floating")
     refused("two-link", r"base is 'floatin' \(did you mean 'floating'\?\)", base="floatin")
 
 
