@@ -164,8 +164,8 @@ def _from_arrays(
     if not np.ptp(q, axis=0).any():
         raise InputError(f"{source}: no joint moves; parameters show in motions only")
     if t[-1] - t[0] > MOST_GAPS * len(t) * float(np.median(np.diff(t))):
-        raise InputError(f"{source}: times go from {t[0]:g} to {t[-1]:g} s in {len(t)} samples, most of which are far "
-                         "closer; split the recording, or correct its times")
+        raise InputError(f"{source}: times go from {t[0]:g} to {t[-1]:g} s, and most of the {len(t)} samples are "
+                         "far closer; split the recording, or correct its times")
     if v is not None:
         _compare_rates(model, t, q, v, source)
     return Recording(t, q, v, tau, source, dropped)
