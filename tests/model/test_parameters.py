@@ -282,3 +282,23 @@ def test_numbers_of_the_structure_are_refused_with_the_reason() -> None:
         model.with_parameters("joint1.limits")
     with pytest.raises(InputError, match="custom joint"):
         model.with_parameters("*.map")
+
+
+@pytest.mark.parametrize(("name", "patterns"), [("puma560", ("*.origin.x",)), ("four-bar", ("*.origin_b.x", "*.mass"))])
+def test_regressors_and_configurations_take_parameters(name: str, patterns: tuple[str, ...]) -> None:
+    variant = pb.load(name).with_parameters(*patterns)
+    P = variant.parameters.nominal * np.array([[1.0], [1.03]])
+    q = variant.random_configuration(3, 2, parameters=P)
+    v = variant.assemble_velocity(q, np.ones((2, variant.nv)), parameters=P)
+    a = variant.assemble_acceleration(q, v, np.ones((2, variant.nv)), parameters=P)
+    own = [variant.parameters.at(p) for p in P]
+    found = variant.regressor(q, v, a, terms="viscous", parameters=P)
+    agree("regressor", found, np.array([m.regressor(*s, terms="viscous") for m, *s in zip(own, q, v, a, strict=True)]))
+    agree("momentum", variant.regressor.momentum(q, v, parameters=P),
+          np.array([m.regressor.momentum(*s) for m, *s in zip(own, q, v, strict=True)]))  # fmt: skip
+    kinetic, _ = variant.regressor.energy(q, v, parameters=P)
+    agree("energy", kinetic, np.array([m.regressor.energy(*s)[0] for m, *s in zip(own, q, v, strict=True)]))
+    assert variant.mobility(q[1], parameters=P[1]).rank == variant.mobility().rank
+    if name == "four-bar":
+        step = variant.constraints.projection_step(q, v, parameters=P)[0]
+        assert np.abs(step).max() < 1e-8

@@ -105,9 +105,11 @@ class ModelConstraints:
         """
         return self._model._assembly.dependent(self._model._q(q), self._columns(independent))
 
-    def projection_step(self, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def projection_step(
+        self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
         """(step of q, change of v), (..., nv) each: a Newton step towards the constraints, φ + J step = 0."""
-        return self._model._ask("projection_step", (q, v))
+        return self._model._ask("projection_step", (q, v), parameters=parameters)
 
     def joint_motion(
         self, q: ArrayLike, u_dot: ArrayLike, u_ddot: ArrayLike | None = None, *,
@@ -179,25 +181,28 @@ class ModelConstraints:
         return self._by_name(self._model._q(q), multipliers)
 
     def coupling_forces(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None
-    ) -> dict[str, Array]:
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None,
+        parameters: ArrayLike | None = None,
+    ) -> dict[str, Array]:  # fmt: skip
         """{follower: (...)}: the force that its coupling exerts on the follower's own coordinate during a motion.
 
         The leader carries minus the factor times that force. Motors on followers' own joints are counted as part of the
         coupling.
         """
-        found = self._model._ask("coupling_forces", (q, v, a), wrenches=wrenches)
+        found = self._model._ask("coupling_forces", (q, v, a), wrenches=wrenches, parameters=parameters)
         return {name: found[..., k] for k, name in enumerate(self._model.mechanism.followers)}
 
     def motion_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
-        independent: Sequence[str] | None = None,
+        independent: Sequence[str] | None = None, parameters: ArrayLike | None = None,
     ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
         """(da_dq, da_dv, da_dtau, G, V): derivatives of forward dynamics, and of the dependent coordinates.
 
         δφ = G δu and δv = G δu̇ + V δu for displacements δu and velocities δu̇ of the independent coordinates.
         """
-        return self._model._ask("motion_derivatives", (q, v, tau), wrenches=wrenches, independent=independent)
+        return self._model._ask(
+            "motion_derivatives", (q, v, tau), wrenches=wrenches, independent=independent, parameters=parameters
+        )
 
     # Inside.
 

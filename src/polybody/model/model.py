@@ -173,12 +173,16 @@ class Model:
         """Neutral configuration, (nq,): every child frame coincides with its joint frame. Loops may be open there."""
         return configurations.neutral(self.mechanism)
 
-    def random_configuration(self, rng: np.random.Generator | int | None = None, size: Any = None) -> Array:
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, size: Any = None, *, parameters: Values = None
+    ) -> Array:
         """Draw random configurations within the joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
 
-        `rng` is a NumPy generator or a seed. With loops, each configuration is assembled from the random one.
+        `rng` is a NumPy generator or a seed. With loops, each configuration is assembled from the random one, with
+        `parameters` if they are given.
         """
-        return self._assembly.assembled(configurations.draw(self.mechanism, rng, size))
+        drawn = configurations.draw(self.mechanism, rng, size)
+        return self._assembly.assembled(drawn) if parameters is None else self.assemble(drawn, parameters=parameters)
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None) -> Array:
         """Integrate a constant velocity v from q for the time dt on the configuration manifold, (..., nq).
@@ -233,13 +237,17 @@ class Model:
             return self._assembly.acceleration(*given, hold)
         return self._each(parameters, given, lambda model, *x: model.assemble_acceleration(*x, hold))
 
-    def mobility(self, q: ArrayLike | None = None, independent: Sequence[str] | None = None) -> Mobility:
+    def mobility(
+        self, q: ArrayLike | None = None, independent: Sequence[str] | None = None, *, parameters: Values = None
+    ) -> Mobility:
         """Analyse the mobility at the assembled configuration q (default: assembled from neutral).
 
         The result can be printed. It holds Gruebler's count and the true (rank-based) mobility, the redundant
         constraints by name, singularities of the constraints and of the actuators with their directions, and the
-        independent coordinates (checked if they are given).
+        independent coordinates (checked if they are given). `parameters` is one set, (k,).
         """
+        if parameters is not None:
+            return self.parameters.at(parameters).mobility(q, independent)
         place = self.assemble() if q is None else self._q(q)
         if place.ndim != 1:
             raise InputError(f"mobility takes one configuration, got shape {place.shape}")

@@ -31,16 +31,17 @@ class Regressor:
         self._model = model
 
     def __call__(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, terms: str | Sequence[str] = (), out: Array | None = None
-    ) -> Array:
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, terms: str | Sequence[str] = (),
+        parameters: ArrayLike | None = None, out: Array | None = None,
+    ) -> Array:  # fmt: skip
         """Y (..., m, columns) with tau + passive_forces = Y p + armature a; with loops Gᵀ Y of the independent ones.
 
         `terms` adds columns for each number of v, in this order: "armature" (the armature then is in p), "viscous" v,
         "coulomb" and "stribeck" of the joint's friction law for unit levels (F_c and F_s − F_c are in p), and "offset"
-        1, signed as what the joint must exert.
+        1, signed as what the joint must exert. `parameters` as in other calls: Y depends on lengths and placements.
         """
         asked = regressors.regressor(self._model.mechanism, "+".join(regressors.ordered_terms(terms)))
-        return self._model._ask(asked, (q, v, a), out=out)
+        return self._model._ask(asked, (q, v, a), out=out, parameters=parameters)
 
     def columns(self, terms: str | Sequence[str] = ()) -> list[str]:
         """Names of the columns: "BODY.mass", "BODY.mx", …, "BODY.Iyz", "JOINT.armature", …"""
@@ -55,20 +56,27 @@ class Regressor:
         return regressors.structure(self._tree.mechanism, regressors.ordered_terms(terms))
 
     def nonzeros(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, terms: str | Sequence[str] = (), out: Array | None = None
-    ) -> Array:
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, terms: str | Sequence[str] = (),
+        parameters: ArrayLike | None = None, out: Array | None = None,
+    ) -> Array:  # fmt: skip
         """Entries of Y at `structure`, (..., entries): a sparse form for large robots."""
         tree = self._tree
         asked = regressors.regressor_nonzeros(tree.mechanism, "+".join(regressors.ordered_terms(terms)))
-        return tree._ask(asked, (q, v, a), out=out)
+        return tree._ask(asked, (q, v, a), out=out, parameters=parameters)
 
-    def energy(self, q: ArrayLike, v: ArrayLike, *, out: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    def energy(
+        self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None, out: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
         """Rows (..., 10·bodies) twice: multiplied by p, the kinetic and potential energy of the bodies."""
-        return self._model._ask(regressors.energy_regressor(self._model.mechanism), (q, v), out=out)
+        asked = regressors.energy_regressor(self._model.mechanism)
+        return self._model._ask(asked, (q, v), out=out, parameters=parameters)
 
-    def momentum(self, q: ArrayLike, v: ArrayLike, *, out: Array | None = None) -> Array:
+    def momentum(
+        self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None, out: Array | None = None
+    ) -> Array:
         """(..., 6, 10·bodies): multiplied by p, the momentum [angular; linear] about the world's origin, world axes."""
-        return self._model._ask(regressors.momentum_regressor(self._model.mechanism), (q, v), out=out)
+        asked = regressors.momentum_regressor(self._model.mechanism)
+        return self._model._ask(asked, (q, v), out=out, parameters=parameters)
 
     @property
     def _tree(self) -> Model:
