@@ -158,3 +158,36 @@ def test_friction_goes_to_the_network_and_back():
     a = np.concatenate([found[joint.name] for joint in model.mechanism.joints])
     np.testing.assert_allclose(a, wanted, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(net.model().forward_dynamics(q, v, tau), wanted, rtol=1e-8, atol=1e-9)
+
+
+def _as_a_part(model: pb.Model, v: np.ndarray, duration: float) -> tuple[pb.NetworkTrajectory, pb.Trajectory]:
+    """The same motion by the network of the model alone, and by the model."""
+    q = model.assemble(model.neutral()) if model.mechanism.constrained else model.neutral()
+    v = model.assemble_velocity(q, v) if model.mechanism.constrained else v
+    net = pb.Network("whole")
+    net.mechanism("m", model)
+    part = net.components["m"]
+    start = dict(zip(part.configuration_names, q, strict=True)) | dict(zip(part.velocity_names, v, strict=True))
+    return pb.simulate(net, duration, start), pb.simulate(model, duration, q, v)
+
+
+@pytest.mark.parametrize("name", ["disk", "snakeboard"])
+def test_rolling_of_a_model_acts_in_a_network(name):
+    import rolling_machines
+
+    model = getattr(rolling_machines, name)()
+    run, wanted = _as_a_part(model, np.random.default_rng(1).normal(size=model.nv), 0.1)
+    np.testing.assert_allclose(run.configuration("m")[-1], wanted.q[-1], atol=1e-8)
+    assert run.trusted
+
+
+def test_contact_of_a_model_acts_in_a_network():
+    build = pb.Builder("drop")
+    build.body("ball", 1.0, (0, 0, 0), (0.01, 0.01, 0.01))
+    build.joint("z", "prismatic", "world", "ball", axis=(0, 0, 1))
+    build.contact("floor", "ball", radius=0.1, stiffness=1e4, damping=0.3)
+    run, wanted = _as_a_part(build.model(), np.array([-1.0]), 0.3)
+    assert (run["m.z.q"] < 0.1).any()
+    assert run.final["m.z.v"] != pytest.approx(-1 - 9.81 * 0.3)
+    np.testing.assert_allclose(run.configuration("m")[-1], wanted.q[-1], atol=1e-6)
+    assert run.trusted

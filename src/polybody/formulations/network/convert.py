@@ -29,7 +29,8 @@ def network_of(mechanism: Mechanism, powered: bool = False, make: type[N] = Netw
     for what in ("contacts", "rolling", "velocity_relations"):
         names = ", ".join(repr(record.name) for record in getattr(mechanism, what))
         if names:
-            raise PolybodyError(f"a network has no component for {what} ({names}); build the model without them")
+            raise PolybodyError(f"a network of bodies has no component for {what} ({names}); add the whole model as a "
+                                "part, Network.mechanism(name, model): there they act")
     followers, mechanism = mechanism.followers, mechanism.uncoupled
     net = make(mechanism.name, mechanism.gravity)
     places = _places(mechanism)
