@@ -57,15 +57,17 @@ def draw(name: str, folder: Path) -> None:
     t, q, v, a = motion(model, goal)
     a, tau = efforts(model, q, v, a)
     loads = model.constraints.loads(q, v, tau)
-    figure = plt.figure(figsize=(8.6, 3.4), dpi=75)
+    figure = plt.figure(figsize=(8.6, 3.4), dpi=110)
     axes = figure.add_subplot(1, 2, 1, projection="3d", proj_type="ortho")
     draw_on(axes, model, q[STEPS // 2])
     axes.plot(*model.pose(q, follow)[:, :3, 3].T, color="#e67e22", linewidth=1.6)
     axes.get_legend().remove()
     axes.set_title(name)
     axes.tick_params(labelsize=6)
-    upper = figure.add_axes((0.58, 0.6, 0.4, 0.32))
-    lower = figure.add_axes((0.58, 0.14, 0.4, 0.32), sharex=upper)
+    axes.locator_params(nbins=4)  # numbers that do not touch
+    axes.zaxis.labelpad = -6  # type: ignore[attr-defined]
+    upper = figure.add_axes((0.6, 0.6, 0.38, 0.32))
+    lower = figure.add_axes((0.6, 0.14, 0.38, 0.32), sharex=upper)
     for joint in model.mechanism.joints:
         for k in np.flatnonzero(np.broadcast_to(joint.active, joint.nv)):
             upper.plot(t, tau[:, joint.v.start + k], label=joint.name)
