@@ -65,7 +65,7 @@ def draw(name: str, folder: Path) -> None:
     axes.set_title(name)
     axes.tick_params(labelsize=6)
     axes.locator_params(nbins=4)  # numbers that do not touch
-    axes.zaxis.labelpad = -6  # type: ignore[attr-defined]
+    axes.zaxis.labelpad = -1  # type: ignore[attr-defined]
     upper = figure.add_axes((0.6, 0.6, 0.38, 0.32))
     lower = figure.add_axes((0.6, 0.14, 0.38, 0.32), sharex=upper)
     for joint in model.mechanism.joints:
@@ -80,7 +80,8 @@ def draw(name: str, folder: Path) -> None:
     upper.tick_params(labelbottom=False)
     for panel in (upper, lower):
         panel.grid(alpha=0.3)
-        panel.legend(fontsize=6, ncols=6, frameon=False, loc="lower right", bbox_to_anchor=(1.02, 0.97))
+        panel.legend(fontsize=6, ncols=6, frameon=False, loc="lower right", bbox_to_anchor=(1.02, 0.97),
+                     columnspacing=1.0, handlelength=1.4)
         panel.tick_params(labelsize=7)
     figure.savefig(folder / f"{name}.png")
     plt.close(figure)
