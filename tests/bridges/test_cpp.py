@@ -79,3 +79,33 @@ def test_installed_package_is_found_and_computes_what_the_model_does(tmp_path: P
     wanted = np.concatenate([tau, model.mass_matrix(q).ravel(), derivative.ravel(), a])
     assert_allclose(found[:-1], wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
     assert abs(found[-1] - (q[0] + 1e-3 * v[0])) < 1e-4
+
+
+SYNTAX = """#include "{name}.hpp"
+int main() {{
+  using namespace {space};
+  double state[nq + nv] = {{0}};
+  Eigen::Map<Vector<nq>> q(state);
+  Eigen::Map<Vector<nv>> v(state + nq);
+  Vector<nv> tau = Vector<nv>::Zero();
+  {more}
+  return rk4_step(q, v, tau, {given}1e-3);
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "space", "varied"), [("arm", "arm", False), ("arm", "arm", True), ("new", "new_", False),
+                                  ("Eigen", "Eigen_", False)]
+)  # fmt: skip
+def test_steps_take_maps_and_parameters_and_any_name_of_c_is_a_namespace(
+    name: str, space: str, varied: bool, tmp_path: Path
+) -> None:
+    model = pb.load("double-pendulum")
+    model = model.with_parameters("rod1.mass", "rod2.com") if varied else model
+    pb.export_c(model, tmp_path / "out", ["inverse_dynamics", "energy", "rk4_step"], name=name)
+    more = "Vector<4> p; p << 1, 0.1, 0, 0; const auto E = energy(q, v, p); (void)E;" if varied else ""
+    given = "p, " if varied else ""
+    (tmp_path / "out" / "main.cpp").write_text(SYNTAX.format(name=name, space=space, more=more, given=given))
+    run("c++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-isystem{EIGEN}",
+        tmp_path / "out" / "main.cpp")  # fmt: skip

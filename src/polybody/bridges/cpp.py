@@ -1,8 +1,9 @@
 """A header-only C++ face of the C library, with Eigen, and a CMake package around both.
 
 Each C function becomes one in the namespace of the prefix: arguments are `Eigen::Ref`s (vectors and maps of fixed size,
-no copy), one result is returned as a vector or a row-major matrix, several as a struct of them. Nothing is allocated:
-all sizes are known. For controllers of ros2_control: map the state interfaces' doubles and call.
+no copy), one result is returned as a vector or a row-major matrix, several as a struct of them; steps change vectors or
+maps in place. Nothing is allocated: all sizes are known. For controllers of ros2_control: map the state interfaces'
+doubles and call.
 """
 
 from __future__ import annotations
@@ -13,6 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from polybody.model.model import Model
 
+#: Words of C++ that are names in C, and namespaces that the header uses: a prefix of these has a namespace with "_".
+TAKEN = frozenset({
+    "alignas", "alignof", "and", "and_eq", "asm", "bitand", "bitor", "bool", "catch", "char16_t", "char32_t",
+    "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "consteval", "constexpr",
+    "constinit", "const_cast", "decltype", "delete", "dynamic_cast", "explicit", "export", "false", "friend",
+    "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
+    "protected", "public", "reinterpret_cast", "requires", "static_assert", "static_cast", "template", "this",
+    "thread_local", "throw", "true", "try", "typeid", "typename", "using", "virtual", "wchar_t", "xor", "xor_eq",
+    "Eigen", "std",
+})  # fmt: skip
+
 
 def cpp_header(
     prefix: str, model: Model, functions: Sequence[Any], shapes: Mapping[str, list[tuple[int, ...]]],
@@ -20,19 +32,21 @@ def cpp_header(
 ) -> str:  # fmt: skip
     """The text of the header."""
     body = [_function(prefix, f, shapes.get(f.name(), [])) for f in functions]
-    body += [_step(prefix, step) for step in steps if step != "simulate"]
+    body += [_step(prefix, step, len(model.parameters)) for step in steps if step != "simulate"]
+    space = f"{prefix}_" if prefix in TAKEN else prefix
     guard = f"{prefix.upper()}_HPP"
     return "\n".join(
         [
             f"// C++ face of {prefix}.h: fixed sizes, no allocation. Matrices are row by row. Written by polybody.",
             f"#ifndef {guard}", f"#define {guard}", "", "#include <Eigen/Core>", "",
-            'extern "C" {', f'#include "{prefix}.h"', "}", "", f"namespace {prefix} {{", "",
+            'extern "C" {', f'#include "{prefix}.h"', "}", "", f"namespace {space} {{", "",
             f"constexpr int nq = {model.nq};", f"constexpr int nv = {model.nv};",
             "template <int N> using Vector = Eigen::Matrix<double, N, 1>;",
             "template <int R, int C> using Matrix = Eigen::Matrix<double, R, C, (C == 1 ? Eigen::ColMajor : "
             "Eigen::RowMajor)>;",
-            "template <int N> using In = Eigen::Ref<const Vector<N>>;", "",
-            *body, f"}}  // namespace {prefix}", "", f"#endif  // {guard}", "",
+            "template <int N> using In = Eigen::Ref<const Vector<N>>;",
+            "template <int N> using InOut = Eigen::Ref<Vector<N>>;", "",
+            *body, f"}}  // namespace {space}", "", f"#endif  // {guard}", "",
         ]
     )  # fmt: skip
 
@@ -57,6 +71,7 @@ def _function(prefix: str, f: Any, shapes: list[tuple[int, ...]]) -> str:
         lines = [
             f"struct {record} {{",
             *(f"  {kind} {name};" for kind, (name, _) in zip(types, results, strict=True)),
+            "  EIGEN_MAKE_ALIGNED_OPERATOR_NEW",
             "};",
             f"inline {record} {f.name()}({takes}) {{",
             f"  {record} result;",
@@ -73,14 +88,13 @@ def _type(shape: tuple[int, ...], size: int) -> str:
     return f"Vector<{size}>"
 
 
-def _step(prefix: str, step: str) -> str:
+def _step(prefix: str, step: str, parameters: int) -> str:
+    takes, gives = (f"const In<{parameters}>& parameters, ", "parameters.data(), ") if parameters else ("", "")
     return "\n".join(
         [
-            f"// Advances q and v by dt with tau held; 0 where all went well (see {prefix}.h).",
-            f"inline int {step}(Vector<nq>& q, Vector<nv>& v, const In<nv>& tau, double dt) {{",
-            "  const Vector<nq> q0 = q;",
-            "  const Vector<nv> v0 = v;",
-            f"  return {prefix}_{step}(q0.data(), v0.data(), tau.data(), dt, q.data(), v.data());",
+            f"// Advances q and v, vectors or maps, by dt with tau held; 0 where all went well (see {prefix}.h).",
+            f"inline int {step}(InOut<nq> q, InOut<nv> v, const In<nv>& tau, {takes}double dt) {{",
+            f"  return {prefix}_{step}(q.data(), v.data(), tau.data(), {gives}dt, q.data(), v.data());",
             "}",
             "",
         ]
