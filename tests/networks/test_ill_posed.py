@@ -118,3 +118,19 @@ def test_ideal_switch_that_would_ask_for_an_impulse_is_refused():
     net.part("S", "switch", ("a", "b"), control="u", resistance=0, conductance=0)
     with pytest.raises(pb.SimulationError, match=r"would jump.*impulse"):
         pb.simulate(net, 0.1, {"C1.v": 5.0})
+
+
+def test_a_signal_that_nothing_drives_is_named_with_its_node_and_reader():
+    net = pb.Network("open")
+    net.part("g", "gain", "u", "y", factor=2)
+    with pytest.raises(pb.InputError, match=r"nothing drives the signal at node 'u', which 'g\.u' reads"):
+        pb.simulate(net, 1)
+
+
+def test_a_cut_set_of_through_drivers_is_named_at_the_node_that_it_isolates():
+    net = pb.Network("cut")
+    net.part("I1", "current_source", "a", "b", current=1)
+    net.part("I2", "current_source", "b", current=2)
+    net.part("R", "resistor", "a", resistance=1)
+    with pytest.raises(pb.InputError, match=r"cut-set 'I1', 'I2' around node 'b'"):
+        pb.simulate(net, 1)

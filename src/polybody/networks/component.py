@@ -66,6 +66,10 @@ class Component(Protocol):
         """(stored energy or None, loss): SX."""
         ...
 
+    def reads(self, port: Port) -> bool:
+        """Whether it only reads the signal at a port."""
+        ...
+
     def character(self, port: Port) -> str:
         """across driver, across state, plain, through state, or through driver: where its edge belongs."""
         ...
@@ -133,6 +137,11 @@ class PartComponent:
     def audited(self) -> bool:
         """Whether it says what it stores or loses; else its power counts as supplied."""
         return self.part.stored is not None or self.part.heat is not None
+
+    def reads(self, port: Port) -> bool:
+        name = f"{port.own}.{port.domain.through}" if port.own else port.domain.through
+        equations = [e for mode in self.part.alternatives or [None] for e in self.part.equations_in(mode)]
+        return any(left.text == name and right.text == "0" for left, right in equations)
 
     def character(self, port: Port) -> str:
         across, through = (self._occurs[(port.own, kind)] for kind in ("across", "through"))

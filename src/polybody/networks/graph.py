@@ -56,6 +56,7 @@ def part_graph(components: Sequence[Component]) -> PartGraph:
     for port in ports.values():
         if port.head == port.tail:
             raise InputError(f"{port.name!r} has both ends at node {port.head!r}; it needs two nodes")
+    _refuse_undriven(components)
     groups, chosen = Groups(), set()
     for edge in sorted(edges, key=lambda e: ORDER.index(e.kind)):
         joined = groups.find(edge.tail) != groups.find(edge.head)
@@ -68,6 +69,23 @@ def part_graph(components: Sequence[Component]) -> PartGraph:
             chosen.add(edge.name)
     references = _references(ports, groups)
     return PartGraph(graph_with_tree(edges, chosen, references, {}), ports, characters, owners)
+
+
+def _refuse_undriven(components: Sequence[Component]) -> None:
+    """Raise where a signal is read, and nothing gives it."""
+    readers: dict[str, list[str]] = {}
+    given = {GROUND}
+    for part in components:
+        for port in part.ports:
+            if port.domain.name == "signal":
+                if part.reads(port):
+                    readers.setdefault(port.head, []).append(port.name)
+                else:
+                    given.add(port.head)
+    for node, ports in readers.items():
+        if node not in given:
+            raise InputError(f"nothing drives the signal at node {node!r}, which {', '.join(map(repr, ports))} reads; "
+                             "connect a source, a sensor or the output of another part")
 
 
 def _references(ports: dict[str, Port], groups: Groups) -> tuple[str, ...]:
@@ -107,10 +125,11 @@ def _source_loop(edge: Edge, edges: Sequence[Edge], chosen: set[str], ports: dic
 
 
 def _source_cutset(edge: Edge, edges: Sequence[Edge], groups: Groups) -> str:
-    side = groups.find(edge.head)
+    here = edge.tail if groups.find(edge.head) == groups.find(GROUND) else edge.head  # the side without the ground
+    side = groups.find(here)
     cut = [e.name for e in edges if (groups.find(e.head) == side) != (groups.find(e.tail) == side)]
     return (f"no formulation tree: through drivers alone are the cut-set {', '.join(map(repr, cut))} around node "
-            f"{edge.head!r}: their flow has no other path; connect something else to that node")
+            f"{here!r}: their flow has no other path; connect something else to that node")
 
 
 __all__ = ["PartGraph", "part_graph"]

@@ -141,6 +141,9 @@ class ModelComponent:
             heat = heat + ca.dot(i, ca.sparsify(constants) @ v)
         return stored, heat
 
+    def reads(self, port: Port) -> bool:
+        return False
+
     def character(self, port: Port) -> str:
         if port.domain.name != "electrical":
             return "across state"

@@ -71,6 +71,9 @@ class SelectedComponent:
     def power(self, lookup: Lookup) -> tuple[Any, Any]:
         return self.inner.power(lookup)
 
+    def reads(self, port: Port) -> bool:
+        return self.inner.reads(port)
+
     def character(self, port: Port) -> str:
         return self.inner.character(port)
 
