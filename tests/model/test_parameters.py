@@ -11,7 +11,8 @@ from tests.mechanisms import random_tree, with_followers
 
 import polybody as pb
 from polybody.algebra.domains import FLOAT
-from polybody.description.parameters import parameters_of, substituted
+from polybody.description.parameters import parameters_of
+from polybody.description.substitution import substituted
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import mechanism_from
 from polybody.model.engine import Request

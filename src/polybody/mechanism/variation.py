@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import domain
-from polybody.description.parameters import Parameter, substituted
+from polybody.description.parameters import Parameter
 from polybody.description.records import Description
+from polybody.description.substitution import substituted
 from polybody.mechanism.mechanism import Mechanism, mechanism_from
 
 Array = np.ndarray

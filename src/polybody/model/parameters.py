@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from polybody.algebra.domains import Domain
 from polybody.algebra.inertia_checks import SLACK, inertia_problem
-from polybody.description.parameters import Parameter, followed, parameters_of, substituted
+from polybody.description.parameters import Parameter, parameters_of
 from polybody.description.shapes import AXIS_SLACK
+from polybody.description.substitution import followed, substituted
 from polybody.errors import InputError
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import choose, float_array, state_array

@@ -23,8 +23,9 @@ from polybody.description.expressions import parse
 from polybody.description.mechanism_file.dimensions import Dimension, dimension_of_text, unit_of
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, describe
 from polybody.description.naming import name_problem
-from polybody.description.parameters import number_at, parameters_of, substituted
+from polybody.description.parameters import parameters_of
 from polybody.description.records import Constant, Description, Formula, as_data
+from polybody.description.substitution import number_at, substituted
 from polybody.description.units import ANGLE, LENGTH, MASS, quantity
 from polybody.errors import InputError
 from polybody.names import listed, nearest
