@@ -38,18 +38,37 @@ def test_every_remainder_is_right_and_writes_nothing_else(states, lanes, sizes):
     assert (second[[0, -1]] == 7).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("states", [1, 3, 8, 21])
+def test_many_results_by_a_table_repeat_zeros_and_mirrored_entries(dtype, states):
+    x = ca.SX.sym("x", 25)
+    upper = ca.triu(x @ x.T)
+    symmetric = upper + upper.T
+    some = ca.densify(ca.vertcat(ca.vec(symmetric), ca.SX.zeros(7), x, ca.SX(2.5), ca.cos(x[:2])))
+    kernel = of_function(ca.Function("f", [x], [some, x[:3]]), dtype=dtype)
+    values = np.random.default_rng(states).normal(size=(states, 25)).astype(dtype)
+    found, tail = kernel(values)
+    whole = values[:, :, None] * values[:, None, :]
+    whole[:, range(25), range(25)] *= 2
+    more = np.hstack([np.zeros((states, 7)), values, np.full((states, 1), 2.5), np.cos(values[:, :2])])
+    tolerance = {"rtol": 4 * np.finfo(dtype).eps, "atol": np.finfo(dtype).eps}
+    np.testing.assert_allclose(found, np.hstack([whole.reshape(states, -1), more]), **tolerance)
+    np.testing.assert_array_equal(tail, values[:, :3])
+
+
 @pytest.mark.parametrize("states", [3, 4, 8, 9, 1003])
 @pytest.mark.parametrize("lanes", [4, 8])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_results_that_go_past_the_caches_are_the_same(monkeypatch, states, lanes, workers):
-    x = ca.SX.sym("x", 37)
+@pytest.mark.parametrize("n", [37, 201])
+def test_results_that_go_past_the_caches_are_the_same(monkeypatch, states, lanes, workers, n):
+    x = ca.SX.sym("x", n)
     kernel = of_function(ca.Function("f", [x], [ca.vertcat(ca.sin(x), x), 3 * x]), lanes=lanes)
-    values = np.random.default_rng(states).normal(size=(states, 37))
-    room = np.full((states + 16) * 111 + 8, 7.0)
-    start = (-room.ctypes.data // 8) % 4
-    first = room[start : start + states * 74].reshape(states, 74)
-    second = room[start + 4 * (states * 74 // 4 + 3) :][: states * 37].reshape(states, 37)
-    assert first.ctypes.data % 32 == second.ctypes.data % 32 == 0
+    values = np.random.default_rng(states).normal(size=(states, n))
+    room = np.full((states + 16) * 3 * n + 16, 7.0)
+    start = (-room.ctypes.data // 8) % 8
+    first = room[start : start + states * 2 * n].reshape(states, 2 * n)
+    second = room[start + 8 * (states * 2 * n // 8 + 3) :][: states * n].reshape(states, n)
+    assert first.ctypes.data % 64 == second.ctypes.data % 64 == 0
     monkeypatch.setattr(kernels, "STREAMED_FROM", 0)
     monkeypatch.setattr(kernels, "WORTH_A_THREAD", 1.0)
     with threads(workers):

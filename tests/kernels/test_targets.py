@@ -7,7 +7,7 @@ import pytest
 from helpers import of_function
 
 from polybody.errors import InputError
-from polybody.kernels import machine, rows, runtime, tape
+from polybody.kernels import bodies, machine, runtime, tape
 from polybody.kernels.target import Target, host, without_fma
 
 TARGETS = {
@@ -30,7 +30,7 @@ def test_code_assembles_for_other_processors(name):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     target, register, instruction = TARGETS[name]
-    (text,) = rows.body_texts(tape.from_function(function()), target)
+    (text,) = bodies.body_texts(tape.from_function(function()), target)
     assert len(machine.assemble(text, target)) > 1000
     assert len(machine.assemble(runtime.text(target), target)) > 1000
     assembly = machine._machine(target, 1).emit_assembly(llvm.parse_assembly(text))
@@ -65,7 +65,7 @@ def test_long_code_is_cut_into_blocks_and_modules_and_answers_the_same(monkeypat
         y = parts[-1]
         parts.append(ca.vertcat(0.5 * y[1:] - 0.3 * y[:-1], 0.8 * ca.sin(y[0])) + x * (k % 7))
     function = ca.Function("long", [x], [parts[-1], sum(parts)])
-    *parts, driver = rows.body_texts(tape.from_function(function), host())
+    *parts, driver = bodies.body_texts(tape.from_function(function), host())
     assert len(parts) > 1
     assert all(part.count("label %done") > 3 for part in parts)
     assert driver.count("call void @part") == len(parts)

@@ -14,7 +14,7 @@ import pytest
 from helpers import elementwise, of_function
 
 from polybody.errors import InputError, PolybodyWarning
-from polybody.kernels import background, build, kernel, programs, rows
+from polybody.kernels import background, bodies, build, kernel, programs
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.target import host, without_fma
 
@@ -128,7 +128,7 @@ def test_a_failure_to_compile_is_told_and_answers_go_on(monkeypatch):
     def refuse(*given):
         raise MemoryError("none left")
 
-    monkeypatch.setattr(rows, "body_texts", refuse)
+    monkeypatch.setattr(bodies, "body_texts", refuse)
     said = []
     monkeypatch.setattr(background.warnings, "warn", lambda text, *rest, **more: said.append((text, *rest)))
     made = elementwise(lambda x: 2 * x + 1, key="refused ")

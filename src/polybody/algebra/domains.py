@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.algebra.graph import Node, folded, unary
+from polybody.algebra.graph import Node, binary, choice, leaf, unary
 
 Scalar = Any
 Array = np.ndarray
@@ -283,7 +283,7 @@ class SymbolDomain(Domain):
 
 
 class GraphDomain(Domain):
-    """CasADi SX, wrapped as `Node`s: the expression graph that kernels compile. Known numbers stay Python floats."""
+    """Expression graphs of `Node`s, which kernels compile and CasADi reads. Known numbers stay Python floats."""
 
     name = "casadi"
 
@@ -296,30 +296,30 @@ class GraphDomain(Domain):
         return value if isinstance(value, Node) else float(value)
 
     def _enter(self, value: Any) -> Any:
-        return Node(value) if isinstance(value, self._casadi.SX) else super()._enter(value)
+        return leaf(value) if isinstance(value, self._casadi.SX) else super()._enter(value)
 
     def sin(self, x: Any) -> Any:
-        return Node(unary("OP_SIN", x.sx)) if isinstance(x, Node) else math.sin(x)
+        return unary("OP_SIN", x) if isinstance(x, Node) else math.sin(x)
 
     def cos(self, x: Any) -> Any:
-        return Node(unary("OP_COS", x.sx)) if isinstance(x, Node) else math.cos(x)
+        return unary("OP_COS", x) if isinstance(x, Node) else math.cos(x)
 
     def sqrt(self, x: Any) -> Any:
-        return Node(unary("OP_SQRT", x.sx)) if isinstance(x, Node) else math.sqrt(x)
+        return unary("OP_SQRT", x) if isinstance(x, Node) else math.sqrt(x)
 
     def atan2(self, y: Any, x: Any) -> Any:
         if not isinstance(x, Node) and not isinstance(y, Node):
             return math.atan2(y, x)
-        return folded(self._casadi.atan2(*(z.sx if isinstance(z, Node) else float(z) for z in (y, x))))
+        return binary("OP_ATAN2", y, x)
 
     def tanh(self, x: Any) -> Any:
-        return Node(unary("OP_TANH", x.sx)) if isinstance(x, Node) else math.tanh(x)
+        return unary("OP_TANH", x) if isinstance(x, Node) else math.tanh(x)
 
     def exp(self, x: Any) -> Any:
-        return Node(unary("OP_EXP", x.sx)) if isinstance(x, Node) else math.exp(x)
+        return unary("OP_EXP", x) if isinstance(x, Node) else math.exp(x)
 
     def log(self, x: Any) -> Any:
-        return Node(unary("OP_LOG", x.sx)) if isinstance(x, Node) else math.log(x)
+        return unary("OP_LOG", x) if isinstance(x, Node) else math.log(x)
 
     def less(self, a: Any, b: Any) -> Any:
         return a < b
@@ -327,8 +327,7 @@ class GraphDomain(Domain):
     def where(self, condition: Any, yes: Any, no: Any) -> Any:
         if isinstance(condition, (bool, np.bool_)):
             return yes if condition else no
-        yes, no = (x.sx if isinstance(x, Node) else float(x) for x in (yes, no))
-        return folded(self._casadi.if_else(condition, yes, no))
+        return choice(condition, yes, no)
 
     def is_zero(self, x: Any) -> bool:
         return not isinstance(x, Node) and x == 0
@@ -352,7 +351,7 @@ class GraphDomain(Domain):
         result = np.empty(column.shape[0], dtype=object)
         # `vertsplit` spends longer on choosing an overload, during which interrupts are lost.
         for i, element in enumerate(column.elements() if column.is_dense() else self._casadi.vertsplit(column)):
-            result[i] = Node(element)
+            result[i] = leaf(element)
         return result
 
     def column(self, array: Any) -> Any:

@@ -1,19 +1,30 @@
-"""Scalars of a CasADi expression graph that live well inside numpy arrays.
+"""Scalars of an expression graph that live well inside numpy arrays.
 
-A bare `casadi.SX` claims every numpy operation it meets and answers with a CasADi matrix. `Node` wraps one scalar of
-the graph so that numpy treats it as an opaque object, and folds what is known: a product with zero is the float 0.0,
-a product with one is the other factor, and so on. Constants stay Python floats; only real operations reach CasADi,
-and they do so by `SX.binary` and `SX.unary`: the overloaded operators spend eight times as long choosing an overload.
+A `Node` is one operation on other nodes and floats, or a leaf: a scalar `casadi.SX`. It folds what is known: a product
+with zero is the float 0.0, a product with one is the other factor, and so on; signs are pulled out of products and
+become differences in sums. Constants stay Python floats.
+
+Nodes are plain Python objects, because tracing a robot makes tens of thousands of them and nobody looks at most:
+`Node.sx` makes the CasADi expression where one is wanted (to differentiate, to export), and `operands` lists the graph
+for who reads it without CasADi.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import math
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
 
 _NUMBERS = (int, float, np.number)
+_serial = itertools.count().__next__
+
+LEAF = ""
+ADD, SUB, MUL, DIV, NEG, SQ = "OP_ADD", "OP_SUB", "OP_MUL", "OP_DIV", "OP_NEG", "OP_SQ"
+LT, NOT, IF_ELSE_ZERO = "OP_LT", "OP_NOT", "OP_IF_ELSE_ZERO"
 
 
 @functools.cache
@@ -23,20 +34,6 @@ def _casadi() -> Any:
     return casadi
 
 
-@functools.cache
-def _code(operation: str) -> int:
-    return getattr(_casadi(), operation)
-
-
-def _binary(operation: str, a: Any, b: Any) -> Any:
-    return _casadi().SX.binary(_code(operation), a, b)
-
-
-def unary(operation: str, a: Any) -> Any:
-    """Apply a CasADi unary operation by its opcode's name, such as "OP_SIN"."""
-    return _casadi().SX.unary(_code(operation), a)
-
-
 @functools.lru_cache(maxsize=4096)
 def number(value: Any) -> Any:
     """A constant as a 1×1 casadi.SX, which is never changed."""
@@ -44,89 +41,297 @@ def number(value: Any) -> Any:
 
 
 class Node:
-    """One scalar of an expression graph; `sx` is its 1×1 casadi.SX."""
+    """One scalar of an expression graph: `op` by the name of CasADi's code on `a` (and `b`), or a leaf.
 
-    __slots__ = ("sx",)
+    `serial` grows with every node: those of operands are smaller than a result's.
+    """
 
-    def __init__(self, sx: Any) -> None:
-        self.sx = sx
+    __slots__ = ("_sx", "a", "b", "op", "serial")
+
+    def __init__(self, op: str, a: Any = None, b: Any = None, sx: Any = None) -> None:
+        self.op, self.a, self.b, self._sx = op, a, b, sx
+        self.serial = _serial()
+
+    @property
+    def sx(self) -> Any:
+        """The 1×1 casadi.SX."""
+        if self._sx is None:
+            _express(self)
+        return self._sx
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Node):
-            return folded(_binary("OP_ADD", self.sx, other.sx))
+            if other.op is NEG:
+                return self - other.a
+            if self.op is NEG:
+                return other - self.a
+            if self.op is SUB and same(self.b, other):
+                return self.a
+            if other.op is SUB and same(other.b, self):
+                return other.a
+            if self.op is SQ and other.op is SQ and _are_sine_and_cosine(self.a, other.a):
+                return 1.0
+            return self * 2.0 if same(self, other) else Node(ADD, self, other)
         if isinstance(other, _NUMBERS):
-            return self if other == 0 else Node(_binary("OP_ADD", self.sx, number(other)))
+            return self._plus(float(other))
         return NotImplemented
 
     __radd__ = __add__
 
+    def _plus(self, c: float) -> Any:
+        if c == 0:
+            return self
+        if self.op is ADD and type(self.b) is float:
+            return self.a._plus(self.b + c)
+        if self.op is SUB and type(self.a) is float:
+            return (self.a + c) - self.b
+        return c - self.a if self.op is NEG else Node(ADD, self, c)
+
     def __neg__(self) -> Any:
-        return Node(unary("OP_NEG", self.sx))
+        return self.a if self.op is NEG else self.b - self.a if self.op is SUB else Node(NEG, self)
 
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, Node):
-            return folded(_binary("OP_SUB", self.sx, other.sx))
+            if other.op is NEG:
+                return self + other.a
+            if same(self, other):
+                return 0.0
+            if self.op is NEG:
+                return -(self.a + other)
+            if self.op is ADD:
+                if same(self.b, other):
+                    return self.a
+                if same(self.a, other):
+                    return self.b
+            if other.op is ADD:
+                if same(other.b, self):
+                    return -other.a
+                if same(other.a, self):
+                    return -other.b
+            return Node(SUB, self, other)
         if isinstance(other, _NUMBERS):
-            return self if other == 0 else Node(_binary("OP_SUB", self.sx, number(other)))
+            return self._plus(-float(other))
         return NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
-            return -self if other == 0 else Node(_binary("OP_SUB", number(other), self.sx))
+            if other == 0:
+                return -self
+            if self.op is NEG:
+                return self.a._plus(float(other))
+            if self.op is SUB and type(self.a) is float:
+                return self.b._plus(float(other) - self.a)
+            if self.op is ADD and type(self.b) is float:
+                return (float(other) - self.b) - self.a
+            return Node(SUB, float(other), self)
         return NotImplemented
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Node):
-            return Node(_binary("OP_MUL", self.sx, other.sx))
+            if self.op is NEG:
+                return -(self.a * other)
+            if other.op is NEG:
+                return -(self * other.a)
+            return Node(SQ, self) if same(self, other) else Node(MUL, self, other)
         if isinstance(other, _NUMBERS):
             if other == 0:
                 return 0.0
             if other == 1:
                 return self
-            return -self if other == -1 else Node(_binary("OP_MUL", self.sx, number(other)))
+            if other < 0:  # one product for both signs
+                return -(self * -other)
+            if self.op is NEG:
+                return -(self.a * other)
+            if self.op is MUL and type(self.b) is float:
+                return self.a * (self.b * float(other))
+            return Node(MUL, self, float(other))
         return NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Node):
-            return folded(_binary("OP_DIV", self.sx, other.sx))
+            if same(self, other):
+                return 1.0
+            if self.op is NEG:
+                return -(self.a / other)
+            return -(self / other.a) if other.op is NEG else Node(DIV, self, other)
         if isinstance(other, _NUMBERS):
-            return self if other == 1 else Node(_binary("OP_MUL", self.sx, number(1.0 / float(other))))
+            return self if other == 1 else self * (1.0 / float(other))
         return NotImplemented
 
     def __rtruediv__(self, other: Any) -> Any:
         if isinstance(other, _NUMBERS):
-            return 0.0 if other == 0 else Node(_binary("OP_DIV", number(other), self.sx))
+            return 0.0 if other == 0 else Node(DIV, float(other), self)
         return NotImplemented
 
     def __pow__(self, other: Any) -> Any:
         if isinstance(other, int) and other == 2:
             return self * self
-        return Node(_binary("OP_POW", self.sx, other.sx if isinstance(other, Node) else number(other)))
+        return Node("OP_POW", self, other if isinstance(other, Node) else float(other))
 
     def __lt__(self, other: Any) -> Any:
-        return self.sx < (other.sx if isinstance(other, Node) else float(other))
+        return Node(LT, self, other if isinstance(other, Node) else float(other))
 
     def __gt__(self, other: Any) -> Any:
-        return self.sx > (other.sx if isinstance(other, Node) else float(other))
+        return Node(LT, other if isinstance(other, Node) else float(other), self)
 
     def __eq__(self, other: object) -> bool:
-        """Structural: the same node, or a constant node of that value. Never a symbolic condition."""
-        if isinstance(other, Node):
-            return self.sx.__hash__() == other.sx.__hash__()
+        """Structural: the same node. Never a symbolic condition."""
+        if self is other:
+            return True
+        if isinstance(other, Node) and self.op is LEAF and other.op is LEAF:
+            return self._sx.__hash__() == other._sx.__hash__()
         return False
 
     def __hash__(self) -> int:
-        return int(self.sx.__hash__())
+        return int(self._sx.__hash__()) if self.op is LEAF else id(self) >> 4
 
     def __repr__(self) -> str:
         return f"Node({self.sx})"
 
 
-def folded(sx: Any) -> Any:
-    """The scalar as a float where CasADi has found it constant, else as a node."""
-    return float(sx) if sx.is_constant() else Node(sx)
+def same(x: Any, y: Any) -> bool:
+    """Whether two nodes are one, or the same operation on the same operands."""
+    if x is y:
+        return True
+    if type(x) is not Node or type(y) is not Node or x.op is not y.op:
+        return False
+    return x == y if x.op is LEAF else _one(x.a, y.a) and _one(x.b, y.b)
 
 
-__all__ = ["Node", "folded", "number", "unary"]
+def _one(x: Any, y: Any) -> bool:
+    return x is y or (type(x) is float and type(y) is float and x == y)
+
+
+def _are_sine_and_cosine(x: Node, y: Node) -> bool:
+    return {x.op, y.op} == {"OP_SIN", "OP_COS"} and same(x.a, y.a)
+
+
+def unary(op: str, x: Node) -> Node:
+    """A function of one scalar by the name of its code, such as "OP_SIN"."""
+    return Node(op, x)
+
+
+def binary(op: str, x: Any, y: Any) -> Node:
+    """A function of two scalars, of which one may be a float."""
+    return Node(op, x, y)
+
+
+def choice(condition: Any, yes: Any, no: Any) -> Any:
+    """`yes` where the condition is not zero, else `no`."""
+    taken = 0.0 if _is_number(yes, 0.0) else Node(IF_ELSE_ZERO, condition, yes)
+    left = 0.0 if _is_number(no, 0.0) else Node(IF_ELSE_ZERO, Node(NOT, condition), no)
+    return taken + left
+
+
+def _is_number(x: Any, value: float) -> bool:
+    return not isinstance(x, Node) and float(x) == value and math.copysign(1.0, float(x)) == 1.0
+
+
+def leaf(sx: Any) -> Any:
+    """A scalar casadi.SX as a node, or as a float where it is a constant."""
+    return float(sx) if sx.is_constant() else Node(LEAF, sx=sx)
+
+
+def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
+    """Every node that the roots need, operands before results; not what those with serials in `stop` need."""
+    seen: set[int] = set()
+    found: list[Node] = []
+    stack = [x for x in roots if type(x) is Node]
+    while stack:
+        x = stack.pop()
+        if x.serial in seen:
+            continue
+        seen.add(x.serial)
+        found.append(x)
+        if x.op is not LEAF and x.serial not in stop:
+            if type(x.a) is Node:
+                stack.append(x.a)
+            if type(x.b) is Node:
+                stack.append(x.b)
+    found.sort(key=lambda x: x.serial)
+    return found
+
+
+def distinct(roots: Iterable[Any]) -> int:
+    """How many different operations the roots need: equal ones are counted once."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    place: dict[int, int] = {}
+    for x in operands(roots):
+        if x.op is LEAF:
+            key: tuple[Any, ...] = (x.op, hash(x))
+        else:
+            key = (x.op, *(place[y.serial] if type(y) is Node else (y,) for y in (x.a, x.b)))
+        place[x.serial] = numbers.setdefault(key, len(numbers))
+    return sum(key[0] is not LEAF for key in numbers)
+
+
+def rates(outputs: Iterable[Any], directions: Iterable[dict[int, Any]]) -> list[list[Any]]:
+    """The rates of scalars where nodes change at rates given by their serials and no other leaf does.
+
+    The directions, for each of which the rates are returned, are of the same nodes.
+    """
+    outputs, directions = list(outputs), list(directions)
+    order = operands(outputs, stop=directions[0]) if directions else []
+    found = []
+    for seeds in directions:
+        known: dict[int, Any] = dict(seeds)
+        for x in order:
+            if x.serial not in known:
+                known[x.serial] = _rate(x, known)
+        found.append([known[x.serial] if type(x) is Node else 0.0 for x in outputs])
+    return found
+
+
+def _rate(x: Node, known: dict[int, Any]) -> Any:
+    """The rate of a result from those of its operands: zero rates stay the float 0.0 and cost nothing."""
+    a, b, op = x.a, x.b, x.op
+    da = known[a.serial] if type(a) is Node else 0.0
+    db = known[b.serial] if type(b) is Node else 0.0
+    if x.op is LEAF or ((type(da) is float and da == 0.0) and (type(db) is float and db == 0.0)):
+        return 0.0
+    rule = _RULES.get(op)
+    if rule is None:
+        raise TypeError(f"the graph's operation {op} has no derivative here")
+    return rule(x, a, b, da, db)
+
+
+_RULES: dict[str, Any] = {
+    ADD: lambda x, a, b, da, db: da + db,
+    SUB: lambda x, a, b, da, db: da - db,
+    NEG: lambda x, a, b, da, db: -da,
+    MUL: lambda x, a, b, da, db: da * b + a * db,
+    DIV: lambda x, a, b, da, db: (da - x * db) / b,
+    SQ: lambda x, a, b, da, db: a * da * 2.0,
+    "OP_SIN": lambda x, a, b, da, db: Node("OP_COS", a) * da,
+    "OP_COS": lambda x, a, b, da, db: -(Node("OP_SIN", a) * da),
+    "OP_SQRT": lambda x, a, b, da, db: da / (x * 2.0),
+    "OP_TANH": lambda x, a, b, da, db: da - x * x * da,
+    "OP_EXP": lambda x, a, b, da, db: x * da,
+    "OP_LOG": lambda x, a, b, da, db: da / a,
+    "OP_ATAN2": lambda x, a, b, da, db: (da * b - a * db) / (a * a + b * b),
+    LT: lambda x, a, b, da, db: 0.0,
+    NOT: lambda x, a, b, da, db: 0.0,
+    IF_ELSE_ZERO: lambda x, a, b, da, db: 0.0 if type(db) is float and db == 0.0 else Node(IF_ELSE_ZERO, a, db),
+}
+
+
+def _express(root: Node) -> None:
+    """Give a node and all that it needs their CasADi expressions."""
+    ca = _casadi()
+    stack = [root]
+    while stack:
+        x = stack[-1]
+        missing = [y for y in (x.a, x.b) if isinstance(y, Node) and y._sx is None] if x._sx is None else []
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if x._sx is None:
+            parts = [y._sx if isinstance(y, Node) else number(y) for y in (x.a, x.b) if y is not None]
+            make = ca.SX.unary if len(parts) == 1 else ca.SX.binary
+            x._sx = make(getattr(ca, x.op), *parts)
+
+
+__all__ = ["LEAF", "Node", "binary", "choice", "distinct", "leaf", "number", "operands", "rates", "unary"]

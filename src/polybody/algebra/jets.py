@@ -9,11 +9,13 @@ A jet's parts are scalars of the base domain, themselves possibly jets: nesting 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from polybody.algebra.domains import Array, Domain
+from polybody.algebra.domains import Array, Domain, GraphDomain
+from polybody.algebra.graph import Node, rates
 
 
 class Jet:
@@ -156,4 +158,30 @@ class JetDomain(Domain):
         return self.base.is_zero(value) and (isinstance(rate, int) or self.base.is_zero(rate))
 
 
-__all__ = ["Jet", "JetDomain"]
+def along(
+    text: Callable[..., Array], points: Sequence[Array], directions: Sequence[Sequence[Array]], domain: Domain
+) -> list[Array]:
+    """The derivatives of text(*points, domain=…), an array, along each of the directions (a rate for every point).
+
+    By jets over the domain. Of an expression graph the text is read once and its nodes are differentiated, which is
+    the same and sooner done.
+    """
+    if isinstance(domain, GraphDomain) and all(isinstance(x, Node) for point in points for x in point.ravel()):
+        outputs = np.asarray(text(*points, domain=domain), dtype=object)
+        nodes = [x for point in points for x in point.ravel()]
+        seeds = []
+        for direction in directions:
+            given = [x for rate in direction for x in np.asarray(rate, dtype=object).ravel()]
+            seeds.append({node.serial: rate for node, rate in zip(nodes, given, strict=True)})
+        found = np.empty((len(seeds), outputs.size), dtype=object)
+        for k, row in enumerate(rates(outputs.ravel(), seeds)):
+            found[k] = row
+        return list(found.reshape(len(seeds), *outputs.shape))
+    jets = JetDomain(domain)
+    return [
+        jets.rates(text(*(jets.lift(x, rate) for x, rate in zip(points, direction, strict=True)), domain=jets))
+        for direction in directions
+    ]
+
+
+__all__ = ["Jet", "JetDomain", "along"]

@@ -14,9 +14,9 @@ actuator holds; its left null space is what the actuators cannot do independentl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -145,11 +145,23 @@ def choose_independent(Z: Array, preferred: Array, mobility: int) -> tuple[int, 
 
 
 def pivoted(A: Array) -> tuple[Array, Array]:
-    """(sizes of the pivots, order of the columns) of a QR decomposition with column pivoting."""
-    from scipy.linalg import qr
+    """(sizes of the pivots, order of the columns) of a QR decomposition with column pivoting, by Householder's mirrors.
 
-    found: Any = qr(A, mode="r", pivoting=True)
-    return np.abs(np.diag(found[0])), found[1]
+    Of columns that are equally long to ten digits the first is taken, so that rounding decides nothing. (LAPACK's does
+    the same otherwise; loading SciPy for it takes longer than most first answers.)
+    """
+    R, order = np.array(A, dtype=float), np.arange(A.shape[1])
+    pivots = np.zeros(min(A.shape))
+    for k in range(len(pivots)):
+        squares = np.sum(R[k:, k:] ** 2, axis=0)
+        j = k + int(np.flatnonzero(squares >= (1 - 1e-10) * squares.max())[0])
+        R[:, [k, j]], order[[k, j]] = R[:, [j, k]], order[[j, k]]
+        mirror = R[k:, k].copy()
+        pivots[k] = np.linalg.norm(mirror)
+        mirror[0] += math.copysign(pivots[k], mirror[0])
+        if pivots[k] > 0:
+            R[k:, k:] -= np.outer(mirror, 2 / (mirror @ mirror) * (mirror @ R[k:, k:]))
+    return pivots, order
 
 
 def _quality(Z: Array, chosen: tuple[int, ...]) -> float:

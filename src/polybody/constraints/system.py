@@ -6,13 +6,14 @@ and the direction it holds ("d: tilt 1"). A loop whose joint leaves all motion f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
-from polybody.algebra.jets import JetDomain
+from polybody.algebra.jets import JetDomain, along
 from polybody.algebra.rotations import cross
 from polybody.algebra.scalars import domain_of, numbers
 from polybody.constraints.constraint import Constraint, PairConstraint
@@ -106,21 +107,28 @@ class Constraints:
 
     def velocity_change(self, q: Array, v: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         """d(J v − b) along d with v held."""
-        jets = JetDomain(domain)
-        moving = jets.lift(q, rate(self.mechanism, q, d, domain=domain))
-        return jets.rates(self.velocity(moving, jets.lift(v), domain=jets))
+        still = domain.zeros(len(v))
+        return along(self.velocity, (q, v), [(rate(self.mechanism, q, d, domain=domain), still)], domain)[0]
 
     def entry_rates(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
         """J̇ along v at the `filled` places."""
-        jets = JetDomain(domain)
-        moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
-        return jets.rates(self._filled_of(Place(self.mechanism, moving, domain=jets), jets))
+        return self.entry_changes(q, [v], domain=domain)[0]
+
+    def entry_changes(self, q: Array, directions: Sequence[Array], *, domain: Domain = FLOAT) -> list[Array]:
+        """The derivatives of J at the `filled` places along each of the directions."""
+        ways = [(rate(self.mechanism, q, d, domain=domain),) for d in directions]
+        return along(self.entries, (q,), ways, domain)
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array, *, domain: Domain = FLOAT) -> Array:
         """dγ with q moving along d and v along w."""
-        jets = JetDomain(domain)
-        moving = jets.lift(q, rate(self.mechanism, q, d, domain=domain))
-        return jets.rates(self.bias(moving, jets.lift(v, w), domain=jets))
+        return self.bias_changes(q, v, [(d, w)], domain=domain)[0]
+
+    def bias_changes(
+        self, q: Array, v: Array, directions: Sequence[tuple[Array, Array]], *, domain: Domain = FLOAT
+    ) -> list[Array]:
+        """dγ along each of the directions (d of q, w of v)."""
+        ways = [(rate(self.mechanism, q, d, domain=domain), w) for d, w in directions]
+        return along(self.bias, (q, v), ways, domain)
 
     def entry_seconds(self, q: Array, x: Array, y: Array, *, domain: Domain = FLOAT) -> Array:
         """d²J[x, y] at the `filled` places: the derivative along x of the derivative of J along y."""

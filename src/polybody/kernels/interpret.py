@@ -1,9 +1,9 @@
 """A tape run as it is: the fast tier, which answers at once while optimised code is still being compiled.
 
 One machine-code loop serves every tape. It reads instructions of five 32-bit words, (operation, result, a, b, c), and
-computes each on `lanes` states side by side; operands are vectors in scratch memory, given by their offsets in bytes,
-and a place is used again once its value is no longer needed. It is a body like any other (`rows`): whatever calls
-compiled kernels calls it alike. Where the instructions are stands behind libm's table in the context.
+computes each on `lanes` states side by side; operands are vectors in scratch memory, given by their offsets in bytes.
+It is a body like any other (`rows`): whatever calls compiled kernels calls it alike. Where the instructions are stands
+behind libm's table in the context.
 
 It computes what compiled code computes, by the same instructions in the same rounding (`tape.fused`, `operations`,
 `sincos`), so nobody can tell from the numbers which tier answered. A state costs about ten times as much.
@@ -19,7 +19,7 @@ import numpy as np
 from polybody.kernels.code import Code
 from polybody.kernels.emit import filled, same_texts, support_text
 from polybody.kernels.operations import LIBM, OPERATIONS, SINCOS, SLOT
-from polybody.kernels.tape import CONST, FROM, INPUT, MINUS, PLUS, Tape, fused, reachable
+from polybody.kernels.tape import CONST, FROM, INPUT, LONG, MINUS, PLUS, Tape, fused, reachable
 from polybody.kernels.target import Target
 
 WORDS = 5  # of an instruction
@@ -45,103 +45,101 @@ class Instructions:
         return np.concatenate([libm, np.array([self.words.ctypes.data, self.constants.ctypes.data], dtype=np.uint64)])
 
 
-class _Encoder:
-    """Instructions of a tape, with the place of every value."""
+def _encoded(tape: Tape, target: Target) -> Instructions:
+    """Instructions of a tape: every value has a place of its own, in the order of computation.
 
-    def __init__(self, tape: Tape, target: Target) -> None:
-        self.tape, self.lanes, self.size = tape, target.lanes, target.size
-        self.bytes = target.lanes * target.size
-        self.words: list[int] = []
-        self.constants: dict[str, int] = {}
-        self.numbers: list[float] = []
-        self.place: dict[int, int] = {}
-        self.free: list[int] = []
-        self.count = 0
-
-    def new(self) -> int:
-        """A place, in bytes."""
-        if self.free:
-            return self.free.pop()
-        self.count += 1
-        return (self.count - 1) * self.bytes
-
-    def put(self, key: int | str, result: int, a: int = 0, b: int = 0, c: int = 0) -> None:
-        self.words += (NUMBER[key], result, a, b, c)
-
-    def run(self) -> Instructions:
-        tape, place = self.tape, self.place
-        needed = reachable(tape)
-        last: dict[int, int] = {}
-        for n in needed:
-            for a in tape.arguments(n):
-                last[a] = n
-        sinks: dict[int, list[tuple[int, int]]] = {}
-        for j, nodes in enumerate(tape.outputs):
-            for i, node in enumerate(nodes):
-                sinks.setdefault(node, []).append((j, i))
-        partners = _partners(tape, needed)
-        for n in needed:
-            if n not in place:
-                self.node(n, partners)
-            for j, i in sinks.get(n, ()):
-                self.put("output", place[n], (len(tape.input_sizes) + j) * self.lanes, i * self.size)
-            if n not in last:
-                self.free.append(place[n])
-            for a in set(tape.arguments(n)):
-                if last[a] == n:
-                    self.free.append(place[a])
-        self.put("end", 0)
-        return Instructions(np.array(self.words, np.int32), np.array(self.numbers or [0.0]), self.count)
-
-    def node(self, n: int, partners: dict[int, int]) -> None:
-        op, left, right = self.tape.nodes[n]
-        result = self.place[n] = self.new()
-        if op == CONST:
-            self.put("const", result, self.constant(left))
-            return
-        if op == INPUT:
-            self.put("input", result, int(left) * self.lanes, int(right) * self.size)
-            return
-        given = [self.place[a] for a in self.tape.arguments(n)]
-        exponent = self.tape.small_power(int(right)) if op in (ca.OP_POW, ca.OP_CONSTPOW) else None
-        if n in self.tape.products:
-            self.put(self.tape.products[n][0], result, *given)
-        elif exponent is not None:
-            self.power(result, given[0], exponent)
-        elif OPERATIONS[op].libm == SINCOS:
+    Using places again would save memory and cost more time than the answers that are waited for.
+    """
+    needed = reachable(tape)
+    op, given = tape.columns()
+    bytes_, size = target.lanes * target.size, target.size
+    place = np.zeros(len(op) + 1, dtype=np.int64)
+    place[needed] = bytes_ * np.arange(len(needed))
+    partners = _partners(tape, needed)
+    spare = bytes_ * len(needed)  # for the sine or cosine that nobody wants
+    numbers = Constants()
+    words = np.zeros((len(needed), WORDS), dtype=np.int64)
+    words[:, 1], words[:, 2:] = place[needed], place[given[needed]]
+    codes = np.full(max(NUMBER[key] for key in _PLAIN) + 1 + max(OPERATIONS), -1)
+    for key in _PLAIN:
+        codes[key] = NUMBER[key]
+    ops = op[needed]
+    words[:, 0] = codes[np.maximum(ops, 0)]
+    more: list[tuple[float, tuple[int, ...]]] = []  # (after which row, instruction)
+    dropped: set[int] = set()
+    rank = {n: k for k, n in enumerate(needed)}
+    fused_numbers = {kind: NUMBER[kind] for kind in _FUSED}
+    for n, product in tape.products.items():
+        if n in rank:
+            words[rank[n], 0] = fused_numbers[product[0]]
+    special = (ops < 0) | np.isin(ops, list(LONG | {ca.OP_POW, ca.OP_CONSTPOW}))
+    for k in np.flatnonzero(special).tolist():
+        n, result = needed[k], int(words[k, 1])
+        code, left, right = tape.nodes[n]
+        if code == CONST:
+            words[k] = (NUMBER["const"], result, numbers.place(left), 0, 0)
+        elif code == INPUT:
+            words[k] = (NUMBER["input"], result, int(left) * target.lanes, int(right) * size, 0)
+        elif tape.mapped(n) is None:  # a power of few factors
+            rows = _power(result, int(place[int(left)]), tape.small_power(int(right)), numbers)
+            words[k] = rows[0]
+            more += [(k + (j + 1) / (len(rows) + 1), row) for j, row in enumerate(rows[1:])]
+        elif OPERATIONS[code].libm == SINCOS:
+            if n in dropped:
+                words[k, 0] = -1
+                continue
             other = partners.get(n)
-            beside = self.new()
-            if other is None:
-                self.free.append(beside)
-            else:
-                self.place[other] = beside
-            sine, cosine = (result, beside) if op == ca.OP_SIN else (beside, result)
-            self.put(SINCOS, sine, given[0], cosine)
-        elif OPERATIONS[op].libm:
-            self.put(f"map{len(given)}", result, given[0], given[-1], 8 * SLOT[OPERATIONS[op].libm])
+            beside = spare if other is None else int(place[other])
+            if other is not None:
+                dropped.add(other)
+            sine, cosine = (result, beside) if code == ca.OP_SIN else (beside, result)
+            words[k] = (NUMBER[SINCOS], sine, place[int(left)], cosine, 0)
         else:
-            self.put(op, result, *given)
+            arity, name = len(tape.arguments(n)), OPERATIONS[code].libm
+            last = place[int(right)] if arity == 2 else place[int(left)]
+            words[k] = (NUMBER[f"map{arity}"], result, place[int(left)], last, 8 * SLOT[name])
+    order = np.arange(len(words), dtype=float)
+    kept = words[:, 0] >= 0
+    words, order = words[kept], order[kept]
+    if more:
+        order = np.concatenate([order, [at for at, _ in more]])
+        words = np.concatenate([words, np.array([row for _, row in more])])[np.argsort(order, kind="stable")]
+    ends = [
+        (NUMBER["output"], place[n], (len(tape.input_sizes) + j) * target.lanes, i * size, 0)
+        for j, nodes in enumerate(tape.outputs)
+        for i, n in enumerate(nodes)
+    ]
+    words = np.concatenate([words, np.array([*ends, (NUMBER["end"], 0, 0, 0, 0)], dtype=np.int64)])
+    table = np.array(numbers.values or [0.0])
+    return Instructions(words.astype(np.int32).ravel(), table, len(needed) + 1)
 
-    def constant(self, value: float) -> int:
-        """Where a number stands in the table, in bytes."""
+
+class Constants:
+    """Numbers, each once: `place` is where one stands in the table, in bytes."""
+
+    def __init__(self) -> None:
+        self.places: dict[str, int] = {}
+        self.values: list[float] = []
+
+    def place(self, value: float) -> int:
         key = float(value).hex()
-        if key not in self.constants:
-            self.constants[key] = 8 * len(self.numbers)
-            self.numbers.append(float(value))
-        return self.constants[key]
+        if key not in self.places:
+            self.places[key] = 8 * len(self.values)
+            self.values.append(float(value))
+        return self.places[key]
 
-    def power(self, result: int, x: int, exponent: float) -> None:
-        """As `emit` does it: a root, or products from the left."""
-        if exponent == 0.5:
-            self.put(ca.OP_SQRT, result, x)
-        elif exponent == 0:
-            self.put("const", result, self.constant(1.0))
-        elif exponent == 1:
-            self.put(ca.OP_FMIN, result, x, x)
-        else:
-            self.put(ca.OP_MUL, result, x, x)
-            for _ in range(int(exponent) - 2):
-                self.put(ca.OP_MUL, result, result, x)
+
+def _power(result: int, x: int, exponent: float | None, numbers: Constants) -> list[tuple[int, ...]]:
+    """As `emit` does it: a root, or products from the left."""
+    assert exponent is not None
+    if exponent == 0.5:
+        return [(NUMBER[ca.OP_SQRT], result, x, 0, 0)]
+    if exponent == 0:
+        return [(NUMBER["const"], result, numbers.place(1.0), 0, 0)]
+    if exponent == 1:
+        return [(NUMBER[ca.OP_FMIN], result, x, x, 0)]
+    first = (NUMBER[ca.OP_MUL], result, x, x, 0)
+    return [first, *[(NUMBER[ca.OP_MUL], result, result, x, 0)] * (int(exponent) - 2)]
 
 
 def _partners(tape: Tape, needed: list[int]) -> dict[int, int]:
@@ -160,7 +158,7 @@ def _partners(tape: Tape, needed: list[int]) -> dict[int, int]:
 
 def encode(tape: Tape, target: Target) -> Instructions:
     """The instructions of a tape for this processor."""
-    return _Encoder(fused(tape) if target.fma else tape, target).run()
+    return _encoded(fused(tape) if target.fma else tape, target)
 
 
 def text(target: Target) -> str:

@@ -22,7 +22,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
-from polybody.kernels import arrays, background, interpret, machine, memory, pool, rows, runtime, tape
+from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, rows, runtime, tape
 from polybody.kernels.locks import Lock
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
 from polybody.kernels.target import Target, host
@@ -35,7 +35,7 @@ TURN = 10e6  # nanoseconds of work, as estimated, after which Python may handle 
 FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system must still provide
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
 
-STREAMED_FROM = 24 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 3
+STREAMED_FROM = 12 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 4
 
 AT_ONCE, RESULT_COST = 1200, 4  # operations, with so many for each result: compiled sooner than anybody minds
 
@@ -313,7 +313,8 @@ class Kernel:
         """Whether results go past the caches: more than fit these, at places where that can be done."""
         if not form.dense or states * form.result_bytes < STREAMED_FROM:
             return False
-        return form.lanes * self.dtype.itemsize % 32 == 0 and not any(address % 32 for address in addresses)
+        width = form.lanes * self.dtype.itemsize
+        return width % 32 == 0 and not any(address % (64 if width % 64 == 0 else 32) for address in addresses)
 
     def _scratch(self, form: Form, workers: int) -> int:
         """Working memory for bodies that need some: this thread's, with room for its helpers."""
@@ -334,7 +335,7 @@ def build(
     name: str,
     inputs: Ports,
     outputs: Shapes,
-    trace: Callable[[], ca.Function],
+    trace: Callable[[], ca.Function | tape.Tape],
     key: bytes | str,
     *,
     dtype: Any = np.float64,
@@ -344,9 +345,9 @@ def build(
     """A straight-line kernel.
 
     `trace()` is called only if the code is not known yet. It returns a CasADi SX function with one dense column for
-    each of `inputs` (name, size) and one for each of `outputs` (name, shape), the latter flattened row-major. `key`
-    names everything the traced function depends on. `dtype` is that of numbers inside and out, float64 or float32.
-    `lanes` suits the processor and the size unless given.
+    each of `inputs` (name, size) and one for each of `outputs` (name, shape), the latter flattened row-major, or a tape
+    of such. `key` names everything the traced function depends on. `dtype` is that of numbers inside and out: float64
+    or float32. `lanes` suits the processor and the size unless given.
     """
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
@@ -362,15 +363,14 @@ def build(
         if found is not None:
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
-        function = passed_on(trace)
-        _check_function(name, function, sizes, [math.prod(s) for s in shapes])
-        traced = tape.from_function(function)
+        traced = tape.from_function(passed_on(trace))
+        _check_sizes(name, traced, sizes, [math.prod(s) for s in shapes])
         nodes, results = traced.operations(), sum(map(len, traced.outputs))
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, results)
         final, facts = chosen.with_lanes(width), {"nodes": nodes, "work": traced.work(), "lanes": width}
         how = background.tier()
         if how == "optimised" or (how == "auto" and nodes + RESULT_COST * results <= AT_ONCE):
-            made = Made(list(rows.body_texts(traced, final)), final, facts)
+            made = Made(list(bodies.body_texts(traced, final)), final, facts)
             found = remember(title, Program(*compiled(title, name, made)))
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
@@ -381,7 +381,7 @@ def build(
         ready = known(title)
         if ready is None:
             texts = []
-            for text in rows.body_texts(traced, final):
+            for text in bodies.body_texts(traced, final):
                 between()
                 texts.append(text)
             made = Made(texts, final, {"nodes": nodes, "work": traced.work(), "lanes": width})
@@ -410,9 +410,8 @@ def _best_lanes(target: Target, nodes: int, results: int) -> int:
     return 2 * target.lanes if target.lanes * target.size == 32 and small else target.lanes
 
 
-def _check_function(name: str, function: ca.Function, sizes_in: list[int], sizes_out: list[int]) -> None:
-    found_in = [function.numel_in(k) for k in range(function.n_in())]
-    found_out = [function.numel_out(k) for k in range(function.n_out())]
+def _check_sizes(name: str, traced: tape.Tape, sizes_in: list[int], sizes_out: list[int]) -> None:
+    found_in, found_out = traced.input_sizes, [len(nodes) for nodes in traced.outputs]
     if found_in != sizes_in or found_out != sizes_out:
         raise InputError(
             f"the function traced for {name} has input sizes {found_in} and output sizes {found_out}; "

@@ -11,9 +11,11 @@ import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import casadi
+import llvmlite
 
 from polybody.interrupts import passed_on
 from polybody.kernels import cache, interpret, machine, runtime
@@ -44,7 +46,7 @@ class Made:
 
     def digest(self) -> str:
         """The name of its code: the text holds the whole expression graph, constants to the last bit."""
-        described = "\0".join(["modules", version("llvmlite"), self.target.describe(), *self.texts])
+        described = "\0".join(["modules", llvmlite.__version__, self.target.describe(), *self.texts])
         return hashlib.sha256(described.encode()).hexdigest()
 
 
@@ -76,7 +78,7 @@ def _versions() -> tuple[str, ...]:
     h = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         h.update(path.read_bytes())
-    return version("casadi"), h.hexdigest()
+    return casadi.CasadiMeta.version(), h.hexdigest()
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:

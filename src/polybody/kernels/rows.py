@@ -18,12 +18,11 @@ the caches waits for memory half as long.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from polybody.kernels.code import Code
-from polybody.kernels.emit import Nodes, support_text
+from polybody.kernels.emit import support_text
 from polybody.kernels.frame import Frame
-from polybody.kernels.tape import Tape, Wave, fused, schedule
 from polybody.kernels.target import Target
 
 LINE = 64  # bytes of a cache line
@@ -119,7 +118,7 @@ class RowPorts:
         small = f"<{width} x {code.number}>"
         for first, mixed in enumerate(shuffle_transpose(code, columns, width, self.lanes)):
             for lane in range(first, self.lanes, width):
-                piece = _slice(code, mixed, lane - first, width)
+                piece = piece_of(code, mixed, lane - first, width)
                 place = code.step(self._row(code, port, lane), start, code.number)
                 code.do(f"store {small} {piece}, ptr {place}, align {code.size}, !noalias !3")
 
@@ -211,7 +210,8 @@ def _concatenate(code: Code, parts: list[str], width: int) -> str:
     return parts[0]
 
 
-def _slice(code: Code, value: str, first: int, width: int) -> str:
+def piece_of(code: Code, value: str, first: int, width: int) -> str:
+    """So many neighbouring numbers of a vector."""
     lanes = code.target.lanes
     if width == lanes:
         return value
@@ -221,65 +221,6 @@ def _slice(code: Code, value: str, first: int, width: int) -> str:
 def is_dense(output_sizes: Sequence[int]) -> bool:
     """Whether a straight-line kernel with these outputs writes them dense."""
     return sum(output_sizes) >= DENSE_FROM
-
-
-def body_texts(tape: Tape, target: Target) -> Iterator[str]:
-    """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
-    sizes = [len(nodes) for nodes in tape.outputs]
-    ports = RowPorts(tape.input_sizes, sizes, target.lanes)
-    tape = fused(tape) if target.fma else tape
-    steps = schedule(tape)
-    if is_dense(sizes):
-        ports = DenseRows(tape.input_sizes, sizes, target, _written(tape, steps, ports))
-    frame = Frame(tape, steps)
-    if len(frame.parts) == 1:
-        code = Code(target)
-        nodes = Nodes(code, tape, ports)
-        nodes.run(steps)
-        nodes.finish()
-        yield module_text(code, target)
-        return
-    nodes = Nodes(Code(target), tape, ports, frame)
-    for k, part in enumerate(frame.parts):
-        code = Code(target)
-        nodes.restart(code)
-        nodes.run(part)
-        if k == len(frame.parts) - 1:
-            nodes.finish()
-        ports.set_aside(code, frame)
-        frame.end(k)
-        yield module_text(code, target, f"part{k}", FRAMED)
-    yield _driver_text(target, len(frame.parts), frame.size)
-
-
-def _written(tape: Tape, steps: Sequence[int | Wave], ports: RowPorts) -> list[tuple[int, int]]:
-    """The groups of outputs (port, first column) in the order in which they are complete."""
-    sinks: dict[int, list[tuple[int, int]]] = {}
-    for j, nodes in enumerate(tape.outputs):
-        for i, node in enumerate(nodes):
-            sinks.setdefault(node, []).append((ports.first_output + j, i))
-    late = [n for n in sinks if tape.nodes[n][0] < 0 or tape.mapped(n)]
-    order: list[tuple[int, int]] = []
-    known: dict[tuple[int, int], int] = {}
-    for node in [*(step for step in steps if isinstance(step, int)), *late]:
-        for port, element in sinks.get(node, ()):
-            width, _ = ports.groups[port]
-            for start in ports.starts(port, element):
-                known[port, start] = known.get((port, start), 0) + 1
-                if known[port, start] == width:
-                    order.append((port, start))
-    return order
-
-
-def _driver_text(target: Target, parts: int, slots: int) -> str:
-    """The function `body` that calls the parts of a tape one after the other, with a frame for all of them."""
-    code = Code(target)
-    frame = code.buffer(slots)
-    for k in range(parts):
-        code.do(f"call void @part{k}(ptr %rows, ptr %libm, ptr %scratch, ptr {frame})")
-    head = f"define void @body({BETWEEN}) {code.attributes()}"
-    declared = [f"declare void @part{k}(ptr, ptr, ptr, ptr)" for k in range(parts)]
-    return "\n".join([f'target triple = "{target.triple}"', code.function(head), *declared])
 
 
 def in_blocks(lines: Sequence[str]) -> list[str]:
@@ -297,14 +238,15 @@ def in_blocks(lines: Sequence[str]) -> list[str]:
     return [*result, "  br label %done", "done:"]
 
 
-def module_text(code: Code, target: Target, name: str = "body", parameters: str = BETWEEN) -> str:
-    """The module whose function holds the code written so far, between rows and scratch."""
+def module_text(code: Code, target: Target, name: str = "body", parameters: str = BETWEEN, more: str = "") -> str:
+    """The module whose function holds the code written so far, between rows and scratch; `more` is put beside it."""
     head = f"define void @{name}({parameters}) {code.attributes()}"
     code.lines = in_blocks(code.lines)
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
             code.function(head),
+            more,
             support_text(target, mapped=any("call void @" in line for line in code.lines)),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             "!1 = !{}",

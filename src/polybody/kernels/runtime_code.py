@@ -8,7 +8,10 @@ A body may want dense results: it takes one address for each output and puts the
 other. Ports from `inputs` on are then such outputs. A last block of fewer states is computed into scratch memory, and
 the rows that exist are copied (`_block`). Bodies that address each row have `inputs` = `ports`. Where `stream` is set,
 every block is computed into scratch memory and copied past the caches: results that do not fit them are then written
-without first being read (the caller sees to it that their addresses are whole multiples of 32 bytes).
+without first being read (the caller sees to it that their addresses are whole multiples of 32 or 64 bytes).
+
+While a block is computed, the cache lines of the next one are asked for, where its rows follow those of this one: the
+rows of a block are read side by side, which is no order that processors foresee.
 
 `together` is what Python calls. It starts helper threads, works beside them and joins them. All of them call `_work`,
 in which each takes the next piece of the batch from a common counter until none is left. What they work on is a *job*,
@@ -25,6 +28,8 @@ JOB = (
     "next", "ticket", "piece", "states", "body", "libm", "scratch", "scratch_bytes", "inputs", "ports", "dims",
     "stream",
 )  # fmt: skip
+
+FETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 SOURCE = """
 def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
@@ -44,8 +49,8 @@ def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
         done = 0
         if stream != 0 and count == LANES:
             while done < total:
-                flow(sink + done, source + done)
-                done += 32
+                flow(sink + done, source + done, WIDE)
+                done += WIDE
         else:
             while done < total:
                 put_half(sink + done, half(source + done))
@@ -65,6 +70,12 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
                     at = start + first * stride
                     for lane in unroll(LANES):
                         put(cell + 8 * lane, at + lane * stride)
+                    if p < inputs and first + 2 * LANES <= hi and stride == word(sizes + 8 * p):
+                        ahead = at + LANES * stride
+                        end = ahead + LANES * stride
+                        while ahead < end:
+                            fetch(ahead)
+                            ahead += 64
                 else:
                     for lane in unroll(LANES):
                         put(cell + 8 * lane, start + least(first + lane, hi - 1) * stride)
@@ -137,9 +148,15 @@ def together(job, helpers, create, join, stack):
 """
 
 
+def streamed_bytes(target: Target) -> int:
+    """How much is written past the caches at once: what a vector holds, 32 bytes or a cache line."""
+    return 64 if target.lanes * target.size % 64 == 0 else 32
+
+
 def text(target: Target, callable_alone: str) -> str:
     """The module of `together`, and of what calls kernels alone (`lone_code`)."""
     places = {name.upper(): 8 * k for k, name in enumerate(JOB)}
-    numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WINDOWS": int("windows" in target.triple)}
+    windows, wide = int("windows" in target.triple), streamed_bytes(target)
+    numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WIDE": wide, "WINDOWS": windows}
     code = native.translate(SOURCE, numbers) + callable_alone
-    return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{native.MODULE_TAIL}'
+    return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{FETCH}{native.MODULE_TAIL}'

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import casadi as ca
+import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels.operations import ARITY, COMMUTATIVE, OPERATIONS, SINCOS
@@ -27,6 +28,7 @@ from polybody.kernels.operations import ARITY, COMMUTATIVE, OPERATIONS, SINCOS
 INPUT = -1  # a = argument index, b = element
 CONST = -2  # a = the number
 
+LONG = frozenset(op for op, operation in OPERATIONS.items() if operation.libm)  # not a few machine instructions
 PASS_THROUGH = frozenset({ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME, ca.OP_MONITOR})
 
 
@@ -50,6 +52,7 @@ class Tape:
     outputs: list[list[int]]
     input_sizes: list[int]
     products: dict[int, tuple[str, int, int, int]] = field(default_factory=dict)
+    _table: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False, compare=False)
 
     def arguments(self, node: int) -> tuple[int, ...]:
         op, a, b = self.nodes[node]
@@ -72,8 +75,25 @@ class Tape:
 
     def work(self) -> int:
         """The same weighted by time: a sine costs as much as 30 additions, a function of libm as much as 300."""
-        named = [self.mapped(n) for n, (op, _, _) in enumerate(self.nodes) if op >= 0]
-        return sum(1 if name is None else 30 if name == SINCOS else 300 for name in named)
+        named = [self.mapped(n) for n, (op, _, _) in enumerate(self.nodes) if op in LONG]
+        extra = sum(0 if name is None else 29 if name == SINCOS else 299 for name in named)
+        return self.operations() + extra
+
+    def columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """(op, arguments) of all nodes as arrays; arguments (nodes, 3), −1 where there is none, products as fused."""
+        if self._table is None or len(self._table[0]) != len(self.nodes):
+            table = np.array(self.nodes, dtype=float).reshape(-1, 3)
+            op = table[:, 0].astype(np.int64)
+            given = np.full((len(op), 3), -1, dtype=np.int64)
+            for k, least in ((0, 1), (1, 2)):
+                has = np.isin(op, [code for code, arity in ARITY.items() if arity >= least])
+                given[has, k] = table[has, 1 + k].astype(np.int64)
+            self._table = op, given
+        op, given = self._table
+        if self.products:
+            given = given.copy()
+            given[list(self.products)] = [product[1:] for product in self.products.values()]
+        return op, given
 
     def small_power(self, node: int) -> float | None:
         """The exponent, if this node is a constant for which a few multiplications or a root are exact enough."""
@@ -83,7 +103,7 @@ class Tape:
         return None
 
 
-class _Builder:
+class Builder:
     """Value numbering: asks for a node by its content, gets the one that exists."""
 
     def __init__(self) -> None:
@@ -104,8 +124,10 @@ class _Builder:
         return found
 
 
-def from_function(function: ca.Function) -> Tape:
-    """The tape of an SX function. Inputs and outputs must be dense columns."""
+def from_function(function: ca.Function | Tape) -> Tape:
+    """The tape of an SX function. Inputs and outputs must be dense columns. A tape is returned as it is."""
+    if isinstance(function, Tape):
+        return function
     if not function.is_a("SXFunction"):
         raise InputError(f"{function.name()} is a {function.class_name()}; kernels compile SX functions only")
     for k in range(function.n_in()):
@@ -114,13 +136,13 @@ def from_function(function: ca.Function) -> Tape:
     for k in range(function.n_out()):
         if not function.sparsity_out(k).is_dense():
             raise InputError(f"output {function.name_out(k)} of {function.name()} is sparse; it must be dense")
-    build = _Builder()
+    build = Builder()
     inputs = [[build.node(INPUT, k, i) for i in range(function.nnz_in(k))] for k in range(function.n_in())]
     outputs = _inline(build, function, inputs)
     return Tape(build.nodes, outputs, [function.nnz_in(k) for k in range(function.n_in())])
 
 
-def _inline(build: _Builder, function: ca.Function, inputs: list[list[int]]) -> list[list[int]]:
+def _inline(build: Builder, function: ca.Function, inputs: list[list[int]]) -> list[list[int]]:
     """The nodes of a function's outputs, given those of its inputs."""
     registers: dict[int, int] = {}
     # CasADi emits no instruction for a result that is structurally zero
@@ -165,26 +187,25 @@ def _inverse_error_function() -> ca.Function:
 
 def fused(tape: Tape) -> Tape:
     """The same tape, with every product that only one sum or difference uses made part of it."""
-    uses = [0] * len(tape.nodes)
-    needed = reachable(tape)
-    for n in needed:
-        for a in tape.arguments(n):
-            uses[a] += 1
-    for nodes in tape.outputs:
-        for n in nodes:
-            uses[n] += 1
+    op, given = tape.columns()
+    needed = np.zeros(len(op), dtype=bool)
+    needed[reachable(tape)] = True
+    used = given[needed].ravel()
+    outputs = [n for nodes in tape.outputs for n in nodes]
+    uses = np.bincount(used[used >= 0], minlength=len(op)) + np.bincount(
+        np.array(outputs, dtype=np.int64), minlength=len(op)
+    )
+    alone = (op == ca.OP_MUL) & (uses == 1)
+    sums = np.flatnonzero(needed & ((op == ca.OP_ADD) | (op == ca.OP_SUB)))
+    a, b = given[sums, 0], given[sums, 1]
+    second, first = alone[b], alone[a] & ~alone[b]
     products: dict[int, tuple[str, int, int, int]] = {}
-    for n in needed:
-        op, left, right = tape.nodes[n]
-        if op not in (ca.OP_ADD, ca.OP_SUB):
-            continue
-        a, b = int(left), int(right)
-        kinds = (FROM, MINUS) if op == ca.OP_SUB else (PLUS, PLUS)
-        for product, other, kind in ((b, a, kinds[0]), (a, b, kinds[1])):
-            if tape.nodes[product][0] == ca.OP_MUL and uses[product] == 1:
-                _, x, y = tape.nodes[product]
-                products[n] = (kind, int(x), int(y), other)
-                break
+    for chosen, product, other, kinds in ((second, b, a, (PLUS, FROM)), (first, a, b, (PLUS, MINUS))):
+        rows = zip(
+            sums[chosen].tolist(), (op[sums[chosen]] == ca.OP_SUB).tolist(), *given[product[chosen], :2].T.tolist(),
+            other[chosen].tolist(), strict=True,
+        )  # fmt: skip
+        products.update({n: (kinds[subtracted], x, y, rest) for n, subtracted, x, y, rest in rows})
     return replace(tape, products=products)
 
 
@@ -213,14 +234,15 @@ def results_of(step: int | Wave) -> list[int]:
 
 def reachable(tape: Tape) -> list[int]:
     """The nodes that outputs need, arguments before results."""
-    seen = bytearray(len(tape.nodes))
-    stack = [n for nodes in tape.outputs for n in nodes]
-    while stack:
-        n = stack.pop()
-        if not seen[n]:
-            seen[n] = 1
-            stack.extend(tape.arguments(n))
-    return [n for n, flag in enumerate(seen) if flag]
+    _, given = tape.columns()
+    seen = np.zeros(len(given) + 1, dtype=bool)  # the last for arguments that are not there
+    front = np.unique(np.array([n for nodes in tape.outputs for n in nodes], dtype=np.int64))
+    while len(front):
+        seen[front] = True
+        below = given[front].ravel()
+        below = below[~seen[below] & (below >= 0)]
+        front = np.unique(below)
+    return np.flatnonzero(seen[:-1]).tolist()
 
 
 def _waves(tape: Tape, needed: Sequence[int]) -> list[Wave]:

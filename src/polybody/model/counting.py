@@ -17,10 +17,10 @@ against the same text on a general chain (`general_chain`: every parameter other
 shorter is taken (`quantities.shortest`): up to ten joints from the elements of the inertia matrix, as Walker & Orin do,
 beyond by articulated bodies,
 
-    6R     472 M    355 A      Walker & Orin 633, 475; Saha 871, 797
-    12R   1861 M   1338 A      Saha 2077, 1955; Walker & Orin 2357, 1716
-    n > 10: factors ψ, m̂ (47)-(50) 132 n − 197 M, 95 n − 149 A; sweeps (34)-(37) 50 n − 126 M, 37 n − 97 A
-    φ, bias forces: 90 n − 128 M, 73 n − 114 A
+    6R     466 M    344 A      Walker & Orin 633, 475; Saha 871, 797
+    12R   1822 M   1325 A      Saha 2077, 1955; Walker & Orin 2357, 1716
+    n > 10: factors ψ, m̂ (47)-(50) 128 n − 236 M, 93 n − 178 A; sweeps (34)-(37) 50 n − 78 M, 38 n − 69 A
+    φ, bias forces: 90 n − 128 M, 72 n − 112 A
 
 What a mechanism takes is less still, by its zeros.
 """

@@ -1,23 +1,28 @@
-"""From a quantity's text to a CasADi function, and its compiled kernel.
+"""From a quantity's text to an expression graph, and its compiled kernel.
 
-A quantity is a function of named arguments over any domain. Traced over CasADi nodes of a concrete mechanism it becomes
-an expression graph in which the mechanism's zeros and ones are folded away; `kernels` compiles that graph.
+A quantity is a function of named arguments over any domain. Traced over nodes of a concrete mechanism it becomes an
+expression graph in which the mechanism's zeros and ones are folded away; `kernels` compiles that graph. A
+casadi.Function is made of it for who wants one.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.algebra.graph import LEAF, Node, operands
 from polybody.quantities.derivatives import graph_domain
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
+    from polybody.kernels.tape import Tape
 
 Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
@@ -40,22 +45,94 @@ def plain_name(name: str) -> str:
     return text if text[:1].isalpha() else f"f_{text}"
 
 
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """No search for garbage meanwhile: a graph has a hundred thousand objects, which stay, and it would look at all."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+class Recorded:
+    """What a text computes of its inputs, as nodes: a casadi.Function to whoever asks for one, a tape for kernels."""
+
+    def __init__(self, name: str, columns: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self.name_of, self.columns, self.results = plain_name(name), list(columns), list(outputs)
+
+    @cached_property
+    def function(self) -> Any:
+        import casadi
+
+        graph = graph_domain()
+        return casadi.Function(self.name_of, self.columns, [graph.column(x) for x in self.results])
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("__"):
+            raise AttributeError(key)
+        return getattr(self.function, key)
+
+    def n_in(self) -> int:
+        return len(self.columns)
+
+    def widened(self, more: Sequence[Any]) -> Recorded:
+        """The same with more columns, which are not read."""
+        return Recorded(self.name_of, [*self.columns, *more], self.results)
+
+    def tape(self) -> Tape:
+        """The graph as kernels read it, made without CasADi unless some leaf is an expression of its own."""
+        import casadi
+
+        from polybody.kernels.tape import CONST, INPUT, Builder, Tape, from_function
+
+        build = Builder()
+        inputs = {
+            element.__hash__(): build.node(INPUT, k, i)
+            for k, column in enumerate(self.columns)
+            for i, element in enumerate(column.elements())
+        }
+        flat = [np.asarray(x, dtype=object).ravel() for x in self.results]
+        place: dict[int, int] = {}
+        codes: dict[str, int] = {}
+        for x in operands(y for array in flat for y in array):
+            if x.op is LEAF:
+                found = inputs.get(x.sx.__hash__())
+                if found is None:
+                    return from_function(self.function)
+                place[x.serial] = found
+                continue
+            code = codes.get(x.op)
+            if code is None:
+                code = codes[x.op] = getattr(casadi, x.op)
+            a = place[x.a.serial] if type(x.a) is Node else build.node(CONST, x.a)
+            b = 0 if x.b is None else place[x.b.serial] if type(x.b) is Node else build.node(CONST, x.b)
+            place[x.serial] = build.node(code, a, b)
+        outputs = [
+            [place[y.serial] if type(y) is Node else build.node(CONST, float(y)) for y in array] for array in flat
+        ]
+        return Tape(build.nodes, outputs, [column.shape[0] for column in self.columns])
+
+
 def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence[Any] = ()) -> Any:
-    """The casadi.Function of body(*arrays, domain=...), which returns an array or a tuple of arrays.
+    """The function of body(*arrays, domain=...), which returns an array or a tuple of arrays: see `Recorded`.
 
     `symbols` are columns that the body reads beside its arguments (`Mechanism.symbols`): its last inputs.
     """
-    import casadi
-
     from polybody.interrupts import passed_on
 
-    def traced() -> Any:
+    def traced() -> Recorded:
         graph = graph_domain()
         pairs = [graph.variables(key, size) for key, size in inputs]
-        outputs = body(*(array for _, array in pairs), domain=graph)
+        with without_collection():
+            outputs = body(*(array for _, array in pairs), domain=graph)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        columns = [*(column for column, _ in pairs), *symbols]
-        return casadi.Function(plain_name(name), columns, [graph.column(x) for x in outputs])
+        return Recorded(name, [*(column for column, _ in pairs), *symbols], outputs)
 
     return passed_on(traced)
 
@@ -63,11 +140,16 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
 def compiled(
     name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str, dtype: Any = np.float64
 ) -> Kernel:
-    """The kernel of the casadi.Function that `make()` traces; `key` tells it from all others of this code."""
+    """The kernel of what `make()` traces; `key` tells it from all others of this code."""
     from polybody import kernels
 
+    def made() -> Any:
+        with without_collection():
+            found = make()
+            return found.tape() if isinstance(found, Recorded) else found
+
     title = f"{name}:{key}:{source_digest()}"
-    return kernels.build(plain_name(name), list(inputs), list(outputs), make, title, dtype=dtype)
+    return kernels.build(plain_name(name), list(inputs), list(outputs), made, title, dtype=dtype)
 
 
-__all__ = ["compiled", "plain_name", "source_digest", "trace"]
+__all__ = ["Recorded", "compiled", "plain_name", "source_digest", "trace"]

@@ -27,8 +27,8 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
-from polybody.model.tracing import compiled, plain_name, source_digest, trace
-from polybody.quantities.quantity import Quantity, Traced, sizes_of
+from polybody.model.tracing import Recorded, compiled, plain_name, source_digest, trace
+from polybody.quantities.quantity import Quantity, sizes_of
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -234,8 +234,6 @@ class TreeEngine:
     def traced(self, quantity: Quantity) -> Any:
         """The casadi.Function of a quantity's text, and of the parameters where there are such."""
         mechanism = self.reduced_mechanism if quantity.reduced else self.source.traced
-        if isinstance(quantity.tree, Traced):
-            return quantity.tree.make(mechanism, quantity.tree.wrenches)
         text, inputs = quantity.tree, quantity.inputs(self.sizes())
         read = lambda *x, domain: text(mechanism, *x, domain=domain)  # noqa: E731
         return trace(quantity.name, inputs, read, mechanism.symbols)
@@ -279,7 +277,6 @@ class TreeEngine:
         quantity, shapes = request.whole, [shape for _, shape in self.results(request.whole)]
         _check_finite(request)
         text = quantity.tree
-        assert not isinstance(text, Traced)
 
         def flat(*state: Array) -> Array:
             values = text(self.mechanism, *state, domain=FLOAT)
@@ -327,8 +324,10 @@ def _widened(function: Any, inputs: Sequence[tuple[str, int]]) -> Any:
     missing = inputs[function.n_in() :]
     if not missing:
         return function
-    columns = function.sx_in()
     more = [casadi.SX.sym(name, size) for name, size in missing]
+    if isinstance(function, Recorded):
+        return function.widened(more)
+    columns = function.sx_in()
     return casadi.Function(function.name(), [*columns, *more], function.call(columns))
 
 

@@ -17,14 +17,13 @@ and the answer may be believed where growth and narrow are below 1e10 and leftov
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
-from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
 from polybody.constraints.coupling_forces import coupling_forces as tree_coupling_forces
 from polybody.constraints.elimination import Elimination, squares
@@ -36,7 +35,7 @@ from polybody.errors import PolybodyError
 from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reactions as tree_reactions
 from polybody.mechanism.closure_springs import wrench_on_b
-from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, frame_pose, rate
+from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, frame_pose
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 DIAGNOSTICS = ("diagnostics", (6,))
@@ -269,9 +268,17 @@ def projection_step(c: Closed, q: Array, v: Array, *, domain: Domain) -> tuple[A
 
 def jacobian_change(c: Closed, q: Array, d: Array, domain: Domain) -> Array:
     """dJ along the tangent vector d."""
-    result = domain.zeros(len(c.system), c.tree.nv)
-    for row, column, change in zip(*c.system.filled, c.system.entry_rates(q, d, domain=domain), strict=True):
-        result[row, column] = result[row, column] + change
+    return jacobian_changes(c, q, [d], domain)[0]
+
+
+def jacobian_changes(c: Closed, q: Array, directions: Sequence[Array], domain: Domain) -> list[Array]:
+    """dJ along each of the tangent vectors."""
+    result = []
+    for changes in c.system.entry_changes(q, directions, domain=domain):
+        J = domain.zeros(len(c.system), c.tree.nv)
+        for row, column, change in zip(*c.system.filled, changes, strict=True):
+            J[row, column] = J[row, column] + change
+        result.append(J)
     return result
 
 
@@ -303,32 +310,28 @@ def neighbours(
     """The neighbourhood of a motion; load = ID(q, v, a) − tau is what the constraints bear."""
     found = c.motions(q, domain)
     G, multipliers, J_rate = found.G, found.bear(load), jacobian_change(c, q, v, domain)
-    parts: list[list[Array]] = [[], [], [], [], []]
-    changes, still = [], domain.zeros(c.tree.nv)
-    for g in G.T:
-        T = jacobian_change(c, q, g, domain)
-        V = found.follow(c.system.velocity_change(q, v, g, domain=domain) if c.system.mechanism.paced else T @ v)
-        W_q = found.follow(T @ a + c.system.bias_change(q, v, g, V, domain=domain))
-        W_v = V + found.follow(J_rate @ g)
-        R_q = _inverse_change(c.tree, q, v, a, g, V, W_q, wrenches, domain) - T.T @ multipliers
-        R_v = _inverse_change(c.tree, q, v, a, still, g, W_v, wrenches, domain)
-        changes.append(T)
-        for part, value in zip(parts, (V, W_q, W_v, R_q, R_v), strict=True):
-            part.append(value)
+    ways = list(G.T)
+    changes = jacobian_changes(c, q, ways, domain)
+    if c.system.mechanism.paced:
+        slips = [c.system.velocity_change(q, v, g, domain=domain) for g in ways]
+    else:
+        slips = [T @ v for T in changes]
+    V = [found.follow(slip) for slip in slips]
+    drifts = c.system.bias_changes(q, v, list(zip(ways, V, strict=True)), domain=domain)
+    W_q = [found.follow(T @ a + drift) for T, drift in zip(changes, drifts, strict=True)]
+    W_v = [x + found.follow(J_rate @ g) for x, g in zip(V, ways, strict=True)]
+    by_q, by_v, M = denoc.inverse_dynamics_derivatives(c.tree, q, v, a, wrenches, domain=domain)
+    R_q = [
+        by_q @ g + by_v @ x + M @ y - T.T @ multipliers for g, x, y, T in zip(ways, V, W_q, changes, strict=True)
+    ]
+    R_v = [by_v @ g + M @ x for g, x in zip(ways, W_v, strict=True)]
+    parts = [V, W_q, W_v, R_q, R_v]
     n, m = G.shape
-    V, W_q, W_v, R_q, R_v = (np.array(p, dtype=domain.dtype).reshape(m, n).T for p in parts)
-    back = [np.array([carried_back(G, x, domain) for x in R.T], dtype=domain.dtype).reshape(m, m).T for R in (R_q, R_v)]
-    return Neighbours(V, W_q, W_v, back[0], back[1], changes)
-
-
-def _inverse_change(
-    m: Mechanism, q: Array, v: Array, a: Array, dq: Array, dv: Array, da: Array, wrenches: Array | None, domain: Domain
-) -> Array:
-    """dID along (dq, dv, da); wrenches stay constant in world axes."""
-    jets = JetDomain(domain)
-    moving = jets.lift(q, rate(m, q, dq, domain=domain))
-    loads = None if wrenches is None else jets.lift(wrenches)
-    return jets.rates(denoc.inverse_dynamics(m, moving, jets.lift(v, dv), jets.lift(a, da), loads, domain=jets))
+    columns = [np.array(p, dtype=domain.dtype).reshape(m, n).T for p in parts]
+    back = [
+        np.array([carried_back(G, x, domain) for x in R.T], dtype=domain.dtype).reshape(m, m).T for R in columns[3:]
+    ]
+    return Neighbours(columns[0], columns[1], columns[2], back[0], back[1], changes)
 
 
 def motion_derivatives(

@@ -39,14 +39,6 @@ MEANING = {
 
 
 @dataclass(frozen=True)
-class Traced:
-    """A text that only an expression graph can be asked for: `make(mechanism, wrenches)` is its casadi.Function."""
-
-    make: Callable[..., Any]
-    wrenches: bool = False
-
-
-@dataclass(frozen=True)
 class Quantity:
     """One answer. `tree(mechanism, *arguments, domain=…)` and `constrained(closed, *arguments, domain=…)` give arrays.
 
@@ -58,7 +50,7 @@ class Quantity:
     name: str
     arguments: tuple[str, ...]
     results: tuple[tuple[str, Shape], ...]
-    tree: Text | Traced
+    tree: Text
     constrained: Text | None = None
     doc: str = ""
     group: str = ""
@@ -83,8 +75,8 @@ class Quantity:
 
 def _unpacked(text: Any) -> Any:
     """The text with its last argument, a row of numbers, made (bodies, 6)."""
-    if text is None or isinstance(text, Traced):
-        return text and replace(text, wrenches=True)
+    if text is None:
+        return None
 
     def loaded(first: Any, *arrays: Any, domain: Any) -> Any:
         return text(first, *arrays[:-1], arrays[-1].reshape(-1, 6), domain=domain)
@@ -116,4 +108,4 @@ def sizes_of(mechanism: Mechanism, *, independent: int | None = None, rows: int 
     }
 
 
-__all__ = ["ARGUMENTS", "MEANING", "Quantity", "Shape", "Traced", "sized", "sizes_of"]
+__all__ = ["ARGUMENTS", "MEANING", "Quantity", "Shape", "sized", "sizes_of"]

@@ -7,9 +7,8 @@ where the elements can win at all.
 
 from __future__ import annotations
 
-from typing import Any
-
 from polybody.algebra.domains import Array, Domain, GraphDomain
+from polybody.algebra.graph import distinct
 from polybody.formulations import denoc
 from polybody.mechanism.mechanism import Mechanism
 
@@ -24,7 +23,7 @@ def forward_dynamics(
     found = denoc.forward_dynamics(m, q, v, tau, wrenches, domain=domain)
     if not isinstance(domain, GraphDomain) or not 2 <= m.nv <= ELEMENTS_UP_TO:
         return found
-    return shorter(found, denoc.forward_dynamics_by_elements(m, q, v, tau, wrenches, domain=domain), domain)
+    return shorter(found, denoc.forward_dynamics_by_elements(m, q, v, tau, wrenches, domain=domain))
 
 
 def solve_mass_matrix(m: Mechanism, q: Array, force: Array, *, domain: Domain) -> Array:
@@ -32,19 +31,12 @@ def solve_mass_matrix(m: Mechanism, q: Array, force: Array, *, domain: Domain) -
     found = denoc.solve_mass_matrix(m, q, force, domain=domain)
     if not isinstance(domain, GraphDomain) or not 2 <= m.nv <= ELEMENTS_UP_TO:
         return found
-    return shorter(found, denoc.solve_by_elements(m, q, force, domain=domain), domain)
+    return shorter(found, denoc.solve_by_elements(m, q, force, domain=domain))
 
 
-def shorter(one: Array, other: Array, graph: GraphDomain) -> Array:
+def shorter(one: Array, other: Array) -> Array:
     """The array whose expressions take fewer operations; the first of equals."""
-    return other if _operations(other, graph) < _operations(one, graph) else one
-
-
-def _operations(array: Array, graph: GraphDomain) -> int:
-    import casadi
-
-    column: Any = casadi.cse(graph.column(array))
-    return int(casadi.Function("count", casadi.symvar(column), [column]).n_instructions())
+    return other if distinct(other.ravel()) < distinct(one.ravel()) else one
 
 
 __all__ = ["ELEMENTS_UP_TO", "forward_dynamics", "shorter", "solve_mass_matrix"]

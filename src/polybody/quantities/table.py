@@ -18,7 +18,7 @@ from polybody.mechanism.energy import energy, momentum
 from polybody.mechanism.mechanism import Mechanism
 from polybody.names import listed, nearest
 from polybody.quantities import constrained, derivatives, frames, regressors, shortest, trees
-from polybody.quantities.quantity import Quantity, Traced
+from polybody.quantities.quantity import Quantity
 
 
 def _energies(m: Mechanism, q: Array, v: Array, *, domain: Domain) -> tuple[Array, Array]:
@@ -104,20 +104,20 @@ _DERIVATIVES = (
     Quantity(
         "inverse_dynamics_derivatives", ("q", "v", "a"),
         (("dtau_dq", ("nv", "m")), ("dtau_dv", ("nv", "m")), ("dtau_da", ("nv", "m"))),
-        Traced(derivatives.inverse_derivatives), constrained.inverse_dynamics_derivatives,
+        denoc.inverse_dynamics_derivatives, constrained.inverse_dynamics_derivatives,
         "Derivatives of inverse dynamics in tangent space.", "derivatives", reduced=True, loaded=True,
     ),
     Quantity(
         "forward_dynamics_derivatives", ("q", "v", "tau"),
         (("da_dq", ("nv", "m")), ("da_dv", ("nv", "m")), ("da_dtau", ("nv", "nv"))),
-        Traced(derivatives.forward_derivatives), constrained.forward_dynamics_derivatives,
+        derivatives.forward_derivatives, constrained.forward_dynamics_derivatives,
         "Derivatives of forward dynamics in tangent space.", "derivatives", reduced=True, loaded=True,
     ),
     Quantity(
         "motion_derivatives", ("q", "v", "tau"),
         (("da_dq", ("nv", "m")), ("da_dv", ("nv", "m")), ("da_dtau", ("nv", "nv")), ("G", ("nv", "m")),
          ("V", ("nv", "m"))),
-        Traced(derivatives.motion_derivatives), constrained.motion_derivatives,
+        derivatives.motion_derivatives, constrained.motion_derivatives,
         "Derivatives of forward dynamics, and of all velocities by the independent ones.", "derivatives",
         loaded=True,
     ),

@@ -3,12 +3,14 @@
 Departures from the paper: docs/theory/denoc.md.
 """
 
-from polybody.formulations.denoc.articulated import forward_dynamics, inverse_mass_matrix, solve_mass_matrix, udu
+from polybody.formulations.denoc.articulated import forward_dynamics, solve_mass_matrix, udu
 from polybody.formulations.denoc.composite import coriolis_matrix, mass_matrix
+from polybody.formulations.denoc.derivatives import inverse_dynamics_derivatives
 from polybody.formulations.denoc.elements import forward_dynamics_by_elements, solve_by_elements
 from polybody.formulations.denoc.inverse import bias_forces, gravity_forces, inverse_dynamics, passive_forces
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
 from polybody.formulations.denoc.regressor import body_parameters, energy_regressor, momentum_regressor, regressor
+from polybody.formulations.denoc.sparse_inverse import inverse_mass_matrix
 
 __all__ = [
     "bias_forces",
@@ -21,6 +23,7 @@ __all__ = [
     "generalized_mass",
     "gravity_forces",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "inverse_mass_matrix",
     "mass_matrix",
     "momentum_regressor",

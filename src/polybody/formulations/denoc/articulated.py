@@ -156,17 +156,6 @@ def _outward_accelerations(
     return acceleration
 
 
-def inverse_mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
-    """M(q)⁻¹, column by column from one factorisation."""
-    chain = links(mechanism, domain=domain)
-    across = crossings(mechanism, chain, q, domain=domain)
-    factors = factorize(mechanism, chain, across, domain=domain)
-    inverse, unit = domain.zeros(mechanism.nv, mechanism.nv), domain.eye(mechanism.nv)
-    for k, e in enumerate(unit):
-        inverse[:, k] = solve_factorized(mechanism, across, factors, e, domain)
-    return inverse
-
-
 def solve_mass_matrix(mechanism: Mechanism, q: Array, force: Array, *, domain: Domain = FLOAT) -> Array:
     """M(q)⁻¹ force, in O(n); dense only inside groups of coupled joints."""
     chain = links(mechanism, domain=domain)
@@ -218,7 +207,6 @@ __all__ = [
     "eliminate",
     "factorize",
     "forward_dynamics",
-    "inverse_mass_matrix",
     "singular_joint",
     "singular_message",
     "solve_factorized",

@@ -1,0 +1,97 @@
+"""The modules of a straight-line kernel: a tape between rows of states, cut into functions where it is long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from polybody.kernels import table_rows
+from polybody.kernels.code import Code
+from polybody.kernels.emit import Nodes
+from polybody.kernels.frame import Frame
+from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, is_dense, module_text
+from polybody.kernels.table_rows import TableRows
+from polybody.kernels.tape import Tape, Wave, fused, schedule
+from polybody.kernels.target import Target
+
+
+def body_texts(tape: Tape, target: Target) -> Iterator[str]:
+    """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
+    tape = fused(tape) if target.fma else tape
+    steps = schedule(tape)
+    ports, frame = _ports(tape, steps, target), Frame(tape, steps)
+    if len(frame.parts) == 1:
+        code = Code(target)
+        if isinstance(ports, TableRows):
+            ports.settle(code, None)
+        nodes = Nodes(code, tape, ports)
+        nodes.run(steps)
+        nodes.finish()
+        yield module_text(code, target, more=_ended(ports, code))
+        return
+    if isinstance(ports, TableRows):
+        ports.settle(Code(target), frame)
+    nodes = Nodes(Code(target), tape, ports, frame)
+    for k, part in enumerate(frame.parts):
+        code = Code(target)
+        nodes.restart(code)
+        nodes.run(part)
+        more = ""
+        if k == len(frame.parts) - 1:
+            nodes.finish()
+            more = _ended(ports, code)
+        ports.set_aside(code, frame)
+        frame.end(k)
+        yield module_text(code, target, f"part{k}", FRAMED, more)
+    yield _driver_text(target, len(frame.parts), frame.size)
+
+
+def _ports(tape: Tape, steps: Sequence[int | Wave], target: Target) -> RowPorts:
+    """How results are written: by their rows' addresses, dense as they come, or dense by a loop at the end."""
+    sizes = [len(nodes) for nodes in tape.outputs]
+    if sum(sizes) >= table_rows.FROM:
+        return TableRows(tape, target)
+    plain = RowPorts(tape.input_sizes, sizes, target.lanes)
+    if not is_dense(sizes):
+        return plain
+    return DenseRows(tape.input_sizes, sizes, target, _written(tape, steps, plain))
+
+
+def _ended(ports: RowPorts, code: Code) -> str:
+    """What a body's module needs beside it, once its last line is written."""
+    if not isinstance(ports, TableRows):
+        return ""
+    ports.finish(code)
+    return ports.text()
+
+
+def _written(tape: Tape, steps: Sequence[int | Wave], ports: RowPorts) -> list[tuple[int, int]]:
+    """The groups of outputs (port, first column) in the order in which they are complete."""
+    sinks: dict[int, list[tuple[int, int]]] = {}
+    for j, nodes in enumerate(tape.outputs):
+        for i, node in enumerate(nodes):
+            sinks.setdefault(node, []).append((ports.first_output + j, i))
+    late = [n for n in sinks if tape.nodes[n][0] < 0 or tape.mapped(n)]
+    order: list[tuple[int, int]] = []
+    known: dict[tuple[int, int], int] = {}
+    for node in [*(step for step in steps if isinstance(step, int)), *late]:
+        for port, element in sinks.get(node, ()):
+            width, _ = ports.groups[port]
+            for start in ports.starts(port, element):
+                known[port, start] = known.get((port, start), 0) + 1
+                if known[port, start] == width:
+                    order.append((port, start))
+    return order
+
+
+def _driver_text(target: Target, parts: int, slots: int) -> str:
+    """The function `body` that calls the parts of a tape one after the other, with a frame for all of them."""
+    code = Code(target)
+    frame = code.buffer(slots)
+    for k in range(parts):
+        code.do(f"call void @part{k}(ptr %rows, ptr %libm, ptr %scratch, ptr {frame})")
+    head = f"define void @body({BETWEEN}) {code.attributes()}"
+    declared = [f"declare void @part{k}(ptr, ptr, ptr, ptr)" for k in range(parts)]
+    return "\n".join([f'target triple = "{target.triple}"', code.function(head), *declared])
+
+
+__all__ = ["body_texts"]

@@ -1,0 +1,81 @@
+"""Nodes of expression graphs: what they fold, what tapes and CasADi read of them, and their derivatives."""
+
+from __future__ import annotations
+
+import casadi
+import numpy as np
+import pytest
+
+from polybody.algebra.domains import FLOAT, domain
+from polybody.algebra.jets import along
+from polybody.kernels import build
+from polybody.model.tracing import trace
+
+
+def _text(x, y, *, domain):
+    """Every operation that a text may use, with signs and constants that fold."""
+    c, s = domain.cos(x[0]), domain.sin(x[0])
+    versed = domain.const(1) - (domain.const(1) - c)
+    small = domain.less(x[1], y[0])
+    chosen = domain.where(small, x[1] * y[0], -y[1] / x[2])
+    root = domain.sqrt(y[2] * y[2] + domain.const(2))
+    return domain.array(
+        [
+            versed * domain.const(-3) + (s * domain.const(2)) * domain.const(-0.5),
+            -(x[0] - y[0]) * (-y[1]) - (x[1] + y[1]) + y[1],
+            (x[0] + domain.const(2)) + domain.const(3) - (domain.const(7) - x[1]),
+            chosen + domain.atan2(x[1], y[1]) - domain.tanh(x[2]) * domain.exp(x[0] * domain.const(0.1)),
+            domain.log(root) / root + x[2] * x[2] - (c * c + s * s) * y[0],
+            y[0] * y[1] - y[0] * y[1] + x[0] * y[2] + x[0] * y[2],
+        ]
+    )
+
+
+def _states(count: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    return tuple(rng.uniform(0.2, 1.5, size=(2, count, 3)))  # type: ignore[return-value]
+
+
+def test_nodes_fold_what_is_known():
+    graph = domain("casadi")
+    _, (x, y) = graph.variables("x", 2)
+    for found, expected in (
+        (x - x, 0.0), (x * 0, 0.0), (x * 1, x), (-(x * -1), x), ((x - y) + y, x), (x * y - x * y, 0.0),
+        (1.0 - (1.0 - x), x), ((x * 4.0) * 0.25, x),
+    ):  # fmt: skip
+        assert found is expected or found == expected
+    assert [found.op for found in (x + (-y), (-x) * y, x * -2.0)] == ["OP_SUB", "OP_NEG", "OP_NEG"]
+
+
+@pytest.mark.parametrize("tier", ["fast", "optimised"])
+def test_tape_and_casadi_function_of_a_graph_equal_the_text_on_numbers(monkeypatch, tier):
+    monkeypatch.setenv("POLYBODY_TIER", tier)
+    recorded = trace("every operation", [("x", 3), ("y", 3)], _text)
+    kernel = build("every", [("x", 3), ("y", 3)], [("r", (6,))], recorded.tape, f"test_graph {tier}")
+    x, y = _states(9)
+    expected = np.array([_text(a, b, domain=FLOAT) for a, b in zip(x, y, strict=True)])
+    np.testing.assert_allclose(kernel(x, y), expected, rtol=0, atol=1e-14)
+    by_casadi = np.array([np.array(recorded(a, b)).ravel() for a, b in zip(x, y, strict=True)])
+    np.testing.assert_allclose(by_casadi, expected, rtol=0, atol=1e-14)
+
+
+def test_rates_of_nodes_equal_jets():
+    graph = domain("casadi")
+    (xs, x), (ys, y) = graph.variables("x", 3), graph.variables("y", 3)
+    rng = np.random.default_rng(6)
+    ways = [tuple(rng.normal(size=(2, 3))) for _ in range(3)]
+    nodes = along(_text, (x, y), ways, graph)
+    function = casadi.Function("rates", [xs, ys], [graph.column(array) for array in nodes])
+    for a, b in zip(*_states(4), strict=True):
+        found = [np.array(column).ravel() for column in function(a, b)]
+        np.testing.assert_allclose(found, along(_text, (a, b), ways, FLOAT), rtol=0, atol=1e-14)
+
+
+def test_rates_hold_expressions_that_are_named_as_inputs():
+    graph = domain("casadi")
+    _, (x, y) = graph.variables("x", 2)
+    inner = x * y
+    point = np.array([x, inner], dtype=object)
+    text = lambda p, *, domain: np.array([p[0] * p[1]], dtype=object)  # noqa: E731
+    (found,) = along(text, (point,), [(np.array([0.0, 1.0]),)], graph)
+    assert found[0] is x
