@@ -139,8 +139,9 @@ def main() -> None:
         places, height = feet(run), run.model.pose(run.q, "trunk")[:, 1, 3]
         tilt = np.abs(run.q[:, 0]).max()
         went, cone = run.q[-1, 1] - run.q[0, 1], steepest(run)
-        print(f"{ground}: {lifts(run)} steps, trunk went {went:.3f} m in {duration:g} s, tilt at most {tilt:.3f} rad, lowest "
-              f"{height.min():.3f} m, friction at most {cone:.2f} of the normal force, trusted: {run.audit.trusted}")
+        print(f"{ground}: {lifts(run)} steps, trunk went {went:.3f} m in {duration:g} s, tilt at most "
+              f"{tilt:.3f} rad, lowest {height.min():.3f} m, friction at most {cone:.2f} of the normal force, "
+              f"trusted: {run.audit.trusted}")
         walks = height.min() > 0.45 and tilt < 0.3 and went > 0.1 and lifts(run) == STEPS
         if cone > friction or not run.audit.trusted or walks != (friction == 0.8):
             sys.exit(f"on {ground} it should {'walk' if friction == 0.8 else 'slip'}, inside its friction cones")
