@@ -19,6 +19,8 @@ from polybody.mechanism.columns import plain_columns
 from polybody.model.model import Model
 
 Array = np.ndarray
+#: rad, m: independent coordinates that moved by less are followed by Newton's method from where the others were
+NEAR = 0.1
 
 
 class Series:
@@ -58,6 +60,18 @@ class Series:
             return u, du, ddu
         if self._last is not None and np.array_equal(self._last[0], x):
             return self._last[1]
+        q = self._followed(u)
+        v, a = self.model.constraints.joint_motion(q, du, ddu)
+        self._last = (x.copy(), (q, v, a))
+        return q, v, a
+
+    def _followed(self, u: Array) -> Array:
+        """Positions of all joints: from those of the last motion where it was near, else one after the other."""
+        if self._last is not None:
+            q = self._last[1][0].copy()
+            if np.abs(u - q[:, self.places]).max() < NEAR:
+                q[:, self.places] = u
+                return self.model.constraints.assemble_dependent(q)
         guess, rows = self.model.assemble(), []
         approach = guess[self.places] + np.linspace(0, 1, 9)[1:-1, None] * (u[0] - guess[self.places])
         for row in (*approach, *u):
@@ -65,10 +79,7 @@ class Series:
             guess[self.places] = row
             guess = self.model.constraints.assemble_dependent(guess)
             rows.append(guess)
-        q = np.array(rows)[len(approach):]
-        v, a = self.model.constraints.joint_motion(q, du, ddu)
-        self._last = (x.copy(), (q, v, a))
-        return q, v, a
+        return np.array(rows)[len(approach) :]
 
     def influence(self, x: Array) -> tuple[Array, Array, Array]:
         """(G, H, D) along the motion."""
