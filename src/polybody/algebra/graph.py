@@ -254,6 +254,29 @@ def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
     return found
 
 
+def inwards(roots: Iterable[Any]) -> list[Node]:
+    """Every node that the roots need, operands before results, each shortly before its first use."""
+    seen: set[int] = set()
+    found: list[Node] = []
+    for root in roots:
+        stack = [root] if type(root) is Node else []
+        while stack:
+            x = stack[-1]
+            if x.serial in seen:
+                stack.pop()
+                continue
+            a, b = (x.a, x.b) if x.op is not LEAF else (None, None)
+            if type(a) is Node and a.serial not in seen:
+                stack.append(a)
+            elif type(b) is Node and b.serial not in seen:
+                stack.append(b)
+            else:
+                seen.add(x.serial)
+                found.append(x)
+                stack.pop()
+    return found
+
+
 def distinct(roots: Iterable[Any]) -> int:
     """How many different operations the roots need: equal ones are counted once."""
     numbers: dict[tuple[Any, ...], int] = {}
@@ -334,4 +357,4 @@ def _express(root: Node) -> None:
             x._sx = make(getattr(ca, x.op), *parts)
 
 
-__all__ = ["LEAF", "Node", "binary", "choice", "distinct", "leaf", "number", "operands", "rates", "unary"]
+__all__ = ["LEAF", "Node", "binary", "choice", "distinct", "inwards", "leaf", "number", "operands", "rates", "unary"]
