@@ -176,7 +176,7 @@ def _refuse_many_expressions(description: Description, where: str) -> None:
     weight = sum(len(text) + 50 for text in texts)
     if weight > EXPRESSIONS_TOGETHER:
         raise InputError(
-            f"{where}: has {len(texts)} expressions of {sum(map(len, texts))} characters together; at most "
+            f"{where}: its {len(texts)} expressions are {sum(map(len, texts))} characters together; at most "
             f"{EXPRESSIONS_TOGETHER} are read, each expression counted with 50 more"
         )
 
