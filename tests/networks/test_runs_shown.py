@@ -143,3 +143,15 @@ def test_bode_plots_of_responses_and_ports(drive: Path, tmp_path: Path) -> None:
         assert CliRunner().invoke(app, ["network", str(drive), *wrong]).exit_code != 0
     with pytest.raises(pb.PolybodyError, match="expects an input and an output"):
         pb.bode(net)
+
+
+def test_nodes_and_variables_complete_in_the_shell(drive: Path) -> None:
+    from types import SimpleNamespace
+    from typing import Any
+
+    from polybody.cli.completion import nodes, responses
+
+    ctx: Any = SimpleNamespace(params={"model": str(drive)}, args=[])
+    assert nodes(ctx, "") == ["a", "s"]
+    assert nodes(ctx, "a,") == ["a,a", "a,s"]
+    assert responses(ctx, "V.") == ["V.voltage", "V.v", "V.i"]

@@ -54,6 +54,24 @@ def configuration(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, ("neutral", *named)) + [name + "=" for name in joints(ctx, incomplete)]
 
 
+def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Nodes of the network on the command line; after a comma, the second of a pair."""
+    net = _network(ctx)
+    before, comma, last = incomplete.rpartition(",")
+    return [] if net is None else [before + comma + name for name in _beginning(last, net.nodes)]
+
+
+def responses(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Inputs of the network on the command line, then the across and through variables of its ports."""
+    net = _network(ctx)
+    if net is None:
+        return []
+    parts = net.components.values()
+    sides = [f"{port.name}.{letter}" for part in parts for port in part.ports
+             for letter in (port.domain.across, port.domain.through)]
+    return _beginning(incomplete, (*(name for part in parts for name in part.inputs), *sides))
+
+
 #: (command, parameter), or the parameter alone where it is the same in all commands
 COMPLETED: dict[str | tuple[str, str], Completer] = {
     "base": constants("description.bases:BASES"),
@@ -93,6 +111,9 @@ COMPLETED: dict[str | tuple[str, str], Completer] = {
     "grid": joints,
     "hold": joints,
     "driven": joints,
+    "bode": responses,
+    "impedance": nodes,
+    "admittance": nodes,
 }
 
 
@@ -113,9 +134,21 @@ def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
 
 def _described(ctx: typer.Context) -> Any:
     """The description of the model on the command line; None where there is none yet, or it cannot be read."""
+    from polybody.description.reading import read_description
+
+    return _read(ctx, read_description)
+
+
+def _network(ctx: typer.Context) -> Any:
+    """The network on the command line, likewise."""
+    from polybody.networks.reading import load_network
+
+    return _read(ctx, load_network)
+
+
+def _read(ctx: typer.Context, read: Callable[[str], Any]) -> Any:
     import warnings
 
-    from polybody.description.reading import read_description
     from polybody.errors import PolybodyError
 
     # with an option half typed, positional words are not yet parameters
@@ -123,9 +156,10 @@ def _described(ctx: typer.Context) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read_description(given if isinstance(given, str) else given[0])
+            return read(given if isinstance(given, str) else given[0])
     except (PolybodyError, IndexError):
         return None  # the command itself will say what is wrong
 
 
-__all__ = ["COMPLETED", "complete_options", "configuration", "constants", "frames", "joints", "values"]
+__all__ = ["COMPLETED", "complete_options", "configuration", "constants", "frames", "joints", "nodes", "responses",
+           "values"]  # fmt: skip
