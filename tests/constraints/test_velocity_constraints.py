@@ -245,3 +245,9 @@ def test_analyses_that_take_v_as_G_u_refuse_right_sides() -> None:
     ):
         with pytest.raises(pb.PolybodyError, match="right sides"):
             refused()
+
+
+def test_a_run_without_velocities_begins_with_the_prescribed_rates() -> None:
+    run = pb.simulate(shaken_pendulum(), 0.2)
+    np.testing.assert_allclose(run.q[-1, 1], 0.25 * np.sin(0.4), rtol=1e-7)
+    assert run.audit.trusted

@@ -17,6 +17,7 @@ import _thread
 import atexit
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -96,6 +97,7 @@ def undisturbed(work: Callable[[], T]) -> T:
 def _await_all() -> None:
     for done in list(_under_way.values()):
         done.acquire()
+    time.sleep(0.01)  # the last lines of a thread come after its signal; libraries are unloaded behind this
 
 
 atexit.register(_await_all)

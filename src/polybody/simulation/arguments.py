@@ -37,7 +37,11 @@ def number(name: str, value: Any) -> float:
 
 
 def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
-    """(q0, v0) as one state, neutral and at rest where not given; quaternions made unit if nearly so."""
+    """(q0, v0) as one state, neutral and at rest where not given; quaternions made unit if nearly so.
+
+    Where rates are prescribed (velocity relations with right sides), at rest means the nearest velocities that have
+    them.
+    """
     q = model.neutral() if q0 is None else _vector("q0", q0, model.nq)
     v = np.zeros(model.nv) if v0 is None else _vector("v0", v0, model.nv)
     for joint in model.mechanism.independent_joints:
@@ -47,7 +51,10 @@ def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
                 raise InputError(
                     f"q0 of joint {joint.name!r}: the quaternion (x, y, z, w) has length {length:.6g}; expected 1"
                 )
-    return model.normalize(q), v
+    q = model.normalize(q)
+    if v0 is None and any(row.equals != "0" for row in model.description.velocity_relations):
+        v = model.assemble_velocity(q, v)
+    return q, v
 
 
 def _vector(name: str, values: Any, size: int) -> Array:
