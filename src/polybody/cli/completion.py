@@ -107,6 +107,7 @@ COMPLETED: dict[str | tuple[str, str], Completer] = {
     "disturbance": frames,
     "hand": frames,
     "held": frames,
+    ("excite", "workspace"): frames,  # the frame before the colon
     "independent": joints,
     "grid": joints,
     "hold": joints,
