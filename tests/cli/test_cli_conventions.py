@@ -71,7 +71,7 @@ def options(name: str) -> dict[str, Any]:
 
 
 #: options whose text is the user's own: numbers, files, names to be given
-FREE = {"arg", "output", "view", "wrench", "drive_gains", "report", "page", "name", "parameter"}
+FREE = {"arg", "output", "workspace", "bode", "impedance", "admittance", "view", "wrench", "drive_gains", "report", "page", "name", "parameter"}
 
 
 @pytest.mark.parametrize("name", NAMES)
