@@ -71,7 +71,8 @@ def options(name: str) -> dict[str, Any]:
 
 
 #: options whose text is the user's own: numbers, files, names to be given
-FREE = {"arg", "output", "workspace", "bode", "impedance", "admittance", "view", "wrench", "drive_gains", "report", "page", "name", "parameter"}
+FREE = {"arg", "output", "workspace", "bode", "impedance", "admittance",
+        "view", "wrench", "drive_gains", "report", "page", "name", "parameter"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
