@@ -56,7 +56,6 @@ def simulate(
 
     Ctrl-C keeps the states computed so far.
     """
-    import numpy as np
 
     from polybody.cli.linearize import numbers
     from polybody.description.naming import file_name
@@ -74,12 +73,12 @@ def simulate(
     loaded = load(model, base=base)
     folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
     start = loaded.neutral() if q == "neutral" else numbers("--q", q, loaded, "q")
-    speed = numbers("--v", v, loaded, "v") if v else np.zeros(loaded.nv)
+    speed = numbers("--v", v, loaded, "v") if v else None
     if loaded.mechanism.constrained:
         # What was given by name is held, and the loops are closed around it.
         if "=" in q:
             start = loaded.assemble(start, hold=named(q))
-        if "=" in v:
+        if speed is not None and "=" in v:
             speed = loaded.assemble_velocity(start, speed, hold=named(v))
     law = controller_named(controller, loaded, start)
 
