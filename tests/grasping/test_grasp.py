@@ -142,7 +142,7 @@ def test_whole_motion_is_accepted_only_if_the_grips_stay_closed():
     back = held.inverse_dynamics(q, v, a=a, tau=tau)
     near(read(held, q, v, back.tau)[0], a, 1e-8)
     a[0] += 1.0
-    with pytest.raises(InputError, match="tears grip 'hand"):
+    with pytest.raises(InputError, match="opens grip 'hand"):
         held.inverse_dynamics(q, v, a=a)
 
 
