@@ -64,6 +64,10 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
     try:
         signal.signal(signal.SIGINT, handle)
         answer = work()
+    except BaseException as error:
+        if came and not isinstance(error, KeyboardInterrupt):  # what CasADi made of the interrupt
+            raise KeyboardInterrupt from error
+        raise
     finally:
         closed = True
         if came:

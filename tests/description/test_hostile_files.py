@@ -103,7 +103,7 @@ HOSTILE = {
         "polybody: 1\nvelocity_relations:\n" + "".join(
             f"  r{k}: {{{', '.join(f'j{i}: sin(j{i})' for i in range(30))}}}\n" for k in range(6_000)
         ),
-        "180000 expressions of .* characters together",
+        "180000 expressions are .* characters together",
     ),
 }  # fmt: skip
 #: what must be read, in time that grows with its length alone

@@ -414,7 +414,7 @@ def test_a_hand_turned_by_half_a_turn_does_not_meet_its_grip():
     held.forward_dynamics(q, np.zeros(6), np.ones(6))
     q[3] += np.pi
     for call in (held.forward_dynamics, lambda *x: held.inverse_dynamics(*x[:2], a=x[2])):
-        with pytest.raises(InputError, match=r"does not meet the object 'load': it is .* m and 3\.14159 rad off"):
+        with pytest.raises(InputError, match=r"the object 'load': it is .* m and 3\.14159 rad from its grip"):
             call(q, np.zeros(6), np.ones(6))
 
 

@@ -181,11 +181,12 @@ class Node:
         if self is other:
             return True
         if isinstance(other, Node) and self.op is LEAF and other.op is LEAF:
-            return self._sx.__hash__() == other._sx.__hash__()
+            # not `__hash__`, in which CasADi catches everything, interrupts too
+            return self._sx.element_hash() == other._sx.element_hash()
         return False
 
     def __hash__(self) -> int:
-        return int(self._sx.__hash__()) if self.op is LEAF else id(self) >> 4
+        return int(self._sx.element_hash()) if self.op is LEAF else id(self) >> 4
 
     def __repr__(self) -> str:
         return f"Node({self.sx})"

@@ -93,7 +93,7 @@ class Recorded:
 
         build = Builder()
         inputs = {
-            element.__hash__(): build.node(INPUT, k, i)
+            element.element_hash(): build.node(INPUT, k, i)
             for k, column in enumerate(self.columns)
             for i, element in enumerate(column.elements())
         }
@@ -102,7 +102,7 @@ class Recorded:
         codes: dict[str, int] = {}
         for x in inwards(y for array in flat for y in array):
             if x.op is LEAF:
-                found = inputs.get(x.sx.__hash__())
+                found = inputs.get(x.sx.element_hash())
                 if found is None:
                     return from_function(self.function)
                 place[x.serial] = found
