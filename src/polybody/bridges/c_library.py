@@ -22,6 +22,7 @@ from polybody.bridges.c_steps import STEPS, Reference, needed, quaternions, writ
 from polybody.bridges.cpp import cmake_config, cmake_lists, cpp_header
 from polybody.errors import InputError, PolybodyWarning
 from polybody.files import write_text
+from polybody.interrupts import interruptible
 from polybody.mechanism.joints import closed_manifold
 from polybody.model.arguments import require_model
 from polybody.model.dispatch import answered_by
@@ -47,6 +48,7 @@ PREFIX_LENGTH = 60
 
 
 @answered_by("exported_c")
+@interruptible
 def export_c(
     model: Model,
     folder: str | os.PathLike[str],

@@ -363,7 +363,7 @@ def build(
         if found is not None:
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
-        traced = tape.from_function(passed_on(trace))
+        traced = passed_on(lambda: tape.from_function(trace()))
         _check_sizes(name, traced, sizes, [math.prod(s) for s in shapes])
         nodes, results = traced.operations(), sum(map(len, traced.outputs))
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, results)
