@@ -27,7 +27,7 @@ from polybody.networks.trajectory import NetworkTrajectory
 from polybody.staging import put, staged
 from polybody.studio.channels import Channel, Item
 from polybody.studio.panels import panels
-from polybody.studio.plots import FORMATS, STYLE, draw
+from polybody.studio.plots import STYLE, draw, drawn
 from polybody.studio.record import Record
 from polybody.studio.report import page_text, report_text, rows_table, thinned
 from polybody.studio.results import check_folder, facts_of, fill_data, heading, plain, write_json
@@ -198,18 +198,7 @@ def network_run_save(run: NetworkTrajectory, folder: Any, force: bool) -> Path:
 
 
 def network_run_plot(run: NetworkTrajectory, quantity: Any, path: Any) -> Any:
-    import matplotlib
-
-    if path is not None and Path(path).suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: a plot is one of {', '.join(FORMATS)}")
-    figure = figure_of(run, quantity)
-    if path is not None:
-        try:
-            with matplotlib.rc_context(STYLE):
-                figure.savefig(path)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
-    return figure
+    return drawn(lambda: figure_of(run, quantity), path)
 
 
 def network_run_report(run: NetworkTrajectory, path: Any) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,16 @@ def figure_of(record: Record, name: str) -> Any:
 
 def plotted(record: Record, name: str, path: Any = None) -> Any:
     """The figure, written to a file where a path is given."""
+    return drawn(lambda: figure_of(record, name), path)
+
+
+def drawn(make: Callable[[], Any], path: Any) -> Any:
+    """The figure that `make` draws, written to a file where a path is given, whose name is checked before."""
     import matplotlib
 
     if path is not None and Path(path).suffix.lower() not in FORMATS:
         raise InputError(f"{path}: a plot is one of {', '.join(FORMATS)}")
-    figure = figure_of(record, name)
+    figure = make()
     if path is not None:
         try:
             with matplotlib.rc_context(STYLE):
@@ -143,4 +149,4 @@ def write_plots(record: Record, folder: Path) -> list[Path]:
     return written
 
 
-__all__ = ["FORMATS", "PLOTS", "STYLE", "channel_of", "draw", "figure_of", "plotted", "write_plots"]
+__all__ = ["FORMATS", "PLOTS", "STYLE", "channel_of", "draw", "drawn", "figure_of", "plotted", "write_plots"]
