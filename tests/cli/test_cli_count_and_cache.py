@@ -29,7 +29,8 @@ def test_count_shows_the_papers_tables_beside_this_model():
     assert (forward[-1]["M"], forward[-1]["A"]) == (466, 344)  # below Walker & Orin's too
     given, whole = answer["actual"]["forward_dynamics, bias given"], answer["actual"]["forward_dynamics"]
     assert given["M"] < whole["M"]
-    text = RUN.invoke(app, ["count", "two-link"]).stdout
+    assert json.loads(RUN.invoke(app, ["count", "two-link", "--json"]).stdout)["general"] == {}  # no formula holds
+    text = RUN.invoke(app, ["count", "planar-3r"]).stdout
     assert "inverse_dynamics" in text
     assert "Balafoutis" in text
 

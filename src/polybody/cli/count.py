@@ -18,13 +18,13 @@ def register(app: typer.Typer) -> None:
         base: BaseOption = None,
         json: JsonOption = False,
     ) -> None:
-        from polybody.model.counting import TABLES, general_counts, model_counts
+        from polybody.model.counting import SHORTEST, TABLES, general_counts, model_counts
         from polybody.model.load import load
 
         loaded = load(model, base=base)
         n = loaded.nv
         actual = model_counts(loaded)
-        chain = {} if loaded.mechanism.constrained or not n else general_counts(n)
+        chain = {} if loaded.mechanism.constrained or n < SHORTEST else general_counts(n)
         data: dict[str, Any] = {
             "model": loaded.name,
             "degrees_of_freedom": n,
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
                        for g in rows] + [{"algorithm": "polybody, general chain", "M": chain[name].multiplications,
                                           "A": chain[name].additions}]
                 for name, rows in TABLES.items()
-            } if chain else {},  # the papers count serial chains
+            } if chain else {},  # the papers count serial chains, of three joints and more
         }
         emit(data, json, lambda console: console.print(*_tables(data), sep="\n"))
 

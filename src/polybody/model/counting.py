@@ -11,7 +11,10 @@ Denavit-Hartenberg frames and counted without φ (tests/papers/test_saha_counts.
 
     200 n − 323 M   193 n − 341 A       Saha 201 n − 335 M, 193 n − 361 A
 
-so the slopes are his, but for the half of a constant, and the ends differ by 12 and 20; φ would add 90 n. So it is
+so the slopes are his, but for one multiplication (the half of a constant). How he counts the ends he does not say: his
+constants lie between this reading, where body 1 has its matrix M̂_1 as (50) says, and one where only the number m̂_1 is
+computed for it (200 n − 342 M, 193 n − 368 A). His printed formulas give 67 M and 25 A for two joints and less than
+nothing for one, so that they are compared from `SHORTEST` joints on. φ would add 90 n. So it is
 `GIVEN` that Table 2 is held against: our text, traced with φ as an input. And formulas of general chains are held
 against the same text on a general chain (`general_chain`: every parameter other than 0 and 1). Of two eliminations the
 shorter is taken (`quantities.shortest`): up to ten joints from the elements of the inertia matrix, as Walker & Orin do,
@@ -77,6 +80,8 @@ FORWARD = (
 #: forward dynamics with φ = τ − Cθ̇ − g given: what Table 2 counts
 GIVEN = "forward_dynamics, bias given"
 TABLES = {"inverse_dynamics": INVERSE, GIVEN: FORWARD}
+#: joints from which on the printed formulas are those of a chain
+SHORTEST = 3
 #: joints up to which a general chain is traced; longer ones are counted by the slope of articulated bodies
 TRACED = 12
 COUNTED = tuple(name for name, x in QUANTITIES.items() if x.group == "dynamics" or name == "center_of_mass")
@@ -178,6 +183,7 @@ __all__ = [
     "FORWARD",
     "GIVEN",
     "INVERSE",
+    "SHORTEST",
     "TABLES",
     "General",
     "general_chain",
