@@ -45,6 +45,35 @@ def test_composite_and_articulated_bodies_are_those_of_the_paper(seed):
         assert np.linalg.eigvalsh(o.M_tilde[i] - o.M_hat[i])[0] > -1e-9 * np.abs(o.M_tilde[i]).max()
 
 
+@pytest.mark.parametrize("armature", [0.0, 0.3])
+def test_articulated_body_is_the_schur_complement_of_the_free_subtree(armature):
+    """M̂_i from dense matrices only: the inertia of [V_i; θ̇ beyond i], its joints eliminated; ψ_i of (47), (48) from it."""
+    rng = np.random.default_rng(4)
+    kinds = ("revolute", "prismatic", "spherical", "screw")
+    model = Model(mechanism_from(random_tree(rng, 6, kinds, floating_base=True, armature=armature)))
+    q = model.random_configuration(rng)
+    o, m = model.coefficients.operators(q, np.zeros(model.nv)), model.mechanism
+    N_l, N_d = denoc_matrices(m, q)
+    mass, N = generalized_mass(m), N_l @ N_d
+    rotors = model.mass_matrix(q) - N.T @ mass @ N  # what the joints themselves store
+    assert bool(armature) == bool(np.abs(rotors).max() > 1e-9)
+    for i, joint in enumerate(m.joints):
+        block = slice(6 * i, 6 * i + 6)
+        carried = N_l[:, block]  # bodies that move with body i, rigidly
+        beyond = [x for k, other in enumerate(m.joints) if k != i and np.abs(N_l[6 * k : 6 * k + 6, block]).any()
+                  for x in range(other.v.start, other.v.stop)]  # fmt: skip
+        free = N[:, beyond]
+        wanted = carried.T @ mass @ carried
+        if beyond:
+            across = free.T @ mass @ carried
+            own = free.T @ mass @ free + rotors[np.ix_(beyond, beyond)]
+            wanted = wanted - across.T @ np.linalg.solve(own, across)
+        near(o.M_hat[i], wanted, 1e-10)
+        H = N_d[block, joint.v]
+        pivot = H.T @ wanted @ H + rotors[joint.v, joint.v]
+        near(o.psi[:, joint.v], np.linalg.solve(pivot, (wanted @ H).T).T, 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_g_and_the_open_acceleration_are_equations_26_and_44(seed):
     model, q, v, tau = floating(seed)
