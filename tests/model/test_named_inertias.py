@@ -47,7 +47,7 @@ def test_composite_and_articulated_bodies_are_those_of_the_paper(seed):
 
 @pytest.mark.parametrize("armature", [0.0, 0.3])
 def test_articulated_body_is_the_schur_complement_of_the_free_subtree(armature):
-    """M̂_i from dense matrices only: the inertia of [V_i; θ̇ beyond i], its joints eliminated; ψ_i of (47), (48) from it."""
+    """M̂_i from dense matrices: the inertia of [V_i; θ̇ beyond i], its joints eliminated; ψ_i of (47), (48) from it."""
     rng = np.random.default_rng(4)
     kinds = ("revolute", "prismatic", "spherical", "screw")
     model = Model(mechanism_from(random_tree(rng, 6, kinds, floating_base=True, armature=armature)))
