@@ -2,8 +2,8 @@
 
     python examples/freeman_tables.py [FOLDER]
 
-B: the wrist point of a wrist-partitioned arm, first and second order coefficients (Table B-1), their transfer (B-6)-(B-8).
-C: the five-bar by dyads (C-1), as an open chain (C-2), transferred to its end and held there (C-3), in inches and pounds.
+B: the wrist point of a wrist-partitioned arm, first and second order (Table B-1), their transfer (B-6)-(B-8).
+C: the five-bar by dyads (C-1), as an open chain (C-2), transferred to its end and held there (C-3), in, lbf.
 E: a planar platform on three legs, leg by leg (Tables E-1, E-2), by `pb.legs`.
 Every matrix and number of these tables is compared.
 
