@@ -160,29 +160,26 @@ def quaternion_log(quaternion: Array, *, domain: Domain = FLOAT) -> Array:
     return domain.where(small, series, c(2) * domain.atan2(norm, w) / norm) * v
 
 
-def matrix_quaternion(rotation: Array) -> Array:
-    """The unit quaternion (x, y, z, w), w ≥ 0, of a rotation matrix of numbers (the largest component divides)."""
-    r = np.asarray(rotation, dtype=float)
-    trace = r.trace()
-    candidates = np.array([r[0, 0], r[1, 1], r[2, 2], trace])
-    k = int(np.argmax(candidates))
-    q = np.empty(4)
-    if k == 3:
-        q[:3] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
-        q[3] = 1 + trace
-    else:
-        i, j, m = k, (k + 1) % 3, (k + 2) % 3
-        q[i] = 1 + r[i, i] - r[j, j] - r[m, m]
-        q[j] = r[j, i] + r[i, j]
-        q[m] = r[m, i] + r[i, m]
-        q[3] = r[m, j] - r[j, m]
-    q /= np.linalg.norm(q)
-    return -q if q[3] < 0 else q
+def matrix_quaternion(rotation: Array, *, domain: Domain = FLOAT) -> Array:
+    """The unit quaternion (x, y, z, w), w ≥ 0, of a rotation matrix (the largest component divides)."""
+    r, c = domain.array(rotation), domain.const
+    trace = r[0, 0] + r[1, 1] + r[2, 2]
+    largest = trace
+    found = [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], c(1) + trace]
+    for i in range(3):
+        j, m = (i + 1) % 3, (i + 2) % 3
+        other = {i: c(1) + r[i, i] - r[j, j] - r[m, m], j: r[j, i] + r[i, j], m: r[m, i] + r[i, m], 3: r[m, j] - r[j, m]}
+        larger = domain.less(largest, r[i, i])
+        found = [domain.where(larger, other[k], found[k]) for k in range(4)]
+        largest = domain.where(larger, r[i, i], largest)
+    q = np.array(found, dtype=domain.dtype)
+    scale = c(1) / domain.sqrt(q @ q)
+    return q * domain.where(domain.less(q[3], c(0)), -scale, scale)
 
 
-def rotation_log(rotation: Array) -> Array:
-    """The rotation vector of a rotation matrix of numbers; stable near 0 and near π."""
-    return quaternion_log(matrix_quaternion(rotation))
+def rotation_log(rotation: Array, *, domain: Domain = FLOAT) -> Array:
+    """The rotation vector of a rotation matrix; stable near 0 and near π."""
+    return quaternion_log(matrix_quaternion(rotation, domain=domain), domain=domain)
 
 
 def rpy_matrix(rpy: Array, *, domain: Domain = FLOAT) -> Array:

@@ -85,6 +85,7 @@ class Parts:
     row: int = 0  # numbers in a row of signals
     watched: int = 0
     pivots: int = 0
+    doubtful: bool = False  # the field tells whether it may be believed, without constraints too
 
     @property
     def padded(self) -> int:
@@ -188,6 +189,7 @@ def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | 
     chosen = (target or host()).with_lanes(1)
     names = [part for part in ORDER if part in parts.keys]
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
+    facts += [parts.doubtful]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
 
     title = digest("stepping", "", chosen, facts)
@@ -207,7 +209,7 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
     adaptive = tableau is not None and tableau.adaptive
     pieces = [
         code_of.COMMON,
-        code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE,
+        code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
         code_of.INTERPOLANT if adaptive else code_of.HERMITE,
         code_of.WATCHING if watched else "",

@@ -70,6 +70,14 @@ def _evaluate(job, x, out):
     return _ask(job, x, out)
 """
 
+EVALUATE_WITH_DOUBTS = """
+def _evaluate(job, x, out):
+    _ask(job, x, out)
+    if not number(out + TOLD_AT) < number(job + GROWTH):
+        return CANNOT
+    return 0
+"""
+
 EVALUATE_WITH_LOOPS = """
 def _evaluate(job, x, out):
     _ask(job, x, out)

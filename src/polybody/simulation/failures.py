@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from polybody.simulation.trajectory import Trajectory
 
 
+class NotCompiled(Exception):
+    """Why something runs in Python."""
+
+
 class SimulationError(PolybodyError):
     """A simulation that cannot continue.
 
@@ -46,4 +50,4 @@ class BlowUp(Exception):
     """An integrator cannot go on from its last state: steps too small, numbers not finite, equations unsolved."""
 
 
-__all__ = ["BlowUp", "ControllerError", "SimulationError", "UserFunctionError", "call_user"]
+__all__ = ["BlowUp", "ControllerError", "NotCompiled", "SimulationError", "UserFunctionError", "call_user"]

@@ -113,7 +113,7 @@ class Compiled:
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count,
-            pivots=len(acting.plan.pivots) if acting.plan else 0,
+            pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.law.doubtful,
         )  # fmt: skip
 
     def _built(self, acting: Acting, watch: Watch) -> Loop:
@@ -123,6 +123,7 @@ class Compiled:
         loop.array("table", np.ascontiguousarray(signals.rows))
         loop.set(rows=len(signals.breaks))
         loop.array("directions", directions(list(watch.directions)))
+        loop.set(growth=SWITCH)
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)
             growth, narrow = self._believed()
@@ -171,6 +172,8 @@ class Compiled:
             growth, narrow = self._believed()
             if not (told[count] < growth and told[count + 1] < min(narrow, MENDED * max(self.problem.motion._rank, 1))):
                 return None
+        elif acting.law.doubtful and not told[count] < SWITCH:
+            return None
         if not np.isfinite(rate).all():
             return None
         return rate[:-1], rate[nq : nq + nv], told[:nv], told[nv:count]

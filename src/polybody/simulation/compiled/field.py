@@ -171,16 +171,22 @@ class Acting:
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
             free = self.holding.free(m.nv, self.split_constants(c)[3], graph)
+            told = np.array([self.doubt(graph), graph.const(0)], dtype=object)
             if free is None:
-                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), graph.zeros(2)
-            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), graph.zeros(2)
+                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), told
+            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), told
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found = closed.motions(q, graph)
-        growth = found.growth
-        for term in self.law.doubts:  # of drives that are asked for what they cannot give: believed up to 1e10
-            growth = growth + term * graph.const(SWITCH / GROWTH)
-        return a, np.array([growth, found.narrow], dtype=object)
+        return a, np.array([found.growth + self.doubt(graph), found.narrow], dtype=object)
+
+    def doubt(self, graph: Domain) -> Any:
+        """Of drives that are asked for what they cannot give, and of tasks that are nearly singular: terms are believed
+        up to 1e10."""
+        total = graph.const(0)
+        for term in self.law.doubts:
+            total = total + term * graph.const(SWITCH / GROWTH)
+        return total
 
     def holding_forces(
         self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain

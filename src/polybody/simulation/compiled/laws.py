@@ -23,14 +23,11 @@ from polybody.paths.path import PointToPoint, Spline
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.controllers import PD, ComputedTorque, Given, GravityCompensation
 from polybody.simulation.controllers.sampling import Sampled
+from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 #: (t, row, domain) -> (q, v, a) of a path
 Motion = Callable[[Any, Array, Domain], tuple[Array, Array, Array]]
-
-
-class NotCompiled(Exception):
-    """Why something runs in Python."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +52,16 @@ class Law:
     constants: Array = field(default_factory=lambda: np.zeros(0))
     signals: Signals = field(default_factory=Signals)
     doubts: list[Any] = field(default_factory=list)  # nodes that are large where the text just read is not believed
+    doubtful: bool = False  # of trees too
 
 
 def law_of(model: Model, controller: Any) -> Law:
     """The text of a controller, or `NotCompiled`."""
     if controller is None:
         return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
-    for kind, make in LAWS.items():
+    from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
+
+    for kind, make in (LAWS | TASK_LAWS).items():
         if type(controller) is kind:
             owner = getattr(controller, "model", model)
             if owner is not model and owner.mechanism is not model.mechanism:
@@ -157,14 +157,10 @@ def _computed(model: Model, law: ComputedTorque) -> Law:
 
 def _computed_with_loops(model: Model, law: ComputedTorque, name: str, motion: Motion, signals: Signals) -> Law:
     """The independent coordinates are steered, v and a of the others follow: v = G u̇, a = G ü + β."""
+    from polybody.simulation.compiled.own_state import steered
+
     engine: Any = model.engine
-    u = list(engine.independent)
-    plan = engine.plans.of_columns(tuple(u), engine.assembly.from_neutral()) if engine.is_compiled else None
-    joints = model.mechanism.independent_joints
-    plain = all(j.model.rates_are_velocities for j in joints if set(range(j.v.start, j.v.stop)) & set(u))
-    if plan is None or not plain or model.mechanism.paced or not engine.can_hold(plan):
-        raise NotCompiled("computed torque of these loops is found in Python: their coordinates have no elimination")
-    shares, doubts = engine.shares_of(plan), list[Any]()
+    (u, plan, shares), doubts = steered(model), list[Any]()
 
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
         goal, speed, acceleration = motion(t, row, domain)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.model.plans import SWITCH
 from polybody.model.tracing import compiled, source_digest
 from polybody.simulation.compiled.engine import MOST_IMPLICIT, acting_of, possible_holding
 from polybody.simulation.compiled.field import require_compilable
@@ -46,7 +47,8 @@ class Rates:
         if self.problem.resting:
             return self.problem.rate(t, y)
         self.problem.evaluations += 1
-        return self._rate(*self._arguments(t, y))[0][:-1]
+        rate, told = self._rate(*self._arguments(t, y))
+        return rate[:-1] if not self.acting.law.doubtful or told[-2] < SWITCH else self.problem.rate(t, y)
 
     def jacobian(self, t: float, y: Array) -> Any:
         return self._slopes(*self._arguments(t, y))

@@ -47,7 +47,7 @@ class FeedbackLinearisation:
             )
         self.kp, self.kd = gains("kp", kp, self.size), gains("kd", kd, self.size)
         self.null_damping = float(null_damping)
-        fixed = None if callable(target) else float_array("target", target)
+        self.fixed = fixed = None if callable(target) else float_array("target", target)
         if fixed is not None and fixed.shape != (self.size,):
             raise InputError(f"target has shape {fixed.shape}; expected ({self.size},), one number per output")
         still = np.zeros(self.size)

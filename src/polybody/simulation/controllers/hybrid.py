@@ -49,7 +49,7 @@ class HybridForcePosition:
         self.force = force
         if self.kf and force is None:
             raise InputError("kf needs the measured wrench: force(t, q, v)")
-        fixed = None if callable(wrench) else float_array("wrench", wrench)
+        self.fixed = fixed = None if callable(wrench) else float_array("wrench", wrench)
         if fixed is not None and fixed.shape != (6,):
             raise InputError(f"wrench has shape {fixed.shape}; expected six numbers [moment; force]")
         self.wrench: Any = wrench if fixed is None else lambda t: fixed

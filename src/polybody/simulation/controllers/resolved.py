@@ -47,10 +47,11 @@ class Resolving:
         if self.damping < 0:
             raise InputError(f"damping is {damping!r}; expected a number that is not negative")
         self.posture: Wish | None = None
+        self.rest: Array | None = None  # the configuration, where the posture is one
         if callable(posture):
             self.posture = posture
         elif posture is not None:
-            rest = self.model._q(posture)
+            self.rest = rest = self.model._q(posture)
             self.posture = lambda q: self.model.difference(q, rest)
 
     def wish(self, q: Array) -> Array:

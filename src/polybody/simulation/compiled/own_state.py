@@ -1,0 +1,247 @@
+"""A state in the model's own coordinates u, as text: what the task controllers of `controllers.own_motion` compute with.
+
+    v = G u̇,   a = G ü + β,   M ü = Gᵀ(τ − ID(q, v, β))        (trees: G = 1, β = 0)
+
+Forces that give a task J a + J̇v the acceleration ẍ*, nearest to those τ₀ that accelerate the machine by ü₀:
+
+    every coordinate driven     Gᵀτ = Gᵀ ID(q, v, G ü₀ + β) + JᵀΛ (ẍ* − ẍ₀),     Λ = (J M⁻¹Jᵀ)⁺
+    others (of trees)           τ_a = τ₀ + W Tᵀ(T W Tᵀ)⁺(ẍ* − ẍ₀),   T = J M⁻¹Aᵀ,   W = (A M⁻¹Aᵀ)⁻¹
+
+Straight-line code has no pseudo-inverse: `Shape` tells from matrices at a few places which rows J has in general
+position. Rows that depend on others everywhere in the same way are taken out (a plane's normal); what is left has full
+row rank, J⁺ = Jᵀ(JJᵀ)⁻¹, or full column rank, J⁺ = (JᵀJ)⁻¹Jᵀ. Every such solution adds a number to `doubts`, S_ii over
+what elimination leaves of it: where it is large the task is nearly singular, and Python takes the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from polybody.algebra.domains import Domain
+from polybody.constraints.assembly import AssemblyError
+from polybody.formulations import denoc
+from polybody.model.model import Model
+from polybody.quantities.constrained import Closed, along_plan, drive_forces
+from polybody.simulation.controllers.own_motion import fully_driven
+from polybody.simulation.failures import NotCompiled
+
+Array = np.ndarray
+#: doubts are believed up to 1e10 (`field`); S_ii over its pivot up to 1e7
+SCALE = 1e3
+RANK = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """How the rows of a task's matrix depend on each other in general position."""
+
+    rows: Array  # (r, k): combinations of rows that are independent somewhere
+    tall: bool  # the columns are independent, the rows are not
+
+    @property
+    def key(self) -> str:
+        return f"{self.rows.shape} {self.rows.round(12).tobytes().hex()} {self.tall}"
+
+
+def shape_of(samples: list[Array]) -> Shape:
+    """Of a matrix (k, n), from its values at places in general position."""
+    beside = np.concatenate(samples, axis=1)
+    U, s, _ = np.linalg.svd(beside, full_matrices=False)
+    size = int(np.sum(s > RANK * s[0])) if len(s) else 0
+    kept = np.eye(len(beside)) if size == len(beside) else U[:, :size].T
+    ranks = {int(np.linalg.matrix_rank(kept @ sample, tol=RANK * s[0])) for sample in samples}
+    if ranks == {size}:
+        return Shape(kept, False)
+    if ranks == {samples[0].shape[1]}:
+        return Shape(kept, True)
+    raise NotCompiled("the rows of the controller's task depend on each other, at every place in another way")
+
+
+def steered(model: Model) -> tuple[list[int], Any, Any]:
+    """(own columns, plan of elimination along them, how the drives share a load) of a model with loops."""
+    engine: Any = model.engine
+    u = list(engine.independent)
+    plan = engine.plans.of_columns(tuple(u), engine.assembly.from_neutral()) if engine.is_compiled else None
+    joints = model.mechanism.independent_joints
+    plain = all(j.model.rates_are_velocities for j in joints if set(range(j.v.start, j.v.stop)) & set(u))
+    if plan is None or not plain or model.mechanism.paced or not engine.can_hold(plan):
+        raise NotCompiled("the controller of these loops is evaluated in Python: their coordinates have no elimination")
+    return u, plan, engine.shares_of(plan)
+
+
+def places(model: Model, count: int = 3) -> list[Array]:
+    """Configurations in general position."""
+    try:
+        return list(model.random_configuration(11, count))
+    except AssemblyError as error:
+        raise NotCompiled(f"the controller's task is looked at in random configurations: {error}") from None
+
+
+class Own:
+    """What of a model does not depend on the state: its own coordinates, and who drives them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.loops = model, bool(model.mechanism.constrained)
+        self.u, self.plan, self.shares = steered(model) if self.loops else (list(range(model.nv)), None, None)
+        self.places = places(model)
+        self.driven = fully_driven(model, self.places[0])
+        self.active = [int(k) for k in np.flatnonzero(model.actuation.active)]
+        if self.loops and not self.driven:
+            raise NotCompiled("loops with coordinates that no actuator drives are steered in Python")
+        if not self.active:
+            raise NotCompiled("the model has no actuators")
+
+    @property
+    def key(self) -> str:
+        shares = self.shares.label if self.shares else None
+        return f"of {self.u} along {self.plan.label if self.plan else None} {shares} by {self.active} {self.driven}"
+
+    def at(self, m: Any, q: Array, v: Array, doubts: list[Any], domain: Domain) -> OwnState:
+        return OwnState(self, m, q, v, doubts, domain)
+
+    def columns(self, J: Array, q: Array) -> Array:
+        """J over the own coordinates, of numbers."""
+        return J @ self.model.constraints.joint_influence(q, 1).G if self.loops else J
+
+    def actuated(self, J: Array, q: Array) -> Array:
+        """T, of numbers: what the shape of a task depends on where actuators do not drive everything."""
+        own = self.columns(J, q)
+        return own if self.driven else own @ np.linalg.inv(self.model.mass_matrix(q))[:, self.active]
+
+
+class OwnState:
+    """One state, while a text is read."""
+
+    def __init__(self, own: Own, m: Any, q: Array, v: Array, doubts: list[Any], domain: Domain) -> None:
+        self.own, self.m, self.q, self.doubts, self.domain = own, m, q, doubts, domain
+        self.closed: Closed | None = None
+        self.G: Array | None = None
+        self.u, self.v, self.beta = v, v, domain.zeros(len(v))
+        if own.loops:
+            engine: Any = own.model.engine
+            self.closed = Closed(m, engine.constraints.traced, along_plan(own.plan), engine.driven, own.shares)
+            found = self.closed.motions(q, domain)
+            self.G, self.u = found.G, v[own.u]
+            self.v = found.G @ self.u
+            self.beta = found.follow(self.closed.system.bias(q, self.v, domain=domain))
+            doubts.append(found.growth)
+
+    def carried(self, J: Array) -> Array:
+        """J over the own coordinates."""
+        return J if self.G is None else J @ self.G
+
+    def joint_acceleration(self, a: Array) -> Array:
+        """a = G ü + β."""
+        return a if self.G is None else self.G @ a + self.beta
+
+    @cached_property
+    def inertia(self) -> Array:
+        M = denoc.mass_matrix(self.m, self.q, domain=self.domain)
+        return M if self.G is None else self.G.T @ (M @ self.G)
+
+    def solve(self, right: Array) -> Array:
+        """M⁻¹ right; from the tips inwards, where a tree's zeros stay zeros."""
+        return self.domain.solve(self.inertia[::-1, ::-1], right[::-1])[::-1]
+
+    def forces(self, a: Array, more: Array | None = None) -> Array:
+        """tau of the drives for accelerations ü = a, and for joint forces `more` beside."""
+        needed = denoc.inverse_dynamics(self.m, self.q, self.v, self.joint_acceleration(a), domain=self.domain)
+        needed = needed if more is None else needed + more
+        if self.closed is None:
+            return needed
+        tau = drive_forces(self.closed, self.q, needed, self.domain)
+        self.doubts.extend(self.closed.growth)
+        return tau
+
+    # Where actuators do not drive everything.
+
+    def steered(self, a: Array) -> tuple[Array, Array]:
+        """(tau, accelerations): the active joints' part of a, and the rest moves as it does."""
+        m, domain, active = self.m, self.domain, self.own.active
+        passive = [k for k in range(m.nv) if k not in active]
+        M, needed = self.inertia, denoc.inverse_dynamics(m, self.q, self.v, domain.zeros(m.nv), domain=domain)
+        found, tau = domain.zeros(m.nv), domain.zeros(m.nv)
+        found[active] = a[active]
+        inner = M[np.ix_(passive, passive)][::-1, ::-1]
+        push = -(needed[passive] + M[np.ix_(passive, active)] @ a[active])
+        found[passive] = domain.solve(inner, push[::-1])[::-1]
+        tau[active] = M[active] @ found + needed[active]
+        return tau, found
+
+    @cached_property
+    def answering(self) -> tuple[Array, Array]:
+        """(M⁻¹Aᵀ, A M⁻¹Aᵀ)."""
+        active = self.own.active
+        back = self.solve(self.domain.eye(self.m.nv)[:, active])
+        return back, back[active]
+
+    # Tasks.
+
+    def task_forces(
+        self, shape: Shape, J: Array, drift: Array, wanted: Array, rest: Array, load: Array | None = None
+    ) -> Array:
+        """tau with J a + drift = wanted, nearest to the forces of own accelerations `rest`; `load` are joint forces
+        that act beside."""
+        if not self.own.driven:
+            return self._forces_of_some(shape, J, drift, wanted, rest, load)
+        own = self.carried(J)
+        gap = wanted - (J @ self.joint_acceleration(rest) + drift)
+        if load is not None:
+            gap = gap - own @ self.solve(load if self.G is None else self.G.T @ load)
+        if shape.tall:
+            return self.forces(rest + self.inverse(shape, own, gap))
+        rows = self.domain.array(shape.rows)
+        J, own = rows @ J, rows @ own
+        return self.forces(rest, J.T @ self.solved(own @ self.solve(own.T), rows @ gap))
+
+    def _forces_of_some(
+        self, shape: Shape, J: Array, drift: Array, wanted: Array, rest: Array, load: Array | None
+    ) -> Array:
+        tau, a = self.steered(rest)
+        a = a if load is None else a + self.solve(load)
+        gap, (back, answer) = wanted - (J @ a + drift), self.answering
+        T, active = J @ back, self.own.active
+        if shape.tall:
+            tau[active] = tau[active] + self.inverse(shape, T, gap)
+            return tau
+        rows = self.domain.array(shape.rows)
+        T = rows @ T
+        WT = self.domain.solve(answer, T.T)
+        tau[active] = tau[active] + WT @ self.solved(T @ WT, rows @ gap)
+        return tau
+
+    def inverse(self, shape: Shape, J: Array, right: Array, damping: Any = None) -> Array:
+        """J⁺ right; with damping λ: Jᵀ(JJᵀ + λ²)⁻¹ right."""
+        if damping is not None:
+            inner = J @ J.T + self.domain.eye(len(J)) * (damping * damping)
+            return J.T @ self.solved(inner, right)
+        rows = self.domain.array(shape.rows)
+        J, right = rows @ J, rows @ right
+        return self.solved(J.T @ J, J.T @ right) if shape.tall else J.T @ self.solved(J @ J.T, right)
+
+    def solved(self, S: Array, right: Array) -> Array:
+        """S⁻¹ right of a symmetric positive definite S, which is doubted where little of a row is left."""
+        domain, n = self.domain, len(S)
+        a, b, pivots = S.copy(), right.copy(), []
+        for k in range(n):
+            pivots.append(a[k, k])
+            for i in range(k + 1, n):
+                factor = a[k, i] / a[k, k]
+                for j in range(i, n):  # its upper half
+                    a[i, j] = a[i, j] - factor * a[k, j]
+                b[i] = b[i] - factor * b[k]
+        for k in reversed(range(n)):
+            for j in range(k + 1, n):
+                b[k] = b[k] - a[k, j] * b[j]
+            b[k] = b[k] / a[k, k]
+        for k in range(n):
+            sound = domain.less(domain.const(0), pivots[k])
+            self.doubts.append(domain.where(sound, S[k, k] / pivots[k] * domain.const(SCALE), domain.const(1e300)))
+        return b
+
+
+__all__ = ["Own", "OwnState", "Shape", "shape_of", "steered"]
