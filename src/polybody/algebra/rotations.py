@@ -168,7 +168,8 @@ def matrix_quaternion(rotation: Array, *, domain: Domain = FLOAT) -> Array:
     found = [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], c(1) + trace]
     for i in range(3):
         j, m = (i + 1) % 3, (i + 2) % 3
-        other = {i: c(1) + r[i, i] - r[j, j] - r[m, m], j: r[j, i] + r[i, j], m: r[m, i] + r[i, m], 3: r[m, j] - r[j, m]}
+        other = {i: c(1) + r[i, i] - r[j, j] - r[m, m], j: r[j, i] + r[i, j], m: r[m, i] + r[i, m]}
+        other[3] = r[m, j] - r[j, m]
         larger = domain.less(largest, r[i, i])
         found = [domain.where(larger, other[k], found[k]) for k in range(4)]
         largest = domain.where(larger, r[i, i], largest)

@@ -1,4 +1,4 @@
-"""A state in the model's own coordinates u, as text: what the task controllers of `controllers.own_motion` compute with.
+"""A state in the model's own coordinates u, as text: what task controllers (`controllers.own_motion`) compute with.
 
     v = G u̇,   a = G ü + β,   M ü = Gᵀ(τ − ID(q, v, β))        (trees: G = 1, β = 0)
 
