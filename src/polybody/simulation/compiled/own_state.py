@@ -121,7 +121,7 @@ class OwnState:
         self.closed: Closed | None = None
         self.G: Array | None = None
         self.u, self.v, self.beta = v, v, domain.zeros(len(v))
-        if own.loops:
+        if own.plan is not None:
             engine: Any = own.model.engine
             self.closed = Closed(m, engine.constraints.traced, along_plan(own.plan), engine.driven, own.shares)
             found = self.closed.motions(q, domain)
