@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -56,6 +58,7 @@ def test_sample_time_moves_the_poles_as_discrete_theory_says():
 def test_runs_of_one_controller_do_not_remember_each_other():
     model, sampled = cart(), pb.controllers.Sampled(law, T, 0.01)
     one, two = (pb.simulate(model, 0.1, [0.2], controller=sampled, method="rk4", dt=0.005) for _ in range(2))
+    assert one.trusted is one.audit.trusted
     np.testing.assert_array_equal(one.q, two.q)
 
 
@@ -89,6 +92,116 @@ def test_quantised_and_noisy_sensors():
     floating.joint("root_joint", "floating", "world", "b")
     with pytest.raises(pb.InputError, match="quaternions have no such number"):
         pb.controllers.Quantised(floating.model(), spy, position=np.ones(6))
+
+
+def wrapped(model, order, law):
+    """A law in wrappers, the first outermost."""
+    c = pb.controllers
+    make = {
+        "sampled": lambda x: c.Sampled(x, 0.01, 0.004), "slow": lambda x: c.Sampled(x, 0.014),
+        "quantised": lambda x: c.Quantised(model, x, position=1e-3, velocity=1e-2, effort=0.05),
+        "noisy": lambda x: c.Noisy(model, x, position=1e-3, velocity=1e-2, seed=5),
+        "observed": lambda x: c.DisturbanceObserver(model, x, 20.0, period=0.005),
+    }  # fmt: skip
+    for name in reversed(order):
+        law = make[name](law)
+    return law
+
+
+WRAPPERS = ("sampled", "slow", "quantised", "noisy", "observed")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(WRAPPERS, 3)))
+def test_wrappers_in_any_order_run_and_repeat_or_say_what_is_missing(order):
+    model = pb.load("two-link")
+    hold = pb.PD(model, [0.4, 0.7], kp=40.0, kd=12.0, gravity=True)
+    law, again = wrapped(model, order, hold), wrapped(model, order, hold)
+    push = {"tip": [0, 0, 0, 2.0, -3.0, 0]}
+
+    def motion(law):
+        run = pb.simulate(model, 0.04, [0.3, 0.6], controller=law, wrenches=push, method="rk4", dt=0.005)
+        return run.q, run.tau
+
+    noise = order.index("noisy") if "noisy" in order else 3
+    inside = [name for name in order[noise + 1 :] if name != "quantised"][:1]
+    computer = {"sampled", "slow"}
+    if noise < 3 and not computer & set(order[:noise]) and not computer & set(inside):
+        with pytest.raises(pb.PolybodyError, match="put Noisy inside Sampled"):
+            motion(law)
+        return
+    first = motion(law)
+    for other in (law, again):
+        for x, y in zip(first, motion(other), strict=True):
+            np.testing.assert_array_equal(x, y)
+    part = law
+    while hasattr(part, "law"):
+        if isinstance(part, pb.controllers.DisturbanceObserver):
+            assert np.abs(part.estimate).max() > 1e-2  # it is told the state wherever it stands
+        part = part.law
+
+
+def test_noise_around_a_computer_is_noise_inside_it():
+    model = pb.load("two-link")
+    hold = pb.PD(model, [0.4, 0.7], kp=40.0, kd=12.0, gravity=True)
+    runs = [pb.simulate(model, 0.05, [0.3, 0.6], controller=wrapped(model, order, hold), method="rk4", dt=0.005)
+            for order in (("noisy", "sampled"), ("sampled", "noisy"))]  # fmt: skip
+    np.testing.assert_array_equal(runs[0].q, runs[1].q)
+    other = pb.controllers.Sampled(pb.controllers.Noisy(model, hold, 1e-3, 1e-2, seed=6), 0.01, 0.004)
+    third = pb.simulate(model, 0.05, [0.3, 0.6], controller=other, method="rk4", dt=0.005)
+    assert np.abs(third.q[-1] - runs[0].q[-1]).max() > 1e-7
+
+
+@pytest.mark.parametrize("order", [("sampled", "observed"), ("observed", "sampled"), ("slow", "observed"),
+                                   ("observed", "slow"), ("slow", "observed", "sampled")])  # fmt: skip
+@pytest.mark.parametrize("push", [0.0, 1.5])
+def test_observer_counts_the_forces_that_are_held(order, push):
+    """Of a free mass under held forces the momentum is exact: no push, no estimate, whatever the periods and order."""
+    model = cart()
+    controller = wrapped(model, order, law)
+    for part in (controller, getattr(controller, "law", None), getattr(controller.law, "law", None)):
+        if isinstance(part, pb.controllers.DisturbanceObserver):
+            observer = part
+        elif isinstance(part, pb.controllers.Sampled) and order[0] != "observed":
+            part.delay, part.effects = 0.0, type(part.clock)(part.clock.period)  # an observer outside cannot know it
+    pb.simulate(model, 0.6, [0.1], [0.3], controller, wrenches={"b": [0, 0, 0, push, 0, 0]}, method="rk4", dt=0.01)
+    assert len(observer.times) >= 0.6 / 0.005
+    if not push:
+        assert np.abs(observer.estimates).max() < 1e-9
+    else:
+        wanted = push * (1 - np.exp(-20.0 * np.array(observer.times)))
+        np.testing.assert_allclose(np.ravel(observer.estimates), wanted, atol=2e-3 * push)
+
+
+def test_an_admittance_inside_a_computer_gives_way():
+    model = pb.load("planar-3r")
+    q, push = np.array([0.4, 0.9, -0.7]), np.array([0, 0, 0, 6.0, 4.0, 0])
+    frame = model.frame_names[-1]
+    place = model.pose(q, frame)[:3, 3]
+    soft = pb.controllers.Admittance(model, frame, place, 100.0, 60.0, 2.0, lambda t, q, v: push, rows="position",
+                                     period=5e-3, kp=900.0, kd=60.0)  # fmt: skip
+    alone, within = (pb.simulate(model, 0.3, q, controller=law, wrenches={frame: push}, method="rk4", dt=2.5e-3)
+                     for law in (soft, pb.controllers.Sampled(soft, 2.5e-3)))  # fmt: skip
+    moved = [model.pose(run.q[-1], frame)[:3, 3] - place for run in (alone, within)]
+    assert np.linalg.norm(moved[0]) > 5e-3
+    np.testing.assert_allclose(moved[1], moved[0], atol=0.05 * np.linalg.norm(moved[0]))
+    lame = pb.controllers.Admittance(model, frame, place, 100.0, 60.0, 2.0, lambda t, q, v: push * np.nan,
+                                     rows="position")  # fmt: skip
+    with pytest.raises(pb.PolybodyError, match="six finite numbers"):
+        pb.simulate(model, 0.1, q, controller=lame)
+
+
+def test_wrappers_refuse_what_is_no_number():
+    model = pb.load("two-link")
+    for wrong in ({"position": -1e-3}, {"velocity": -1.0}, {"velocity": np.nan}, {"position": [1, 2, 3]}):
+        for wrapper in (pb.controllers.Noisy, pb.controllers.Quantised):
+            with pytest.raises(pb.InputError):
+                wrapper(model, law, **wrong)
+    for seed in (-1, 1.5, "x", True):
+        with pytest.raises(pb.InputError, match="seed must be a whole number"):
+            pb.controllers.Noisy(model, law, seed=seed)
+    for wrapper in (pb.controllers.Noisy, pb.controllers.Quantised, pb.controllers.DisturbanceObserver):
+        with pytest.raises(pb.InputError, match="expected a controller"):
+            wrapper(model, 3.0)
 
 
 @pytest.mark.parametrize("name", ["puma560", "four-bar"])

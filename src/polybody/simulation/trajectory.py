@@ -72,6 +72,11 @@ class Trajectory:
             f"{end}>"
         )
 
+    @property
+    def trusted(self) -> bool:
+        """Whether the audit found nothing to doubt; `audit.doubts` says what."""
+        return self.audit.trusted
+
     @cached_property
     def energies(self) -> tuple[Array, Array]:
         """Kinetic and potential energy, each (n,)."""

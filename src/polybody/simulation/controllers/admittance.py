@@ -17,9 +17,9 @@ from polybody.errors import InputError
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
-from polybody.simulation.controllers.impedance import Measured, square
+from polybody.simulation.controllers.impedance import Measured, measured_wrench, square
 from polybody.simulation.controllers.own_motion import on_loops, slowing, task_forces
-from polybody.simulation.controllers.sampling import Clock
+from polybody.simulation.controllers.sampling import SAME, Clock
 
 Array = np.ndarray
 
@@ -35,8 +35,6 @@ class Admittance:
         self, model: Model, frame: str, target: Any, stiffness: Any, damping: Any, inertia: Any, force: Measured, *,
         period: float = 1e-3, kp: float = 2500.0, kd: float = 100.0, rows: str = "pose", null_damping: float = 1.0,
     ) -> None:  # fmt: skip
-        from scipy.linalg import expm
-
         self.model: Model = as_model("controllers", model)
         self.motion, self.clock = FrameMotion(self.model, frame, target, rows), Clock(period)
         n = self.motion.size
@@ -47,8 +45,7 @@ class Admittance:
             raise InputError("force must be a function of (t, q, v) that returns the wrench on the frame")
         self.A = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])
         self.B = np.concatenate([np.zeros((n, n)), np.linalg.inv(M)])
-        whole = expm(self.clock.period * np.block([[self.A, self.B], [np.zeros((n, 3 * n))]]))
-        self.step, self.push = whole[: 2 * n, : 2 * n], whole[: 2 * n, 2 * n :]
+        self.step, self.push = self._held(self.clock.period)
         self.state, self.load, self.at = np.zeros(2 * n), np.zeros(n), np.inf
 
     def next_sample(self, t: float) -> float:
@@ -60,20 +57,25 @@ class Admittance:
         if t <= self.at:  # another run
             self.state = np.zeros_like(self.state)
         else:
-            self.state = self.step @ self.state + self.push @ self.load
-        wrench = np.asarray(self.force(t, q, v), dtype=float)
-        if wrench.shape != (6,):
-            raise InputError(f"force returned shape {wrench.shape}; expected six numbers [moment; force]")
+            whole = abs(t - self.at - self.clock.period) < SAME * self.clock.period
+            step, push = (self.step, self.push) if whole else self._held(t - self.at)
+            self.state = step @ self.state + push @ self.load
+        wrench = measured_wrench(self.force, t, q, v)
         self.load, self.at = wrench[-self.motion.size :], t
 
-    def deviation(self, t: float) -> tuple[Array, Array, Array]:
-        """(x_c − x_d, its velocity, its acceleration) at a time since the last sample."""
+    def _held(self, h: float) -> tuple[Array, Array]:
+        """(state, load) → state after h seconds, with the load held."""
         from scipy.linalg import expm
 
         n = self.motion.size
-        s = min(max(t - self.at, 0.0), self.clock.period)
-        whole = expm(s * np.block([[self.A, self.B], [np.zeros((n, 3 * n))]]))
-        x = whole[: 2 * n, : 2 * n] @ self.state + whole[: 2 * n, 2 * n :] @ self.load
+        whole = expm(h * np.block([[self.A, self.B], [np.zeros((n, 3 * n))]]))
+        return whole[: 2 * n, : 2 * n], whole[: 2 * n, 2 * n :]
+
+    def deviation(self, t: float) -> tuple[Array, Array, Array]:
+        """(x_c − x_d, its velocity, its acceleration) at a time since the last sample."""
+        n = self.motion.size
+        step, push = self._held(min(max(t - self.at, 0.0), self.clock.period))
+        x = step @ self.state + push @ self.load
         return x[:n], x[n:], (self.A @ x + self.B @ self.load)[n:]
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:

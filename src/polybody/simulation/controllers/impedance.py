@@ -39,6 +39,16 @@ def square(name: str, value: Any, size: int, *, definite: bool = False) -> Array
     return matrix
 
 
+def measured_wrench(force: Measured, t: float, q: Array, v: Array) -> Array:
+    """What a force sensor shows: six finite numbers, [moment; force] on the frame."""
+    wrench = np.asarray(force(t, q, v), dtype=float)
+    if wrench.shape != (6,) or not np.isfinite(wrench).all():
+        raise InputError(
+            f"force returned {wrench.tolist()} at t = {t:g} s; expected six finite numbers [moment; force]"
+        )
+    return wrench
+
+
 class Impedance:
     """Impedance controller: a frame responds to wrenches with a given stiffness, damping and, if measured, inertia.
 
@@ -72,13 +82,11 @@ class Impedance:
             mobility = own @ np.linalg.solve(model.mass_matrix(q), own.T)
             wanted = acceleration + mobility @ pull
         else:
-            wrench = np.asarray(self.force(t, q, v), dtype=float)
-            if wrench.shape != (6,):
-                raise InputError(f"force returned shape {wrench.shape}; expected six numbers [moment; force]")
+            wrench = measured_wrench(self.force, t, q, v)
             loads = {motion.name: wrench}
             wanted = acceleration + np.linalg.solve(self.M, pull + wrench[-motion.size :])
         tau0 = slowing(model, q, v, self.null_damping)
         return task_forces(model, q, v, J, J_drift, wanted, tau0, loads)
 
 
-__all__ = ["Impedance", "square"]
+__all__ = ["Impedance", "measured_wrench", "square"]

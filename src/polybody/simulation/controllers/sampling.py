@@ -6,6 +6,9 @@ a step there, whatever the method, and goes on. Between them `controller(t, q, v
     Sampled      u_k = law(t_k, q_k, v_k) from t_k + delay on, held until the next
     Quantised    measured positions and speeds, and forces, are rounded to multiples of a resolution
     Noisy        normal noise on what is measured, drawn anew at every sample: within Sampled only
+
+They wrap laws and each other in any order (`Inner`): the instants of what is inside are instants of the whole, and it
+is told the state as the wrapper sees it, with its noise and its resolution. Noise without any sampling is refused.
 """
 
 from __future__ import annotations
@@ -64,6 +67,29 @@ def ask(law: Any, t: float, q: Array, v: Array) -> Array:
     return np.asarray(law(t, q, v) if measured is None else measured(t, q, v), dtype=float)
 
 
+class Inner:
+    """The law inside a wrapper; its own sample instants, where it has any, are kept."""
+
+    def __init__(self, law: Any) -> None:
+        if not callable(law):
+            raise InputError(f"law is a {type(law).__name__}; expected a controller, a function of (t, q, v)")
+        self.law = law
+        self._last, self._due = np.inf, -np.inf
+
+    def next_sample(self, t: float) -> float:
+        """Its first instant after t, infinite where it has none."""
+        return self.law.next_sample(t) if isinstance(self.law, Sampling) else np.inf
+
+    def sample(self, t: float, q: Array, v: Array) -> None:
+        """Tell it the state, if t is an instant of its own or the first of a run."""
+        if not isinstance(self.law, Sampling):
+            return
+        if t <= self._last or t >= self._due:
+            self.law.sample(t, q, v)
+            self._due = self.law.next_sample(t)
+        self._last = t
+
+
 class Sampled:
     """A controller that runs every `period` seconds.
 
@@ -71,9 +97,7 @@ class Sampled:
     """
 
     def __init__(self, law: Any, period: float, delay: float = 0.0) -> None:
-        if not callable(law):
-            raise InputError(f"law is a {type(law).__name__}; expected a controller, a function of (t, q, v)")
-        self.law, self.clock = law, Clock(period)
+        self.inner, self.law, self.clock = Inner(law), law, Clock(period)
         self.delay = 0.0 if delay == 0 else positive("delay", delay)
         self.effects = Clock(period, self.delay % self.clock.period)
         self.times: list[float] = []  # from when on the forces act
@@ -82,7 +106,7 @@ class Sampled:
 
     def next_sample(self, t: float) -> float:
         """The next instant at which it measures, or at which forces change."""
-        return min(self.clock.next(t), self.effects.next(t))
+        return min(self.clock.next(t), self.effects.next(t), self.inner.next_sample(t))
 
     def sample(self, t: float, q: Array, v: Array) -> None:
         """Measure, where t is an instant of the law, and let the forces act whose time has come.
@@ -91,6 +115,7 @@ class Sampled:
         """
         if self.times and t <= self.times[-1] - self.delay:
             self.times, self.forces = [], []  # another run
+        self.inner.sample(t, q, v)
         if self.clock.strikes(t) or not self.times:
             self.forces.append(ask(self.law, t, q, v))
             self.times.append(t + self.delay)
@@ -99,15 +124,24 @@ class Sampled:
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         if self.acting is None:
-            raise PolybodyError("this controller has sampled nothing yet; pb.simulate samples it")
+            raise PolybodyError(
+                "this controller has sampled nothing yet: pb.simulate calls sample(t, q, v) at its instants, also inside "
+                "other controllers of pb.controllers; a function of one's own around it must pass that on"
+            )
         return self.acting.copy()
+
+
+def not_negative(name: str, value: Any, nv: int) -> Array:
+    """One number per velocity, none below zero: resolutions and standard deviations."""
+    found = gains(name, value, nv)
+    if (found < 0).any():
+        raise InputError(f"{name} must not be negative, got {found.min():g}")
+    return found
 
 
 def _coordinates(name: str, value: Any, model: Model) -> Array:
     """One number per velocity, zero for joints whose positions are no plain numbers."""
-    found = gains(name, value, model.nv)
-    if (found < 0).any():
-        raise InputError(f"{name} must not be negative")
+    found = not_negative(name, value, model.nv)
     plain = np.concatenate([np.full(j.nv, j.nq == j.nv) for j in model.mechanism.independent_joints] or [np.zeros(0)])
     if float_array(name, value).ndim == 1 and (found[plain == 0] > 0).any():
         raise InputError(f"{name}: joints with quaternions have no such number; give 0 there")
@@ -122,20 +156,32 @@ class Quantised:
 
     def __init__(self, model: Model, law: Any, position: Any = 0.0, velocity: Any = 0.0, effort: Any = 0.0) -> None:
         self.model: Model = as_model("controllers", model)
-        self.law = law
+        self.inner, self.law = Inner(law), law
         self.position = _coordinates("position", position, self.model)
-        self.velocity = gains("velocity", velocity, self.model.nv)
-        self.effort = gains("effort", effort, self.model.nv)
+        self.velocity = not_negative("velocity", velocity, self.model.nv)
+        self.effort = not_negative("effort", effort, self.model.nv)
         self._q_of = _plain_places(self.model)
 
-    def measured(self, t: float, q: Array, v: Array) -> Array:
-        """Controller output for quantised measurements, quantised."""
-        seen = q.copy()
-        at_q, at_v = self._q_of
-        seen[at_q] = _rounded(q[at_q], self.position[at_v])
-        return _rounded(ask(self.law, t, seen, _rounded(v, self.velocity)), self.effort)
+    def seen(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """What quantised sensors show of a state."""
+        q, (at_q, at_v) = np.array(q, dtype=float), self._q_of
+        q[at_q] = _rounded(q[at_q], self.position[at_v])
+        return q, _rounded(v, self.velocity)
 
-    __call__ = measured
+    def next_sample(self, t: float) -> float:
+        """The next instant of the law inside."""
+        return self.inner.next_sample(t)
+
+    def sample(self, t: float, q: Array, v: Array) -> None:
+        """Tell the law inside the quantised state at its instant."""
+        self.inner.sample(t, *self.seen(q, v))
+
+    def measured(self, t: float, q: Array, v: Array) -> Array:
+        """The forces for one measurement, quantised."""
+        return _rounded(ask(self.law, t, *self.seen(q, v)), self.effort)
+
+    def __call__(self, t: float, q: Array, v: Array) -> Array:
+        return _rounded(np.asarray(self.law(t, *self.seen(q, v)), dtype=float), self.effort)
 
 
 def _plain_places(model: Model) -> tuple[Array, Array]:
@@ -152,30 +198,54 @@ def _rounded(x: Array, step: Array) -> Array:
         return np.where(step > 0, np.round(x / np.where(step > 0, step, 1.0)) * step, x)
 
 
+def _seed(value: Any) -> int:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+        raise InputError(f"seed must be a whole number, 0 or more, got {value!r}")
+    return int(value)
+
+
 class Noisy:
     """A controller with Gaussian sensor noise.
 
     Standard deviations are one number or one per velocity; `seed` makes runs repeatable. Positions are perturbed on the
-    manifold, so that quaternions keep unit length. Use it within `Sampled`: noise that changes between the stages of an
-    integration step has no meaning.
+    manifold, so that quaternions keep unit length. Use it within `Sampled`, or around it: noise that changes between
+    the stages of an integration step has no meaning.
     """
 
     def __init__(self, model: Model, law: Any, position: Any = 0.0, velocity: Any = 0.0, seed: int = 0) -> None:
         self.model: Model = as_model("controllers", model)
-        self.law, self.seed = law, int(seed)
+        self.inner, self.law, self.seed = Inner(law), law, _seed(seed)
         self.position, self.velocity = (
-            gains(n, x, self.model.nv) for n, x in (("position", position), ("velocity", velocity))
+            not_negative(n, x, self.model.nv) for n, x in (("position", position), ("velocity", velocity))
         )
 
-    def measured(self, t: float, q: Array, v: Array) -> Array:
-        """The law's answer to what the sensors tell at t."""
+    def seen(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """What the sensors show of the state at t."""
         rng = np.random.default_rng([self.seed, int(np.float64(t).view(np.uint64))])  # the same at the same instant
         d, dv = rng.normal(size=(2, self.model.nv))
-        seen = self.model.integrate(q, self.position * d) if self.position.any() else q
-        return ask(self.law, t, seen, v + self.velocity * dv)
+        return self.model.integrate(q, self.position * d) if self.position.any() else q, v + self.velocity * dv
+
+    def next_sample(self, t: float) -> float:
+        """The next instant of the law inside."""
+        return self.inner.next_sample(t)
+
+    def sample(self, t: float, q: Array, v: Array) -> None:
+        """Tell the law inside the measured state at its instant."""
+        self.inner.sample(t, *self.seen(t, q, v))
+
+    def measured(self, t: float, q: Array, v: Array) -> Array:
+        """The law's answer to what the sensors show at t."""
+        return ask(self.law, t, *self.seen(t, q, v))
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
+        if _holds(self.law):  # it has measured at its own instants, with this noise
+            return self.law(t, q, v)
         raise PolybodyError("sensor noise is drawn at sample instants: put Noisy inside Sampled(law, period)")
 
 
-__all__ = ["Clock", "Noisy", "Quantised", "Sampled", "Sampling", "ask"]
+def _holds(law: Any) -> bool:
+    """Whether a law answers from what it has sampled, whatever the state between."""
+    return isinstance(law, Sampled) or (isinstance(law, Quantised | Noisy) and _holds(law.law))
+
+
+__all__ = ["Clock", "Inner", "Noisy", "Quantised", "Sampled", "Sampling", "ask", "not_negative"]
