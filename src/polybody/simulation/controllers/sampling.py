@@ -125,8 +125,8 @@ class Sampled:
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         if self.acting is None:
             raise PolybodyError(
-                "this controller has sampled nothing yet: pb.simulate calls sample(t, q, v) at its instants, also inside "
-                "other controllers of pb.controllers; a function of one's own around it must pass that on"
+                "this controller has sampled nothing yet: pb.simulate calls sample(t, q, v) at its instants, also "
+                "inside other controllers of pb.controllers; a function of one's own around it must pass that on"
             )
         return self.acting.copy()
 
