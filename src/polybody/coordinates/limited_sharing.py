@@ -21,22 +21,25 @@ from polybody.errors import InputError
 from polybody.mechanism.saturation import drive_limits, force_bounds
 from polybody.model.arguments import as_model, float_array, state_array
 from polybody.model.model import Model
+from polybody.model.sets import each_set
 
 Array = np.ndarray
 #: what actuators leave of a motion, over the largest force, is nothing
 MET = 1e-7
 
 
+@each_set
 def actuator_forces(
     model: Model, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, norm: Any = 2, limits: Any = "drives",
-    weights: ArrayLike | None = None, wrenches: Mapping[str, Any] | None = None,
+    weights: ArrayLike | None = None, wrenches: Mapping[str, Any] | None = None, parameters: ArrayLike | None = None,
 ) -> Array:  # fmt: skip
     """Forces tau, (..., nv), of the active joints for a motion, of least `norm` (1, 2 or "inf") within limits.
 
     `limits` is "drives" (the model's effort, power and velocity limits at v, as in `pb.simulate`), "effort" (those
     alone), None, numbers (one, or one per actuator, for both signs), or a pair (low, high). `weights` is the cost of
     each actuator's force. A batch is solved as one program. If the limits are infeasible, `LimitsError` reports by what
-    factor they would have to grow, and at which state. `model` may be a grasp.
+    factor they would have to grow, and at which state. `model` may be a grasp. `parameters`, (k,) or (..., k), are
+    values of the parameters of `model.with_parameters`.
     """
     model = as_model("actuator_forces", model)
     q, v, a = model._q(q), state_array("v", v, model.nv), state_array("a", a, model.nv)

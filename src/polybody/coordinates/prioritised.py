@@ -94,23 +94,26 @@ class Reached:
 def reach(
     model: Model, goals: Sequence[Goal], q0: ArrayLike | None = None, *, spheres: Sequence[Sphere] = (),
     pairs: Sequence[tuple[int, int]] | None = None, margin: float = 0.0, limits: bool = True, posture: Any = None,
-    steps: int = 200, tolerance: float = 1e-8,
+    steps: int = 200, tolerance: float = 1e-8, parameters: ArrayLike | None = None,
 ) -> Reached:  # fmt: skip
     """Prioritised inverse kinematics for several frames, within joint limits and with collision spheres.
 
     Starts at q0 (default: assembled neutral), where spheres must not overlap. `pairs` of spheres, by index, keep a
     distance of at least `margin` metres; by default all pairs on different bodies. `posture` is pursued with the lowest
     priority. Loops stay closed. The solver has converged when every goal of the highest priority is met to `tolerance`
-    and the steps have vanished. q0, targets and posture may have leading dimensions, which broadcast with each other.
+    and the steps have vanished. q0, targets, posture and `parameters` (k values of `model.with_parameters`) may have
+    leading dimensions, which broadcast with each other.
     """
     model = as_model("reach", model)
     wanted, balls = _checked_goals(model, goals), _checked_spheres(model, spheres)
-    q = model.assemble() if q0 is None else model._q(q0)
-    model.engine.require_closed(q)
+    values = None if parameters is None else model.parameters.checked(parameters)
+    q = model.assemble(parameters=values) if q0 is None else model._q(q0)
+    if values is None:
+        model.engine.require_closed(q)
     rest = None if posture is None else model._q(posture, "posture")
     targets = [np.asarray(goal.target, dtype=float) for goal in wanted]
     flat = [x.reshape(*x.shape[: -_rank(x)], -1) for x in targets]
-    lead = batch_shape([q, *flat, *([] if rest is None else [rest])])
+    lead = batch_shape([q, *flat, *(x for x in (rest, values) if x is not None)])
     found = []
     for at in np.ndindex(lead):
         here = tuple(
@@ -118,7 +121,10 @@ def reach(
             for goal, x in zip(wanted, flat, strict=True)
         ) if lead else wanted
         own = None if rest is None else _state(rest, lead, at)
-        task = _Problem(model, here, balls, pairs, margin, limits, own)
+        machine = model if values is None else model.parameters.at(_state(values, lead, at))
+        if values is not None:
+            machine.engine.require_closed(_state(q, lead, at))
+        task = _Problem(machine, here, balls, pairs, margin, limits, own)
         found.append(_reached(task, _state(q, lead, at), steps, tolerance, at))
     if not lead:
         return Reached(found[0].q, wanted, *found[0][1:])

@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
@@ -36,6 +37,7 @@ from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.model.arguments import state_array
 from polybody.model.model import Model
+from polybody.model.sets import one_set
 from polybody.names import counted
 
 Array = np.ndarray
@@ -224,8 +226,10 @@ def over_states(function: Callable[..., Any], *arrays: Array) -> Array:
     return np.array(found).reshape(*lead, *found[0].shape)
 
 
+@one_set
 def redundant(
-    model: Model, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT
+    model: Model, coordinates: Any, criterion: Any = "energy", *, condition_limit: float = CONDITION_LIMIT,
+    parameters: ArrayLike | None = None,
 ) -> Redundant:
     """Control a model through fewer coordinates than it has velocities.
 
@@ -233,6 +237,7 @@ def redundant(
     a function of q. A function `weight(q, domain)` of two arguments, written over a scalar domain like `pb.Function`,
     is differentiated exactly. So is a function of q alone if its NumPy code can be traced or accepts complex numbers;
     otherwise the integrable acceleration uses finite differences (`Redundant.weight_rate_found_by` reports which).
+    `parameters`, (k,), are values of the parameters of `model.with_parameters`.
     """
     if isinstance(criterion, str) and criterion not in ("energy", "least squares"):
         raise InputError(f"criterion is {criterion!r}, expected 'energy', 'least squares' or a weight")

@@ -21,6 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.coordinates.arrays import Dynamics, apply, dependent_coefficients, quadratic, transposed
 from polybody.coordinates.conditioning import CONDITION_LIMIT, direction_text, inverse
@@ -30,6 +31,7 @@ from polybody.errors import InputError
 from polybody.linearization.state_space import StateSpace
 from polybody.model.arguments import float_array, state_array
 from polybody.model.model import Model
+from polybody.model.sets import one_set
 from polybody.names import counted
 
 Array = np.ndarray
@@ -162,16 +164,18 @@ def _state_change(G: Array, J: Array, shape: tuple[int, ...], zero: bool = False
     return S
 
 
+@one_set
 def transfer(
     model: Model, coordinates: Any, *, damping: float | None = None, condition_limit: float = CONDITION_LIMIT,
-    independent: Sequence[str] | None = None,
+    independent: Sequence[str] | None = None, parameters: ArrayLike | None = None,
 ) -> Transferred:
     """Express a model in other generalised coordinates, as many as its velocities or, with loops, its mobility.
 
     `coordinates` is a `Position`, `Orientation`, `Pose`, `Joints`, `Function` or a joint's name, or a sequence of them.
     At singular configurations methods raise `SingularTransferError`, which names the lost direction; with `damping` λ
     they use Gᵀ(GGᵀ + λ²)⁻¹ instead of G⁻¹. A transferred model can be transferred again. For a model with loops,
-    `independent` names the joints that the transfer starts from; default: the model's own.
+    `independent` names the joints that the transfer starts from; default: the model's own. `parameters`, (k,), are
+    values of the parameters of `model.with_parameters`.
     """
     below = model if isinstance(model, Transferred) else space_of(model, independent)
     chosen = coordinate_set(coordinates)

@@ -20,6 +20,7 @@ from polybody.design.workspace import Workspace
 from polybody.errors import InputError
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
+from polybody.model.sets import one_set
 
 Array = np.ndarray
 
@@ -188,16 +189,18 @@ class Performance:
         return limits
 
 
+@one_set
 def performance(
-    model: Model, frame: str | None = None, *, rows: Any = None, length: float = 1.0, scaled: bool = False
+    model: Model, frame: str | None = None, *, rows: Any = None, length: float = 1.0, scaled: bool = False,
+    parameters: ArrayLike | None = None,
 ) -> Performance:
     """Kinematic and dynamic performance of a frame of a machine, serial or parallel, from its actuators.
 
     `frame` defaults to the last named frame that moves, otherwise the platform of the loops or the last link. `rows`
     are "position", "orientation", "pose" or some of "rx ry rz x y z" in world axes; by default the position rows that
     can move. Where rotations and translations mix, `length` in metres corresponds to one radian. With `scaled`, rates
-    and forces of actuators are relative to their limits. `model` may be a grasp. See `Performance` for the available
-    results.
+    and forces of actuators are relative to their limits. `model` may be a grasp. `parameters`, (k,), are values of the
+    parameters of `model.with_parameters`. See `Performance` for the available results.
     """
     return Performance(task_of(as_model("performance", model), frame, rows, length), bool(scaled))
 

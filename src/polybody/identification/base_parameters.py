@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
@@ -25,6 +26,7 @@ from polybody.identification.loop_space import lasting_motions, loop_space, rela
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import sample_states
 from polybody.model.model import Model
+from polybody.model.sets import one_set
 from polybody.names import counted
 from polybody.quantities.regressors import column_names, ordered_terms
 
@@ -84,15 +86,18 @@ class BaseParameters:
         return "\n".join(lines)
 
 
+@one_set
 def base_parameters(
-    model: Model, terms: str | Sequence[str] = (), *, joints: Sequence[int] | None = None, seed: int = 0
+    model: Model, terms: str | Sequence[str] = (), *, joints: Sequence[int] | None = None, seed: int = 0,
+    parameters: ArrayLike | None = None,
 ) -> BaseParameters:
     """Base parameters: the identifiable combinations of inertial parameters and of the `terms` of `model.regressor`.
 
     `joints` are the velocities whose joints have the terms (default: all). The result follows from the structure. For
     loops and joints that follow others its number is compared with the rank at sampled states (`seed`), with `gap` the
     gap of their singular values; `exact` is False where samples show fewer than the structure explains, and the result
-    is then what samples show.
+    is then what samples show. `parameters`, (k,), are values of the parameters of `model.with_parameters`, on whose
+    geometry the combinations depend.
     """
     chosen = ordered_terms(terms)
     m = model.mechanism  # a cut tree has the digest of the whole

@@ -25,6 +25,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.errors import InputError, PolybodyError
 from polybody.identification.base_parameters import BaseParameters, base_parameters
@@ -33,6 +34,7 @@ from polybody.identification.series import Series
 from polybody.interrupts import interruptible
 from polybody.mechanism.columns import plain_columns, velocity_names
 from polybody.model.model import Model
+from polybody.model.sets import one_set
 from polybody.quantities.derivatives import graph_domain, tangent_map
 
 Array = np.ndarray
@@ -66,6 +68,7 @@ class Excitation:
 
 
 @interruptible
+@one_set
 def excitation(
     model: Model,
     *,
@@ -81,18 +84,22 @@ def excitation(
     tries: int = 3,
     rate: float = 100.0,
     seed: int = 0,
+    parameters: ArrayLike | None = None,
 ) -> Excitation:
     """Find a periodic motion within limits along which the base parameters are well conditioned.
 
     Positions stay within the model's joint limits (±π if there are none), speeds and efforts within the model's or the
     given limits (one number or one per velocity), accelerations within `acceleration` (default: 20 times the speed
     limit per period). `workspace` maps frame names to boxes ((x0, y0, z0), (x1, y1, z1)) that contain their origins.
-    The motion does not start at rest: a ramp to its first state is left to the user.
+    The motion does not start at rest: a ramp to its first state is left to the user. `parameters`, (k,),
+    are values of the parameters of `model.with_parameters`.
     """
     if criterion not in CRITERIA:
         raise InputError(f"criterion is {criterion!r}; expected {' or '.join(map(repr, CRITERIA))}")
     if plain_columns(model.mechanism, model.engine.independent) is None:
         raise InputError("exciting motions need coordinates that are plain numbers, no quaternions")
+    if len(model.parameters):  # the motion is one of these numbers, which are constants of its code
+        model = Model(model.mechanism)
     series = Series(model, period, harmonics, samples)
     limits = _Limits(model, series, speed, acceleration, effort, workspace or {}, period)
     base = base_parameters(model)

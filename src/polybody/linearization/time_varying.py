@@ -25,6 +25,7 @@ from polybody.interrupts import interruptible
 from polybody.linearization.state_space import StateSpace, linearize
 from polybody.model.arguments import float_array, require_model
 from polybody.model.model import Model
+from polybody.model.sets import one_set
 from polybody.names import counted
 
 Array = np.ndarray
@@ -116,16 +117,18 @@ class TimeVarying:
 
 
 @interruptible
+@one_set
 def linearize_along(
     model: Model, motion: Any, times: ArrayLike | None = None, *, inputs: str = "torque",
     outputs: Sequence[str] | None = None, independent: Sequence[str] | None = None,
-    wrenches: Mapping[str, Any] | None = None, disturbances: Sequence[str] = (),
+    wrenches: Mapping[str, Any] | None = None, disturbances: Sequence[str] = (), parameters: ArrayLike | None = None,
 ) -> TimeVarying:  # fmt: skip
     """Linearise along a motion: a run of `pb.simulate` at its own times, or a path (q, v, a)(t) at `times`.
 
     Options are those of `pb.linearize`. `wrenches` maps a frame to a nominal wrench or to a function of time that
     returns one. Wrenches that acted in a run must be passed again; the run's accelerations are checked against them.
-    Along a path the joint forces are those of inverse dynamics.
+    Along a path the joint forces are those of inverse dynamics. `parameters`, (k,), are values of the parameters of
+    `model.with_parameters`.
     """
     require_model("linearize_along", model)
     t: Array

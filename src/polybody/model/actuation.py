@@ -29,6 +29,7 @@ from polybody.model.arguments import choose, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.engine import Request
 from polybody.model.ranked import Ranked
+from polybody.model.sets import each_set, one_set
 from polybody.model.wrenches import Wrenches
 from polybody.names import counted
 from polybody.quantities.quantity import Quantity
@@ -73,9 +74,10 @@ class Actuation:
             raise InputError(f"active must be joint names or {counted(m.nv, 'boolean')}, got {active!r}")
         return np.array(given, dtype=bool)
 
+    @each_set
     def hybrid_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
-        wrenches: Wrenches | None = None,
+        wrenches: Wrenches | None = None, parameters: ArrayLike | None = None,
     ) -> tuple[Array, Array]:  # fmt: skip
         """(a, tau), each (..., nv): active columns follow the given a, passive ones the given tau (default 0).
 
@@ -102,9 +104,10 @@ class Actuation:
         self._require_mass(unmet, needed)
         return motion, found + forces
 
+    @each_set
     def active_forces(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
-        tolerance: float = 1e-9,
+        tolerance: float = 1e-9, parameters: ArrayLike | None = None,
     ) -> Array:  # fmt: skip
         """Joint forces tau, (..., nv), that produce the motion a with active forces alone.
 
@@ -128,7 +131,10 @@ class Actuation:
             raise InputError(self._impossible(at, float(needed[at]) + base, base))
         return np.where(mask, needed, 0.0) + given
 
-    def equivalent_actuator_forces(self, q: ArrayLike, forces: ArrayLike) -> Array:
+    @each_set
+    def equivalent_actuator_forces(
+        self, q: ArrayLike, forces: ArrayLike, *, parameters: ArrayLike | None = None
+    ) -> Array:
         """Forces tau, (..., nv), of the active joints that do the same work as `forces` (..., nv) on every motion.
 
         With loops the tau of least norm, and an error if there is none; without loops the forces themselves.
@@ -138,7 +144,8 @@ class Actuation:
             return forces
         return self._ranked.held_by(q, forces, np.flatnonzero(self.active))
 
-    def holding_forces(self, q: ArrayLike) -> Array:
+    @each_set
+    def holding_forces(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Forces tau, (..., nv), of the active joints that balance gravity at rest; springs are not included.
 
         Equal to `gravity_forces` for a model without loops; with loops the forces of least norm, and an error if none
@@ -148,8 +155,12 @@ class Actuation:
         gravity = self._engine.tree.answer(Request(QUANTITIES["gravity_forces"], (q,)))
         return self.equivalent_actuator_forces(q, gravity)
 
-    def internal_loads(self, q: ArrayLike) -> tuple[list[str], Array]:
-        """(active coordinates, basis (active, k)): orthonormal actuator loads that cause no motion at q."""
+    @one_set
+    def internal_loads(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> tuple[list[str], Array]:
+        """(active coordinates, basis (active, k)): orthonormal actuator loads that cause no motion at q.
+
+        One configuration and one set of parameters, as the number of loads depends on them.
+        """
         q = self._model._q(q)
         if q.ndim != 1:  # how many loads there are changes with the state
             raise InputError(f"internal_loads takes one configuration, got shape {q.shape}")

@@ -19,6 +19,7 @@ from polybody.mechanism.mechanism import GROUND, TreeJoint
 from polybody.model.arguments import float_array, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.engine import Request
+from polybody.model.sets import each_set, one_set
 from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
@@ -47,7 +48,10 @@ class Base:
             )
         return roots[0]
 
-    def zero_momentum_velocity(self, q: ArrayLike, v: ArrayLike, momentum: ArrayLike | None = None) -> Array:
+    @each_set
+    def zero_momentum_velocity(
+        self, q: ArrayLike, v: ArrayLike, momentum: ArrayLike | None = None, *, parameters: ArrayLike | None = None
+    ) -> Array:
         """Velocity v, (..., nv), with the base's columns chosen for zero momentum, or for `momentum` [angular; linear].
 
         `momentum` is about the centre of mass in world axes, as `model.momentum` returns it. The base's columns of the
@@ -68,7 +72,10 @@ class Base:
         self._engine.require_closed(q, result)
         return result
 
-    def reaction(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    @each_set
+    def reaction(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, parameters: ArrayLike | None = None
+    ) -> Array:
         """Reaction wrench [moment; force], (..., 6), of a planned motion on its base, which is held fixed.
 
         In the base's axes, at its origin. The base's columns of v and a are taken as zero; gravity is included. For a
@@ -82,15 +89,16 @@ class Base:
         self._engine.require_acceleration(q, v, a)
         return -self._engine.tree.answer(Request(QUANTITIES["inverse_dynamics"], (q, v, a)))[..., base.v]
 
+    @one_set
     def motion(
         self, q: ArrayLike, times: ArrayLike, joint_velocities: Callable[[float], Any],
-        momentum: ArrayLike | None = None,
+        momentum: ArrayLike | None = None, *, parameters: ArrayLike | None = None,
     ) -> tuple[Array, Array]:  # fmt: skip
         """(q, v) at the given times, when the joints move as planned and the free base follows.
 
         `joint_velocities(t)` returns v of all columns except the base's, in their order; `momentum` is as in
-        `zero_momentum_velocity` and is conserved. Fourth-order Runge-Kutta steps from each time to the next; no gravity
-        acts.
+        `zero_momentum_velocity` and is conserved, `parameters` one set, (k,). Fourth-order Runge-Kutta
+        steps from each time to the next; no gravity acts.
         """
         base, model = self.joint, self._model
         q, times = model._q(q), float_array("times", times)

@@ -25,6 +25,7 @@ from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import into, state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
+from polybody.model.sets import each_set, one_set
 from polybody.model.tracing import trace
 from polybody.names import counted
 from polybody.quantities import frames
@@ -67,9 +68,11 @@ class Coefficients:
         self._ready: dict[tuple[str, int], Callable[..., Any]] = {}
         self._known: set[str] = set()
 
+    @each_set
     def influence(
-        self, q: ArrayLike, frame: str, order: int = 3, *, point: Any = None, independent: Sequence[str] | None = None
-    ) -> Influence:
+        self, q: ArrayLike, frame: str, order: int = 3, *, point: Any = None, independent: Sequence[str] | None = None,
+        parameters: ArrayLike | None = None,
+    ) -> Influence:  # fmt: skip
         """Influence coefficients G (..., 6, nv), H (..., 6, nv, nv), D (..., 6, nv, nv, nv) of a frame, world axes.
 
         Rows are [angular; linear]; H[:, m, n] is the derivative of G[:, n] along v_m, D[:, l, m, n] that of H[:, m, n]
@@ -122,9 +125,11 @@ class Coefficients:
             )
         return into(out, found)
 
+    @each_set
     def center_of_mass(
-        self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None
-    ) -> Influence:
+        self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None,
+        parameters: ArrayLike | None = None,
+    ) -> Influence:  # fmt: skip
         """Influence coefficients of the centre of mass of the moving bodies; the angular rows are zero."""
         self._model._require_mass("centre of mass")
         order, q = check_order(order), self._model._q(q)
@@ -135,7 +140,10 @@ class Coefficients:
             found = self._tree._interpreted(Request(quantity, (q,)))
         return self._over(q, order, _influence(found), independent)
 
-    def dynamic_arrays(self, q: ArrayLike, *, independent: Sequence[str] | None = None) -> tuple[Array, Array]:
+    @each_set
+    def dynamic_arrays(
+        self, q: ArrayLike, *, independent: Sequence[str] | None = None, parameters: ArrayLike | None = None
+    ) -> tuple[Array, Array]:
         """(I*, P*) of tau = I* a + vᵀP*v − loads: (..., m, m) and (..., m, m, m); P*[i] belongs to tau_i.
 
         With loops they refer to the independent coordinates.
@@ -146,7 +154,10 @@ class Coefficients:
             return self._tree_arrays(q)
         return self._arrays(q, self._model.constraints.joint_influence(q, 2, independent))
 
-    def reduced_dynamics(self, q: ArrayLike, independent: Sequence[str] | None = None) -> ReducedDynamics:
+    @each_set
+    def reduced_dynamics(
+        self, q: ArrayLike, independent: Sequence[str] | None = None, *, parameters: ArrayLike | None = None
+    ) -> ReducedDynamics:
         """Freeman's reduced model at assembled configurations: G and H of all joints, I*, P* and load."""
         q, constraints = self._model._q(q), self._model.constraints
         joints = constraints.joint_influence(q, 2, independent)
@@ -160,14 +171,16 @@ class Coefficients:
         carried_back = (np.swapaxes(joints.G, -1, -2) @ load[..., None])[..., 0]
         return ReducedDynamics(chosen, joints.G, joints.H, I, P, carried_back)
 
+    @one_set
     def operators(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike | None = None, *, frames: Sequence[str] | None = None,
-        active: Any = None,
+        active: Any = None, parameters: ArrayLike | None = None,
     ) -> Operators:  # fmt: skip
         """Spatial operators and the coefficients of the unified model at (q, v), under the paper's names.
 
         `frames` are the end effectors (default: the outermost links), `active` the driven columns (default: the model's
-        own). tau (default 0) enters T_a, T_p and T_hat only. Defined for trees; a model with loops raises an error.
+        own). tau (default 0) enters T_a, T_p and T_hat only. `parameters` is one set, (k,).
+        Defined for trees; a model with loops raises an error.
         """
         from polybody.quantities.frames import find_frame
 

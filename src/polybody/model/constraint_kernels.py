@@ -45,14 +45,14 @@ class ConstraintKernels:
         """The constraints that kernels are traced from."""
         return self.constraints if self.source.variation is None else constraints_of(self.source.traced)
 
-    def residual(self, q: Array) -> Array:
+    def residual(self, q: Array, parameters: Array | None = None) -> Array:
         """φ(q), (..., rows)."""
-        return self._answer("residual", (q,), ((self.rows,),), Constraints.residual)[0]
+        return self._answer("residual", (q,), ((self.rows,),), Constraints.residual, parameters)[0]
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self, q: Array, parameters: Array | None = None) -> Array:
         """J(q), (..., rows, nv)."""
         return self.constraints.spread(
-            self._answer("entries", (q,), ((self.entries,),), Constraints.entries)[0]
+            self._answer("entries", (q,), ((self.entries,),), Constraints.entries, parameters)[0]
         )
 
     def uprightness(self, q: Array) -> Array:
@@ -67,9 +67,9 @@ class ConstraintKernels:
         """J v, (..., rows)."""
         return self._answer("velocity", (q, v), ((self.rows,),), Constraints.velocity)[0]
 
-    def bias(self, q: Array, v: Array) -> Array:
+    def bias(self, q: Array, v: Array, parameters: Array | None = None) -> Array:
         """γ = J̇ v, (..., rows)."""
-        return self._answer("bias", (q, v), ((self.rows,),), Constraints.bias)[0]
+        return self._answer("bias", (q, v), ((self.rows,),), Constraints.bias, parameters)[0]
 
     def jacobian_rate(self, q: Array, v: Array) -> Array:
         """J̇ along v, (..., rows, nv)."""
@@ -126,20 +126,23 @@ class ConstraintKernels:
         return len(self.constraints.filled[0])
 
     def _answer(
-        self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Any]
-    ) -> tuple[Array, ...]:
+        self, name: str, arrays: tuple[Array, ...], shapes: tuple[tuple[int, ...], ...], text: Callable[..., Any],
+        parameters: Array | None = None,
+    ) -> tuple[Array, ...]:  # fmt: skip
+        given = () if parameters is None else (parameters,)
         if not self.rows:
-            lead = batch_shape(arrays)
+            lead = batch_shape((*arrays, *given))
             return tuple(np.zeros((*lead, *shape)) for shape in shapes)
         others = (("multipliers", self.rows),) if name == "wrenches" else ("v", "d", "w")
-        found = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)(*arrays, *self.source.given())
+        kernel = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)
+        found = kernel(*arrays, *self.source.given(parameters))
         found = found if isinstance(found, tuple) else (found,)
-        return self._mended(name, arrays, found, text) if self.constraints.iterates else found
+        return self._mended(name, (*arrays, *given), found, text, len(arrays)) if self.constraints.iterates else found
 
     def _mended(
-        self, name: str, arrays: tuple[Array, ...], found: tuple[Array, ...], text: Callable[..., Any]
+        self, name: str, arrays: tuple[Array, ...], found: tuple[Array, ...], text: Callable[..., Any], count: int
     ) -> tuple[Array, ...]:
-        """Answers with those of failed iterations replaced."""
+        """Answers with those of failed iterations replaced; what follows `count` arrays are parameters."""
         lead = batch_shape(arrays)
         flat = [x.reshape(*lead, -1) for x in found]
         bad = ~np.all([np.isfinite(x).all(axis=-1) for x in flat], axis=0)
@@ -152,7 +155,9 @@ class ConstraintKernels:
             return found
         found = tuple(np.array(x) for x in found)
         for index in map(tuple, np.argwhere(bad)):
-            values = text(self.constraints, *(a[index] for a in wide))
+            own = [a[index] for a in wide]
+            system = self.constraints if len(own) == count else constraints_of(self.source.at(own[-1]).mechanism)
+            values = text(system, *own[:count])
             for result, value in zip(found, values if isinstance(values, tuple) else (values,), strict=True):
                 result[index] = value
         return found

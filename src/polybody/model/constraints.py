@@ -29,6 +29,7 @@ from polybody.model.assembly import column_indices
 from polybody.model.engine import Request
 from polybody.model.plans import Plans
 from polybody.model.ranked import Ranked
+from polybody.model.sets import each_set, one_set
 from polybody.model.wrenches import Given, Wrenches
 from polybody.quantities import frames
 from polybody.quantities.table import QUANTITIES
@@ -65,40 +66,48 @@ class ModelConstraints:
         """Indices in v of coordinates by name: "joint", or "joint_k" for a joint with several."""
         return column_indices(self._model.mechanism, names)
 
-    def residual(self, q: ArrayLike) -> Array:
+    def residual(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Constraint residual at q, (..., rows): metres and radians, in the order of `names`."""
-        return self._kernels.residual(self._model._q(q))
+        return self._kernels.residual(self._model._q(q), self._model._parameters(parameters))
 
-    def jacobian(self, q: ArrayLike) -> Array:
+    def jacobian(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Constraint Jacobian J, (..., rows, nv): J v = 0 for velocities that the constraints allow."""
-        return self._kernels.jacobian(self._model._q(q))
+        return self._kernels.jacobian(self._model._q(q), self._model._parameters(parameters))
 
-    def bias(self, q: ArrayLike, v: ArrayLike) -> Array:
+    def bias(self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Constraint bias γ = J̇ v, (..., rows): J a + γ = 0 for accelerations that satisfy the constraints."""
-        return self._kernels.bias(self._model._q(q), state_array("v", v, self._model.nv))
+        v = state_array("v", v, self._model.nv)
+        return self._kernels.bias(self._model._q(q), v, self._model._parameters(parameters))
 
-    def rank(self, q: ArrayLike) -> Array:
+    def rank(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Rank of J per state, (...). nv − rank is the instantaneous mobility; a drop marks a singular configuration.
         """
-        return ranked_svd(self.jacobian(q))[3].sum(axis=-1)
+        return ranked_svd(self.jacobian(q, parameters=parameters))[3].sum(axis=-1)
 
-    def joint_positions(self, q: ArrayLike) -> dict[str, Array]:
+    @each_set
+    def joint_positions(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> dict[str, Array]:
         """{joint: (..., nq of the joint)} of all joints, including followers."""
         return couplings.joint_positions(self._model.mechanism, self._model._q(q))
 
+    @one_set
     def assembly_modes(
-        self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 60
-    ) -> Array:
+        self, q: ArrayLike | None = None, hold: Iterable[str] = (), *, limits: bool = True, restarts: int = 60,
+        parameters: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
         """Distinct assembled configurations, (modes, nq), found from many starting points; the one nearest to q first.
 
-        Hold as many coordinates as the mobility: the modes are then isolated, and each is listed once.
+        Hold as many coordinates as the mobility: the modes are then isolated, and each is listed once. `parameters` is
+        one set, (k,), as other sets may have another number of modes.
         """
         place = self._model.neutral() if q is None else self._model.normalize(q)
         if place.ndim != 1:
             raise InputError(f"assembly_modes takes one configuration, got shape {place.shape}")
         return self._model._assembly.modes(place, hold, limits, restarts)
 
-    def assemble_dependent(self, q: ArrayLike, independent: Sequence[str] | None = None) -> Array:
+    @each_set
+    def assemble_dependent(
+        self, q: ArrayLike, independent: Sequence[str] | None = None, *, parameters: ArrayLike | None = None
+    ) -> Array:
         """Assembled configuration near q, (..., nq), with the independent coordinates unchanged.
 
         Newton's method on batches of configurations that are nearly closed; `model.assemble` starts from any guess.
@@ -111,9 +120,10 @@ class ModelConstraints:
         """(step of q, change of v), (..., nv) each: a Newton step towards the constraints, φ + J step = 0."""
         return self._model._ask("projection_step", (q, v), parameters=parameters)
 
+    @each_set
     def joint_motion(
         self, q: ArrayLike, u_dot: ArrayLike, u_ddot: ArrayLike | None = None, *,
-        independent: Sequence[str] | None = None,
+        independent: Sequence[str] | None = None, parameters: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
         """Velocities v of all joints, (..., nv), for independent velocities u̇; with ü also accelerations: (v, a)."""
         if self._model.mechanism.paced:
@@ -124,9 +134,11 @@ class ModelConstraints:
         v = joints.velocity(u_dot)
         return v if u_ddot is None else (v, joints.acceleration(u_dot, state_array("u_ddot", u_ddot, m)))
 
+    @each_set
     def joint_influence(
-        self, q: ArrayLike, order: int = 2, independent: Sequence[str] | None = None
-    ) -> Influence:
+        self, q: ArrayLike, order: int = 2, independent: Sequence[str] | None = None, *,
+        parameters: ArrayLike | None = None,
+    ) -> Influence:  # fmt: skip
         """G (..., nv, m), H (..., nv, m, m), D (..., nv, m, m, m) of all joints over the independent coordinates.
 
         H[:, m, n] is the derivative of G[:, n] along u_m, D[:, l, m, n] that of H[:, m, n] along u_l. `velocity`,
@@ -148,9 +160,11 @@ class ModelConstraints:
         )
         return Influence(G, H, D)
 
+    @each_set
     def solution(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         route: str = "multipliers", independent: Sequence[str] | None = None, formulation: str | None = None,
+        parameters: ArrayLike | None = None,
     ) -> Solved:  # fmt: skip
         """Accelerations (..., nv), multipliers (..., rows) and the rank of the constraints, under joint forces tau.
 
@@ -163,9 +177,10 @@ class ModelConstraints:
         columns = self._engine.coordinates(arrays[0]) if independent is None else self.indices(independent)
         return self._ranked.solution(request, route, columns)
 
+    @each_set
     def loads(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
-        route: str = "elimination",
+        route: str = "elimination", parameters: ArrayLike | None = None,
     ) -> dict[str, Array]:  # fmt: skip
         """Constraint loads {constraint: loads} of the motion under tau.
 

@@ -39,6 +39,7 @@ from polybody.model.engine import Engine, Request, by_double
 from polybody.model.motors import ModelMotors
 from polybody.model.parameters import Parameters
 from polybody.model.regressors import Regressor
+from polybody.model.sets import by_sets
 from polybody.model.source import Source
 from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
@@ -671,6 +672,8 @@ class Model:
         shares = None if weights is None else self.actuation._weights(weights)
         request = Request(asked, arrays, on_bodies, formulation, self._columns(independent), shares, out, check, chosen)
         if given and asked.group == "derivatives":
+            if chosen is not None and self.mechanism.constrained:  # what the wrenches' levers add is found by numbers
+                return self._by_sets(request, chosen, wrenches, independent, weights)
             levered = lambda asked: self.constraints._with_levers(asked, given)  # noqa: E731
             return by_double(request, levered) if request.is_single else levered(request)
         found = self.engine.answer(request)
@@ -679,6 +682,18 @@ class Model:
                 self._shorten(asked)
             self._asked.add(asked.name)
         return found
+
+    def _by_sets(self, request: Request, chosen: Array, wrenches: Any, independent: Any, weights: Any) -> Any:
+        """The request with a model for each set of parameters."""
+        asked, names = request.quantity, request.quantity.arguments
+        options = {**dict(zip(names, request.arrays, strict=True)), "wrenches": wrenches, "out": request.out}
+
+        def answer(values: Array, some: dict[str, Any]) -> Any:
+            states = [some[name] for name in names]
+            kept = {"wrenches": some["wrenches"], "independent": independent, "weights": weights}
+            return self.parameters.at(values)._ask(asked, states, **kept)
+
+        return by_sets(answer, chosen, options)
 
     def _parameters(self, values: Values) -> Array | None:
         return None if values is None else self.parameters.checked(values)

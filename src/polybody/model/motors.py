@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import InputError
 from polybody.model.arguments import state_array
+from polybody.model.sets import each_set
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
@@ -53,7 +54,11 @@ class ModelMotors:
         """Names of the motors, in the order of currents and voltages."""
         return list(self._motors.names)
 
-    def inputs(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike | None = None) -> MotorInputs:
+    @each_set
+    def inputs(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike | None = None, *,
+        parameters: ArrayLike | None = None,
+    ) -> MotorInputs:  # fmt: skip
         """Currents and voltages (..., motors) of a motion; `jerk` = da/dt is required if a motor has inductance."""
         motors, nv = self._some(), self._model.nv
         q, v, a = self._model._q(q), state_array("v", v, nv), state_array("a", a, nv)
@@ -77,9 +82,11 @@ class ModelMotors:
         unmet[..., motors.driven] = 0.0
         return MotorInputs(currents, voltages, unmet)
 
+    @each_set
     def dynamics(
-        self, q: ArrayLike, v: ArrayLike, currents: ArrayLike, voltages: ArrayLike, tau: ArrayLike | None = None
-    ) -> tuple[Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, currents: ArrayLike, voltages: ArrayLike, tau: ArrayLike | None = None, *,
+        parameters: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:  # fmt: skip
         """(a, di/dt) of the motor-driven mechanism; `tau` are joint forces in addition to those of the motors.
 
         Currents of motors without inductance are not states: their rate is zero.
@@ -94,7 +101,10 @@ class ModelMotors:
         net = V - motors.resistance * i - v @ motors.voltages.T
         return a, np.where(slow, net / np.where(slow, motors.inductance, 1.0), 0.0)
 
-    def full_currents(self, v: Array, currents: Array, voltages: Array) -> Array:
+    @each_set
+    def full_currents(
+        self, v: Array, currents: Array, voltages: Array, *, parameters: ArrayLike | None = None
+    ) -> Array:
         """Currents of all motors; those of motors without inductance follow from voltage and speed."""
         motors = self._some()
         instant = motors.inductance == 0

@@ -38,6 +38,7 @@ from polybody.simulation.integrators import Integrator, Options, Step, method_na
 from polybody.simulation.kept import Kept
 from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY, Controller, Problem
+from polybody.simulation.runs import each_run
 from polybody.simulation.saturation import chosen_efforts
 from polybody.simulation.switches import Switches
 from polybody.simulation.trajectory import Pieces, Trajectory
@@ -58,6 +59,7 @@ WITHOUT_LOOPS = ("midpoint",)
 
 
 @answered_by("simulated")
+@each_run
 def simulate(
     model: Model,
     duration: float,
@@ -114,8 +116,11 @@ def simulate(
     the regularised law of the kernels.
 
     A run that needs more than `max_steps` steps (200 000, or 5000 per second; for fixed steps their number) raises an
-    error that shows its last state. Errors carry the states computed before them in `trajectory`. `parameters`, (k,),
-    are values of the parameters of `model.with_parameters`.
+    error that shows its last state. Errors carry the states computed before them in `trajectory`.
+
+    `parameters`, (k,), are values of the parameters of `model.with_parameters`. With (..., k) there is one run per set:
+    q0 and v0 broadcast with the sets, and the result is a `Runs`, whose elements are trajectories and whose q, v, a and
+    tau are (..., n, nv). The same compiled steps serve all sets.
     """
     origin = model = as_model("simulate", model)
     if parameters is not None:

@@ -65,7 +65,9 @@ def law_of(model: Model, controller: Any) -> Law:
         if type(controller) is kind:
             owner = getattr(controller, "model", model)
             if owner is not model and owner.mechanism is not model.mechanism:
-                raise NotCompiled("the controller is that of another model")
+                from polybody.simulation.compiled.own_numbers import of_own_numbers
+
+                return of_own_numbers(model, controller, make)
             return make(model, controller)
     return _traced(model, controller)
 

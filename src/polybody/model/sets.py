@@ -1,0 +1,160 @@
+"""`parameters=` of calls that compute with a model of plain numbers: the states are grouped by their set of parameters.
+
+A call f(model, q, …) without `parameters=` of its own becomes one with it:
+
+    f(model, q, …, parameters=p) = f(model.parameters.at(p), q, …)              p (k,)
+    f(model, q, …, parameters=p)[i] = f(model.parameters.at(p[i]), q[i], …)     p (..., k), leading dimensions broadcast
+
+Each distinct set is evaluated once, on all of its states, by the code that is compiled already. Results may be arrays,
+tuples and mappings of them, or records with such fields; what is no array must be alike for all sets.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from polybody.errors import InputError, PolybodyError
+from polybody.mechanism.columns import state_text
+from polybody.model.arguments import as_model, float_array, into
+from polybody.model.batches import batch_shape
+
+if TYPE_CHECKING:
+    from polybody.model.model import Model
+
+Array = np.ndarray
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: arguments (..., n) that have leading dimensions of states
+OF_STATES = frozenset({
+    "q", "v", "a", "tau", "jerk", "u_dot", "u_ddot", "forces", "currents", "voltages", "momentum",
+})  # fmt: skip
+
+
+def each_set(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of a model, or a method of a namespace, with `parameters=` (k,) or (..., k) added as described above.
+
+    Its signature must name `parameters`; its body never sees them.
+    """
+    names = list(inspect.signature(function).parameters)
+    assert "parameters" in names
+
+    @wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        parameters = options.pop("parameters", None)
+        if parameters is None:
+            return function(*given, **options)  # type: ignore[call-arg]
+        owner, *rest = given
+        values = _model_of(owner).parameters.checked(parameters)
+        options |= dict(zip(names[1:], rest, strict=False))
+        return by_sets(lambda p, some: function(_at(owner, p), **some), values, options)  # type: ignore[call-arg]
+
+    return call  # type: ignore[return-value]
+
+
+def one_set(function: Callable[P, R]) -> Callable[P, R]:
+    """As `each_set`, for results that belong to a single set, (k,): objects, or arrays whose sizes depend on it."""
+    signature = inspect.signature(function)
+    assert "parameters" in signature.parameters
+
+    @wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        parameters = options.pop("parameters", None)
+        if parameters is None:
+            return function(*given, **options)  # type: ignore[call-arg]
+        return function(_at(given[0], parameters), *given[1:], **options)  # type: ignore[call-arg]
+
+    return call  # type: ignore[return-value]
+
+
+def _model_of(owner: Any) -> Model:
+    return owner._model if hasattr(owner, "_model") else as_model("parameters", owner)
+
+
+def _at(owner: Any, values: Any) -> Any:
+    """The model at one set of values, or the same namespace of it."""
+    model = _model_of(owner).parameters.at(values)
+    return type(owner)(model) if hasattr(owner, "_model") else model
+
+
+def by_sets(call: Callable[[Array, dict[str, Any]], Any], values: Array, options: dict[str, Any]) -> Any:
+    """call(set, options of its states) for each distinct set of values (..., k), the results put together.
+
+    States are those of `options` named in `OF_STATES`, and the wrenches among them.
+    """
+    out = options.pop("out", None)
+    if values.ndim == 1:
+        return into(out, call(values, options))
+    states = {name: float_array(name, x) for name, x in options.items() if name in OF_STATES and x is not None}
+    loads = options.get("wrenches")
+    if isinstance(loads, Mapping):
+        states |= {("wrenches", frame): float_array(f"wrench of {frame!r}", w) for frame, w in loads.items()}
+    for name, array in states.items():
+        if not array.ndim:
+            raise InputError(f"{name} has shape (); expected (n,) or (..., n)")
+    lead = batch_shape([*states.values(), values])
+    wide = {name: np.broadcast_to(x, (*lead, x.shape[-1])).reshape(-1, x.shape[-1]) for name, x in states.items()}
+    rows = np.broadcast_to(values, (*lead, values.shape[-1])).reshape(-1, values.shape[-1])
+    if not len(rows):
+        raise InputError("there are no states: parameters and arrays have a leading dimension of 0")
+    distinct, group = np.unique(rows, axis=0, return_inverse=True)
+    parts: list[tuple[Array, Any]] = []
+    for k, p in enumerate(distinct):
+        chosen = np.flatnonzero(group.ravel() == k)
+        try:
+            parts.append((chosen, call(p, _picked(options, wide, chosen))))
+        except PolybodyError:
+            _name_the_state(call, p, options, wide, chosen, lead)
+            raise
+    return into(out, _joined(parts, lead))
+
+
+def _picked(options: dict[str, Any], wide: dict[Any, Array], index: Any) -> dict[str, Any]:
+    some = options | {name: x[index] for name, x in wide.items() if isinstance(name, str)}
+    loads = {name[1]: x[index] for name, x in wide.items() if isinstance(name, tuple)}
+    return some | {"wrenches": loads} if loads else some
+
+
+def _name_the_state(
+    call: Callable[..., Any], p: Array, options: dict[str, Any], wide: dict[Any, Array], chosen: Array,
+    lead: tuple[int, ...],
+) -> None:  # fmt: skip
+    """Raise the error of the first state that has one, with its index in the whole batch."""
+    for k in chosen:
+        try:
+            call(p, _picked(options, wide, k))
+        except PolybodyError as error:
+            index = tuple(int(i) for i in np.unravel_index(int(k), lead))
+            error.args = (f"{error}{state_text(index)}", *error.args[1:])
+            raise
+
+
+def _joined(parts: list[tuple[Array, Any]], lead: tuple[int, ...]) -> Any:
+    """Results of groups of states as one of all, (*lead, …)."""
+    first = parts[0][1]
+    if isinstance(first, np.ndarray | np.generic | float | int):
+        shape = np.shape(first)[1:]
+        result = np.empty((int(np.prod(lead, dtype=int)), *shape), dtype=np.asarray(first).dtype)
+        for chosen, found in parts:
+            result[chosen] = found
+        return result.reshape(*lead, *shape)
+    again = lambda pick: _joined([(chosen, pick(found)) for chosen, found in parts], lead)  # noqa: E731
+    if isinstance(first, Mapping):
+        return {name: again(lambda x, name=name: x[name]) for name in first}
+    if isinstance(first, tuple) and first and isinstance(first[0], np.ndarray):
+        members = [again(lambda x, k=k: x[k]) for k in range(len(first))]
+        return type(first)(*members) if hasattr(first, "_fields") else tuple(members)
+    if is_dataclass(first):
+        return type(first)(**{f.name: again(lambda x, name=f.name: getattr(x, name)) for f in fields(first)})  # type: ignore[misc]
+    if any(found != first for _, found in parts[1:]):
+        raise InputError("the result has another form for other parameters; give one set, (k,), at a time")
+    return first
+
+
+__all__ = ["by_sets", "each_set", "one_set"]

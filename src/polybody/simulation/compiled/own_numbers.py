@@ -1,0 +1,58 @@
+"""Controllers that compute with a model of their own: the machine's numbers differ from those the controller knows.
+
+A controller made with the nominal model drives a machine with another payload, or with other `parameters=`. Its text is
+read with the numbers its own model has, as constants; only the state is the machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from polybody.constraints.assembly import AssemblyError
+from polybody.model.model import Model
+from polybody.simulation.compiled.laws import Law, NotCompiled
+
+Array = np.ndarray
+_NUMBERS: WeakKeyDictionary[Model, Model] = WeakKeyDictionary()
+
+
+def of_own_numbers(model: Model, controller: Any, make: Callable[[Model, Any], Law]) -> Law:
+    """The law of a controller of another model, for a machine with as many coordinates."""
+    owner: Model = controller.model
+    if (owner.nq, owner.nv) != (model.nq, model.nv):
+        raise NotCompiled("the controller is that of another model, with other coordinates")
+    known = numbers_of(owner)
+    law = make(known, controller)
+    mechanism = known.engine.reduced_mechanism
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
+        return law.text(mechanism, t, q, v, c, row, domain)
+
+    return replace(law, key=f"{law.key} of {mechanism.digest[:24]}", text=text)
+
+
+def numbers_of(owner: Model) -> Model:
+    """The model with all its numbers as constants, and with a plan of elimination if it has loops."""
+    if owner.engine.source.variation is None:
+        return _planned(owner)
+    if owner not in _NUMBERS:
+        _NUMBERS[owner] = Model(owner.mechanism)
+    return _planned(_NUMBERS[owner])
+
+
+def _planned(known: Model) -> Model:
+    engine: Any = known.engine
+    if known.mechanism.constrained and engine.is_compiled and not engine.plans.is_made:
+        try:
+            engine.plans.free(engine.assembly.general_place(engine.assembly.from_neutral()))
+        except AssemblyError as error:
+            raise NotCompiled(f"the controller's own model cannot be assembled: {error}") from None
+    return known
+
+
+__all__ = ["numbers_of", "of_own_numbers"]

@@ -1,0 +1,76 @@
+"""Runs with many sets of parameters, and controllers that know other numbers than the machine has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polybody as pb
+
+Q0 = np.full(6, 0.3)
+
+
+@pytest.fixture(scope="module")
+def variant() -> pb.Model:
+    arm = pb.load("puma560").with_payload("link6", 2.0, com=(0, 0, 0.05), inertia=(0.01, 0.01, 0.01))
+    return arm.with_parameters("payload.mass", "payload.com.z")
+
+
+def rebuilt(p: Any) -> pb.Model:
+    """The machine made anew with these numbers as constants."""
+    return pb.load("puma560").with_payload("link6", p[0], com=(0, 0, p[1]), inertia=(0.01, 0.01, 0.01))
+
+
+def laws(model: pb.Model) -> list[Any]:
+    path = pb.paths.quintic(model, Q0, np.zeros(6), 0.5)
+    return [
+        pb.PD(model, np.zeros(6), kp=200.0, kd=20.0),
+        pb.PD(model, np.zeros(6), kp=200.0, kd=20.0, gravity=True),
+        pb.controllers.ComputedTorque(model, path, kp=100.0, kd=20.0),
+    ]
+
+
+@pytest.mark.parametrize("k", range(3))
+def test_each_run_is_that_of_the_machine_with_those_numbers_under_the_nominal_controller(
+    variant: pb.Model, k: int
+) -> None:
+    p = np.array([[1.0, 0.05], [3.0, 0.1]])
+    runs = pb.simulate(variant, 0.1, Q0, None, laws(variant)[k], parameters=p, sample=0.05)
+    assert runs.shape == (2,)
+    assert runs.q.shape == (2, 3, 6)
+    known = rebuilt((2.0, 0.05))  # what the controller knows
+    for row, run in zip(p, runs, strict=True):
+        assert run.audit.path == "compiled"
+        other = pb.simulate(rebuilt(row), 0.1, Q0, None, laws(known)[k], sample=0.05, compiled=False)
+        assert np.abs(run.q - other.q).max() < 1e-8
+        assert np.abs(run.tau - other.tau).max() < 1e-5 * np.abs(other.tau).max()
+    assert np.abs(runs[0].q[-1] - runs[1].q[-1]).max() > (1e-4 if k else 1e-5)  # the payload matters
+
+
+def test_initial_states_broadcast_with_sets_of_parameters(variant: pb.Model) -> None:
+    p = variant.parameters.nominal * np.array([[[1.0]], [[1.2]]])  # (2, 1, k)
+    q0 = np.array([np.zeros(6), Q0, 2 * Q0])
+    runs = pb.simulate(variant, 0.02, q0, parameters=p, sample=0.01)
+    assert (runs.shape, len(runs), runs.v.shape) == ((2, 3), 6, (2, 3, 3, 6))
+    lone = pb.simulate(variant, 0.02, q0[2], parameters=p[1, 0], sample=0.01)
+    assert np.array_equal(runs[1, 2].q, lone.q)
+    assert np.array_equal(runs.q[1, 2], lone.q)
+    assert "6 runs" in repr(runs)
+
+
+def test_runs_with_other_times_are_taken_one_by_one(variant: pb.Model) -> None:
+    heavy = pb.Event("fast", lambda t, q, v: abs(v[1]) - 0.05, terminal=True)
+    runs = pb.simulate(variant, 0.05, Q0, parameters=[[1.0, 0.05], [3.0, 0.1]], sample=0.01, events=[heavy])
+    assert len(runs[0].t)
+    with pytest.raises(pb.InputError, match="run 1 has other times"):
+        _ = runs.q
+
+
+def test_a_run_that_fails_says_which(variant: pb.Model) -> None:
+    linkage = pb.load("four-bar").with_parameters("*.origin_b.x")
+    q0 = linkage.assemble()
+    values = np.array([linkage.parameters.nominal, 1.1 * linkage.parameters.nominal])
+    with pytest.raises(pb.PolybodyError, match="state 1 of the batch"):
+        pb.simulate(linkage, 0.01, q0, parameters=values)
