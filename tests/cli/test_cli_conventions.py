@@ -7,12 +7,14 @@ import shlex
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
+import polybody as pb
 import polybody.cli
-from polybody.cli import COMMANDS, app
+from polybody.cli import COMMANDS, app, states
 from polybody.cli.completion import joints
 from polybody.cli.examples import EXAMPLES
 
@@ -123,3 +125,27 @@ def test_only_one_place_makes_a_console_for_answers() -> None:
     for path in folder.glob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert text.count("Console(") == text.count("Console(stderr=True)") + (path.name == "output.py"), path.name
+
+
+def test_piped_help_is_not_wrapped() -> None:
+    """Typer's drawn help wraps at 80 columns; piped, each option is one line."""
+    said = CliRunner().invoke(app, ["simulate", "--help"], env={"COLUMNS": None}).output
+    assert max(map(len, said.splitlines())) > 100
+    assert "│" not in said
+
+
+@pytest.mark.parametrize("name", ["draw", "simulate", "linearize", "loops", "performance", "inverse", "view", "render",
+                                  "grasp", "export-fmu"])  # fmt: skip
+def test_a_configuration_is_given_in_the_same_way(name: str) -> None:
+    command = GROUP.commands[name]  # type: ignore[attr-defined]
+    assert "--q" in [option for parameter in command.params for option in parameter.opts]
+
+
+def test_loops_are_closed_around_the_joints_that_are_named() -> None:
+    model = pb.load("four-bar")
+    q = states.configuration("--q", "crank_joint=40deg", model)
+    assert q[0] == pytest.approx(np.deg2rad(40), abs=1e-12)
+    assert np.abs(model.constraints.residual(q)).max() < 1e-10
+    v = states.velocity("--v", "crank_joint=0.5", model, q)
+    assert v[0] == pytest.approx(0.5)
+    assert model.assemble_velocity(q, v) == pytest.approx(v, abs=1e-9)

@@ -88,7 +88,7 @@ def test_the_command_prints_the_state_space_model(tmp_path):
     path = tmp_path / "driven.yaml"
     path.write_text(FILE)
     run = CliRunner().invoke(
-        app, ["linearize", str(path), "--at", "shoulder=30deg", "--inputs", "voltage", "--measure", "lower", "--json"])
+        app, ["linearize", str(path), "--q", "shoulder=30deg", "--inputs", "voltage", "--measure", "lower", "--json"])
     assert run.exit_code == 0, run.output
     answer = json.loads(run.output)
     model = pb.load(path)
@@ -98,8 +98,8 @@ def test_the_command_prints_the_state_space_model(tmp_path):
     plain = CliRunner().invoke(app, ["linearize", str(path)])
     assert plain.exit_code == 0
     assert "poles" in plain.output
-    wrong = CliRunner().invoke(app, ["linearize", str(path), "--at", "sholder=1"])
+    wrong = CliRunner().invoke(app, ["linearize", str(path), "--q", "sholder=1"])
     assert wrong.exit_code == 1
     assert "did you mean 'shoulder'" in wrong.output
-    short = CliRunner().invoke(app, ["linearize", str(path), "--at", "1,2,3"])
+    short = CliRunner().invoke(app, ["linearize", str(path), "--q", "1,2,3"])
     assert "has 3 numbers, expected 2" in short.output

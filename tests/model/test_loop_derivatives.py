@@ -281,7 +281,7 @@ def test_python_control_takes_a_linearised_platform():
 
 
 @pytest.mark.parametrize(("name", "options"), [
-    ("five-bar", ["--at", "phi1=80deg", "--velocity", "phi1=0.5", "--independent", "phi1,theta_h"]),
+    ("five-bar", ["--q", "phi1=80deg", "--velocity", "phi1=0.5", "--independent", "phi1,theta_h"]),
     ("stewart", ["--measure", "platform"]),
 ])
 def test_polybody_linearize_prints_models_with_loops(name, options):

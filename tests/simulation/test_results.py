@@ -165,7 +165,7 @@ def test_command_simulate_then_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_command_inverse_gives_sahas_torques(tmp_path: Path) -> None:
     folder = str(tmp_path / "inverse")
     answer = json.loads(
-        invoke("inverse", "stanford-arm", "--from", "0,90deg,0,0,0,0", "--to", "60deg,60deg,0.1,60deg,60deg,60deg",
+        invoke("inverse", "stanford-arm", "--q", "0,90deg,0,0,0,0", "--to", "60deg,60deg,0.1,60deg,60deg,60deg",
                "--samples", "5", "-o", folder, "--json")
     )  # fmt: skip
     np.testing.assert_allclose(answer["last"], (0, 16.7365471459, -29.9205, 0, 0, 0), atol=1e-9)

@@ -77,7 +77,7 @@ def test_page_in_the_browser_holds_ellipsoids_and_modes(arm, tmp_path):
 def test_command_line_tells_the_same_numbers(arm, tmp_path):
     _, found, q = arm
     done = CliRunner().invoke(app, [
-        "performance", "two-link", "--frame", "tip", "--at", "0.4,0.9", "--samples", "20", "--stiffness", "200", "--to",
+        "performance", "two-link", "--frame", "tip", "--q", "0.4,0.9", "--samples", "20", "--stiffness", "200", "--to",
         "0.9,1.4", "--json",
     ])  # fmt: skip
     assert done.exit_code == 0, done.output

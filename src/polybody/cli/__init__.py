@@ -10,6 +10,7 @@ is shown where POLYBODY_TRACEBACK=1. Any other exception is a bug, and keeps its
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Annotated
 
@@ -18,6 +19,7 @@ import typer
 from polybody.cli.completion import complete_options
 from polybody.cli.examples import epilog
 from polybody.cli.failures import FriendlyGroup
+from polybody.cli.output import PIPED_WIDTH
 
 # Names of modules in this folder, in the order of `polybody --help`.
 COMMANDS: tuple[str, ...] = (
@@ -48,15 +50,20 @@ COMMANDS: tuple[str, ...] = (
     "cache",
 )
 
+# Help is drawn with rich on a terminal; piped, it is plain text whose lines are not wrapped, in half the time.
+DRAWN = sys.stdout is not None and sys.stdout.isatty()
 app = typer.Typer(
     name="polybody",
     cls=FriendlyGroup,
     help="Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics.",
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="rich" if DRAWN else None,
     pretty_exceptions_enable=False,  # plain tracebacks: they can be pasted into an issue
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        **({} if DRAWN else {"terminal_width": PIPED_WIDTH, "max_content_width": PIPED_WIDTH}),
+    },
 )
 
 

@@ -78,6 +78,7 @@ COMPLETED: dict[str | tuple[str, str], Completer] = {
     "q": configuration,
     "v": configuration,
     "at": configuration,
+    ("render", "at"): values(),  # a time
     "velocity": configuration,
     "torque": configuration,
     "start": configuration,

@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.states import ConfigurationOption, configuration
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def export_fmu(
     model: ModelArgument,
     target: Annotated[Path | None, typer.Argument(metavar="FILE", help="Output file; default: model name.")] = None,
-    q: Annotated[str, typer.Option("--q", help="Initial q: a name, all of q, or 'joint=value,…'.")] = "neutral",
+    q: ConfigurationOption = "neutral",
     parameter: Annotated[
         list[str] | None,
         typer.Option("--parameter", help="Tunable parameters, e.g. 'forearm.mass' or '*.damping'; repeatable."),
@@ -38,7 +39,6 @@ def export_fmu(
     Example: polybody export-fmu puma560 puma.fmu --parameter "*.damping"
     """
     from polybody.bridges.fmu import export_fmu as write
-    from polybody.cli.linearize import numbers
     from polybody.description.naming import file_name
     from polybody.model.load import load
     from polybody.networks.reading import has_network
@@ -51,7 +51,7 @@ def export_fmu(
         return
     loaded = load(model, base=base)
     variant = loaded.with_parameters(*parameter) if parameter else loaded
-    start = numbers("--q", q, loaded, "q")
+    start = configuration("--q", q, loaded)
     target = target or Path(f"{file_name(loaded.name)}.fmu")
     path = write(variant, target, q0=start, step=1e-3 if step is None else step, force=force, binary=binary)
     answer = {"file": str(path), "states": loaded.nq + loaded.nv, "inputs": loaded.nv,

@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.states import ConfigurationOption, numbers
 from polybody.names import counted
 
 if TYPE_CHECKING:
@@ -23,16 +24,15 @@ def register(app: typer.Typer) -> None:
         model: ModelArgument,
         held: Annotated[str, typer.Option("--object", help="The held body, connected to the ground by a joint.")],
         hand: Annotated[list[str], typer.Option(help="End-effector frame, or frame=place on the object; repeatable.")],
-        at: Annotated[str, typer.Option("--q", "--at", help="Configuration; default neutral.")] = "",
+        at: ConfigurationOption = "neutral",
         base: BaseOption = None,
         as_json: JsonOption = False,
     ) -> None:
         """Analyse a grasp: grip deviations, remaining mobility, and the joint forces that hold the object at rest."""
-        from polybody.cli.linearize import numbers
         from polybody.model.load import load
 
         loaded = load(model, base=base).tree
-        q = numbers("--q", at, loaded, "q") if at else loaded.neutral()
+        q = numbers("--q", at, loaded, "q")
         answer = summary(make(loaded, held, hand, q), q)
         emit(answer, as_json, lambda console: show(console, answer))
 

@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.states import configuration
 from polybody.names import counted
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ def inverse(
         str, typer.Option("--path", "-p", help="cycloidal, quintic, trapezoidal, or a .csv of times and q.")
     ] = "cycloidal",
     start: Annotated[
-        str, typer.Option("--from", help="Configuration: 'neutral', all of q, or 'joint=value,…'.")
+        str, typer.Option("--q", help="First configuration: a name, 'joint=30deg,…', or all of q.")
     ] = "neutral",
-    end: Annotated[str, typer.Option("--to", help="Configuration, as --from.")] = "",
+    end: Annotated[str, typer.Option("--to", help="Last configuration, as --q.")] = "",
     duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 10.0,
     samples: Annotated[int, typer.Option(help="Number of samples along the path.")] = 501,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder; default runs/MODEL-inverse.")] = "",
@@ -71,7 +72,6 @@ def inverse(
 def path_of(model: Model, path: str, start: str, end: str, duration: float) -> tuple[Any, float]:
     """(the path, its first time)."""
     from polybody import paths
-    from polybody.cli.linearize import named, numbers
     from polybody.errors import InputError
 
     if path.lower().endswith(".csv"):
@@ -81,10 +81,7 @@ def path_of(model: Model, path: str, start: str, end: str, duration: float) -> t
         raise InputError(f"--path is {path!r}; expected {', '.join(KINDS)}, or a .csv file with columns t, q …")
     if not end:
         raise InputError(f"--to is missing: the configuration in which the {path} path ends")
-    ends = [model.neutral() if text == "neutral" else numbers(flag, text, model, "q")
-            for flag, text in (("--from", start), ("--to", end))]  # fmt: skip
-    if model.mechanism.constrained:
-        ends = [model.assemble(q, hold=named(text)) for q, text in zip(ends, (start, end), strict=True)]
+    ends = [configuration(flag, text, model) for flag, text in (("--q", start), ("--to", end))]
     return getattr(paths, path)(model, *ends, duration), 0.0
 
 

@@ -1,4 +1,4 @@
-"""`polybody linearize MODEL --at …`: the state-space model about a state."""
+"""`polybody linearize MODEL --q …`: the state-space model about a state."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from polybody.cli.arguments import ModelArgument
+from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
-from polybody.names import counted
+from polybody.cli.states import ConfigurationOption, configuration, numbers
+from polybody.cli.states import velocity as velocity_at
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from polybody.model.model import Model
 
 
 def register(app: typer.Typer) -> None:
@@ -23,9 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def linearize(
     model: ModelArgument,
-    at: Annotated[
-        str, typer.Option("--q", "--at", help="Configuration: a name, all of q ('0,0.5,…'), or 'joint=value,…'.")
-    ] = "neutral",
+    at: ConfigurationOption = "neutral",
     velocity: Annotated[str, typer.Option("--v", "--velocity", help="Velocity, as --q; default at rest.")] = "",
     torque: Annotated[
         str, typer.Option("--tau", "--torque", help="Joint forces, as --q; default: those for zero acceleration.")
@@ -42,6 +39,7 @@ def linearize(
     disturbance: Annotated[
         list[str] | None, typer.Option(help="Frame with disturbance wrenches: six inputs, matrix E; repeatable.")
     ] = None,
+    base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Linearise a model about a state; print A, B, C, D and the poles. Angles may be written 90deg.
@@ -53,14 +51,9 @@ def linearize(
     from polybody.linearization import linearize as linearized
     from polybody.model.load import load
 
-    loaded = load(model)
-    q = loaded.neutral() if at == "neutral" else numbers("--q", at, loaded, "q")
-    v = numbers("--v", velocity, loaded, "v") if velocity else np.zeros(loaded.nv)
-    if loaded.mechanism.constrained:
-        if at == "neutral" or "=" in at:
-            q = loaded.assemble(q, hold=named(at))
-        if "=" in velocity:
-            v = loaded.assemble_velocity(q, v, hold=named(velocity))
+    loaded = load(model, base=base)
+    q = configuration("--q", at, loaded)
+    v = velocity_at("--v", velocity, loaded, q)
     tau = numbers("--tau", torque, loaded, "tau") if torque else None
     chosen = [part.strip() for part in independent.split(",")] if independent else None
     system = linearized(
@@ -95,68 +88,6 @@ def loads(given: list[str]) -> dict[str, Any] | None:
             raise InputError(f"--wrench is {text!r}, expected FRAME=mx,my,mz,fx,fy,fz in N·m and N, world axes")
         found[frame.strip()] = wrench
     return found or None
-
-
-def named(text: str) -> list[str]:
-    """The joints of 'joint=value,…'."""
-    return [part.partition("=")[0].strip() for part in text.split(",") if "=" in part]
-
-
-def numbers(option: str, text: str, model: Model, which: str) -> Any:
-    """A configuration's name, all numbers in order, or 'joint=value' pairs over the neutral configuration (or zeros).
-
-    `which` is "q", "v" or "tau". A number may carry the unit of its coordinate: an angle where the joint turns, a
-    length where it slides; forces carry none.
-    """
-    import numpy as np
-
-    from polybody.description.coordinate_units import coordinate_units
-    from polybody.description.units import quantity
-    from polybody.errors import InputError
-    from polybody.names import nearest
-
-    if which == "q" and "=" not in text:
-        from polybody.model.named_configurations import configurations
-
-        known = configurations(model)
-        if text.strip() in known:
-            return known[text.strip()]
-    slices = {name: pair[0 if which == "q" else 1] for name, pair in model.joint_slices().items()}
-    records = {joint.name: joint for joint in model.description.joints}
-    units = {
-        place.start + k: (name, unit)
-        for name, place in slices.items()
-        for k, unit in enumerate(coordinate_units(records[name], which))
-    }
-    result = model.neutral() if which == "q" else np.zeros(model.nv)
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-
-    def value(part: str, index: int) -> float:
-        owner, unit = units[index]
-        try:
-            number = quantity(part, unit)
-        except InputError as error:
-            raise InputError(f"{option}: joint {owner!r}: {error}") from None
-        if not np.isfinite(number):
-            raise InputError(f"{option}: joint {owner!r}: {part!r} is not a finite number")
-        return number
-
-    if not any("=" in part for part in parts):
-        if len(parts) != len(result):
-            raise InputError(
-                f"{option} has {counted(len(parts), 'number')}, expected {len(result)}, or joint=value pairs"
-            )
-        return np.array([value(part, i) for i, part in enumerate(parts)])
-    for part in parts:
-        name, equals, number = part.partition("=")
-        name = name.strip()
-        if not equals or name not in slices:
-            raise InputError(f"{option}: no joint {name!r}{nearest(name, slices)}; available: {', '.join(slices)}")
-        place = slices[name]
-        if place.stop - place.start != 1:
-            raise InputError(f"{option}: joint {name!r} has {place.stop - place.start} numbers; give all of {which}")
-        result[place] = value(number, place.start)
-    return result
 
 
 def draw(console: Console, answer: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.states import ConfigurationOption, named, numbers
 from polybody.names import counted
 
 if TYPE_CHECKING:
@@ -19,19 +20,18 @@ def register(app: typer.Typer) -> None:
     def loops(
         model: ModelArgument,
         base: BaseOption = None,
-        at: Annotated[str, typer.Option("--q", "--at", help="Initial guess of the configuration.")] = "",
+        at: ConfigurationOption = "neutral",
         hold: Annotated[list[str] | None, typer.Option(help="A joint held during assembly; repeatable.")] = None,
         as_json: JsonOption = False,
     ) -> None:
         """Assemble a model's loops; report mobility, redundant constraints, singularities, independent coordinates."""
-        from polybody.cli.linearize import numbers
         from polybody.errors import InputError
         from polybody.model.load import load
 
         loaded = load(model, base=base)
         if not loaded.mechanism.constrained:
             raise InputError(f"{loaded.name!r} has neither loops nor couplings")
-        q = loaded.assemble(numbers("--q", at, loaded, "q") if at else None, hold=hold or ())
+        q = loaded.assemble(numbers("--q", at, loaded, "q"), hold=[*(hold or ()), *named(at)])
         told = loaded.mobility(q)
         answer: dict[str, Any] = {
             "name": loaded.name,

@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
+from polybody.cli.states import ConfigurationOption, configuration
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,7 @@ def performance(
     ] = "",
     length: Annotated[float, typer.Option(help="Length in metres that corresponds to one radian.")] = 1.0,
     scaled: Annotated[bool, typer.Option("--scaled", help="Scale actuators by their limits.")] = False,
-    at: Annotated[str, typer.Option("--q", "--at", help="Configuration; loops are assembled.")] = "neutral",
+    at: ConfigurationOption = "neutral",
     samples: Annotated[int, typer.Option(help="Workspace samples; 0 for none.")] = 2000,
     stiffness: Annotated[
         float | None, typer.Option(help="Actuator stiffness, N m/rad or N/m, for deflection and modes.")
@@ -50,7 +51,6 @@ def performance(
     import numpy as np
 
     from polybody import paths
-    from polybody.cli.linearize import named, numbers
     from polybody.design import performance as judged
     from polybody.errors import InputError
     from polybody.model.load import load
@@ -60,16 +60,12 @@ def performance(
     loaded = load(model, base=base)
     found = judged(loaded, frame, rows=rows or None, length=length, scaled=scaled)
 
-    def place(option: str, text: str) -> Any:
-        q = loaded.neutral() if text == "neutral" else numbers(option, text, loaded, "q")
-        return loaded.assemble(q, hold=named(text)) if loaded.mechanism.constrained else q
-
-    q = place("--q", at)
+    q = configuration("--q", at, loaded)
     answer: dict[str, Any] = found.summary(q)
     if samples:
         answer["workspace"] = found.workspace(samples, q=q).summary()
     told: Any = None
-    motion = paths.quintic(loaded, q, place("--to", to), duration) if to else None
+    motion = paths.quintic(loaded, q, configuration("--to", to, loaded), duration) if to else None
     if motion is not None:
         told = found.sizing(motion, effort=effort)
         answer["actuators"] = {

@@ -9,7 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, complete_model
 from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
-from polybody.cli.view import read
+from polybody.cli.view import posed, read
 from polybody.errors import InputError
 
 
@@ -29,6 +29,9 @@ def register(app: typer.Typer) -> None:
         fps: Annotated[float, typer.Option(help="Frames per second.")] = 30.0,
         speed: Annotated[float, typer.Option(help="Playback speed relative to the run; 0.1: slow motion.")] = 1.0,
         at: Annotated[float | None, typer.Option(help="Time of the run that an image shows, s.")] = None,
+        q: Annotated[
+            str | None, typer.Option(help="Configuration of a model: a name, 'joint=30deg,…', or all of q.")
+        ] = None,
         view: Annotated[str | None, typer.Option(help="Azimuth and elevation of the camera: '−40deg,20deg'.")] = None,
         theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
         trail: Annotated[str | None, typer.Option(help="A frame whose path is drawn.")] = None,
@@ -43,14 +46,15 @@ def register(app: typer.Typer) -> None:
 
         refuse_existing(output, force)
         model, records, _ = read(what, base)
+        shown = posed(model, records, q)
         looking = None
         if view is not None:
             angles = [quantity(part.strip().replace("−", "-"), (ANGLE,)) for part in view.split(",")]
             if len(angles) != 2:
                 raise InputError(f"--view is {view!r}; expected azimuth and elevation, as -40deg,20deg")
             looking = (angles[0], angles[1])
-        render_to(model, output, records, size=numbers_of(size), fps=fps, speed=speed, at=at, view=looking, theme=theme,
-                  trail=trail, zoom=zoom)  # fmt: skip
+        render_to(model, output, records, q=shown, size=numbers_of(size), fps=fps, speed=speed, at=at, view=looking,
+                  theme=theme, trail=trail, zoom=zoom)  # fmt: skip
         written = output.stat().st_size
         answer = {"file": str(output), "bytes": written}
         emit(answer, as_json, lambda c: c.print(f"wrote {output} ({written / 1e6:.2f} MB)", soft_wrap=True))

@@ -10,6 +10,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.states import ConfigurationOption, configuration, velocity
 from polybody.description.naming import printable
 from polybody.names import counted
 
@@ -28,9 +29,7 @@ def register(app: typer.Typer) -> None:
 def simulate(
     model: ModelArgument,
     duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 5.0,
-    q: Annotated[
-        str, typer.Option("--q", help="Initial configuration: 'neutral', all of q, or 'joint=30deg,…'.")
-    ] = "neutral",
+    q: ConfigurationOption = "neutral",
     v: Annotated[str, typer.Option("--v", help="Initial velocity, as --q; default at rest.")] = "",
     controller: Annotated[
         str, typer.Option(help="none (free motion), gravity (compensation) or hold (PD at the initial q).")
@@ -57,7 +56,6 @@ def simulate(
     Ctrl-C keeps the states computed so far.
     """
 
-    from polybody.cli.linearize import numbers
     from polybody.description.naming import file_name
     from polybody.model.load import load
     from polybody.networks.reading import has_network
@@ -72,14 +70,8 @@ def simulate(
         return
     loaded = load(model, base=base)
     folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
-    start = loaded.neutral() if q == "neutral" else numbers("--q", q, loaded, "q")
-    speed = numbers("--v", v, loaded, "v") if v else None
-    if loaded.mechanism.constrained:
-        # What was given by name is held, and the loops are closed around it.
-        if "=" in q:
-            start = loaded.assemble(start, hold=named(q))
-        if speed is not None and "=" in v:
-            speed = loaded.assemble_velocity(start, speed, hold=named(v))
+    start = configuration("--q", q, loaded)
+    speed = velocity("--v", v, loaded, start)
     law = controller_named(controller, loaded, start)
 
     def write(made: Trajectory) -> None:
@@ -142,11 +134,6 @@ def keep_before(error: Exception, write: Callable[[Trajectory], None], folder: P
         typer.secho(printable(f"the states computed so far could not be saved: {failure}"), err=True)
     else:
         typer.secho(printable(f"the states computed so far are in {folder}"), err=True)
-
-
-def named(text: str) -> list[str]:
-    """The joints of 'joint=value,…'."""
-    return [part.partition("=")[0].strip() for part in text.split(",") if "=" in part]
 
 
 def controller_named(name: str, model: Model, start: Any) -> Any:

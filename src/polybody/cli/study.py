@@ -19,7 +19,9 @@ def study(
     words: Annotated[
         list[str], typer.Argument(metavar="FILE | plot FOLDER", help="A study file, or 'plot' and a results folder.")
     ],
-    out: Annotated[Path | None, typer.Option(help="Output folder; default: beside the study file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output folder; default: beside the study file.")
+    ] = None,
     cluster: Annotated[str | None, typer.Option(help="'auto' or the address of a Ray cluster.")] = None,
     workers: Annotated[int | None, typer.Option(help="Number of processes on this machine.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted study.")] = False,
@@ -27,6 +29,7 @@ def study(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of study files.")] = False,
     allow_code: Annotated[bool, typer.Option("--allow-code", help="Allow the file to name a Python function.")] = False,
     form: Annotated[str, typer.Option("--format", help="Files of the results: arrow or parquet.")] = "arrow",
+    force: Annotated[bool, typer.Option("--force", help="Replace existing plots; results are never replaced.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a study from a YAML file, on this machine or on a Ray cluster, or plot its results.
@@ -48,14 +51,14 @@ def study(
     if words[:1] == ["plot"]:
         if len(words) != 2:
             raise InputError("plot needs one folder: polybody study plot FOLDER")
-        _plot(Path(words[1]), out, as_json)
+        _plot(Path(words[1]), output, force, as_json)
         return
     if len(words) != 1:
         raise InputError(f"expected one study file, got {len(words)}")
     from polybody.studies.file import read_study
 
     found = read_study(words[0], allow_code=allow_code)
-    folder = out or found.folder
+    folder = output or found.folder
     if dry_run:
         answer = found.study.dry_run(workers=workers)
         emit(answer, as_json, lambda console: _said(console, answer, folder))
@@ -69,11 +72,15 @@ def study(
     emit(answer, as_json, lambda console: _finished(console, answer, failures))
 
 
-def _plot(folder: Path, out: Path | None, as_json: bool) -> None:
+def _plot(folder: Path, output: Path | None, force: bool, as_json: bool) -> None:
+    from polybody.errors import InputError
     from polybody.studies import StudyResults
     from polybody.studio.study_plots import plot_study
 
-    written = [str(path) for path in plot_study(StudyResults(folder), out or folder / "plots")]
+    target = output or folder / "plots"
+    if target.is_dir() and any(target.iterdir()) and not force:
+        raise InputError(f"{target}: exists; give another --output, or --force to replace plots")
+    written = [str(path) for path in plot_study(StudyResults(folder), target)]
     emit({"written": written}, as_json, lambda console: console.print("\n".join(written)))
 
 

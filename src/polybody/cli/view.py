@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from polybody.cli.arguments import BaseOption, complete_model
 from polybody.cli.output import ForceOption, JsonOption, emit, refuse_existing
+from polybody.cli.states import configuration
 from polybody.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ def register(app: typer.Typer) -> None:
                 autocompletion=complete_model,
             ),
         ],
+        q: Annotated[
+            str | None, typer.Option(help="Configuration of a model: a name, 'joint=30deg,…', or all of q.")
+        ] = None,
         live: Annotated[bool, typer.Option("--live", help="Live simulation: run, pause, pull, control.")] = False,
         html: Annotated[
             Path | None, typer.Option("--html", help="Write one offline page instead of serving it.")
@@ -43,6 +47,7 @@ def register(app: typer.Typer) -> None:
         """
         refuse_existing(html, force)
         model, records, names = read(what, base)
+        shown = posed(model, records, q)
         if live and records:
             raise InputError("--live simulates a model; a run was given: drop --live, or name the model")
         if html is not None:
@@ -52,7 +57,7 @@ def register(app: typer.Typer) -> None:
                 raise InputError(
                     "--live needs a program behind the page: drop --html, or simulate first and share the run"
                 )
-            write_page(html, model, records, names)
+            write_page(html, model, records, names, shown)
             size = html.stat().st_size
             emit(
                 {"file": str(html), "bytes": size},
@@ -72,7 +77,7 @@ def register(app: typer.Typer) -> None:
             if browser and text.startswith("http"):
                 open_browser(text.split()[0])
 
-        serve(model, records or None, port, say, live=live, names=names or None)
+        serve(model, records or None, port, say, live=live, names=names or None, q=shown)
 
 
 def read(what: list[str], base: str | None) -> tuple[Model, list[Record], list[str]]:
@@ -92,6 +97,13 @@ def read(what: list[str], base: str | None) -> tuple[Model, list[Record], list[s
                              f"variables are in {Path(name) / 'report.html'}")
     records = [read_run(name) for name in what]
     return records[0].model, records, [Path(name).resolve().name for name in what]
+
+
+def posed(model: Model, records: list[Record], q: str | None) -> Any:
+    """The configuration of `--q`, of a model; a run has its own."""
+    if q is not None and records:
+        raise InputError("--q is the configuration of a model; a run was given: drop --q")
+    return None if q is None else configuration("--q", q, model)
 
 
 def open_browser(url: str) -> None:
@@ -114,4 +126,4 @@ def open_browser(url: str) -> None:
         typer.echo(f"no browser was found: open {url} in one")
 
 
-__all__ = ["read", "register"]
+__all__ = ["posed", "read", "register"]
