@@ -118,3 +118,38 @@ def test_other_values_of_parameters_compile_nothing_beside_friction(monkeypatch:
     for factor in (1.1, 1.3):
         run = pb.simulate(varied, 0.3, *state, method="rk4", dt=2e-3, parameters=factor * varied.parameters.nominal)
         assert run.audit.path == "compiled"
+
+
+@cache
+def five_bar(kind: str) -> pb.Model:
+    """Two motions; joints of the spanning tree that the loop makes depend on others have limits and friction too."""
+    rough = {"coulomb": 1.5, "static": 2.0, "stribeck": 0.1}
+    of = {"p": {"limits": (1.8, 2.3)}, "q": {"limits": (-1.4, -1.0)}, "s": {"limits": (0.8, 1.2)}}
+    more = {"stops": {key: of.get(key, {}) for key in "pqrs"}, "friction": {key: {"friction": rough} for key in "pqrs"}}
+    build = pb.Builder("five-bar", gravity=(0, -9.81, 0))
+    for name, mass, length in (("a1", 1.0, 0.5), ("a2", 1.0, 0.8), ("b1", 1.2, 0.5), ("b2", 0.8, 0.8)):
+        build.body(name, mass, (length / 2, 0, 0), (0, mass * length**2 / 12, mass * length**2 / 12))
+    build.joint("p", "revolute", "world", "a1", **more[kind]["p"])
+    build.joint("q", "revolute", "a1", "a2", (0.5, 0, 0), **more[kind]["q"])
+    build.joint("r", "revolute", "world", "b1", (0.6, 0, 0), **more[kind]["r"])
+    build.joint("s", "revolute", "b1", "b2", (0.5, 0, 0), **more[kind]["s"])
+    build.loop("c", "revolute", "a2", "b2", (0.8, 0, 0), (0.8, 0, 0))
+    return build.model()
+
+
+@pytest.mark.parametrize(("method", "tolerance"), [("rk4", 1e-7), ("dop853", 1e-6)])
+@pytest.mark.parametrize("kind", ["stops", "friction"])
+def test_loops_stick_and_rest_at_stops_as_in_python(
+    kind: str, method: str, tolerance: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polybody.simulation.compiled.engine.PATIENCE_AT_STOPS", 1)
+    model = five_bar(kind)
+    q = model.assemble([2.09152089, -1.20521338, 1.17176001, 1.13526421])
+    table = np.array([[0, 0, 0, 0], [6, 0, -3, 0], [-8, 0, 4.0, 0], [5, 0, 5, 0]])
+    law = pb.controllers.Given(model, table, [0, 0.2, 0.5, 0.8])
+    ours, theirs = both(model, 0.6, q, controller=law, method=method, dt=2e-3, sample=0.05)
+    assert_same(ours, theirs, tolerance)
+    assert_same_events(ours, theirs)
+    assert len(ours.happenings) >= 3
+    assert ours.audit.trusted
+    assert np.abs([model.constraints.residual(at) for at in ours.q]).max() < 1e-12

@@ -159,7 +159,8 @@ def simulate(
     problem.whole, problem.friction, problem.efforts = model, sticking, word
     drives = drive_limits(model.mechanism)
     problem.drives = drives if controller is not None and word == "saturate" and drives.any else None
-    model.engine.require_dynamics(q, v)  # what cannot be simulated says so here
+    for asked in (model, problem.model):  # what cannot be simulated says so here
+        asked.engine.require_dynamics(q, v)
     said = {
         "method": method, "duration": duration, "start": start, "limits": limits, "restitution": restitution,
         "efforts": word, **({"friction": friction} if has_dry_friction(model) else {}),

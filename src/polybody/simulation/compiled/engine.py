@@ -42,7 +42,7 @@ FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
 MOST_IMPLICIT = 40  # velocities, of implicit methods
 PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled,
-PATIENT = 0.1  # and seconds that they may take
+PATIENT = 0.03  # and seconds that they may take
 PATIENCE = 4  # steps by the method itself where compiled code gave up
 
 
@@ -103,7 +103,7 @@ class Compiled:
     def _parts(self, acting: Acting, watch: Watch) -> Parts:
         names = ["field"]
         names += OWN.get(self.method.name, [])
-        names += ["unit"] if acting.curved or acting.holding.frozen else []
+        names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
         names += ["back"] if acting.plan is not None else []
         names += ["watch"] if watch.count else []
         m = self.model.mechanism
@@ -300,10 +300,10 @@ class Compiled:
         return status, chunk
 
     def _hold(self) -> bool:
-        """Tell the field which joints are held now; False where Python deals with them: loops, implicit steps."""
+        """Tell the field which joints are held now; False where Python deals with them: implicit steps."""
         problem, stops = self.problem, self.problem.stops
         frozen = stops is not None and bool(stops.held)
-        if frozen and (problem.loops or self.method.name == "midpoint" or (stops is not None and stops.implied)):
+        if frozen and self.method.name == "midpoint":
             return False
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
             return True
@@ -341,12 +341,12 @@ def grid(t: float, end: float, dt: float, most: int) -> Array:
 def possible_holding(problem: Problem, method: str) -> Holding:
     """The joints that may be held; `NotCompiled` where friction holds them in ways that compiled code does not know."""
     friction = problem.friction
-    if friction is not None and (problem.loops or friction.loaded or method not in (*TABLEAUX, "semi-implicit")):
-        why = "of loops " if problem.loops else "with friction by load " if friction.loaded else ""
+    if friction is not None and (friction.loaded or method not in (*TABLEAUX, "semi-implicit")):
+        why = "with friction by load " if friction.loaded else ""
         by = "" if why else f"by the method {method!r} "
         raise NotCompiled(f"joints {why}that stick are solved {by}in Python; friction='smooth' is compiled")
     stops = problem.stops
-    if stops is None or problem.loops:
+    if stops is None:
         return Holding()
     return holding_of(stops, friction, stops.pressing)
 

@@ -52,7 +52,7 @@ class Acting:
     circuits: Circuits | None = None
     dissipates: bool = True
     plan: Plan | None = None  # of elimination, with loops
-    holding: Holding = field(default_factory=Holding)  # joints that stops or friction hold; of trees only
+    holding: Holding = field(default_factory=Holding)  # joints that stops or friction hold
     held: Array = field(default_factory=lambda: np.zeros(0))  # its numbers
     drives: DriveLimits | None = None  # bounds of what the controller asks for
     whole: Model | None = None  # with dry friction, as controllers know it, where `model` is without
@@ -178,6 +178,9 @@ class Acting:
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found = closed.motions(q, graph)
+        if self.holding.frozen:
+            answer, load = self._held(closed, q, a, c, graph)
+            a = a + found.G @ (answer @ load)
         return a, np.array([found.growth + self.doubt(graph), found.narrow], dtype=object)
 
     def doubt(self, graph: Domain) -> Any:
@@ -194,9 +197,22 @@ class Acting:
         """λ: what holds each joint that is held, (nv,); of all others it is zero up to rounding."""
         if not self.holding.frozen:
             return None
-        m, a = self.mechanism, self.accelerate(q, v, tau, loads, c, graph)[0]
+        m = self.mechanism
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
-        return denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
+        if self.plan is None:
+            a = self.accelerate(q, v, tau, loads, c, graph)[0]
+            return denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
+        closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
+        a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
+        found = graph.zeros(m.nv)
+        found[[slot for _, slot in self.holding.slots]] = self._held(closed, q, a, c, graph)[1]
+        return found
+
+    def _held(self, closed: Closed, q: Array, a: Array, c: Array, graph: Domain) -> tuple[Array, Array]:
+        """(M*⁻¹Nᵀ, λ) of joints that may be held, a the acceleration without."""
+        G, M = closed.motions(q, graph).G, constrained.mass_matrix(closed, q, domain=graph)
+        answer = graph.solve(M, G[[slot for _, slot in self.holding.slots]].T)
+        return answer, self.holding.held_forces(G, answer, a, self.split_constants(c)[3], graph)
 
     def power(self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain) -> Any:
         """Ẇ."""
@@ -328,22 +344,29 @@ class Acting:
                 off = graph.where(graph.less(off, graph.const(0)), -off, off)
                 worst = graph.where(graph.less(worst, off), off, worst)
         new = np.concatenate([unit(self.model.mechanism, x[:nq], graph), x[nq:]])
-        new = self.holding.pinned(new, nq, self.split_constants(c)[3], graph)
+        if self.plan is None:
+            new = self.holding.pinned(new, nq, self.split_constants(c)[3], graph)
         off = np.array([worst], dtype=object)
         return self._function("unit", columns[:2], columns[1], [new, off], graph)
 
     def _back(self) -> Any:
         graph: Any = domain("casadi")
-        columns, x, _, _ = self.columns(graph)
+        columns, x, c, _ = self.columns(graph)
         nq, nv, system = self.model.nq, self.model.nv, self.model.engine.constraints.traced
         assert self.plan is not None
         q, v = x[:nq], x[nq : nq + nv]
         found = Elimination(system.jacobian(q, domain=graph), self.plan, graph)
         residual = system.residual(q, domain=graph)
-        moved = kinematics.integrate(self.mechanism, q, found.follow(residual), domain=graph)
-        back = found.follow(system.velocity(q, v, domain=graph))
-        new = np.concatenate([moved, v + back, x[nq + nv :]])
-        told = [graph.sqrt(squares(residual, graph)), found.growth, found.narrow, *found.turns.ravel()]
+        step, off = found.follow(residual), squares(residual, graph)
+        speed = v + found.follow(system.velocity(q, v, domain=graph))
+        if self.holding.frozen:
+            numbers = self.split_constants(c)[3]
+            step = self.holding.kept(found.G, step, numbers, graph, x)
+            speed = self.holding.kept(found.G, speed, numbers, graph)
+            off = off + squares(self.holding.gaps(x, numbers, graph), graph)
+        moved = kinematics.integrate(self.mechanism, q, step, domain=graph)
+        new = np.concatenate([moved, speed, x[nq + nv :]])
+        told = [graph.sqrt(off), found.growth, found.narrow, *found.turns.ravel()]
         return self._function("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
 
     def _watch(self, watch: Watch) -> Any:

@@ -2,8 +2,17 @@
 
 A held joint does not accelerate: one code serves every set of held joints, with a number `free` for each that may be
 held (1, or 0 while it is), which eliminates it from the articulated bodies or leaves it frozen there. Beside it are
-`place`, where it is held, `pressed` for each stop (1 while it holds its joint) and `way` for each velocity that rubs:
-its direction of sliding, 0 while it sticks. These change at events only; nothing is compiled anew for them.
+`place`, where it is held, `pressed` for each stop (1 while it holds its joint), `open` for each stop (1 while its joint
+may reach it) and `way` for each velocity that rubs: its direction of sliding, 0 while it sticks. These change at events
+only; nothing is compiled anew for them.
+
+With loops a held joint is a row more on the motions that pass, v = G u̇. Its rows N of G and d = 1 − free give
+
+    D (N M*⁻¹Nᵀ) D λ = −D a,    a ← a + G M*⁻¹Nᵀ D λ,    D = diag(d)                                          (1)
+
+and the same with 1 for M* brings positions and velocities back. Rows may depend on each other (all joints of a four-bar
+stick at once): ε of the trace is added to the matrix, and one refinement takes away what that changes along directions
+that count; forces are then the least, as in Python.
 
 What may end the present state is watched, λ being what holds a joint (`simulation.stops`, `simulation.friction`):
 
@@ -27,6 +36,7 @@ from polybody.simulation.friction import DryFriction, Rubbing, Stick
 from polybody.simulation.stops import Stop, Stops
 
 Array = np.ndarray
+SOFT = 1e-9  # ε
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +66,10 @@ class Holding:
     @property
     def size(self) -> int:
         """Of its numbers."""
-        return len(self.rubbing) + (2 * len(self.slots) + len(self.stops) if self.frozen else 0)
+        return len(self.rubbing) + (2 * (len(self.slots) + len(self.stops)) if self.frozen else 0)
 
     def numbers(self, stops: Stops | None, friction: DryFriction | None) -> Array:
-        """[way; free; place; pressed] as the run has it now."""
+        """[way; free; place; pressed; open] as the run has it now."""
         way = [0 if friction is None else friction.sliding[slot] for slot in self.rubbing]
         if not self.frozen:
             return np.array(way, dtype=float)
@@ -67,13 +77,15 @@ class Holding:
         free = [0.0 if v in held else 1.0 for _, v in self.slots]
         place = [held[v].limit if v in held else 0.0 for _, v in self.slots]
         pressed = [1.0 if held.get(stop.v) is stop else 0.0 for stop in self.stops]
-        return np.array([*way, *free, *place, *pressed], dtype=float)
+        implied: set[Stop] = set() if stops is None else stops.implied
+        reachable = [0.0 if stop.v in held or stop in implied else 1.0 for stop in self.stops]
+        return np.array([*way, *free, *place, *pressed, *reachable], dtype=float)
 
-    def apart(self, numbers: Array) -> tuple[Array, Array, Array, Array]:
-        """(way, free, place, pressed)."""
-        ends = np.cumsum([len(self.rubbing), len(self.slots), len(self.slots)])
+    def apart(self, numbers: Array) -> tuple[Array, Array, Array, Array, Array]:
+        """(way, free, place, pressed, open)."""
+        ends = np.cumsum([len(self.rubbing), len(self.slots), len(self.slots), len(self.stops)])
         parts = np.split(numbers, ends if self.frozen else ends[:1])
-        return (*parts, *[numbers[:0]] * (4 - len(parts)))  # type: ignore[return-value]
+        return (*parts, *[numbers[:0]] * (5 - len(parts)))  # type: ignore[return-value]
 
     # Texts.
 
@@ -106,12 +118,44 @@ class Holding:
     def pinned(self, x: Array, nq: int, numbers: Array, domain: Domain) -> Array:
         """The state with held joints exactly at their places and at rest."""
         x = x.copy()
-        _, free, place, _ = self.apart(numbers)
+        _, free, place, _, _ = self.apart(numbers)
         for (q, v), moves, at in zip(self.slots, free, place, strict=False):
             held = domain.less(moves, domain.const(0.5))
             x[q] = domain.where(held, at, x[q])
             x[nq + v] = domain.where(held, domain.const(0), x[nq + v])
         return x
+
+    # With loops.
+
+    def held_forces(self, G: Array, answer: Array, a: Array, numbers: Array, domain: Domain) -> Array:
+        """λ of (1), one for each slot; `answer` is M*⁻¹Nᵀ, or Nᵀ."""
+        slots = [v for _, v in self.slots]
+        d = domain.const(1) - self.apart(numbers)[1]
+        S, right = (G[slots] @ answer) * np.outer(d, d), -(a[slots] * d)
+        A, total = S.copy(), domain.const(0)
+        for k in range(len(slots)):
+            total = total + S[k, k]
+        for k in range(len(slots)):
+            A[k, k] = A[k, k] + total * domain.const(SOFT) + (domain.const(1) - d[k])
+        found = domain.solve(A, right)
+        return (found + domain.solve(A, right - S @ found)) * d
+
+    def kept(self, G: Array, move: Array, numbers: Array, domain: Domain, x: Array | None = None) -> Array:
+        """A change `move` of positions x, or of velocities, with the least motion added by which held joints keep
+        their places, or are at rest."""
+        slots, place = [v for _, v in self.slots], self.apart(numbers)[2]
+        gap = move.copy()
+        if x is not None:
+            for (q, v), at in zip(self.slots, place, strict=True):
+                gap[v] = gap[v] + x[q] - at
+        N = G[slots]
+        return move + G @ (N.T @ self.held_forces(G, N.T, gap, numbers, domain))
+
+    def gaps(self, x: Array, numbers: Array, domain: Domain) -> list[Any]:
+        """How far held joints are from their places."""
+        _, free, place, _, _ = self.apart(numbers)
+        return [(x[q] - at) * (domain.const(1) - moves)
+                for (q, _), moves, at in zip(self.slots, free, place, strict=True)]  # fmt: skip
 
     @property
     def directions(self) -> list[int]:
@@ -121,16 +165,16 @@ class Holding:
 
     def watched(self, q: Array, v: Array, numbers: Array, load: Array | None, domain: Domain) -> list[Any]:
         """What would end the present state; `load` is what holds each joint, (nv,), where something is held."""
-        way, free, _, pressed = self.apart(numbers)
+        way, free, _, pressed, reachable = self.apart(numbers)
         values: list[Any] = [direction * v[slot] for slot, direction in zip(self.rubbing, way, strict=True)]
         if load is None:
             return values
         one, moves = domain.const(1), {slot: x for (_, slot), x in zip(self.slots, free, strict=True)}
         stuck = {slot: one - x for slot, x in moves.items()}
-        for stop, here in zip(self.stops, pressed, strict=True):
+        for stop, here, may in zip(self.stops, pressed, reachable, strict=True):
             side = domain.const(stop.side)
             excess = (q[stop.q] - domain.const(stop.limit)) * side
-            values += [excess * moves[stop.v] - (one - moves[stop.v]), load[stop.v] * side * here - (one - here)]
+            values += [excess * may - (one - may), load[stop.v] * side * here - (one - here)]
             stuck[stop.v] = stuck[stop.v] - here
         for slot in self.rubbing:
             size = domain.where(domain.less(load[slot], domain.const(0)), -load[slot], load[slot])
