@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import inspect
+import re
 import typing
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polybody as pb
@@ -55,22 +58,48 @@ def documented(thing: Any) -> bool:
     return bool(text) and not (dataclasses.is_dataclass(thing) and text.startswith(f"{thing.__name__}("))
 
 
-def test_every_public_name_and_member_has_a_docstring() -> None:
-    missing = [name for name, thing in exported() if not name.startswith("_") and not documented(thing)]
+def public_classes() -> list[type]:
+    """Exported classes, and those that exported functions and public members of such classes return."""
     classes = [thing for _, thing in exported() if inspect.isclass(thing)]
     classes += [kind for _, thing in exported() if inspect.isfunction(thing) for kind in returned(thing)]
-    seen: set[type] = set()
+    seen: dict[type, None] = {}
     while classes:
         kind = classes.pop()
-        if kind in seen or not kind.__module__.startswith("polybody"):
-            continue
-        seen.add(kind)
+        if kind not in seen and kind.__module__.startswith("polybody"):
+            seen[kind] = None
+            classes += [found for _, function in members(kind) for found in returned(function)]
+    return list(seen)
+
+
+def test_every_public_name_and_member_has_a_docstring() -> None:
+    missing = [name for name, thing in exported() if not name.startswith("_") and not documented(thing)]
+    seen = public_classes()
+    for kind in seen:
         if not documented(kind):
             missing.append(f"{kind.__module__}.{kind.__name__}")
-        for name, function in members(kind):
-            classes += returned(function)
-            if not documented(function):
-                missing.append(f"{kind.__module__}.{kind.__name__}.{name}")
+        missing += [f"{kind.__module__}.{kind.__name__}.{name}" for name, function in members(kind)
+                    if not documented(function)]  # fmt: skip
     assert sorted(missing) == []
     assert {"Model", "Study", "StateSpace", "Trajectory"} < {kind.__name__ for kind in seen}
     assert len(seen) > 90
+
+
+def undocumented_fields(kind: type) -> Iterator[str]:
+    """Public fields of a dataclass without a comment at or above their line, and without a word in the docstring."""
+    source = Path(inspect.getsourcefile(kind) or "").read_text(encoding="utf-8")
+    lines = source.splitlines()
+    found = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
+    body = next(node.body for node in found if node.name == kind.__name__)
+    for statement in body:
+        if not (isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)):
+            continue
+        name, last = statement.target.id, lines[(statement.end_lineno or statement.lineno) - 1]
+        commented = "#" in last or lines[statement.lineno - 2].strip().startswith("#")
+        if not (name.startswith("_") or commented or re.search(rf"\b{re.escape(name)}\b", kind.__doc__ or "")):
+            yield f"{kind.__module__}.{kind.__name__}.{name}"
+
+
+def test_every_field_of_a_public_dataclass_is_explained() -> None:
+    kinds = [kind for kind in public_classes() if dataclasses.is_dataclass(kind)]
+    assert [name for kind in kinds for name in undocumented_fields(kind)] == []
+    assert len(kinds) > 50

@@ -47,15 +47,15 @@ class Redundancy:
 class Mobility:
     """Result of `model.mobility`."""
 
-    velocities: int
-    constraints: int
-    rank: int
-    nearby: int
-    redundant: tuple[Redundancy, ...]
-    independent: tuple[str, ...]
+    velocities: int  # nv
+    constraints: int  # number of constraint rows
+    rank: int  # of the constraint Jacobian here
+    nearby: int  # rank at nearby configurations: larger in a singular one
+    redundant: tuple[Redundancy, ...]  # rows that follow from others, each with those
+    independent: tuple[str, ...]  # names of joint velocities that determine the others
     motions: Array = field(repr=False)  # (nv, here)
-    names: tuple[str, ...] = field(repr=False)
-    actuators: tuple[str, ...] = ()
+    names: tuple[str, ...] = field(repr=False)  # of the joint velocities
+    actuators: tuple[str, ...] = ()  # names of the actuated joint velocities
     uncontrolled: tuple[Array, ...] = field(default=(), repr=False)  # motions that locked actuators do not stop
     dead: tuple[Array, ...] = field(default=(), repr=False)  # directions in which the actuators cannot move
     smallest: float = 1.0  # smallest kept singular value of J over the largest

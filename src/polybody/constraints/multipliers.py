@@ -35,7 +35,7 @@ class Solved:
     a: Array
     multipliers: Array
     rank: Array
-    singular_values: Array
+    singular_values: Array  # of J, largest first
     inertia: Array
 
 

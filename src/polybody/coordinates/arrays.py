@@ -54,7 +54,7 @@ class Dynamics:
     """T = I ü + u̇ᵀPu̇ − load, at one state or a batch of them."""
 
     I: Array  # the paper's name
-    P: Array
+    P: Array  # (..., m, m, m), of the velocity products
     load: Array
 
     def effort(self, velocity: Array, acceleration: Array) -> Array:

@@ -40,13 +40,13 @@ TOGETHER = 1e-6
 class Legs:
     """A parallel machine of legs that hold one frame; made by `legs`."""
 
-    models: tuple[Model, ...]
+    models: tuple[Model, ...]  # one per leg
     frame: str
-    coordinates: CoordinateSet
-    rows: tuple[int, ...]
-    names: tuple[str, ...]
-    actuators: tuple[tuple[int, int], ...]
-    body: Model | None
+    coordinates: CoordinateSet  # of the held frame
+    rows: tuple[int, ...]  # of the frame's motion that are coordinates
+    names: tuple[str, ...]  # of the coordinates
+    actuators: tuple[tuple[int, int], ...]  # (leg, velocity) of every actuated joint
+    body: Model | None  # the held body's own mass, if it has any
 
     def coefficients(self, configurations: Sequence[Any]) -> list[tuple[Array, Array]]:
         """[G_w^φ], [H_ww^φ] of every leg, (4-43), (4-44)."""

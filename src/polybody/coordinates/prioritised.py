@@ -54,9 +54,9 @@ class Goal:
     """Target of a frame: a pose (..., 4, 4) or a point (..., 3), in world axes. Priority 0 is the highest."""
 
     frame: str
-    target: Any
-    priority: int = 0
-    weight: float = 1.0
+    target: Any  # pose or point
+    priority: int = 0  # 0 is the highest
+    weight: float = 1.0  # relative to goals of the same priority
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Sphere:
 
     frame: str
     radius: float
-    center: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    center: tuple[float, float, float] = (0.0, 0.0, 0.0)  # in the frame's axes, m
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,7 +134,7 @@ class Function:
 
     text: Callable[..., Any]
     size: int = 1
-    label: str = "f"
+    label: str = "f"  # prefix of the coordinates' names
 
     def names(self, model: Model) -> list[str]:
         """One name per coordinate, for this model."""

@@ -28,8 +28,8 @@ class LoadSharing:
 
     share: Array
     internal: Array
-    G: Array
-    weight: Array
+    G: Array  # T_u = Gᵀ T_q
+    weight: Array  # W of T_qᵀWT_q
 
     def within(self, T_u: Any, limits: Any) -> Array:
         """T_q with least T_qᵀWT_q among those that no actuator's effort limit (m numbers, or (m, 2) bounds) forbids.

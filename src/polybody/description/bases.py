@@ -39,10 +39,10 @@ class Base:
     `com` and `inertia` describe the body `name` that is inserted between the ground and a driven joint.
     """
 
-    kind: str
+    kind: str  # fixed, planar, floating, flying or flexible
     stiffness: Any = 0
     damping: Any = 0
-    axis: Any = (0, 0, 1)
+    axis: Any = (0, 0, 1)  # normal of a planar base
     mass: float | None = None
     com: Any = (0, 0, 0)
     inertia: Any = (0, 0, 0)

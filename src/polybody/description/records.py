@@ -436,25 +436,25 @@ class Description:
     `constants` are numbers with names, `formulas` where they stand; the records hold the values.
     """
 
-    name: str
-    gravity: Array = field(default_factory=lambda: frozen_array((0.0, 0.0, -9.81)))
-    bodies: tuple[Body, ...] = ()
-    joints: tuple[Joint, ...] = ()
-    frames: tuple[Frame, ...] = ()
-    loops: tuple[Loop, ...] = ()
-    springs: tuple[Spring, ...] = ()
-    couplings: tuple[Coupling, ...] = ()
-    source: str | None = None
-    motors: tuple[Motor, ...] = ()
-    transmissions: tuple[Transmission, ...] = ()
-    rods: tuple[Rod, ...] = ()
-    guides: tuple[Guide, ...] = ()
-    relations: tuple[Relation, ...] = ()
-    contacts: tuple[Contact, ...] = ()
-    rolling: tuple[Rolling, ...] = ()
-    actuators: tuple[Actuator, ...] = ()
-    velocity_relations: tuple[VelocityRelation, ...] = ()
-    configurations: tuple[Configuration, ...] = ()
+    name: str  # of the mechanism
+    gravity: Array = field(default_factory=lambda: frozen_array((0.0, 0.0, -9.81)))  # m/s², world axes
+    bodies: tuple[Body, ...] = ()  # mass, centre of mass, inertia, shapes
+    joints: tuple[Joint, ...] = ()  # between two bodies; with the bodies they form the tree
+    frames: tuple[Frame, ...] = ()  # named places on bodies
+    loops: tuple[Loop, ...] = ()  # cut joints
+    springs: tuple[Spring, ...] = ()  # between two points
+    couplings: tuple[Coupling, ...] = ()  # linear relations of joint positions
+    source: str | None = None  # the file it was read from
+    motors: tuple[Motor, ...] = ()  # electric motors on joints
+    transmissions: tuple[Transmission, ...] = ()  # gears from motors to several joints
+    rods: tuple[Rod, ...] = ()  # massless, of constant length between two points
+    guides: tuple[Guide, ...] = ()  # points that move along curves or surfaces
+    relations: tuple[Relation, ...] = ()  # equations between joint positions
+    contacts: tuple[Contact, ...] = ()  # points of bodies against planes and height fields
+    rolling: tuple[Rolling, ...] = ()  # bodies that roll without slip
+    actuators: tuple[Actuator, ...] = ()  # force elements with an input
+    velocity_relations: tuple[VelocityRelation, ...] = ()  # linear equations between velocities
+    configurations: tuple[Configuration, ...] = ()  # named values of q
     constants: tuple[Constant, ...] = ()
     formulas: tuple[Formula, ...] = ()
     #: the `network:` section of a mechanism file as nested dicts, lists and texts; `networks.reading` reads it

@@ -27,7 +27,7 @@ class Ellipsoid:
     radii that need not vanish.
     """
 
-    kind: str
+    kind: str  # velocity, force, acceleration or inertia
     rows: tuple[str, ...]
     axes: Array
     radii: Array

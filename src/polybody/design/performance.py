@@ -29,8 +29,8 @@ Array = np.ndarray
 class Performance:
     """Measures of one frame; configurations (..., nq) may be batches. Made by `pb.performance`."""
 
-    task: Task
-    scaled: bool
+    task: Task  # the frame and the rows of its motion
+    scaled: bool  # whether actuators are scaled by their limits
 
     @property
     def model(self) -> Model:

@@ -37,21 +37,21 @@ class Sizing:
     """
 
     names: tuple[str, ...]
-    t: Array
-    tau: Array
-    v: Array
-    peak_torque: Array
-    rms_torque: Array
-    peak_speed: Array
-    rms_speed: Array
-    peak_power: Array
-    mean_power: Array
-    energy_in: Array
-    energy_back: Array
+    t: Array  # (n,), s
+    tau: Array  # (n, names), N·m or N
+    v: Array  # (n, names), rad/s or m/s
+    peak_torque: Array  # largest |tau|
+    rms_torque: Array  # root mean square over the motion
+    peak_speed: Array  # largest |v|
+    rms_speed: Array  # root mean square over the motion
+    peak_power: Array  # largest tau v, W
+    mean_power: Array  # over the motion, W
+    energy_in: Array  # J, while tau v is positive
+    energy_back: Array  # J, while tau v is negative
     effort: Array
     speed: Array
     inertia: tuple[Array, Array]
-    reflected: Array
+    reflected: Array  # inertia of motor and gear at the joint
     gear: Array
 
     @property
@@ -170,9 +170,9 @@ def _limit(name: str, value: Any, count: int) -> Array:
 class Capacity:
     """Largest load, and the actuator and time or state that limit it."""
 
-    value: float
+    value: float  # kg of a payload, N of a force
     actuator: str | None
-    at: float
+    at: float  # time, or index of the state
 
     def __float__(self) -> float:
         return self.value

@@ -33,12 +33,12 @@ Array = np.ndarray
 class Stiffness:
     """The stiffness K (m, m) over `coordinates` and the resulting compliance (6, 6) of the frame, world axes."""
 
-    task: Task
-    q: Array
+    task: Task  # the frame and the rows of its motion
+    q: Array  # configuration
     coordinates: tuple[str, ...]
-    matrix: Array
+    matrix: Array  # K
     compliance: Array
-    wrenches: dict[str, Array]
+    wrenches: dict[str, Array]  # on frames at q, world axes
 
     @property
     def stable(self) -> bool:
@@ -75,8 +75,8 @@ class Modes:
     `frame` (m, 6) is the frame's displacement in each mode, `poles` (2m,) are those with dampers.
     """
 
-    task: Task
-    q: Array
+    task: Task  # the frame and the rows of its motion
+    q: Array  # configuration
     frequencies: Array
     shapes: Array
     frame: Array

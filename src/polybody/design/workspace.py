@@ -42,7 +42,7 @@ class Workspace:
     `shape` is that of the grid, `coordinates` its two names and values; a sample has neither.
     """
 
-    task: Task
+    task: Task  # the frame and the rows of its motion
     q: Array
     positions: Array
     values: dict[str, Array]

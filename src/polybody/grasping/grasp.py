@@ -40,7 +40,7 @@ class GraspMotion:
 
     a: Array
     f_e: Array
-    object_acceleration: Array
+    object_acceleration: Array  # V̇°, (..., 6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Capture:
 
     v: Array
     impulses: Array
-    energy_lost: Array
+    energy_lost: Array  # (...), J
 
 
 class Grasp:

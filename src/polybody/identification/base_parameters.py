@@ -49,7 +49,7 @@ class BaseParameters:
     names: tuple[str, ...]  # of all parameters: the columns of model.regressor
     pivots: Array  # columns of Y that remain
     matrix: Array  # (count, parameters)
-    terms: tuple[str, ...]
+    terms: tuple[str, ...]  # joint terms beside the inertial parameters
     gap: float  # of sampled singular values, last kept over first dropped; inf where the structure alone decides
     exact: bool = True  # the structure explains all that sampled states do not show
 

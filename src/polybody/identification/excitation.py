@@ -48,16 +48,16 @@ class Excitation:
     """The motion that was found, sampled at t; `coefficients` (joints, 1 + 2·harmonics) are c, a_1 …, b_1 …."""
 
     t: Array
-    q: Array
-    v: Array
-    a: Array
-    tau: Array
+    q: Array  # (n, nq)
+    v: Array  # (n, nv)
+    a: Array  # (n, nv)
+    tau: Array  # (n, nv), of the model
     coefficients: Array
     names: tuple[str, ...]  # of the coordinates with series
-    period: float
-    condition: float
-    start_condition: float
-    base: BaseParameters
+    period: float  # s
+    condition: float  # number of the stacked regressor
+    start_condition: float  # that of the starting point
+    base: BaseParameters  # parameters that the motion excites
 
     def save(self, path: Any) -> None:
         """Write t, q, v, a as .csv."""

@@ -40,11 +40,11 @@ class Payload:
 
     frame: str
     mass: float
-    com: Array
+    com: Array  # in the frame's axes, m
     inertia: Array
     parameters: Array  # mass, first moments, inertia about the frame's origin: ten numbers
-    deviations: Array
-    consistent: bool
+    deviations: Array  # standard deviations of the parameters
+    consistent: bool  # whether a body can have these parameters
     error: float  # ‖τ − τ̂‖/‖τ‖ of the recording with the payload
 
     def __str__(self) -> str:
@@ -102,8 +102,8 @@ def identify_payload(
 class DriveGains:
     """Joint force per current of each driven velocity, with standard deviations."""
 
-    names: tuple[str, ...]
-    gains: Array
+    names: tuple[str, ...]  # of the driven velocities
+    gains: Array  # N·m/A or N/A
     deviations: Array
     error: float  # ‖K i − τ̂‖/‖K i‖ over both recordings
 

@@ -26,11 +26,11 @@ Array = np.ndarray
 class Prediction:
     """A recording and its predicted forces on independent coordinates, with the same filter."""
 
-    t: Array
+    t: Array  # s
     measured: Array  # (N, m), filtered
     predicted: Array
     raw: Array  # as measured
-    source: str
+    source: str  # file or name of the recording
 
     @property
     def error(self) -> float:
@@ -57,17 +57,17 @@ class Identification:
     identifiable as in the model.
     """
 
-    problem: Problem
+    problem: Problem  # the stacked equations
     base: Array
     deviations: Array
     estimate: Array  # x that predictions use
     parameters: dict[str, float]
     consistent: bool
-    condition: float
-    training: tuple[Prediction, ...]
-    validation: tuple[Prediction, ...]
-    choices: dict[str, Any] = field(default_factory=dict)
-    original: Model | None = None
+    condition: float  # number of the stacked base regressor
+    training: tuple[Prediction, ...]  # predictions of the recordings that were fitted
+    validation: tuple[Prediction, ...]  # and of those that were not
+    choices: dict[str, Any] = field(default_factory=dict)  # options in effect: filter, terms, method
+    original: Model | None = None  # the model before identification
 
     @property
     def formulas(self) -> tuple[str, ...]:

@@ -60,9 +60,9 @@ class StateSpace:
     B: Array
     C: Array
     D: Array
-    states: tuple[str, ...]
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    states: tuple[str, ...]  # names of x
+    inputs: tuple[str, ...]  # names of u
+    outputs: tuple[str, ...]  # names of y
     E: Array
     disturbances: tuple[str, ...]
     nominal_load: Array

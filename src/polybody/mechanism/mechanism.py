@@ -60,12 +60,12 @@ class TreeJoint:
     said in its own coordinate.
     """
 
-    index: int
-    name: str
-    model: JointModel
+    index: int  # i
+    name: str  # that of the description
+    model: JointModel  # kinematics of its kind
     parent: int
     rotation: Array  # placement of the joint frame in the parent body's frame
-    position: Array
+    position: Array  # of its origin
     q: slice
     v: slice
     stiffness: Array  # nv×nv
@@ -74,8 +74,8 @@ class TreeJoint:
     rest: Array  # configuration where the spring is slack
     limits: Limits
     active: Array  # nv booleans
-    reversed: bool
-    record: Joint
+    reversed: bool  # given child to parent
+    record: Joint  # of the description
 
     @property
     def kind(self) -> str:

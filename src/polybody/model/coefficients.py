@@ -51,7 +51,7 @@ COMPILED_ARRAYS_UP_TO = 9
 class ReducedDynamics:
     """I* ü + u̇ᵀP*u̇ − load = Gᵀtau at assembled configurations (...); v = G u̇, a = G ü + u̇ᵀHu̇."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the independent coordinates u
     G: Array  # (..., nv, m)
     H: Array  # (..., nv, m, m)
     I: Array  # (..., m, m), the paper's name

@@ -18,11 +18,11 @@ GROUND = "ground"
 class EnergyDomain:
     """The letters of its across and through variables, and their units."""
 
-    name: str
+    name: str  # translational, rotational, electrical, …
     across: str
     through: str
-    across_unit: str
-    through_unit: str
+    across_unit: str  # SI
+    through_unit: str  # SI
 
     @property
     def absolute(self) -> bool:

@@ -36,8 +36,8 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 class Text:
     """A parsed expression."""
 
-    text: str
-    tree: ast.expr
+    text: str  # as written
+    tree: ast.expr  # parsed
 
     def names(self) -> Iterator[str]:
         """The names it uses, `port.v` with their dot."""

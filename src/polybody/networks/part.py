@@ -63,10 +63,10 @@ class Part:
     equations: Sequence[str] = ()
     variables: Any = field(default_factory=dict)
     inputs: Sequence[str] = ()
-    modes: Mapping[str, Any] | None = None
-    energy: str | None = None
-    loss: str | None = None
-    doc: str = ""
+    modes: Mapping[str, Any] | None = None  # {mode: equations and conditions} of parts that switch
+    energy: str | None = None  # expression of the stored energy
+    loss: str | None = None  # expression of the dissipated power
+    doc: str = ""  # one line for lists of parts
 
     def __post_init__(self) -> None:
         put: Callable[[str, Any], None] = lambda key, value: object.__setattr__(self, key, value)  # noqa: E731
@@ -81,10 +81,10 @@ class Part:
         put("heat", None if self.loss is None else parse(self.loss))
         self._check()
 
-    common: tuple[Equation, ...] = field(init=False, default=())
-    alternatives: dict[str, Mode] = field(init=False, default_factory=dict)
-    stored: Text | None = field(init=False, default=None)
-    heat: Text | None = field(init=False, default=None)
+    common: tuple[Equation, ...] = field(init=False, default=())  # equations that hold in every mode
+    alternatives: dict[str, Mode] = field(init=False, default_factory=dict)  # equations by mode
+    stored: Text | None = field(init=False, default=None)  # `energy`, parsed
+    heat: Text | None = field(init=False, default=None)  # `loss`, parsed
 
     @property
     def domains(self) -> dict[str, EnergyDomain]:

@@ -59,14 +59,14 @@ class NetworkTrajectory:
     t: Array
     names: tuple[str, ...]
     values: Array  # (n, variables)
-    states: tuple[str, ...]
+    states: tuple[str, ...]  # variables that are integrated
     energy: Array  # stored, over all domains
     work: Array  # what has left the storing parts since the start
     audit: NetworkAudit
     domains: dict[str, str]  # of across and through variables, by name
     units: dict[str, str]  # of all variables, by name
-    happenings: list[Happening] = field(default_factory=list)
-    stopped: str | None = None
+    happenings: list[Happening] = field(default_factory=list)  # events
+    stopped: str | None = None  # the reason if the run ended early
 
     def __len__(self) -> int:
         return len(self.t)

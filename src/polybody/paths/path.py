@@ -38,11 +38,11 @@ class PointToPoint:
     Velocities are v = ṡ d, accelerations a = s̈ d.
     """
 
-    model: Model
-    q0: Array
-    direction: Array
-    law: profiles.Law
-    duration: float
+    model: Model  # whose configurations these are
+    q0: Array  # first configuration
+    direction: Array  # d, to the last configuration
+    law: profiles.Law  # s, ṡ, s̈ as functions of t
+    duration: float  # s
 
     def __call__(self, t: Any) -> Motion:
         s, ds, dds = self.law(float_array("t", t))

@@ -47,13 +47,13 @@ class Quantity:
     (bodies, 6) as one more argument.
     """
 
-    name: str
+    name: str  # that of the method of `Model`
     arguments: tuple[str, ...]
-    results: tuple[tuple[str, Shape], ...]
+    results: tuple[tuple[str, Shape], ...]  # (name, shape) of each
     tree: Text
     constrained: Text | None = None
-    doc: str = ""
-    group: str = ""
+    doc: str = ""  # one line for the reference
+    group: str = ""  # section of the reference
     reduced: bool = False
     loaded: bool = False
 

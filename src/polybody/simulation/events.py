@@ -21,7 +21,7 @@ class Event:
     A `terminal` event ends the run. `action(t, q, v)` may return a new (q, v), from which the run continues.
     """
 
-    name: str
+    name: str  # as the run lists it
     function: Callable[[float, Array, Array], float]
     direction: int = 0
     terminal: bool = False

@@ -48,7 +48,7 @@ class Trajectory:
     events.
     """
 
-    model: Model
+    model: Model  # that was simulated
     t: Array
     q: Array
     v: Array
@@ -56,10 +56,10 @@ class Trajectory:
     tau: Array
     work: Array
     audit: Audit
-    options: dict[str, Any]
+    options: dict[str, Any]  # of `pb.simulate`
     happenings: list[Happening] = field(default_factory=list)
     stopped: str | None = None
-    pieces: Pieces | None = None
+    pieces: Pieces | None = None  # the solver's interpolants
     currents: Array | None = None
 
     def __len__(self) -> int:

@@ -23,11 +23,11 @@ Array = np.ndarray
 class SobolIndices:
     """First-order and total indices of each input, with standard errors."""
 
-    names: tuple[str, ...]
-    first: Array
+    names: tuple[str, ...]  # of the inputs
+    first: Array  # share of the variance by each input alone
     total: Array
-    first_error: Array
-    total_error: Array
+    first_error: Array  # standard error
+    total_error: Array  # standard error
 
     def __repr__(self) -> str:
         width = max(len(name) for name in self.names)

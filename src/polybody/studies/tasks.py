@@ -75,7 +75,7 @@ class Job:
 
     model: Model | None
     cases: Cases
-    task: Task
+    task: Task  # what is computed for every case
     template: Callable[[dict[str, Any]], Model] | None = None
     _nominal: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 

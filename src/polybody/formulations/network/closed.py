@@ -39,18 +39,18 @@ class ClosedForm:
     """The matrices of (18)-(24); rows and columns in blocks of six, one for each joint (`joints`) or body."""
 
     joints: tuple[str, ...]
-    bodies: tuple[str, ...]
-    ends: tuple[str, ...]
-    K: Array
-    K_end: Array
-    S: Array
-    S_rate: Array
-    P_G: Array
-    Q_G: Array
-    u_G: Array
+    bodies: tuple[str, ...]  # names
+    ends: tuple[str, ...]  # ports at which outer forces act
+    K: Array  # x = K x_G
+    K_end: Array  # K', x_end = K' x_G
+    S: Array  # K⁻¹
+    S_rate: Array  # Ṡ
+    P_G: Array  # inertias at the mass centres, (23)
+    Q_G: Array  # velocity products, (23)
+    u_G: Array  # weights, (23)
     directions: Array  # Φ, 6m × nv
     drift: Array  # Φ̇, 6m × nv: d/dt Φ
-    domain: Domain
+    domain: Domain  # scalars of all matrices
 
     @property
     def P(self) -> Array:

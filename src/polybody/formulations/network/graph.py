@@ -44,23 +44,23 @@ class Edge:
     `kind`: body, joint, velocity, force, spring, constraint, multiport, voltage, current, electric.
     """
 
-    name: str
-    tail: str
-    head: str
+    name: str  # port
+    tail: str  # vertex that the edge leaves
+    head: str  # vertex that it enters
     kind: str
     component: str
-    size: int = 6
+    size: int = 6  # of its across and through variables
 
 
 @dataclass(frozen=True, eq=False)
 class SystemGraph:
     """Edges with their places in tree and co-tree, and what follows from it."""
 
-    edges: tuple[Edge, ...]
+    edges: tuple[Edge, ...]  # all ports
     tree: tuple[int, ...]
-    cotree: tuple[int, ...]
+    cotree: tuple[int, ...]  # places of the chords
     vertices: tuple[str, ...]  # without the references
-    references: tuple[str, ...]
+    references: tuple[str, ...]  # vertices whose across variables are known
     incidence: Array  # vertices × edges
     #: for each body the port by which the tree enters it
     entries: dict[str, str]

@@ -24,12 +24,12 @@ from polybody.formulations.network.situation import Placed
 class Multiport:
     """ẋ = A y + b at named ports, with the ports' frames at that state. Add it to a network with `Network.add`."""
 
-    name: str
+    name: str  # of the component
     ports: tuple[str, ...]
     A: Array
     b: Array
     frames: dict[str, Placed] = field(repr=False)
-    domain: Domain = FLOAT
+    domain: Domain = FLOAT  # scalars of A and b
 
     def impedance(self) -> tuple[Array, Array]:
         """(P, p) with y = P ẋ + p; only where the ports are independent."""
@@ -44,7 +44,7 @@ class Multiport:
 class HybridMultiport:
     """outputs = H inputs + h, with across inputs at the ports `across` and through inputs at the others."""
 
-    name: str
+    name: str  # of the component
     ports: tuple[str, ...]
     across: tuple[str, ...]
     H: Array

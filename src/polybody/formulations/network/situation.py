@@ -55,12 +55,12 @@ class JointState:
 class Situation:
     """All frames and joints of a network at one state."""
 
-    domain: Domain
+    domain: Domain  # scalars of all numbers
     frames: dict[str, Placed] = field(default_factory=dict)  # bodies and the ground
     joints: dict[str, JointState] = field(default_factory=dict)
     #: joints that close loops: (gap in configuration, gap in velocity), each a twist
     gaps: dict[str, tuple[Array, Array]] = field(default_factory=dict)
-    currents: dict[str, Any] = field(default_factory=dict)
+    currents: dict[str, Any] = field(default_factory=dict)  # of motors, by name
 
     def port(self, net: NetworkBuilder, full: str) -> Placed:
         """A port's frame."""
