@@ -78,6 +78,35 @@ def test_results_that_go_past_the_caches_are_the_same(monkeypatch, states, lanes
     assert (room == 7).sum() == room.size - first.size - second.size
 
 
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [512, 513, 518, 527])
+def test_rows_that_begin_anywhere_in_a_vector_go_past_the_caches_whole(monkeypatch, lanes, dtype, n):
+    x = ca.SX.sym("x", 40)
+    many = ca.vertcat(*[x[k % 40] * (k // 40) if k % 3 else x[k % 40] for k in range(n)])
+    kernel = of_function(ca.Function("f", [x], [many, x, many[: 2 * lanes + 1]]), lanes=lanes, dtype=dtype)
+    values = np.random.default_rng(n).integers(-99, 99, size=(7 * lanes + 3, 40)).astype(dtype)  # exact in both
+    wanted = np.stack([values[:, k % 40] * (k // 40 if k % 3 else 1) for k in range(n)], axis=1)
+    for places in (0, 1 << 40):
+        monkeypatch.setattr(kernels, "STREAMED_FROM", places)
+        size, states = np.dtype(dtype).itemsize, len(values)
+        room = np.full(states * (n + 41 + 2 * lanes) + 512, 7, dtype)
+        first = (-room.ctypes.data // size) % (128 // size)
+        results = []
+        for width in (n, 40, 2 * lanes + 1):
+            results.append(room[first : first + states * width].reshape(states, width))
+            first += -(-states * width // 32) * 32
+        kernel(values, out=tuple(results))
+        np.testing.assert_array_equal(results[0], wanted)
+        np.testing.assert_array_equal(results[1], values)
+        np.testing.assert_array_equal(results[2], wanted[:, : 2 * lanes + 1])
+        used = np.ones(room.size, dtype=bool)
+        for result in results:
+            at = (result.ctypes.data - room.ctypes.data) // size
+            used[at : at + result.size] = False
+        assert (room[used] == 7).all()
+
+
 @pytest.mark.parametrize(
     ("left", "right"),
     [

@@ -48,7 +48,7 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
 def _ports(tape: Tape, steps: Sequence[int | Wave], target: Target) -> RowPorts:
     """How results are written: by their rows' addresses, dense as they come, or dense by a loop at the end."""
     sizes = [len(nodes) for nodes in tape.outputs]
-    if sum(sizes) >= table_rows.FROM:
+    if table_rows.is_long(sizes):
         return TableRows(tape, target)
     plain = RowPorts(tape.input_sizes, sizes, target.lanes)
     if not is_dense(sizes):

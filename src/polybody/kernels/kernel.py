@@ -25,6 +25,8 @@ from polybody.interrupts import passed_on, stop_here
 from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, rows, runtime, tape
 from polybody.kernels.locks import Lock
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
+from polybody.kernels.runtime_code import DIRECT, STAGED
+from polybody.kernels.table_rows import can_stream, is_long
 from polybody.kernels.target import Target, host
 
 NANOSECONDS = 0.06  # of one addition of a state, one thread: measured; for decisions about threads and turns only
@@ -58,6 +60,7 @@ class Form:
         self.addressed = len(sizes) + (0 if dense else len(shapes))
         self.row_bytes = [target.size * n for n in (*sizes, *(math.prod(shape) for shape in shapes))]
         self.result_bytes = sum(self.row_bytes[len(sizes) :])
+        self.streams = dense and is_long([math.prod(s) for s in shapes]) and can_stream(target)
         self.scratch_bytes = scratch + (target.lanes * self.result_bytes if dense else 0)
         self.scratch_bytes += -self.scratch_bytes % 64
         self.contexts = list(contexts) or [machine.libm_table()]
@@ -287,7 +290,7 @@ class Kernel:
             [
                 0, 0, pool.piece(turn, form.lanes, workers), turn, form.program.body, form.first_context,
                 self._scratch(form, workers), form.scratch_bytes, form.addressed, len(kept), dims,
-                self._is_streamed(form, states, addresses[len(self.inputs) :]),
+                self._streamed(form, states, addresses[len(self.inputs) :]),
                 *extents, *addresses, *(step for steps in kept for step in steps), *form.row_bytes,
             ],
             dtype=np.int64,
@@ -309,12 +312,17 @@ class Kernel:
                 elif elapsed > TURN_SECONDS[1]:
                     turn = max(least, turn // (2 * least) * least)
 
-    def _is_streamed(self, form: Form, states: int, addresses: list[int]) -> bool:
-        """Whether results go past the caches: more than fit these, at places where that can be done."""
+    def _streamed(self, form: Form, states: int, addresses: list[int]) -> int:
+        """How results go past the caches (`runtime_code`); 0 if they do not.
+
+        They do where they are more than fits these, at places where that can be done.
+        """
         if not form.dense or states * form.result_bytes < STREAMED_FROM:
-            return False
+            return 0
         width = form.lanes * self.dtype.itemsize
-        return width % 32 == 0 and not any(address % (64 if width % 64 == 0 else 32) for address in addresses)
+        if width % 32 or any(address % (64 if width % 64 == 0 else 32) for address in addresses):
+            return 0
+        return DIRECT if form.streams else STAGED
 
     def _scratch(self, form: Form, workers: int) -> int:
         """Working memory for bodies that need some: this thread's, with room for its helpers."""

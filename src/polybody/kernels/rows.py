@@ -250,6 +250,7 @@ def module_text(code: Code, target: Target, name: str = "body", parameters: str 
             support_text(target, mapped=any("call void @" in line for line in code.lines)),
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             "!1 = !{}",
+            "!5 = !{i32 1}",
             '!2 = distinct !{!2, !"rows"}',
             '!4 = distinct !{!4, !2, !"inputs"}',
             "!3 = !{!4}",

@@ -6,9 +6,10 @@ and costs no memory.
 
 A body may want dense results: it takes one address for each output and puts the rows of a whole block behind each
 other. Ports from `inputs` on are then such outputs. A last block of fewer states is computed into scratch memory, and
-the rows that exist are copied (`_block`). Bodies that address each row have `inputs` = `ports`. Where `stream` is set,
-every block is computed into scratch memory and copied past the caches: results that do not fit them are then written
-without first being read (the caller sees to it that their addresses are whole multiples of 32 or 64 bytes).
+the rows that exist are copied (`_block`). Bodies that address each row have `inputs` = `ports`. Results that do not fit
+the caches are written past them, without first being read (the caller sees to it that their addresses are whole
+multiples of 32 or 64 bytes): where `stream` is STAGED, every block is computed into scratch memory and copied so; where
+it is DIRECT the body does it (`table_rows`), which finds a one behind the address of such an output, else a zero.
 
 While a block is computed, the cache lines of the next one are asked for, where its rows follow those of this one: the
 rows of a block are read side by side, which is no order that processors foresee.
@@ -29,25 +30,27 @@ JOB = (
     "stream",
 )  # fmt: skip
 
+STAGED, DIRECT = 1, 2  # values of `stream`
+
 FETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 SOURCE = """
 def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
     # the body on a block of `count` states, its results taken aside first
+    sinks = room(ports)
     stage = scratch
     for p in range(inputs, ports):
         cell = rows + 8 * LANES * p
-        put(cell + 8, word(cell))
+        put(sinks + 8 * p, word(cell))
         put(cell, stage)
         stage += LANES * word(sizes + 8 * p)
     call(body, rows, libm, scratch)
     for p in range(inputs, ports):
-        cell = rows + 8 * LANES * p
-        source = word(cell)
-        sink = word(cell + 8)
+        source = word(rows + 8 * LANES * p)
+        sink = word(sinks + 8 * p)
         total = count * word(sizes + 8 * p)
         done = 0
-        if stream != 0 and count == LANES:
+        if stream == STAGED and count == LANES:
             while done < total:
                 flow(sink + done, source + done, WIDE)
                 done += WIDE
@@ -95,7 +98,12 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
                     for k in range(dims):
                         at += word(index + 8 * k) * word(strides + 8 * (p * dims + k))
                     put(rows + 8 * (LANES * p + lane), at)
-        if inputs == ports or (first + LANES <= hi and stream == 0):
+        if LANES > 2:
+            for r in range(inputs, ports):
+                put(rows + 8 * (LANES * r + 1), 0)
+                if stream == DIRECT and first + LANES <= hi:
+                    put(rows + 8 * (LANES * r + 1), 1)
+        if inputs == ports or (first + LANES <= hi and stream != STAGED):
             call(body, rows, libm, scratch)
         else:
             _block(body, libm, scratch, rows, inputs, ports, least(hi - first, LANES), sizes, stream)
@@ -158,5 +166,6 @@ def text(target: Target, callable_alone: str) -> str:
     places = {name.upper(): 8 * k for k, name in enumerate(JOB)}
     windows, wide = int("windows" in target.triple), streamed_bytes(target)
     numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WIDE": wide, "WINDOWS": windows}
+    numbers |= {"STAGED": STAGED, "DIRECT": DIRECT}
     code = native.translate(SOURCE, numbers) + callable_alone
     return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{FETCH}{native.MODULE_TAIL}'
