@@ -11,6 +11,7 @@ from tests.mechanisms import random_tree, with_followers
 
 import polybody as pb
 from polybody.algebra.domains import FLOAT
+from polybody.algebra.inertia_checks import inertia_problem
 from polybody.description.parameters import parameters_of
 from polybody.description.substitution import substituted
 from polybody.errors import InputError
@@ -302,3 +303,27 @@ def test_regressors_and_configurations_take_parameters(name: str, patterns: tupl
     if name == "four-bar":
         step = variant.constraints.projection_step(q, v, parameters=P)[0]
         assert np.abs(step).max() < 1e-8
+
+
+def test_the_compiled_check_of_inertias_finds_all_that_eigenvalues_find() -> None:
+    build, rng = pb.Builder("pendulum"), np.random.default_rng(4)
+    build.body("bob", 1.0, inertia=(1.0, 1.0, 1.0))
+    build.joint("hinge", "revolute", "world", "bob")
+    P = build.model().with_parameters("bob.inertia").parameters
+    places = [("xyz".index(a), "xyz".index(b)) for a, b in (name.split(".")[-1] for name in P.names)]
+    values, refused = [], []
+    for k in range(600):
+        moments = np.array([1.0, rng.uniform(0, 1), rng.uniform(0, 1)])
+        if k % 2:  # about the edge of the triangle inequality
+            moments[2] = 1 - moments[1] + 10 ** rng.uniform(-9, -2) * rng.choice([-1, 1])
+        Q = np.linalg.qr(rng.normal(size=(3, 3)))[0] if k % 3 else np.eye(3)
+        inertia = Q @ np.diag(rng.permutation(moments)) @ Q.T * 10.0 ** rng.uniform(-6, 3)
+        values.append([inertia[place] for place in places])
+        refused.append(inertia_problem(inertia) is not None or min(np.diag(inertia)) < 0)
+    margins, refused = P._margins(parameters=np.array(values)), np.array(refused)
+    assert 150 < refused.sum() < 450
+    assert np.all(margins[refused] < 0)
+    assert np.mean(margins[~refused] < 0) < 0.05  # those are looked at once more, by eigenvalues
+    assert np.all(P.checked(np.array(values)[~refused]) == np.array(values)[~refused])
+    for zero in (np.zeros(6), np.full(6, np.nan), np.full(6, 1e200)):
+        assert (P._margins(parameters=zero) >= 0) == (not zero.any())

@@ -3,7 +3,7 @@
 A model made by `with_parameters` takes `parameters=` of shape (k,) or (..., k) in its calls. What no body, joint or
 drive can have is refused with the parameter's name and the index of the state: numbers out of their bounds, inertias
 about the mass centre that break the triangle inequality (½ tr(I) 1 − I must be positive semidefinite; all its principal
-minors are looked at), axes that are not of unit length. One compiled function finds the worst of these margins.
+minors are looked at), axes that are not of unit length. One compiled function counts what is not possible.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ class Parameters:
 
     @cached_property
     def _margins(self) -> Any:
-        """parameters -> the least margin; negative or NaN where a number is not possible."""
+        """parameters -> zero, or less where a number is not possible."""
         return self._engine.tree.compile("parameter margins", [], [("worst", ())], self.margin_function)
 
     def margin_function(self) -> Any:
-        """casadi.Function of the parameters: the least margin, for kernels that compute it beside other things."""
+        """casadi.Function of the parameters: that number, for kernels that compute it beside other things."""
         source: Source = self._engine.tree.source
         return trace("margins", [], lambda *, domain: _worst(source, domain), source.traced.symbols)
 
@@ -176,22 +176,22 @@ class Parameters:
 
 
 def _worst(source: Source, domain: Domain) -> Array:
-    """The least of all margins, traced over the parameters' symbols."""
+    """Minus how many numbers are not possible, or −1 where some are not finite; traced over the parameters' symbols.
+
+    Sums are taken in pairs: in long chains each operation would wait for the one before.
+    """
     variation = source.variation
     assert variation is not None
     graph: Any = domain
-    p = graph.scalars(source.traced.symbols[0])
+    p, zero = graph.scalars(source.traced.symbols[0]), domain.const(0.0)
     margins: list[Any] = []
-    for parameter, value in zip(variation.parameters, p, strict=True):
+    for parameter, value in [*zip(variation.parameters, p, strict=True), *_followers(source, p)]:
         if np.isfinite(parameter.lower):
             tiny = np.finfo(float).tiny if parameter.positive else 0.0
             margins.append(value - domain.const(parameter.lower + tiny))
+    for parameter, value in zip(variation.parameters, p, strict=True):
         if parameter.place[2] in NEVER_ZERO:
             margins.append(value * value - domain.const(np.finfo(float).tiny))
-    for parameter, value in _followers(source, p):
-        if np.isfinite(parameter.lower):
-            tiny = np.finfo(float).tiny if parameter.positive else 0.0
-            margins.append(value - domain.const(parameter.lower + tiny))
     d = substituted(variation.description, variation.parameters, p)
     for k in _checked_bodies(source):
         margins += _inertia_margins(domain.array(d.bodies[k].inertia), domain)
@@ -199,13 +199,15 @@ def _worst(source: Source, domain: Domain) -> Array:
         square = axis @ axis
         margins.append(domain.const((1 + AXIS_SLACK) ** 2) - square)
         margins.append(square - domain.const((1 - AXIS_SLACK) ** 2))
-    worst = domain.const(0.0)
-    for margin in margins:
-        worst = domain.where(domain.less(margin, worst), margin, worst)
-    squares = domain.const(0.0)
-    for value in p:
-        squares = squares + value * value
-    return domain.array([domain.where(domain.less(squares, domain.const(LARGEST)), worst, domain.const(-1.0))])
+    broken = _sum([domain.where(domain.less(margin, zero), domain.const(1.0), zero) for margin in margins])
+    squares = _sum([value * value for value in p])
+    return domain.array([domain.where(domain.less(squares, domain.const(LARGEST)), -broken, domain.const(-1.0))])
+
+
+def _sum(terms: list[Any]) -> Any:
+    while len(terms) > 1:
+        terms = [*(a + b for a, b in zip(terms[::2], terms[1::2], strict=False)), *terms[len(terms) // 2 * 2 :]]
+    return terms[0] if terms else 0.0
 
 
 def _followers(source: Source, values: Any) -> list[tuple[Parameter, Any]]:
@@ -222,27 +224,23 @@ def _followers(source: Source, values: Any) -> list[tuple[Parameter, Any]]:
 
 
 def _inertia_margins(inertia: Array, domain: Domain) -> list[Any]:
-    """Principal minors of Σ = ½ tr(I) 1 − I, with the slack that files need."""
+    """Principal minors of Σ = ½ tr(I) 1 − I, with slack: what `inertia_problem` refuses has a negative one.
+
+    Its least eigenvalue is (I_1 + I_2 − I_3)/2 < −SLACK I_3/2 there, and tr(I) < 2 I_3.
+    """
     trace_ = inertia[0, 0] + inertia[1, 1] + inertia[2, 2]
-    S = domain.eye(3) * (trace_ * domain.const(0.5)) - inertia
-    found = []
-    for size in (1, 2, 3):
-        scale = trace_
-        for _ in range(size - 1):
-            scale = scale * trace_
-        for rows in combinations(range(3), size):
-            found.append(_determinant(S[np.ix_(rows, rows)]) + scale * domain.const(SLACK))
-    return found
+    S = domain.eye(3) * (trace_ * domain.const(0.5 + SLACK / 4)) - inertia
+    places = (rows for size in (1, 2, 3) for rows in combinations(range(3), size))
+    return [_determinant(S[np.ix_(rows, rows)]) for rows in places]
 
 
 def _determinant(A: Array) -> Any:
     if len(A) == 1:
         return A[0, 0]
     if len(A) == 2:
-        return A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
-    rest = [[k for k in range(3) if k != j] for j in range(3)]
-    minors = [_determinant(A[np.ix_((1, 2), rest[j])]) for j in range(3)]
-    return A[0, 0] * minors[0] - A[0, 1] * minors[1] + A[0, 2] * minors[2]
+        return A[0, 0] * A[1, 1] - A[0, 1] * A[0, 1]
+    (a, d, e), (_, b, f), (_, _, c) = A  # symmetric
+    return c * (a * b - d * d) - f * (a * f - d * e) - e * (b * e - d * f)
 
 
 def _checked_bodies(source: Source) -> list[int]:
