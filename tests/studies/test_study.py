@@ -101,6 +101,32 @@ def test_failed_cases_are_rows_with_their_error(tmp_path: Path) -> None:
     assert heavy.failures() == [(1, "InputError: parameter 'payload.mass' is -1 kg; expected at least 0")]
 
 
+def test_bounds_of_axes_prove_parameters_possible_only_where_all_of_them_are(tmp_path: Path) -> None:
+    arm = pb.load("puma560")
+    masses = arm.with_parameters("link2.mass", "link2.com").parameters
+    center, rng = masses.nominal, np.random.default_rng(3)
+    for _ in range(40):
+        low = center - rng.uniform(0, 2, 4) * np.abs(center)
+        high = low + rng.uniform(0, 2, 4)
+        worst = np.array([[(low, high)[k >> j & 1][j] for j in range(4)] for k in range(16)])
+        proven = masses.all_possible(low, high)
+        assert proven == (low[0] >= 0)
+        if proven:
+            masses.checked(worst)
+        else:
+            with pytest.raises(pb.InputError, match=r"link2\.mass"):
+                masses.checked(worst)
+    several = arm.with_parameters("link2.inertia").parameters
+    assert not several.all_possible(several.nominal, several.nominal)
+    assert not masses.all_possible(center, np.array([1e40, 0, 0, 0]))
+    # where nothing is proven, cases are looked at one by one
+    for axis, failed in ([3.0, -1.0, 2.0], [1]), ({"normal": [0.0, 1.0]}, None), ({"uniform": [-1.0, 1.0]}, None):
+        samples = None if isinstance(axis, list) else 64
+        found = pb.Study(arm, {"link2.mass": axis}, samples=samples, quantity="gravity_forces", at={"q": 0.3}).run()
+        wrong = np.flatnonzero(found.numpy()["link2.mass"] < 0).tolist()
+        assert [case for case, _ in found.failures()] == (wrong if failed is None else failed)
+
+
 def test_sobol_indices_of_ishigami_are_the_known_ones(tmp_path: Path) -> None:
     study = pb.Study(None, {f"x{k}": {"uniform": [-np.pi, np.pi]} for k in (1, 2, 3)}, samples=2048, design="saltelli",
                      function=ishigami, chunk=10240)  # fmt: skip

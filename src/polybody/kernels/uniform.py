@@ -1,8 +1,10 @@
-"""Uniform random numbers by machine code: xoshiro256++ (Blackman & Vigna 2021) in eight streams side by side.
+"""Uniform random numbers by machine code: xoshiro256+ (Blackman & Vigna 2021) in eight streams side by side.
 
-    x   = rotl(s0 + s3, 23) + s0,     t = s1 << 17
+    x   = s0 + s3,     t = s1 << 17
     s2 ^= s0,  s3 ^= s1,  s1 ^= s2,  s0 ^= s3,  s2 ^= t,  s3 = rotl(s3, 45)
     u   = (x >> 12) 2⁻⁵²              in [0, 1)
+
+The lowest bits of a sum are the weak ones of this generator; they are not used.
 
 Number k of a sequence is that of stream k mod 8, whatever the processor: eight streams fill its registers, and the same
 seed gives the same bits everywhere. The 32 words of the state come from `numpy.random.SeedSequence`. NumPy's generators
@@ -48,8 +50,6 @@ test:
   br i1 %more, label %step, label %end
 step:
   %sum = add <8 x i64> %s0, %s3
-  %turned = call <8 x i64> @llvm.fshl.v8i64(<8 x i64> %sum, <8 x i64> %sum, <8 x i64> splat (i64 23))
-  %x = add <8 x i64> %turned, %s0
   %t = shl <8 x i64> %s1, splat (i64 17)
   %b2 = xor <8 x i64> %s2, %s0
   %b3 = xor <8 x i64> %s3, %s1
@@ -57,7 +57,7 @@ step:
   %d0 = xor <8 x i64> %s0, %b3
   %d2 = xor <8 x i64> %b2, %t
   %d3 = call <8 x i64> @llvm.fshl.v8i64(<8 x i64> %b3, <8 x i64> %b3, <8 x i64> splat (i64 45))
-  %bits = lshr <8 x i64> %x, splat (i64 12)
+  %bits = lshr <8 x i64> %sum, splat (i64 12)
   %over = or <8 x i64> %bits, splat (i64 4607182418800017408)
   %beyond = bitcast <8 x i64> %over to <8 x double>
   %u = fsub <8 x double> %beyond, splat (double 1.0)
@@ -90,7 +90,7 @@ _DRAW = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64,
 @functools.cache
 def _code() -> tuple[Any, Loaded]:
     target: Target = host()
-    code, _ = kept(digest("uniform", "", target, []), "uniform numbers", lambda: Made(TEXT, target))
+    code, _ = kept(digest("uniform", TEXT, target, []), "uniform numbers", lambda: Made(TEXT, target))
     loaded = Loaded(code, ["draw"])
     return _DRAW(loaded.addresses["draw"]), loaded
 

@@ -146,6 +146,18 @@ class Parameters:
         source: Source = self._engine.tree.source
         return trace("margins", [], lambda *, domain: _worst(source, domain), source.traced.symbols)
 
+    def all_possible(self, low: Array, high: Array) -> bool:
+        """Whether bounds (k,) alone show that every set of values between them passes `checked`.
+
+        False where inertias, axes or named constants are among the parameters: those depend on several numbers at once.
+        """
+        several = any(p.place[0] == "constants" or p.place[2] in ("inertia", "axis") for p in self._list)
+        if several or not np.sum(np.maximum(low * low, high * high)) < LARGEST:
+            return False
+        zero = [p.place[2] in NEVER_ZERO and a <= 0 <= b for p, a, b in zip(self._list, low, high, strict=True)]
+        least = [a > p.lower if p.positive else a >= p.lower for p, a in zip(self._list, low, strict=True)]
+        return all(least) and not any(zero)
+
     def _refuse(self, values: Array, index: tuple[int, ...]) -> None:
         where = state_text(index)
         for p, value in zip(self._list, values, strict=True):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -251,6 +251,19 @@ class Cases:
                 else:
                     found[axis.name] = part
         return found
+
+    @cached_property
+    def single(self) -> Cases:
+        """The same in chunks of one case, to look at the first."""
+        return replace(self, chunk=1)
+
+    def bounds(self) -> dict[str, tuple[Array, Array]]:
+        """{name: (least, largest)} of axes whose numbers are never rounded beyond their bounds: lists and uniform ones.
+
+        The largest of a uniform axis is meant up to rounding.
+        """
+        found = {a.name: (a.values.min(axis=0), a.values.max(axis=0)) for a in self.counted}
+        return found | {a.name: a.numbers for a in self.sampled if isinstance(a, Drawn) and a.kind == "uniform"}
 
     # The unit cube.
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -115,10 +116,12 @@ class Study:
         check_keep(keep)
         task = Task(kind, _options(self.model, kind, given, at), keep, function)
         self.task = replace(task, where=targets.placed(self.model, task, names, template is not None))
+        self.job = Job(self.model, self.cases, self.task, template)
         self._check_sizes()
         self._check_nominal()
         if chunk is None and kind == "quantity" and template is None:
             self.cases = replace(self.cases, chunk=self._lanes_of_a_chunk())
+            self.job = replace(self.job, cases=self.cases)
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -129,15 +132,10 @@ class Study:
             f"{counted(self.cases.chunks, 'chunk')}>"
         )
 
-    @property
-    def job(self) -> Job:
-        """What a worker needs to compute chunks: model, cases, task and template."""
-        return Job(self.model, self.cases, self.task, self.template)
-
-    @property
+    @cached_property
     def digest(self) -> str:
         """Hash of the model, the code and all options of the study."""
-        return _digest(self._identity())
+        return hashlib.sha256(json.dumps(self._identity, sort_keys=True).encode()).hexdigest()
 
     def run(
         self, folder: str | os.PathLike[str] | None = None, *, workers: int | None = None, cluster: str | None = None,
@@ -227,16 +225,17 @@ class Study:
         """Metadata that is written beside the results."""
         from polybody.kernels.target import host
 
-        target, identity = host(), self._identity()
+        target = host()
         return {
-            "format": FORMAT, "name": self.name, "digest": _digest(identity), "cases": len(self),
-            "chunk": self.cases.chunk, "study": identity, "varied": varied_names(self.cases),
+            "format": FORMAT, "name": self.name, "digest": self.digest, "cases": len(self),
+            "chunk": self.cases.chunk, "study": self._identity, "varied": varied_names(self.cases),
             "model": None if self.model is None else self.model.name,
             "machine": {"cpu": target.cpu, "features": target.features, "lanes": target.lanes},
         }  # fmt: skip
 
     # Inside.
 
+    @cached_property
     def _identity(self) -> dict[str, Any]:
         from polybody.model.tracing import source_digest
 
@@ -251,7 +250,7 @@ class Study:
 
     def _first_of(self, template: Callable[[dict[str, Any]], Model]) -> Model:
         """The model of the first case: what is asked of all is checked with it."""
-        values = replace(self.cases, chunk=1).values(0)
+        values = self.cases.single.values(0)
         plain = {n: float(x[0, 0]) if x.shape[1] == 1 else x[0] for n, x in values.items()}
         for name in list(plain):
             if name.partition(".")[0] in ("q", "v", "a", "tau", "q0", "v0", "wrench", "controller", *targets.GAINS):
@@ -271,7 +270,7 @@ class Study:
 
     def _check_sizes(self) -> None:
         """Axes whose vectors do not fit what they set."""
-        sizes = {n: array.shape[1] for n, array in replace(self.cases, chunk=1).values(0).items()}
+        sizes = {n: array.shape[1] for n, array in self.cases.single.values(0).items()}
         for name, (target, columns) in self.task.where.items():
             if target == "value" or self.model is None:
                 continue
@@ -286,15 +285,14 @@ class Study:
         0.05 ms beside its kernel, and is what threads and workers share out.
         """
         results = sum(math.prod(shape) for _, shape in self.job.shapes)
-        inputs = sum(x.shape[1] for x in replace(self.cases, chunk=1).values(0).values())
+        inputs = sum(x.shape[1] for x in self.cases.single.values(0).values())
         room = min(CHUNK_BYTES // (8 * (1 + inputs + results)), LARGEST_CHUNK)
         eighth = -(-len(self) // (8 * BLOCK)) * BLOCK
         return max(min(max(eighth, CHUNKS["quantity"]), room // BLOCK * BLOCK), BLOCK)
 
     def _check_first(self) -> None:
         """The first case, so that what cannot work for any says so before anything is computed."""
-        job = Job(self.model, replace(self.cases, chunk=1), self.task, self.template)
-        found = job.compute(0)
+        found = self.job.compute(0, self.cases.single)
         background.wait()  # kernels of a first call may be interpreted
         wrong = found["error"].get(0, "")
         if "keep has" in wrong:
@@ -361,10 +359,6 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
         if name not in ("kp", "kd", "target", "gravity"):
             raise InputError(f"controller has no {name!r}; expected kp, kd, target, gravity: a PD law")
     return options
-
-
-def _digest(identity: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

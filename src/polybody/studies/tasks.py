@@ -95,7 +95,8 @@ class Job:
     def together(self) -> tuple[list[tuple[str, tuple[int, ...]]], Any] | None:
         """(what is kept, its kernel) where a quantity has straight-line code: nothing else is computed or written.
 
-        The kernel's last result is the margin of the parameters, so that these are not read a second time.
+        Where the bounds of the axes leave parameters in doubt, the kernel's last result is their margin, so that they
+        are not read a second time.
         """
         loaded = any(target.startswith("wrench.") for target, _ in self.task.where.values())
         if self.task.kind != "quantity" or loaded or self.model is None:
@@ -104,13 +105,25 @@ class Job:
         if found is None:
             return None
         (items, text), parameters = found, self.model.parameters
+        margins = [("margin", ())] if len(parameters) and not self._possible() else []
 
         def whole(results: Sequence[Any], symbols: Sequence[Any]) -> list[Any]:
-            return [*text(results), *(parameters.margin_function().call(symbols) if len(parameters) else [])]
+            return [*text(results), *(parameters.margin_function().call(symbols) if margins else [])]
 
-        margins = [("margin", ())] if len(parameters) else []
         kernel = self.model.engine.derived(self.asked, f"kept {items}", [*items, *margins], whole)
         return None if kernel is None else (items, kernel)
+
+    def _possible(self) -> bool:
+        """Whether the bounds of the axes show that no case has parameters that are not possible."""
+        assert self.model is not None
+        bounds, low = self.cases.bounds(), self.nominal("parameters").copy()
+        high = low.copy()
+        for name, (target, columns) in self.task.where.items():
+            if target == "parameters":
+                if name not in bounds:
+                    return False
+                low[columns], high[columns] = bounds[name]
+        return self.model.parameters.all_possible(low, high)
 
     def nominal(self, target: str) -> Array:
         """Values used in all cases unless an axis varies them."""
@@ -119,10 +132,18 @@ class Job:
             self._nominal[target] = targets.base(self.model, self.task, target)
         return self._nominal[target]
 
-    def compute(self, index: int) -> dict[str, Any]:
-        """Columns of one chunk: case, the varied names, what is kept, and errors, {row: what was wrong}."""
-        first, last = self.cases.span(index)
-        values, count = self.cases.values(index), last - first
+    def __reduce__(self) -> Any:
+        """What is sent to workers: kernels they take from their cache."""
+        return Job, (self.model, self.cases, self.task, self.template)
+
+    def compute(self, index: int, cases: Cases | None = None) -> dict[str, Any]:
+        """Columns of one chunk: case, the varied names, what is kept, and errors, {row: what was wrong}.
+
+        `cases` are those of the study in chunks of another size.
+        """
+        cases = cases or self.cases
+        first, last = cases.span(index)
+        values, count = cases.values(index), last - first
         errors: dict[int, str] = {}
         results: dict[str, Array] = {}
         lanes = self.task.in_lanes and self.template is None
