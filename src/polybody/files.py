@@ -32,11 +32,21 @@ def write_bytes(path: Path, content: bytes, mode: int) -> None:
 
 
 def write_stream(path: Path, mode: int, write: Callable[[BinaryIO], object]) -> None:
-    """Put at `path` what `write` writes to a stream, with these permissions: a neighbour, which is then renamed."""
+    """Put at `path` what `write` writes to a stream, with these permissions."""
+
+    def whole(neighbour: str) -> None:
+        with open(neighbour, "wb") as stream:
+            write(stream)
+
+    write_beside(path, mode, whole)
+
+
+def write_beside(path: Path, mode: int, write: Callable[[str], object]) -> None:
+    """Put at `path` the file that `write` writes at the path it is given, a neighbour's, which is then renamed."""
     handle, neighbour = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=UNFINISHED)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            write(stream)
+        os.close(handle)
+        write(neighbour)
         os.chmod(neighbour, mode)
         os.replace(neighbour, path)
     except BaseException:
@@ -53,4 +63,4 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-__all__ = ["UNFINISHED", "write_bytes", "write_stream", "write_text"]
+__all__ = ["UNFINISHED", "write_beside", "write_bytes", "write_stream", "write_text"]

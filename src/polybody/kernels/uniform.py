@@ -95,13 +95,19 @@ def _code() -> tuple[Any, Loaded]:
     return _DRAW(loaded.addresses["draw"]), loaded
 
 
+@functools.lru_cache(64)
+def _wide(numbers: bytes) -> Array:
+    """A row of numbers so often that all streams find theirs at the same place."""
+    return np.tile(np.frombuffer(numbers), STREAMS)
+
+
 def uniform(seed: np.random.SeedSequence, rows: int, low: Array, width: Array) -> Array:
     """Rows of independent numbers, (rows, d): column j is uniform from low[j] to low[j] + width[j]."""
     d = len(low)
     count = rows * d
     blocks = -(-count // STREAMS)
     state = seed.generate_state(4 * STREAMS, np.uint64)
-    wide = [np.tile(np.asarray(x, dtype=float), STREAMS) for x in (low, width)]
+    wide = [_wide(np.asarray(x, dtype=float).tobytes()) for x in (low, width)]
     found = memory.empty((blocks * STREAMS,))
     _code()[0](state.ctypes.data, wide[0].ctypes.data, wide[1].ctypes.data, d * STREAMS, found.ctypes.data, blocks)
     return found[:count].reshape(rows, d)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
-from polybody.files import UNFINISHED, write_stream, write_text
+from polybody.files import UNFINISHED, write_beside, write_bytes, write_text
 from polybody.kernels import memory
 
 if TYPE_CHECKING:
@@ -58,23 +58,30 @@ def table_of(columns: dict[str, Any]) -> pa.Table:
         flat = array.reshape(len(array), -1)
         kind = pa.int64() if array.dtype.kind in "iu" else pa.float64()
         if array.ndim == 1 or (flat.shape[1] == 1 and array.ndim == 2):
-            arrays.append(pa.array(_dense(flat[:, 0]), kind))
+            arrays.append(_numbers(_dense(flat[:, 0], array.dtype.kind), kind))
             fields.append(pa.field(name, kind))
         else:
-            numbers = pa.array(_dense(flat).ravel(), kind)
+            numbers = _numbers(_dense(flat, array.dtype.kind), kind)
             arrays.append(pa.FixedSizeListArray.from_arrays(numbers, flat.shape[1]))
             shape = json.dumps(list(array.shape[1:])).encode()
             fields.append(pa.field(name, pa.list_(kind, flat.shape[1]), metadata={b"shape": shape}))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def _dense(x: Array) -> Array:
+def _dense(x: Array, kind: str) -> Array:
     """The numbers one behind the other: as they are, or in memory that was used before."""
-    if x.flags.c_contiguous and x.dtype.kind in "iuf" and x.dtype.itemsize == 8:
+    wanted = np.dtype(np.int64 if kind in "iu" else np.float64)
+    if x.flags.c_contiguous and x.dtype == wanted:
         return x
-    found = memory.empty(x.shape)
+    found = memory.empty(x.shape, wanted)
     found[...] = x
     return found
+
+
+def _numbers(dense: Array, kind: Any) -> Any:
+    """Arrow's array of all numbers, in their memory. `pa.array` would import pandas, which takes long."""
+    pa = arrow()
+    return pa.Array.from_buffers(kind, dense.size, [None, pa.py_buffer(dense)])
 
 
 def write_table(table: pa.Table, sink: Any, form: str) -> None:
@@ -85,6 +92,12 @@ def write_table(table: pa.Table, sink: Any, form: str) -> None:
         return
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
+
+
+def _write_file(table: pa.Table, path: str, form: str) -> None:
+    """By a stream of Arrow's: one of Python's copies every column while no other thread can go on."""
+    with arrow().OSFile(path, "wb") as stream:
+        write_table(table, stream, form)
 
 
 def encoded(columns: dict[str, Any], form: str) -> bytes:
@@ -168,13 +181,14 @@ class Folder:
             path.unlink(missing_ok=True)
         return False
 
-    def write(self, digest: str, index: int, content: dict[str, Any] | bytes) -> None:
+    def write(self, digest: str, index: int, content: dict[str, Any] | pa.Table | bytes) -> None:
         path = self.file(digest, index, self.form)
         try:
             if isinstance(content, bytes):
-                write_stream(path, 0o644, lambda stream: stream.write(content))
+                write_bytes(path, content, 0o644)
             else:
-                write_stream(path, 0o644, lambda stream: write_table(table_of(content), stream, self.form))
+                table = table_of(content) if isinstance(content, dict) else content
+                write_beside(path, 0o644, lambda neighbour: _write_file(table, neighbour, self.form))
         except OSError as error:
             raise PolybodyError(
                 f"{self.chunks}: chunk {index} cannot be written ({error.strerror or error}); what is finished stays, "

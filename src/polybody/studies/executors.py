@@ -26,11 +26,11 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.interrupts import Stop, awaited
 from polybody.kernels.pool import cores, thread_count, threads
-from polybody.studies.dataset import encoded
+from polybody.studies.dataset import encoded, table_of
 from polybody.studies.tasks import Job
 
-#: chunk, its columns or the content of its file, how many of its cases failed
-Result = tuple[int, "dict[str, Any] | bytes", int]
+#: chunk, its columns (or their table, or the content of their file), how many of its cases failed
+Result = tuple[int, Any, int]
 #: chunks under way for each worker
 AHEAD = 2
 #: how often a chunk whose worker died is tried anew
@@ -56,7 +56,8 @@ def serial(job: Job, indices: Sequence[int], workers: int, form: str | None) -> 
 def threaded(job: Job, indices: Sequence[int], workers: int, form: str | None) -> Iterator[Result]:
     """In this process, with as many threads as `pb.threads` allows.
 
-    Where files are written, that is this thread's work beside them; otherwise it computes as they do.
+    Where files are written, that is this thread's work while they compute the next chunks and lay out their columns;
+    otherwise it computes as they do. Parquet's encoding takes longer than most kernels: several threads share that too.
     """
     count = max(min(workers, len(indices)), 1)
     share = workers // count  # of a few chunks each takes several threads
@@ -65,14 +66,19 @@ def threaded(job: Job, indices: Sequence[int], workers: int, form: str | None) -
     def one(index: int) -> Result:
         with threads(share), stop:
             columns = job.compute(index)
-        return index, columns, len(columns["error"])
+            return index, laid_out(columns), len(columns["error"])
 
-    if workers == 1:
-        yield from map(one, indices)
-    elif form is None:
-        yield from _all_alike(one, indices, count - 1, stop)
-    else:
+    def laid_out(columns: dict[str, Any]) -> Any:
+        if form is None:
+            return columns
+        return encoded(columns, form) if form == "parquet" and count > 1 else table_of(columns)
+
+    if form is not None:
         yield from _in_order(one, indices, count, stop)
+    elif workers == 1:
+        yield from map(one, indices)
+    else:
+        yield from _all_alike(one, indices, count - 1, stop)
 
 
 def _in_order(one: Callable[[int], Result], indices: Sequence[int], count: int, stop: Stop) -> Iterator[Result]:

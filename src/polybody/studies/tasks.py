@@ -113,6 +113,11 @@ class Job:
         kernel = self.model.engine.derived(self.asked, f"kept {items}", [*items, *margins], whole)
         return None if kernel is None else (items, kernel)
 
+    @property
+    def _is_ready(self) -> bool:
+        """Whether lanes are a call of machine code that there is already, and nothing else."""
+        return self.__dict__.get("together") is not None
+
     def _possible(self) -> bool:
         """Whether the bounds of the axes show that no case has parameters that are not possible."""
         assert self.model is not None
@@ -157,10 +162,11 @@ class Job:
             start, stop = todo.pop()
             some = {name: array[start:stop] for name, array in values.items()}
             try:
-                one = functools.partial(self._lanes, some, stop - start)
-                if not lanes:  # `simulate` ends its run at an interrupt and returns: the study must end, without it
-                    one = functools.partial(self._single, first + start, some)
-                answer = passed_on(one)
+                if lanes and self._is_ready:
+                    answer = self._lanes(some, stop - start)
+                else:  # what may trace loses interrupts; `simulate` returns at one, the study must end, without it
+                    one = functools.partial(self._lanes, some, stop - start)
+                    answer = passed_on(one if lanes else functools.partial(self._single, first + start, some))
             except expected as error:
                 if stop - start > 1:
                     middle = (start + stop) // 2
