@@ -68,7 +68,7 @@ def payloads() -> None:
             print(f"1,000,000 payloads of a UR5, {count} thread(s), chunks of {cases.chunk}:")
             for name, spent in found.items():
                 over = 100 * (spent / bare - 1), 100 * (spent / code - 1)
-                print(f"  {name:32} {1e3 * spent:6.1f} ms  {over[0]:+4.0f} % over the call {over[1]:+4.0f} % over its code")
+                print(f"  {name:32} {1e3 * spent:6.1f} ms  {over[0]:+4.0f} % to the call {over[1]:+4.0f} % to its code")
             _on_disk({"tau": whole, "peak(tau)": peaks})
 
 
