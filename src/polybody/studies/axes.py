@@ -263,7 +263,8 @@ class Cases:
         The largest of a uniform axis is meant up to rounding.
         """
         found = {a.name: (a.values.min(axis=0), a.values.max(axis=0)) for a in self.counted}
-        return found | {a.name: a.numbers for a in self.sampled if isinstance(a, Drawn) and a.kind == "uniform"}
+        some = [a for a in self.sampled if isinstance(a, Drawn) and a.kind == "uniform"]
+        return found | {a.name: (a.numbers[0], a.numbers[1]) for a in some}
 
     # The unit cube.
 
