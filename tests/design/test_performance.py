@@ -271,6 +271,131 @@ def test_the_best_gear_reflects_as_much_inertia_as_it_drives():
     assert told.inertia_ratio[0] == pytest.approx(0.6 / 0.09)
 
 
+def spring_chain(n, k, mass, *, actuated):
+    build = pb.Builder("chain", gravity=(0, 0, 0))
+    for i in range(n):
+        build.body(f"c{i}", mass, inertia=(1, 1, 1))
+        build.joint(f"x{i}", "prismatic", f"c{i - 1}" if i else "world", f"c{i}", axis=(1, 0, 0),
+                    stiffness=0 if actuated or i == 0 else k, active=actuated or i == 0)  # fmt: skip
+    return build.model()
+
+
+@pytest.mark.parametrize("actuated", [True, False])
+def test_spring_chain_has_its_closed_form_frequencies(actuated):
+    """ω_j = 2√(k/m) sin((2j − 1)π/(4n + 2)) of n masses in a row, the first one tied to the wall."""
+    n, k, mass = 5, 50.0, 2.0
+    modes = pb.performance(spring_chain(n, k, mass, actuated=actuated)).modes(np.zeros(n), k)
+    wanted = 2 * np.sqrt(k / mass) * np.sin((2 * np.arange(1, n + 1) - 1) * np.pi / (4 * n + 2)) / (2 * np.pi)
+    np.testing.assert_allclose(modes.frequencies, wanted, rtol=1e-10)
+
+
+def test_effective_mass_and_inertia_of_two_links_are_the_closed_forms():
+    l1, l2, m1, m2 = 0.7, 0.5, 2.0, 1.3
+    build = pb.Builder("2R", gravity=(0, -9.81, 0))
+    build.body("a", m1, (l1 / 2, 0, 0), (0, m1 * l1**2 / 12, m1 * l1**2 / 12))
+    build.body("b", m2, (l2 / 2, 0, 0), (0, m2 * l2**2 / 12, m2 * l2**2 / 12))
+    build.joint("j1", "revolute", "world", "a")
+    build.joint("j2", "revolute", "a", "b", (l1, 0, 0))
+    build.frame("tip", "b", (l2, 0, 0))
+    found, q = pb.performance(build.model()), np.array([0.3, 0.8])
+    s1, c1, s12, c12, c2 = np.sin(0.3), np.cos(0.3), np.sin(1.1), np.cos(1.1), np.cos(0.8)
+    J = np.array([[-l1 * s1 - l2 * s12, -l2 * s12], [l1 * c1 + l2 * c12, l2 * c12]])
+    across = m2 * (l2**2 / 3 + l1 * l2 * c2 / 2)
+    M = np.array([[m1 * l1**2 / 3 + m2 * (l1**2 + l2**2 / 3 + l1 * l2 * c2), across], [across, m2 * l2**2 / 3]])
+    move = J @ np.linalg.solve(M, J.T)
+    for n in ([1, 0, 0], [0, 1, 0], [3, -4, 0]):
+        u = np.array(n[:2]) / np.linalg.norm(n)
+        assert found.effective_mass(q, n) == pytest.approx(1 / (u @ move @ u), rel=1e-12)
+    assert found.effective_inertia(q, [0, 0, 2]) == pytest.approx(1 / np.linalg.inv(M).sum(), rel=1e-12)
+    assert found.effective_mass(q, [0, 0, 1]) == np.inf
+    # gravity's share of the stiffness is the gradient of the holding torques, the springs' is JK⁻¹Jᵀ
+    stiff = pb.performance(build.model().with_gravity((0, 0, 0))).stiffness(q, [100.0, 50.0])
+    np.testing.assert_allclose(stiff.compliance[3:5, 3:5], J @ np.diag([0.01, 0.02]) @ J.T, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["delta", "bricard", "four-bar", "slider-crank"])
+def test_what_loops_hold_is_infinitely_heavy_not_nearly(name):
+    model = pb.load(name)
+    found, q = pb.performance(model), model.assemble()
+    G = model.constraints.joint_influence(q, 1).G if len(model.constraints) else np.eye(model.nv)
+    J = model.jacobian(q, found.frame) @ G
+    for k, n in enumerate(np.eye(3)):
+        for row, value in ((k, found.effective_inertia(q, n)), (3 + k, found.effective_mass(q, n))):
+            assert (value == np.inf) == (np.abs(J[row]).max() < 1e-8)
+            assert value == np.inf or 0 < value < 1e4
+
+
+def floating_pair(gravity):
+    build = pb.Builder("pair", gravity=gravity)
+    build.body("a", 2.0, inertia=(1, 1, 1))
+    build.body("b", 3.0, inertia=(1, 1, 1))
+    build.joint("root_joint", "floating", "world", "a", active=False)
+    build.joint("x", "prismatic", "a", "b", axis=(0, 0, 1))
+    return build.model()
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, 0), (0, 0, -9.81), (1.0, 2.0, -3.0)])
+def test_modes_of_a_free_base_are_those_of_a_floating_one(gravity):
+    """√(k(1/m₁ + 1/m₂)) and six motions as a whole: a machine that falls freely does not feel gravity."""
+    model = floating_pair(gravity)
+    modes = pb.performance(model, "b").modes(model.neutral(), 60.0)
+    assert not modes.frequencies[:6].any()
+    assert modes.frequencies[6] == pytest.approx(np.sqrt(60 * (1 / 2 + 1 / 3)) / (2 * np.pi), rel=1e-10)
+    base = np.array([1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0, 0.0])
+    space = pb.performance(model, "b").workspace(40, q=base)  # where the slide reaches, from where the base is
+    np.testing.assert_allclose(space.positions[:, :2], [[1.0, 2.0]] * 40, atol=1e-12)
+    numbers, stiff, _ = pb.performance(model, "b").held(model.neutral(), 60.0)
+    assert numbers["free_motions"] == 6
+    assert stiff is None
+    with pytest.raises(pb.PolybodyError, match="a free base has none"):
+        pb.performance(model, "b").stiffness(model.neutral(), 60.0)
+
+
+def test_passive_joints_off_their_equilibrium_are_refused_or_named():
+    build = pb.Builder("hangs", gravity=(0, 0, -9.81))
+    for name in "ab":
+        build.body(name, 1.0, (0, 0, -0.5), (0.1, 0.1, 0.01))
+    build.joint("j", "revolute", "world", "a", axis=(0, 1, 0))
+    build.joint("k", "revolute", "a", "b", (0, 0, -1), axis=(0, 1, 0), active=False)
+    found = pb.performance(build.model())
+    with pytest.raises(pb.InputError, match=r"'k' is passive and not in equilibrium.*would need 3\.16"):
+        found.modes([0.3, 0.4], 100.0)
+    # hanging straight down the closed form of a double pendulum with a spring at its first joint
+    M, K = np.array([[0.35 + 1.0, 0.5], [0.5, 0.35]]), 9.81 * np.diag([1.5, 0.5]) + np.diag([100.0, 0])
+    turned = np.array([[1.0, 0], [1, 1]])  # absolute angles
+    M_rel, K_rel = turned.T @ M @ turned, turned.T @ K @ turned
+    wanted = np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M_rel, K_rel)).real)) / (2 * np.pi)
+    np.testing.assert_allclose(found.modes([0.0, 0.0], 100.0).frequencies, wanted, rtol=1e-9)
+    with pytest.warns(pb.PolybodyWarning, match="'k' would need"):
+        found.payload([[0.3, 0.4]], effort=30.0)
+    with pytest.warns(pb.PolybodyWarning, match="this motion takes passive coordinates as held"):
+        found.sizing(pb.paths.quintic(build.model(), [0.3, 0.4], [0.5, 0.1], 1.0))
+
+
+def test_maps_and_directions_refuse_what_has_no_meaning():
+    model = pb.load("puma560")
+    found = pb.performance(model)
+    for wrong in ([np.inf, 0, 0], [np.nan, 1, 0], [0, 0, 0], [1, 2], "up", None):
+        for question in (found.effective_mass, found.effective_inertia, found.force):
+            with pytest.raises(pb.InputError, match="direction"):
+                question(model.neutral(), wrong)
+        with pytest.raises(pb.InputError, match="direction"):
+            found.velocity_ellipsoid(model.neutral()).reach(wrong)
+    a, b = "joint1", "joint2"
+    for points in (0, 1, -3, 2.5, "many", (3, 0), ([0.1, np.nan], 3), 10_000_000):
+        with pytest.raises(pb.InputError, match=r"points|nodes"):
+            found.grid(a, b, points)
+    with pytest.raises(pb.InputError, match="twice"):
+        found.grid(a, a)
+    for samples in (0, -1, 2.5, True, 10**9, "many"):
+        with pytest.raises(pb.InputError, match="samples is"):
+            found.workspace(samples)
+    free = floating_pair((0, 0, 0))
+    turning = pb.linearize(free, free.neutral(), np.zeros(7)).states[0].removeprefix("q_")
+    with pytest.raises(pb.InputError, match="quaternion"):
+        pb.performance(free, "b").grid(turning, "x")
+
+
 def test_bad_questions_are_named():
     model = pb.load("puma560")
     with pytest.raises(pb.InputError, match="expected pose, position, orientation"):

@@ -89,3 +89,25 @@ def test_command_line_tells_the_same_numbers(arm, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "effective masses" in shown.stdout
     assert CliRunner().invoke(app, ["performance", "two-link", "--grid", "a"]).exit_code == 1
+
+
+def test_infinite_radii_are_drawn_longest():
+    """A force that the structure bears: longer than all others, not missing."""
+    ball = Ellipsoid("force", ("x", "y"), np.eye(2), np.array([np.inf, 0.5]), np.zeros(2), 2)
+    np.testing.assert_allclose(np.abs(pictures.axes_of(ball, 1.0)[:, :2]), [[1, 0], [0, 0.4], [0, 0]], atol=1e-12)
+    assert pictures.axes_of(Ellipsoid("force", ("x",), np.eye(1), np.array([np.inf]), np.zeros(1), 1), 1.0) is None
+
+
+@pytest.mark.filterwarnings("ignore::polybody.PolybodyWarning")
+def test_a_free_base_is_reported_without_stiffness(tmp_path):
+    done = CliRunner().invoke(app, [
+        "performance", "humanoid", "--samples", "20", "--stiffness", "200", "--json", "-o", str(tmp_path / "h.html"),
+    ])  # fmt: skip
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["stiffness"] == {"free_motions": 6}
+    assert told["frequencies"][:6] == [0.0] * 6
+    assert told["frequencies"][6] > 0
+    text = (tmp_path / "h.html").read_text(encoding="utf-8")
+    assert "<h2>Compliance</h2>" not in text
+    assert "motions that nothing holds" in text

@@ -78,10 +78,11 @@ def performance(
         loads = found.capacity(q, motion, effort=effort)
         answer["load_capacity"] = {name: {"value": load.value, "actuator": load.actuator}
                                    for name, load in loads.items()}  # fmt: skip
+    swing: Any = None
     if stiffness is not None:
-        held, modes = found.stiffness(q, stiffness), found.modes(q, stiffness)
-        answer["stiffness"] = {"against_forces": held.principal()[0], "stable": held.stable}
-        answer["frequencies"] = modes.frequencies
+        numbers_held, _, swing = found.held(q, stiffness)
+        answer["frequencies"] = numbers_held.pop("frequencies")
+        answer["stiffness"] = numbers_held
     pair: Any = tuple(part.strip() for part in grid.split(",")) if grid else None
     if pair is not None and len(pair) != 2:
         raise InputError(f"--grid is {grid!r}, expected two coordinates 'a,b'")
@@ -93,7 +94,6 @@ def performance(
     if page:
         from polybody.studio.performance_page import write_performance_page
 
-        swing = None if stiffness is None else found.modes(q, stiffness)
         answer["page"] = str(write_performance_page(found, page, q, modes=swing))
     emit(answer, as_json, lambda console: draw(console, answer, told))
 

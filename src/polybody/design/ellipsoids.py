@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from polybody.design.task import RANK, Maps, Task
+from polybody.design.task import RANK, Maps, Task, unit_direction
 
 Array = np.ndarray
 
@@ -61,8 +61,7 @@ class Ellipsoid:
 
     def reach(self, direction: Array) -> Array:
         """Extent from the centre along a direction of the rows."""
-        n = np.asarray(direction, dtype=float)
-        n = n / np.linalg.norm(n)
+        n = unit_direction(direction, len(self.rows))
         along = np.einsum("...ki,k->...i", self.axes, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             parts = np.where(along == 0, 0.0, along / self.radii)

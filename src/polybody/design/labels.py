@@ -38,6 +38,7 @@ LABELS = {
     "push_down": ("largest push down at rest here", "N"),
     "payload_along_motion": ("largest payload along the motion", "kg"),
     "against_forces": ("principal stiffness against forces", "N/m"),
+    "free_motions": ("motions that nothing holds, so that there is no stiffness", ""),
     "frequencies": ("natural frequencies", "Hz"),
 }
 #: what has the units of the rows: none where rotations and translations mix

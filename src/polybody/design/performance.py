@@ -15,7 +15,7 @@ from polybody.design import stiffness as springs
 from polybody.design.ellipsoids import Ellipsoid
 from polybody.design.sizing import Capacity, Sizing
 from polybody.design.stiffness import Modes, Stiffness
-from polybody.design.task import Task, task_of
+from polybody.design.task import RANK, Task, task_of, unit_direction
 from polybody.design.workspace import Workspace
 from polybody.errors import InputError
 from polybody.model.arguments import as_model
@@ -80,9 +80,10 @@ class Performance:
     def workspace(self, samples: int = 2000, rng: Any = 0, q: ArrayLike | None = None) -> Workspace:
         """Sample the workspace of the frame at random configurations, with performance measures.
 
-        A machine with loops stays in the assembly mode of q (default: assembled neutral).
+        A machine with loops stays in the assembly mode of q (default: assembled neutral), a passive free base where it
+        is in q.
         """
-        start = (self.model.assemble() if q is None else self.model._q(q)) if len(self.model.constraints) else None
+        start = self.model.assemble() if q is None else self.model._q(q)
         return workspace.sampled(self.task, self._rates, samples, rng, start)
 
     def grid(self, first: str, second: str, points: Any = 41, q: ArrayLike | None = None) -> Workspace:
@@ -104,7 +105,10 @@ class Performance:
         return sizes.sizing(self.task, motion, times, wrenches, effort, speed)
 
     def payload(self, motion: Any, times: Any = None, *, effort: Any = None) -> Capacity:
-        """The largest point mass at the frame within effort limits, along a path or run, or at rest at q (n, nq)."""
+        """The largest point mass at the frame within effort limits, along a path or run, or at rest at q (n, nq).
+
+        Passive coordinates of a tree (a free base) are taken as held by others; a warning says so.
+        """
         return sizes.payload_capacity(self.task, motion, times, effort)
 
     def force(self, q: ArrayLike, direction: ArrayLike, *, effort: Any = None) -> Capacity:
@@ -118,8 +122,21 @@ class Performance:
     def modes(
         self, q: ArrayLike, stiffness: Any, *, damping: Any = 0.0, wrenches: Mapping[str, Any] | None = None
     ) -> Modes:
-        """Natural frequencies, mode shapes and poles where actuators hold with `stiffness` and `damping`."""
+        """Natural frequencies, mode shapes and poles where actuators hold with `stiffness` and `damping`.
+
+        A free base falls or floats: its modes are those without gravity, six of them at zero. Other passive
+        coordinates must be in equilibrium at q.
+        """
         return springs.modes(self.task, np.asarray(q, dtype=float), stiffness, damping, wrenches)
+
+    def held(self, q: ArrayLike, stiffness: Any) -> tuple[dict[str, Any], Stiffness | None, Modes]:
+        """(numbers, stiffness, modes) where actuators hold with `stiffness`; no stiffness where something is free."""
+        swing = self.modes(q, stiffness)
+        if swing.free:  # a free base, an idle link
+            return {"free_motions": swing.free, "frequencies": swing.frequencies}, None, swing
+        stiff = self.stiffness(q, stiffness)
+        against = {"against_forces": stiff.principal()[0], "stable": stiff.stable}
+        return {**against, "frequencies": swing.frequencies}, stiff, swing
 
     def summary(self, q: ArrayLike | None = None) -> dict[str, Any]:
         """The main numbers at one configuration (default: assembled neutral) as plain data."""
@@ -159,15 +176,17 @@ class Performance:
         return place, self.task.maps(place)
 
     def _effective(self, q: ArrayLike, direction: ArrayLike, rows: slice) -> Array:
-        n = np.asarray(direction, dtype=float)
-        if n.shape != (3,) or not np.linalg.norm(n) > 0:
-            raise InputError(f"a direction is three numbers, not all zero, got {direction!r}")
+        n = unit_direction(direction)
         whole = Task(self.model, self.frame, tuple(range(6)), 1.0)
         place, _ = self._maps(q)
-        move = ellipsoids.mobility(whole, place, whole.maps(place))[..., rows, rows]
-        n = n / np.linalg.norm(n)
-        with np.errstate(divide="ignore"):
-            return 1 / np.einsum("i,...ij,j->...", n, move, n)
+        maps = whole.maps(place)
+        move = ellipsoids.mobility(whole, place, maps)[..., rows, rows]
+        along = np.einsum("i,...ij,j->...", n, move, n)
+        # a direction that is held: rounding errors of what moves in others
+        held = np.linalg.norm(np.einsum("i,...ij->...j", n, maps.J[..., rows, :]), axis=-1) <= RANK * np.linalg.norm(
+            maps.J[..., rows, :], axis=(-2, -1))  # fmt: skip
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(held, np.inf, 1 / along)
 
     @property
     def _rates(self) -> Array:

@@ -20,10 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from polybody.design.task import Task
+from polybody.design.task import Task, held_by_others, unit_direction
 from polybody.errors import InputError
-from polybody.model.arguments import float_array, state_array
-from polybody.model.model import Model
+from polybody.model.arguments import float_array
 
 Array = np.ndarray
 
@@ -89,8 +88,9 @@ class Sizing:
         return "\n".join(rows)
 
 
-def motion_of(model: Model, motion: Any, times: Any, wrenches: Any) -> tuple[Array, Array, Array, Array, Array]:
+def motion_of(task: Task, motion: Any, times: Any, wrenches: Any) -> tuple[Array, Array, Array, Array, Array]:
     """(t, q, v, a, tau) of a run, or of a path at `times` with the forces that follow it."""
+    model = task.model
     if all(hasattr(motion, name) for name in ("t", "q", "v", "a", "tau")):
         return tuple(np.asarray(getattr(motion, name)) for name in ("t", "q", "v", "a", "tau"))  # type: ignore[return-value]
     if not callable(motion):
@@ -103,7 +103,9 @@ def motion_of(model: Model, motion: Any, times: Any, wrenches: Any) -> tuple[Arr
     if t.ndim != 1 or len(t) < 2 or (np.diff(t) <= 0).any():
         raise InputError("times must be at least two increasing numbers")
     q, v, a = path(t)
-    return t, q, v, a, model.inverse_dynamics(q, v, a, wrenches=wrenches)
+    tau = model.inverse_dynamics(q, v, a, wrenches=wrenches)
+    held_by_others(task, tau, "this motion")
+    return t, q, v, a, tau
 
 
 def sizing(
@@ -111,7 +113,7 @@ def sizing(
 ) -> Sizing:
     """What the motion takes."""
     model, active = task.model, task.active
-    t, q, v, _, tau = motion_of(model, motion, times, wrenches)
+    t, q, v, _, tau = motion_of(task, motion, times, wrenches)
     tau, rates = tau[:, active], v[:, active]
     limits = model.joint_limits()
     most = limits["effort"][active] if effort is None else _limit("effort", effort, len(active))
@@ -187,8 +189,11 @@ def payload_capacity(task: Task, motion: Any, times: Any, effort: Any) -> Capaci
         t, v = np.arange(len(q), dtype=float), np.zeros((len(q), model.nv))
         a = v
     else:
-        t, q, v, a, _ = motion_of(model, motion, times, None)
-    bare = model.inverse_dynamics(q, v, a)[:, active]
+        t, q, v, a, _ = motion_of(task, motion, times, None)
+    tau = model.inverse_dynamics(q, v, a)
+    bare = tau[:, active]
+    if a is v:
+        held_by_others(task, tau, "the payload at rest")
     one = model.with_payload(task.frame, 1.0).inverse_dynamics(q, v, a)[:, active] - bare
     return _largest(bare, one, limits, model.actuation.names, t)
 
@@ -196,16 +201,17 @@ def payload_capacity(task: Task, motion: Any, times: Any, effort: Any) -> Capaci
 def force_capacity(task: Task, q: Array, direction: Any, effort: Any) -> Capacity:
     """The largest force, N, that the frame exerts along a direction (world axes) at rest within effort limits."""
     model, active = task.model, task.active
-    n = state_array("direction", direction, 3)
-    if not np.linalg.norm(n) > 0:
-        raise InputError("direction is zero")
+    n = unit_direction(direction)
     limits = model.joint_limits()["effort"][active] if effort is None else _limit("effort", effort, len(active))
     still = np.zeros(model.nv)
     q = model._q(q)
-    wrench = np.concatenate([np.zeros(3), n / np.linalg.norm(n)])
-    hold = model.inverse_dynamics(q, still, still)[active]
+    wrench = np.concatenate([np.zeros(3), n])
+    tau = model.inverse_dynamics(q, still, still)
     # the frame exerts n on what it touches, which pushes back
-    one = model.inverse_dynamics(q, still, still, wrenches={task.frame: -wrench})[active] - hold
+    back = model.inverse_dynamics(q, still, still, wrenches={task.frame: -wrench})
+    held_by_others(task, np.stack([tau, back]), "the force at rest")
+    hold = tau[active]
+    one = back[active] - hold
     return _largest(hold[None], one[None], limits, model.actuation.names, np.zeros(1))
 
 

@@ -9,6 +9,10 @@ in independent coordinates u (q̇_a = G_a u̇, x = J_u u),
     s = eig [0 1; −M⁻¹K  −M⁻¹D]   poles with dampers
 
 K* holds what a load adds (Freeman (2-208)): a machine may buckle, and then some ω² is negative.
+
+Passive coordinates of a tree must be in equilibrium: nothing holds them. A free base that nothing but gravity pulls
+falls with all its bodies at one acceleration (Gauss's least constraint is zero: aᵀMa = Σ m g²), and what is felt in it
+is a machine without gravity: its linear model is that one.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from polybody.model.arguments import float_array, state_array
 from polybody.model.model import Model
 
 Array = np.ndarray
+#: forces below this part of the largest are none
+STILL = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +89,11 @@ class Modes:
     poles: Array
 
     @property
+    def free(self) -> int:
+        """How many motions nothing holds: modes of frequency zero, six of a free base."""
+        return int((self.frequencies == 0).sum())
+
+    @property
     def damping_ratios(self) -> Array:
         """−Re s/|s| of the poles, sorted by |s|, (2m,)."""
         poles = self.poles[np.argsort(np.abs(self.poles), kind="stable")]
@@ -110,7 +121,7 @@ def stiffness(task: Task, q: Array, joint_stiffness: Any, wrenches: Mapping[str,
     if values[-1] <= 1e-14 * max(values[0], 1e-300):
         raise PolybodyError(
             "the stiffness is singular at this configuration: give every holding actuator a stiffness, and "
-            "passive joints springs"
+            "passive joints springs; a free base has none against forces"
         )
     compliance = J @ np.linalg.solve(K, J.T)
     loads = {frame: np.asarray(w, dtype=float) for frame, w in (wrenches or {}).items()}
@@ -147,8 +158,8 @@ def _held(
     if q.ndim != 1:
         raise InputError(f"q has shape {q.shape}, expected one configuration, ({model.nq},)")
     Ka, Da = (_per_actuator(n, x, task) for n, x in (("stiffness", joint_stiffness), ("damping", joint_damping)))
-    still = np.zeros(model.nv)
-    linear = linearize(model, q, still, wrenches=wrenches)
+    model = _as_felt(task, q, wrenches)
+    linear = linearize(model, q, np.zeros(model.nv), wrenches=wrenches)
     M = model.mass_matrix(q)
     m = len(M)
     G = model.constraints.joint_influence(q, 1).G if len(model.constraints) else np.eye(model.nv)
@@ -156,6 +167,30 @@ def _held(
     K = -M @ linear.A[m:, :m] + Ga.T @ (Ka[:, None] * Ga)
     D = -M @ linear.A[m:, m:] + Ga.T @ (Da[:, None] * Ga)
     return K, D, M, G
+
+
+def _as_felt(task: Task, q: Array, wrenches: Mapping[str, Any] | None) -> Model:
+    """The model that stays at q: itself, or without gravity where it falls freely."""
+    model = task.model
+    passive = np.flatnonzero(~model.actuation.active)
+    if len(model.constraints) or not len(passive):
+        return model  # loops are held by their actuators, or inverse dynamics says why not
+    still = np.zeros(model.nv)
+    needed = model.inverse_dynamics(q, still, still, wrenches=wrenches)
+    size = 1 + float(np.abs(needed).max())
+    if np.abs(needed[passive]).max() <= STILL * size:
+        return model
+    weight = model.gravity_forces(q)
+    fall = model.forward_dynamics(q, still, needed - weight, wrenches=wrenches)
+    mass = sum(body.mass for body in model.mechanism.bodies)
+    freely = mass * float(np.dot(model.gravity, model.gravity))
+    if np.abs((needed - weight)[passive]).max() <= STILL * size and abs(freely + fall @ weight) <= STILL * freely:
+        return model.with_gravity((0.0, 0.0, 0.0))
+    worst = int(passive[np.argmax(np.abs(needed[passive]))])
+    raise InputError(
+        f"{velocity_names(model.mechanism)[worst]!r} is passive and not in equilibrium at this configuration: it would "
+        f"need {needed[worst]:.4g}. Give a configuration at which it rests, or lock it (model.lock)"
+    )
 
 
 def _per_actuator(name: str, value: Any, task: Task) -> Array:

@@ -8,17 +8,21 @@ vectors, so that no choice of independent coordinates can be singular. A motion 
     x = J_a q̇_a, J_a = J_z A⁺     what the actuators' rates do
 
 A is square and regular where the actuators are as many as the mobility; with more of them A⁺ takes rates that agree,
-and forces J_aᵀ f are the least. Of a tree whose passive coordinates are at rest J_a has the columns of the active ones.
+and forces J_aᵀ f are the least. Of a tree whose passive coordinates are at rest J_a has the columns of the active ones;
+what would hold them at rest (a stand under a free base) is not the actuators' work, and `held_by_others` says so.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError
+from polybody.errors import InputError, PolybodyWarning
+from polybody.mechanism.columns import velocity_names
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
 
@@ -80,8 +84,9 @@ class Task:
         rank = model.nv - len(model.constraints.independent)
         _, s, vh = np.linalg.svd(rows)
         Z = np.swapaxes(vh, -1, -2)[..., :, rank:]
+        move = _without_noise(J, J @ Z, self.rows)
         closure = s[..., rank - 1] / np.maximum(s[..., 0], 1e-300) if rank else np.ones(q.shape[:-1])
-        return Maps(J @ Z, Z[..., self.active, :], Z, closure)
+        return Maps(move, Z[..., self.active, :], Z, closure)
 
     def inertia(self, q: Array, maps: Maps) -> Array:
         """ZᵀMZ, (..., m, m)."""
@@ -94,6 +99,41 @@ class Task:
         still = np.zeros(self.model.nv)
         force = tree.gravity_forces(q) - tree.passive_forces(q, still)
         return np.einsum("...im,...i->...m", maps.Z, force)
+
+
+def _without_noise(J: Array, move: Array, rows: tuple[int, ...]) -> Array:
+    """J Z, with zeros in rows that the loops hold: what is left there are rounding errors of J."""
+    move = move.copy()
+    for block in ([k for k, row in enumerate(rows) if (row < 3) == turning] for turning in (True, False)):
+        if block:
+            size = np.linalg.norm(J[..., block, :], axis=(-2, -1))[..., None]
+            held = np.linalg.norm(move[..., block, :], axis=-1) <= RANK * size
+            move[..., block, :] = np.where(held[..., None], 0.0, move[..., block, :])
+    return move
+
+
+def held_by_others(task: Task, tau: Array, what: str) -> None:
+    """Warn where passive coordinates of a tree would need forces (..., nv): no actuator gives them."""
+    if len(task.model.constraints):
+        return
+    names = velocity_names(task.model.mechanism)
+    passive = np.flatnonzero(~task.model.actuation.active)
+    size = np.abs(tau).reshape(-1, tau.shape[-1]).max(axis=0, initial=0.0)
+    if len(passive) and size[passive].max() > 1e-9 * (1 + size.max()):
+        worst = int(passive[np.argmax(size[passive])])
+        warnings.warn(
+            f"{what} takes passive coordinates as held by others: {names[worst]!r} would need {size[worst]:.4g}",
+            PolybodyWarning, stacklevel=4,
+        )  # fmt: skip
+
+
+def unit_direction(value: Any, size: int = 3) -> Array:
+    """A direction, normalised."""
+    n = float_array("direction", value)
+    length = np.linalg.norm(n)
+    if n.shape != (size,) or not 0 < length < np.inf:
+        raise InputError(f"a direction is {size} finite numbers, not all zero, got {value!r}")
+    return n / length
 
 
 def task_of(model: Model, frame: str | None, rows: Any, length: float) -> Task:
@@ -144,4 +184,6 @@ def moving_rows(model: Model, frame: str) -> tuple[str, ...]:
     return tuple(ROWS[k] for k in moves if k >= 3) or tuple(ROWS[k] for k in moves)
 
 
-__all__ = ["CHOICES", "ROWS", "Maps", "Task", "default_frame", "moving_rows", "task_of"]
+__all__ = [
+    "CHOICES", "ROWS", "Maps", "Task", "default_frame", "held_by_others", "moving_rows", "task_of", "unit_direction",
+]  # fmt: skip

@@ -18,6 +18,7 @@ from polybody.design import ellipsoids
 from polybody.design.task import Task
 from polybody.errors import InputError
 from polybody.mechanism.columns import velocity_names
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -30,8 +31,8 @@ DAMPED = 1e-11
 WALK, STRIDE = 30, 0.6
 #: the frame is singular where σ_min/σ_max is below this
 SINGULAR = 1e-3
-#: states at once
-PIECE = 4096
+#: states at once, and at most
+PIECE, MOST = 4096, 10_000_000
 MEASURES = ("manipulability", "condition", "isotropy", "least", "greatest", "regularity", "closure")
 
 
@@ -109,16 +110,17 @@ def measures(task: Task, q: Array, rates: Array) -> dict[str, Array]:
     return {name: values.reshape(lead) for name, values in found.items()}
 
 
-def sampled(task: Task, rates: Array, samples: int, rng: Any, start: Array | None) -> Workspace:
-    """Random configurations within limits; with loops by walks from `start`."""
-    if not 1 <= samples <= 10_000_000:
-        raise InputError(f"samples is {samples}, expected a number from 1 to 10 000 000")
+def sampled(task: Task, rates: Array, samples: int, rng: Any, start: Array) -> Workspace:
+    """Random configurations within limits; with loops by walks from `start`, where a free base stays too."""
+    count_of("samples", samples, 1, MOST)
     model = task.model
     if len(model.constraints):
-        assert start is not None, "walks start at an assembled configuration"
         q = walked(task, start, samples, np.random.default_rng(rng))
     else:
         q = model.random_configuration(rng, samples)
+        for joint in model.mechanism.independent_joints:
+            if joint.nv == 6 and not model.actuation.active[joint.v].any():  # no actuator moves it
+                q[:, joint.q] = start[joint.q]
     return _workspace(task, q, rates)
 
 
@@ -144,16 +146,25 @@ def gridded(task: Task, rates: Array, names: tuple[str, str], points: Any, start
     every = velocity_names(model.mechanism)
     limits = model.joint_limits()
     values = []
+    if names[0] == names[1]:
+        raise InputError(f"a grid has two coordinates, got {names[0]!r} twice")
     for name, given in zip(names, _pairs(points), strict=True):
         if name not in every:
             raise InputError(f"no coordinate {name!r}; available: {', '.join(every)}")
+        if not _plain(model, every.index(name)):
+            raise InputError(f"{name!r} belongs to a joint with a quaternion, which has no axis of a grid")
         k = every.index(name)
         if np.ndim(given):
-            values.append(np.asarray(given, dtype=float))
+            chosen = float_array("points", given)
+            if chosen.ndim != 1 or not np.isfinite(chosen).all() or not len(chosen):
+                raise InputError(f"points of {name!r} must be a list of finite numbers, got shape {chosen.shape}")
+            values.append(chosen)
             continue
         low, high = limits["lower"][k], limits["upper"][k]
         bounded = np.isfinite(low) and np.isfinite(high)
-        values.append(np.linspace(*((low, high) if bounded else (-np.pi, np.pi)), int(given)))
+        count = count_of("points", given, 2, MOST)
+        values.append(np.linspace(*((low, high) if bounded else (-np.pi, np.pi)), count))
+    count_of("the number of nodes", len(values[0]) * len(values[1]), 1, MOST)
     a, b = np.meshgrid(*values, indexing="ij")
     d = np.zeros((a.size, model.nv))
     at = model.difference(model.neutral(), start)
@@ -164,6 +175,19 @@ def gridded(task: Task, rates: Array, names: tuple[str, str], points: Any, start
     if len(model.constraints):
         q = spread(model, q.reshape(*a.shape, -1), names, start).reshape(-1, model.nq)
     return _workspace(task, q, rates, a.shape, tuple(zip(names, values, strict=True)))
+
+
+def count_of(name: str, value: Any, least: int, most: int) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most:,}".replace(",", " "))
+    return int(value)
+
+
+def _plain(model: Model, column: int) -> bool:
+    """Whether a velocity belongs to a joint whose positions are plain numbers."""
+    joint = next(j for j in model.mechanism.independent_joints if j.v.start <= column < j.v.stop)
+    return joint.nq == joint.nv
 
 
 def _pairs(points: Any) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from polybody.design.performance import Performance
 from polybody.design.stiffness import Modes
 from polybody.errors import InputError
 from polybody.files import write_text
-from polybody.studio.performance_plots import COLORS, axes_of
+from polybody.studio.performance_plots import COLORS, KINDS, axes_of
 from polybody.studio.stage.meshes import Triangles
 from polybody.studio.stage.stage import Part, Stage, as_poses
 
@@ -37,7 +37,7 @@ MOST_MODES, SWING, POSES = 8, 0.25, 25
 
 def write_performance_page(
     found: Performance, path: str | os.PathLike[str], q: Any = None, *,
-    kinds: Sequence[str] = ("velocity", "force", "acceleration"), modes: Modes | None = None,
+    kinds: Sequence[str] = KINDS, modes: Modes | None = None,
 ) -> Path:  # fmt: skip
     """Write a page (.html, no network) with the machine at q, ellipsoids of its frame, and `modes` to play."""
     from polybody.studio.viewer.content import posed_content
@@ -68,8 +68,8 @@ def _added(stage: Stage, found: Performance, q: Array, kinds: Sequence[str]) -> 
     """Put the ellipsoids on the stage, on its ground."""
     center, made = found.model.pose(q, found.frame)[:3, 3], []
     for kind in kinds:
-        if kind not in ("velocity", "force", "acceleration", "inertia"):
-            raise InputError(f"no ellipsoid {kind!r}; there are velocity, force, acceleration and inertia")
+        if kind not in KINDS:
+            raise InputError(f"no ellipsoid {kind!r}; there are {', '.join(KINDS)}")
         ball: Ellipsoid = getattr(found, f"{kind}_ellipsoid")(q)
         matrix = axes_of(ball, SIZE * stage.size)
         if matrix is not None:
@@ -118,7 +118,7 @@ def mode_motions(stage: Stage, modes: Modes) -> list[dict[str, Any]]:
     """Modes as the page plays them: there and back."""
     model, found = modes.task.model, []
     reach = np.linspace(-1, 1, POSES)[:, None]
-    for k in range(min(MOST_MODES, len(modes.frequencies))):
+    for k in [k for k in range(len(modes.frequencies)) if modes.frequencies[k] != 0][:MOST_MODES]:
         shape = modes.shapes[k] / np.abs(modes.shapes[k]).max()
         q = model.integrate(modes.q, SWING * reach * shape)
         if len(model.constraints):

@@ -19,6 +19,10 @@ from polybody.names import counted
 from polybody.studio.plots import STYLE
 
 Array = np.ndarray
+#: the ellipsoids of a frame
+KINDS = ("velocity", "force", "acceleration", "inertia")
+#: how long infinite radii are drawn, in largest finite ones
+ENDLESS = 2.5
 COLORS = {"velocity": "#2563eb", "force": "#dc2626", "acceleration": "#7c3aed", "inertia": "#d97706",
           "compliance": "#15803d"}  # fmt: skip
 
@@ -48,16 +52,18 @@ def styled(make: Any) -> Any:
 
 
 @styled
-def ellipsoid_figure(found: Performance, q: Any, kinds: tuple[str, ...] = ("velocity", "force", "acceleration")) -> Any:
-    """The machine at q with ellipsoids of its frame, each drawn to the same size; legends tell their radii."""
+def ellipsoid_figure(found: Performance, q: Any, kinds: tuple[str, ...] = KINDS) -> Any:
+    """The machine at q with ellipsoids of its frame, each drawn to the same size; titles show their radii."""
     from polybody.studio.drawing import draw_on
 
     place = found.model._q(q)
-    figure = new_figure(4.6 * len(kinds), 4.6)
+    columns = 2 if len(kinds) == 4 else len(kinds)
+    rows = -(-len(kinds) // columns)
+    figure = new_figure(4.8 * columns, 4.6 * rows)
     center = found.model.pose(place, found.frame)[:3, 3]
     for k, kind in enumerate(kinds, start=1):
         ball = getattr(found, f"{kind}_ellipsoid")(place)
-        axes = figure.add_subplot(1, len(kinds), k, projection="3d", proj_type="ortho")
+        axes = figure.add_subplot(rows, columns, k, projection="3d", proj_type="ortho")
         draw_on(axes, found.model, place)
         size = 0.22 * float(np.ptp(np.array([axes.get_xlim3d(), axes.get_ylim3d(), axes.get_zlim3d()]), axis=1).max())
         surface = surface_of(ball, size)
@@ -70,11 +76,15 @@ def ellipsoid_figure(found: Performance, q: Any, kinds: tuple[str, ...] = ("velo
 
 
 def axes_of(ball: Ellipsoid, size: float) -> Array | None:
-    """Half axes in world directions as columns (3, 3) of the translational part, the largest of length `size`."""
+    """Half axes in world directions as columns (3, 3) of the translational part, the largest of length `size`.
+
+    Infinite radii (forces that the structure bears, masses that nothing moves) are drawn longer than all others.
+    """
     rows = [(i, ROWS.index(name) - 3) for i, name in enumerate(ball.rows) if ROWS.index(name) >= 3]
-    radii = np.where(np.isfinite(ball.radii), ball.radii, 0.0)
-    if not rows:
+    finite = np.isfinite(ball.radii)
+    if not rows or not finite.any():
         return None
+    radii = np.where(finite, ball.radii, ENDLESS * ball.radii[finite].max())
     matrix = np.zeros((3, len(ball.rows)))
     for i, axis in rows:
         matrix[axis] = (ball.axes * radii)[i]
@@ -176,11 +186,11 @@ def stiffness_figure(held: Stiffness) -> Any:
 
 @styled
 def modes_figure(found: Modes, count: int = 3, amplitude: float = 0.25) -> Any:
-    """The machine at both ends of its lowest modes."""
-    count = min(count, len(found.frequencies))
-    figure = new_figure(4.6 * count, 4.6)
-    for k in range(count):
-        axes = figure.add_subplot(1, count, k + 1, projection="3d", proj_type="ortho")
+    """The machine at both ends of its lowest modes, beyond motions that nothing holds."""
+    shown = [k for k in range(len(found.frequencies)) if found.frequencies[k] != 0][:count] or [0]
+    figure = new_figure(4.6 * len(shown), 4.6)
+    for place, k in enumerate(shown, start=1):
+        axes = figure.add_subplot(1, len(shown), place, projection="3d", proj_type="ortho")
         moved = found.motion(k, amplitude, 4)
         from polybody.studio.drawing import draw_on
 
@@ -222,5 +232,5 @@ def animate_mode(
     return target
 
 
-__all__ = ["COLORS", "animate_mode", "axes_of", "ellipsoid_figure", "modes_figure", "sizing_figure",
+__all__ = ["COLORS", "KINDS", "animate_mode", "axes_of", "ellipsoid_figure", "modes_figure", "sizing_figure",
            "stiffness_figure", "surface_of", "workspace_figure"]  # fmt: skip

@@ -64,11 +64,10 @@ def performance_text(
                                                strict=True)]  # fmt: skip
         parts.append(f"<section><h2>Load capacity within effort limits</h2>{rows_table(rows)}</section>")
     if stiffness is not None:
-        held, modes = found.stiffness(place, stiffness), found.modes(place, stiffness)
-        rows = labelled({"against_forces": held.principal()[0], "stable": held.stable,
-                         "frequencies": modes.frequencies})  # fmt: skip
-        parts.append(f"<section><h2>Stiffness and modes</h2>{rows_table(rows)}</section>")
-        parts.append(_image("Compliance", pictures.stiffness_figure(held)))
+        numbers, held, modes = found.held(place, stiffness)
+        parts.append(f"<section><h2>Stiffness and modes</h2>{rows_table(labelled(numbers))}</section>")
+        if held is not None:
+            parts.append(_image("Compliance", pictures.stiffness_figure(held)))
         parts.append(_image("Lowest modes", pictures.modes_figure(modes)))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
