@@ -64,6 +64,7 @@ class Assembly:
         self.time = sx.sym("time")
         self.inputs = {name: sx.sym(name) for part in self.components for name in part.inputs}
         self.input_rates: dict[tuple[str, int], Any] = {(name, 0): x for name, x in self.inputs.items()}
+        self.combined: list[tuple[int, Any]] = []  # residuals that take the place of those of the parts
 
     def _unknown(self, name: str, keep: int, start: float) -> int:
         self.names.append(name)
@@ -146,6 +147,8 @@ class Assembly:
     def reduced(self) -> tuple[Reduced, list[str]]:
         """Index one, with the component of each equation; an ill-posed network is reported by names."""
         residuals, owners = self.equations()
+        for k, residual in self.combined:
+            residuals[k] = residual
         if len(residuals) != len(self.names):
             raise PolybodyError(
                 f"the network has {counted(len(residuals), 'equation')} for {counted(len(self.names), 'unknown')}"
@@ -163,6 +166,26 @@ class Assembly:
                 f"{self._circuit(parts)}, so their individual loads are undetermined; give one of them compliance"
             ) from None
         return reduced, [owners[i] for i in reduced.origin]
+
+    def combine(self, weights: Mapping[int, float]) -> bool:
+        """Let a combination of equations, in which terms cancel, stand for one of them; False where nothing is left."""
+        import casadi as ca
+
+        residuals, _ = self.equations()
+        for k, residual in self.combined:
+            residuals[k] = residual
+        F = ca.vertcat(*(residuals[i] for i in weights))
+        by = ca.vertcat(*ca.symvar(F))
+        slopes, c = ca.densify(ca.jacobian(F, by)), ca.DM(list(weights.values()))
+        sums, sizes = c.T @ slopes, ca.fabs(c).T @ ca.fabs(slopes)
+        gone = [k for k in range(by.numel()) if sizes[k].is_constant() and sums[k].is_constant()
+                and abs(float(sums[k])) <= 1e-13 * float(sizes[k])]
+        total = ca.substitute(c.T @ F, by[gone], ca.DM.zeros(len(gone))) if gone else c.T @ F
+        used = {s.element_hash() for s in ca.symvar(total)}
+        if not any(symbol.element_hash() in used for symbol in self.symbols.values()):
+            return False
+        self.combined.append((max(weights, key=lambda i: abs(weights[i])), total))
+        return True
 
     def _probe(self, matrix: Any) -> np.ndarray:
         import casadi as ca

@@ -93,7 +93,8 @@ def _slopes(system: System, t: float, y: Array, inputs: list[str], outputs: list
     u = ca.vertcat(*(assembly.inputs[name] for name in inputs), ca.SX(0, 1))
     parts = [f, g, h]
     if fixed:
-        parts = ca.substitute(parts, [ca.vertcat(*(s for s, _ in fixed))], [ca.vertcat(*(x for _, x in fixed))])
+        symbols, given = (ca.densify(ca.vertcat(*column)) for column in zip(*fixed, strict=True))  # zeros are sparse
+        parts = ca.substitute(parts, [symbols], [given])
     moved = [name for (name, order), s in assembly.input_rates.items()
              if order and name in inputs and any(ca.depends_on(p, s) for p in parts)]
     if moved:
@@ -105,9 +106,9 @@ def _slopes(system: System, t: float, y: Array, inputs: list[str], outputs: list
     free = [assembly.inputs[name] for name in system.called if name not in inputs]
     arguments = [ca.vertcat(system.y, system.a), u, ca.vertcat(*free, ca.SX(0, 1)), system.t]
     function = ca.Function("slopes", arguments, blocks)
-    given = [s[: system.n + system.m], values,
-             np.array([_value(system, name, t) for name in system.called if name not in inputs]), t]
-    fy, fa, fu, gy, ga, gu, hy, ha, hu = (np.asarray(x) for x in function(*given))
+    numbers = [s[: system.n + system.m], values,
+               np.array([_value(system, name, t) for name in system.called if name not in inputs]), t]
+    fy, fa, fu, gy, ga, gu, hy, ha, hu = (np.asarray(x) for x in function(*numbers))
     if system.m:
         fy, fu = fy - fa @ np.linalg.solve(ga, gy), fu - fa @ np.linalg.solve(ga, gu)
         hy, hu = hy - ha @ np.linalg.solve(ga, gy), hu - ha @ np.linalg.solve(ga, gu)

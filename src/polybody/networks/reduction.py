@@ -3,6 +3,10 @@
 A block that is linear in its unknowns is solved: with numbers as coefficients once and for all, else by elimination on
 sure pivots (`formulations.network.elimination`). A nonlinear block keeps its unknowns: they are `a`, and its equations
 `g`. Networks of linear parts, and models driven through torques, have none.
+
+Structure alone does not see that terms cancel (a gyrator between a node and itself). A block of numbers that is singular
+tells it: with nᵀA = 0 the combination nᵀF has none of the block's unknowns, takes the place of one of its equations
+(`Assembly.combine`), and the structure is looked at again.
 """
 
 from __future__ import annotations
@@ -47,8 +51,41 @@ class Semiexplicit:
         return self.substituted([self.reduced.symbols[(j, k + 1)] for j, k in self.states])
 
 
+class CancelledTerms(InputError):
+    """A singular block: coefficients of its equations in the combination in which all its unknowns cancel."""
+
+    def __init__(self, message: str, weights: np.ndarray) -> None:
+        super().__init__(message)
+        self.weights = weights
+
+
 def semiexplicit(assembly: Assembly) -> Semiexplicit:
-    """Solve what is linear, keep what is not."""
+    """Solve what is linear, keep what is not; where terms cancel, equations are combined first."""
+    first: InputError | None = None
+    for _ in range(len(assembly.names)):
+        try:
+            return _solved(assembly)
+        except _Cancelled as found:
+            first = first or found.reason
+            if not assembly.combine(found.weights):
+                raise first from None
+        except InputError:
+            if first is not None:  # no combination helps: what the equations as they stand leave open
+                raise first from None
+            raise
+    assert first is not None
+    raise first
+
+
+class _Cancelled(Exception):
+    """Terms cancel in this combination {original equation: coefficient}; `reason` is what to report otherwise."""
+
+    def __init__(self, reason: InputError, weights: dict[int, float]) -> None:
+        super().__init__(str(reason))
+        self.reason, self.weights = reason, weights
+
+
+def _solved(assembly: Assembly) -> Semiexplicit:
     reduced, owners = assembly.reduced()
     unknowns = [reduced.symbols[key] for key in reduced.unknowns]
     rows = incidence(reduced.equations, unknowns)
@@ -68,7 +105,13 @@ def semiexplicit(assembly: Assembly) -> Semiexplicit:
     for block, columns in order:
         keys = [reduced.unknowns[c] for c in columns]
         residuals = [reduced.equations[e] for e in block]
-        found = _linear(assembly, residuals, [reduced.symbols[k] for k in keys], [owners[e] for e in block], keys)
+        try:
+            found = _linear(assembly, residuals, [reduced.symbols[k] for k in keys], [owners[e] for e in block], keys)
+        except CancelledTerms as reason:
+            weights = {e: float(x) for e, x in zip(block, reason.weights, strict=True) if x}
+            if len({reduced.orders[e] for e in weights}) > 1:  # equations and derivatives: no combination of originals
+                raise
+            raise _Cancelled(reason, {reduced.origin[e]: x for e, x in weights.items()}) from None
         if found is None:
             algebraic += keys
             g += residuals
@@ -115,8 +158,10 @@ def _by_numbers(assembly: Assembly, A: np.ndarray, r: Any, owners: list[str], ke
         open_ = [assembly.key_name(k) for k, x in zip(keys, Vt[-1], strict=True) if abs(x) > 1e-6]
         parts = dict.fromkeys(o for o, x in zip(owners, U[:, -1], strict=True) if abs(x) > 1e-6)
         where = f" (in the modes {assembly.mode_text()})" if assembly.modes else ""
-        raise InputError(f"the network is singular{where}: the equations of {', '.join(map(repr, parts))} leave "
-                         f"{', '.join(open_)} open or contradict each other")
+        weights = U[:, -1] * scale.ravel()
+        weights[np.abs(weights) < 1e-12 * np.abs(weights).max()] = 0.0
+        raise CancelledTerms(f"the network is singular{where}: the equations of {', '.join(map(repr, parts))} leave "
+                             f"{', '.join(open_)} open or contradict each other", weights)
     inverse = np.linalg.inv(A)
     inverse = inverse + inverse @ (np.eye(len(A)) - A @ inverse)  # one refinement
     rounding = 1e-15 * (np.abs(inverse) @ np.abs(A) @ np.abs(inverse))

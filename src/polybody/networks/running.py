@@ -285,7 +285,7 @@ class _Run:
         energy = values[:, -1]
         total = energy + work
         error = float(np.abs(total - total[0]).max(initial=0.0)) if n else 0.0
-        moved = float(max(np.abs(energy).max(), np.ptp(work), 1e-300)) if n else 1.0
+        moved = float(max(np.abs(energy).max(), np.ptp(work), self._exchanged(first, values), 1e-300)) if n else 1.0
         relative = error / moved if error > 1e-300 else 0.0
         doubts = ()
         if stopped and not self.on_purpose:
@@ -299,6 +299,18 @@ class _Run:
         return NetworkTrajectory(self.motion.net, np.array(self.times), tuple(first.observed), values[:, :-1],
                                  tuple(first.states), energy, work, audit, first.assembly.domains(),
                                  first.assembly.units(), self.happenings, stopped)
+
+    def _exchanged(self, system: System, values: Array) -> float:
+        """Energy through all ports, whatever its direction: what a network without memory has to compare errors with."""
+        from scipy.integrate import trapezoid
+
+        column = {name: k for k, name in enumerate(system.observed)}
+        power = np.zeros(len(self.times))
+        for port in system.assembly.graph.ports.values():
+            if port.domain.name != "signal":
+                across, through = (column[f"{port.name}.{x}"] for x in (port.domain.across, port.domain.through))
+                power += np.abs(values[:, across] * values[:, through])
+        return float(trapezoid(power, self.times))
 
 
 __all__ = ["simulate_network"]

@@ -54,6 +54,11 @@ class Reduced:
     index: int  # how often the most differentiated equation was, plus one
     pivots: Pivots | None = None  # what the choice of states depends on, where constraints among states were found
 
+    @property
+    def orders(self) -> list[int]:
+        """How often each equation is differentiated."""
+        return [self.origin[:e].count(original) for e, original in enumerate(self.origin)]
+
 
 #: derivatives that become unknowns of their own, level by level: the highest ones first
 Choice = tuple[tuple[Key, ...], ...]
