@@ -157,3 +157,76 @@ def test_models_of_a_network_are_shipped_or_beside_its_file(tmp_path, source: st
         pb.load_network(path)
     path.write_text('polybody: 1\nname: n\nnetwork:\n  models: {arm: "two-link"}\n')
     assert pb.load_network(path).name == "n"
+
+
+CELL = """\
+polybody: 1
+name: cell
+parameters: {R0: 0.9, l: 0.4}
+network:
+  networks:
+    axis:                                   # a pendulum with its motor: a model inside a sub-network
+      models:
+        pendulum:
+          gravity: [0, -9.81, 0]
+          bodies: {rod: {mass: 1.5, com: [=l/2, 0, 0], inertia: [0.001, 0.02, 0.02]}}
+          joints: {pin: {kind: revolute, parent: world, child: rod}}
+      parts:
+        M: {kind: dc_motor, winding: p, shaft: s, torque_constant: 0.06 N m/A, resistance: =2*R0, inductance: 2 mH}
+        G: {kind: elastic_gear, input: s, output: pendulum.pin, ratio: 20, stiffness: 300, damping: 1}
+      terminals: {supply: p, joint: pendulum.pin}
+      initial: {pendulum.pin.q: 0.3, G.twist: 0}
+    filter:
+      parts:
+        R: {kind: resistor, nodes: [a, b], resistance: 2 ohm}
+        C: {kind: capacitor, nodes: b, capacitance: 1 mF}
+      terminals: {in: a, out: b}
+  parts:
+    V: {kind: voltage_source, nodes: plus, voltage: 12 V}
+    stage: {multiport: filter, in: plus, out: smooth}
+    left: {use: axis, supply: smooth, joint: left_joint}
+    right: {use: axis, supply: smooth, joint: right_joint}
+    brake: {kind: rotational_damper, nodes: right_joint, damping: 0.5}
+"""
+
+
+def test_sub_networks_of_a_file_have_models_start_values_and_constants(tmp_path):
+    path = tmp_path / "cell.yaml"
+    path.write_text(CELL, encoding="utf-8")
+    jsonschema.validate(yaml.safe_load(CELL), schema())
+    run = pb.simulate(pb.load_network(path), 0.2)
+    build = pb.Builder("pendulum", gravity=(0, -9.81, 0))
+    build.body("rod", 1.5, (0.2, 0, 0), (0.001, 0.02, 0.02))
+    build.joint("pin", "revolute", "world", "rod")
+    net, model = pb.Network("by hand"), build.model()
+    net.part("V", "voltage_source", "plus", voltage=12)
+    net.part("R", "resistor", "plus", "smooth", resistance=2)
+    net.part("C", "capacitor", "smooth", capacitance=1e-3)
+    for k in "ab":
+        net.mechanism(k, model)
+        net.part(f"M{k}", "dc_motor", winding="smooth", shaft=f"s{k}", torque_constant=0.06, resistance=1.8,
+                 inductance=2e-3)
+        net.part(f"G{k}", "elastic_gear", f"s{k}", f"{k}.pin", ratio=20, stiffness=300, damping=1)
+    net.part("brake", "rotational_damper", "b.pin", damping=0.5)
+    wanted = pb.simulate(net, 0.2, {"a.pin.q": 0.3, "b.pin.q": 0.3}).final
+    for mine, theirs in (("left.pendulum.pin.q", "a.pin.q"), ("right.pendulum.pin.q", "b.pin.q"),
+                         ("left.M.winding.i", "Ma.winding.i"), ("V.i", "V.i")):
+        assert run.final[mine] == pytest.approx(wanted[theirs], rel=1e-6), mine
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "wrong"),
+    [(10, "{rod: {mass: 1.5, ", "{rod: {mass: -1.5, "),
+     (11, "child: rod", "child: rad"),
+     (13, "0.06 N m/A", "0.06 V"),
+     (14, "output: pendulum.pin", "output: p"),
+     (15, "joint: pendulum.pin", "joint: pendulum.pen"),
+     (24, "{multiport: filter", "{multiport: filters"),
+     (25, "supply: smooth, joint", "supplies: smooth, joint")],
+)  # fmt: skip
+def test_what_is_wrong_inside_a_sub_network_is_told_with_its_line(tmp_path, line, text, wrong):
+    path = tmp_path / "cell.yaml"
+    assert text in CELL
+    path.write_text(CELL.replace(text, wrong), encoding="utf-8")
+    with pytest.raises(pb.PolybodyError, match=f"cell.yaml:{line}:"):
+        pb.load_network(path)

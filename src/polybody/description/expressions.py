@@ -43,6 +43,22 @@ class Expression:
     def joints(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for name, _ in self.used))
 
+    def renamed(self, new: Callable[[str], str]) -> Expression:
+        """The same function of joints under other names."""
+
+        def rebuilt(node: ast.AST) -> Any:
+            found = _coordinate(node) if isinstance(node, ast.expr) else None
+            if found is not None:
+                return ast.parse(f"q[{new(found[0])!r}][{found[1]}]", mode="eval").body
+            for field, old in ast.iter_fields(node):
+                if isinstance(old, list):
+                    setattr(node, field, [rebuilt(x) if isinstance(x, ast.expr) else x for x in old])
+                elif isinstance(old, ast.expr) and not (field == "func" and isinstance(node, ast.Call)):
+                    setattr(node, field, rebuilt(old))
+            return node
+
+        return parse(ast.unparse(rebuilt(ast.parse(self.text, mode="eval").body)))
+
     def value(self, q: Mapping[str, Array], domain: Domain) -> Any:
         """The value at joint coordinates `q` of that domain."""
         try:

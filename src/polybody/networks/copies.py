@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from polybody.errors import InputError
-from polybody.formulations.network.parts import WORLD, Port
+from polybody.formulations.network.parts import WORLD, Port, RelationPart
 from polybody.networks.component import Component, PartComponent
 from polybody.networks.models import ModelComponent
 
@@ -30,11 +29,9 @@ def copied_components(name: str, other: Network, outside: Rename) -> list[Compon
             found.append(PartComponent(f"{name}.{part.name}", part.part, placed, part.values, part.source))
             continue
         assert isinstance(part, ModelComponent)
-        made = ModelComponent(f"{name}.{part.name}", part.model, f"{name}.{part.prefix}")
-        for old, port in zip(part.ports, made.ports, strict=True):
-            if outside(old.head) != port.head:
-                raise InputError(f"{name!r}: a terminal of {other.name!r} is the node {old.head!r} of its model "
-                                 f"{part.name!r}; connect a part between them, and make its other node the terminal")
+        placed = {port.name: (outside(port.head), outside(port.tail)) for port in part.ports}
+        made = ModelComponent(f"{name}.{part.name}", part.model, f"{name}.{part.prefix}",
+                              {f"{name}.{port}": ends for port, ends in placed.items()})
         found.append(made)
     return found
 
@@ -42,10 +39,6 @@ def copied_components(name: str, other: Network, outside: Rename) -> list[Compon
 def copy_bodies(net: Network, name: str, other: Network, outside: Rename) -> None:
     """Add bodies, joints and what connects them under new names."""
     parts, mine = other.parts, net.parts
-    refused = [f"relation {word!r}" for word in parts.relations] + [f"multiport {word!r}" for word in parts.multiports]
-    if refused:
-        raise InputError(f"{name!r}: the {refused[0]} of {other.name!r} cannot be copied with its sub-network; add it "
-                         f"to {net.name!r} itself")
 
     def new(word: str) -> str:
         return f"{name}.{word}"
@@ -69,6 +62,10 @@ def copy_bodies(net: Network, name: str, other: Network, outside: Rename) -> Non
             getattr(mine, kind)[new(word)] = replace(part, name=new(word), **ends)
     for word, gear in parts.gears.items():
         mine.gears[new(word)] = replace(gear, name=new(word), follower=new(gear.follower), leader=new(gear.leader))
+    for word, relation in parts.relations.items():
+        mine.relations[new(word)] = RelationPart(new(word), relation.expression.renamed(new))
+    for word, multiport in parts.multiports.items():
+        mine.multiports[new(word)] = replace(multiport, name=new(word))
     for word, part in parts.electric.items():
         mine.electric[new(word)] = replace(part, name=new(word), plus=outside(part.plus), minus=outside(part.minus))
     for word, motor in parts.motors.items():

@@ -8,7 +8,9 @@ is data: nothing of it is ever executed. It is read over numbers, SymPy or CasAD
 from __future__ import annotations
 
 import ast
+import keyword
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,9 @@ FUNCTIONS = {
     "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "sqrt": 1, "exp": 1, "log": 1,
     "tanh": 1, "abs": 1, "sign": 1, "min": 2, "max": 2, "der": 1,
 }  # fmt: skip
+#: ports may be named as Python's keywords are ("in.v"): they are marked while Python parses them
+_MARK = "_as_a_port"
+_KEYWORDS = re.compile(rf"\b({'|'.join(keyword.kwlist)})(?=\.[A-Za-z_])")
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -62,7 +67,7 @@ def parse(text: str) -> Text:
     if printable(text) != text:
         raise InputError(f"the expression {text!r:.200} has control characters")
     try:
-        tree = ast.parse(text, mode="eval").body
+        tree = ast.parse(_KEYWORDS.sub(rf"\1{_MARK}", text), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise InputError(f"{text!r:.200} is not an expression: {error}") from None
     _check(tree, text, 0)
@@ -123,7 +128,7 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
 def _dotted(node: ast.Attribute, text: str) -> str:
     if not isinstance(node.value, ast.Name):
         raise InputError(f"{ast.unparse(node)!r:.80} in {text!r:.200} is not understood; expected PORT.VARIABLE")
-    return f"{node.value.id}.{node.attr}"
+    return f"{node.value.id.removesuffix(_MARK)}.{node.attr}"
 
 
 def _evaluate(node: ast.expr, text: str, lookup: Callable[[str], Any], functions: dict[str, Any]) -> Any:

@@ -15,7 +15,7 @@ act in a network: put a `rotational_stop` or `stop` on the joint.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ class ModelComponent:
     name: str
     model: Model
     prefix: str
-    windings: dict[str, tuple[str, str]] = field(default_factory=dict)
+    places: dict[str, tuple[str, str]] = field(default_factory=dict)  # nodes of ports that are not at their own
     form: str = "forward"
     ports: tuple[Port, ...] = field(init=False)
     variables: tuple[Variable, ...] = field(init=False)
@@ -52,13 +52,16 @@ class ModelComponent:
         lead, put = self.prefix, object.__setattr__
         domains = coordinate_domains(self.model)
         names = velocity_names(self.model.mechanism)
-        ports = [Port(f"{lead}{name}", f"v{k}", f"{lead}{name}", GROUND, domain, keep=5)
+
+        def port(name: str, own: str, domain: EnergyDomain) -> Port:
+            return Port(name, own, *self.places.get(name, (name, GROUND)), domain, keep=5)
+
+        ports = [port(f"{lead}{name}", f"v{k}", domain)
                  for k, (name, domain) in enumerate(zip(names, domains, strict=True))]
         motors = self.model.mechanism.motors
         for k, motor in enumerate(motors.names):
-            label = motor if motor not in names else f"{motor} winding"
-            head, tail = self.windings.get(motor, (f"{lead}{label}", GROUND))
-            ports.append(Port(f"{lead}{label}", f"m{k}", head, tail, DOMAINS["electrical"], keep=5))
+            label = winding_label(motor, names)
+            ports.append(port(f"{lead}{label}", f"m{k}", DOMAINS["electrical"]))
         put(self, "ports", tuple(ports))
         starts, units = self.model.neutral(), []
         for joint in self.model.mechanism.independent_joints:
@@ -165,6 +168,11 @@ class ModelComponent:
         return []
 
 
+def winding_label(motor: str, coordinates: Sequence[str]) -> str:
+    """A motor's name, unless a coordinate has it."""
+    return motor if motor not in coordinates else f"{motor} winding"
+
+
 def _call(model: Model, name: str, *arguments: Any) -> Any:
     """A quantity's first result as an expression of its arguments."""
     found = model.casadi(name).call(list(arguments))
@@ -188,9 +196,11 @@ def flat_components(net: Network) -> list[Component]:
     """All components: parts and models, and the network's own bodies, motors and electrical parts as such."""
     components: list[Component] = []
     if net.parts.bodies or net.parts.joints:
-        windings = {name: (motor.plus, motor.minus) for name, motor in net.parts.motors.items()
-                    if motor.plus is not None and motor.minus is not None}
-        components.append(ModelComponent(net.name, model_of(net), "", windings))
+        model, windings = model_of(net), {name: (motor.plus, motor.minus) for name, motor in net.parts.motors.items()
+                                          if motor.plus is not None and motor.minus is not None}
+        names = velocity_names(model.mechanism)
+        places = {winding_label(name, names): ends for name, ends in windings.items()}
+        components.append(ModelComponent(net.name, model, "", places))
     kinds = {"voltage": ("voltage_source", "voltage"), "current": ("current_source", "current"),
              "resistor": ("resistor", "resistance")}
     for part in net.parts.electric.values():

@@ -42,6 +42,10 @@ def multiport_part(net: Network, name: str | None = None) -> Part:
     """The sub-network as a `Part` whose ports are its terminals; refused where it has no closed form, or switches."""
     if not net.terminals:
         raise InputError(f"network {net.name!r} has no terminals; name some with net.terminal(name, node)")
+    odd = [terminal for terminal in net.terminals if not terminal.isidentifier()]
+    if odd:
+        raise InputError(f"terminal {odd[0]!r} of {net.name!r} cannot be a port of a part, whose equations name it; "
+                         "use letters, digits and _")
     m, failure = len(net.terminals), None
     sides = [(0,) * m, (1,) * m]
     if m <= MOST_MIXED:

@@ -140,6 +140,7 @@ class Network(BodyNetwork):
                     self._node(node, port.domain, made.name, f"part {made.name!r}")
             self.components[made.name] = made
         copy_bodies(self, name, other, outside)
+        self.initial |= {f"{name}.{variable}": x for variable, x in other.initial.items()}
 
     def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
         """Implements `pb.simulate` for a network: see `networks.running.simulate_network`."""

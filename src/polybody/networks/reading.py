@@ -29,13 +29,15 @@ from typing import Any
 from polybody.description.fields import Fields, Notes, as_text
 from polybody.description.files import read_text
 from polybody.description.limits import YAML_BYTES
-from polybody.description.mechanism_file.reader import read_mechanism
+from polybody.description.mechanism_file.constants import work_out_expressions
+from polybody.description.mechanism_file.reader import inner_mechanism, read_mechanism
 from polybody.description.mechanism_file.yaml_nodes import Mapping, Node, Scalar, compose, describe, plain
 from polybody.description.naming import name_problem, shown
 from polybody.description.problems import raise_errors
 from polybody.description.reading import YAML_SUFFIXES, find_source, shipped_models
 from polybody.errors import InputError
 from polybody.model.load import load
+from polybody.model.model import Model
 from polybody.model.validation import model_from
 from polybody.networks.library import PARTS
 from polybody.networks.network import Network
@@ -43,6 +45,7 @@ from polybody.networks.part import Part
 
 KIND_KEYS = ("ports", "parameters", "variables", "inputs", "equations", "modes", "energy", "loss", "doc")
 SECTION_KEYS = ("kinds", "networks", "models", "parts", "initial")
+INNER_KEYS = ("terminals", "models", "parts", "initial")
 
 
 def has_network(source: str | os.PathLike[str]) -> bool:
@@ -70,6 +73,7 @@ def load_network(source: str | os.PathLike[str]) -> Network:
     if "network" not in root.pairs:
         raise InputError(f"{path}: there is no `network:` in it; pb.network(pb.load({str(source)!r})) is the network "
                          "of its mechanism")
+    work_out_expressions(root, str(path))
     notes = Notes(str(path))
     net = Network(description.name, description.gravity)
     if description.bodies:
@@ -93,8 +97,12 @@ class _Reader:
             self._try(line, lambda n=name, v=value: self._kind(n, v))
         for name, line, value in self._entries(section, "networks"):
             self._try(line, lambda n=name, v=value: self._network(n, v))
+        self._contents(net, section)
+
+    def _contents(self, net: Network, section: Fields) -> None:
+        """Models, parts and start values, of the network or of a sub-network."""
         for name, line, value in self._entries(section, "models"):
-            self._try(line, lambda n=name, v=value: net.mechanism(n, self._model(_word(n, v))))
+            self._try(line, lambda n=name, v=value: self._model(net, n, v))
         self._parts(net, section)
         for name, line, value in self._entries(section, "initial"):
             self._try(line, lambda n=name, v=value: net.initial.__setitem__(n, _number(n, v)))
@@ -141,13 +149,23 @@ class _Reader:
 
     def _network(self, name: str, node: Node) -> None:
         inner = Network(name)
-        section = Fields(self.notes, f"network {name!r}", node, ("terminals", "parts"))
-        self._parts(inner, section)
+        section = Fields(self.notes, f"network {name!r}", node, INNER_KEYS)
+        self._contents(inner, section)
         for terminal, line, value in self._entries(section, "terminals"):
             self._try(line, lambda t=terminal, v=value: inner.terminal(t, _word(t, v)))
         self.networks[name] = inner
 
-    def _model(self, source: str) -> Any:
+    def _model(self, net: Network, name: str, node: Node) -> None:
+        """A model by a shipped name or a file beside this one, or written out in this file."""
+        if not isinstance(node, Mapping):
+            net.mechanism(name, self._loaded(_word(name, node)))
+            return
+        before = len(self.notes.problems)
+        description = inner_mechanism(self.notes, name, node)
+        if len(self.notes.problems) == before:
+            net.mechanism(name, model_from(description))
+
+    def _loaded(self, source: str) -> Model:
         beside = self.folder / source
         if not os.path.isfile(beside):  # unlike Path.is_file, it does not raise for names that no file can have
             return load(source if source in shipped_models() else beside)
@@ -159,13 +177,10 @@ class _Reader:
         if not isinstance(node, Mapping):
             raise InputError(f"part {name!r} must be a mapping with its kind, got {describe(node)}")
         given = {key: plain(value) for key, (_, value) in node.pairs.items()}
-        if "use" in given:
-            used = given.pop("use")
-            if used not in self.networks:
-                raise InputError(f"part {name!r} uses the network {used!r}, which is not defined above; available: "
-                                 f"{', '.join(self.networks) or 'none'}")
-            net.use(name, self.networks[used], **{key: str(value) for key, value in given.items()})
-            return
+        for key in ("use", "multiport"):
+            if key in given:
+                self._used(net, name, key, given)
+                return
         fields = Fields(self.notes, f"part {name!r}", node, tuple(given))
         kind = fields.need("kind", as_text, "")
         if not kind:
@@ -179,6 +194,18 @@ class _Reader:
             if key in ports and isinstance(given[key], list):
                 given[key] = tuple(given[key])
         net.part(name, chosen, *nodes, **given)
+
+    def _used(self, net: Network, name: str, key: str, given: dict[str, Any]) -> None:
+        """A sub-network as it is (`use`), or reduced to its terminals (`multiport`)."""
+        used = given.pop(key)
+        if used not in self.networks:
+            raise InputError(f"part {name!r} uses the network {used!r}, which is not defined above; available: "
+                             f"{', '.join(self.networks) or 'none'}")
+        inner, nodes = self.networks[used], {terminal: str(node) for terminal, node in given.items()}
+        if key == "use":
+            net.use(name, inner, **nodes)
+        else:
+            net.part(name, inner.as_part(), **nodes)
 
 
 def _word(what: str, node: Node) -> str:

@@ -94,6 +94,13 @@ def expressions_in(root: Node) -> Iterator[Scalar]:
             pending += node.items
 
 
+def work_out_expressions(root: Node, where: str) -> None:
+    """Put numbers in place of the expressions of a composed file, where it is read for something else than records."""
+    constants, dimensions = _constants(root, where)
+    marked = [(scalar, scalar.text[len(MARK) :].strip()) for scalar in expressions_in(root)]
+    _work_out(marked, constants, where, dimensions)
+
+
 def with_constants(root: Node, where: str, read: Callable[[], Any]) -> Any:
     """read() with every expression worked out; and where the constants stand among the description's numbers."""
     constants, dimensions = _constants(root, where)

@@ -105,6 +105,8 @@ SECTIONS = (
     "configurations",
     "network",
 )
+#: what a mechanism inside a file does not say again
+INNER = tuple(key for key in SECTIONS if key not in ("polybody", "parameters", "network"))
 JOINT_MOTION = ("kind", "axis", "pitch", "map", "stages")
 JOINT_DRIVE = ("stiffness", "damping", "friction", "rest", "armature", "limits", "active")
 #: A joint's words for the ends of a loop, which are accepted too: a loop is a joint whose child side has a frame too.
@@ -132,6 +134,11 @@ def scan_mechanism(text: str, where: str) -> tuple[Description, list[Problem]]:
     return with_constants(root, where, lambda: _scan(root, where))
 
 
+def inner_mechanism(notes: Notes, name: str, node: Node) -> Description:
+    """A mechanism that stands inside a file, under a name of its own, its expressions worked out."""
+    return _described(notes, Fields(notes, f"model {name!r}", node, INNER), name)
+
+
 def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
     notes = Notes(where)
     top = Fields(notes, "the file", root, SECTIONS)
@@ -139,13 +146,17 @@ def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
         notes.error(top.line, f"the first line must be 'polybody: {VERSION}', the version of the format")
     elif top.get("polybody", as_count, VERSION) != VERSION:
         notes.error(top.pairs["polybody"][0], f"this polybody reads version {VERSION} of the format")
+    return _described(notes, top, Path(where).stem), notes.problems
+
+
+def _described(notes: Notes, top: Fields, name: str) -> Description:
     tables = _dh_section(notes, top)
     chains = _section(notes, top, "flexible_links", _flexible_link)
     bodies = (*tables[0], *_section(notes, top, "bodies", _body), *(b for c in chains for b in c[0]))
     joints = (*tables[1], *_section(notes, top, "joints", _joint), *(j for c in chains for j in c[1]))
     units = {joint.name: coordinate_units(joint) for joint in joints}
     description = Description(
-        name=top.get("name", as_text, Path(where).stem),
+        name=top.get("name", as_text, name),
         gravity=top.get("gravity", as_array(3), frozen_array((0.0, 0.0, -9.81))),
         bodies=bodies,
         joints=joints,
@@ -164,10 +175,10 @@ def _scan(root: Node, where: str) -> tuple[Description, list[Problem]]:
         relations=_section(notes, top, "relations", _relation),
         configurations=_section(notes, top, "configurations", partial(_configuration, units)),
         network=None if (network := top.node("network")) is None else plain(network),
-        source=where,
+        source=notes.where,
     )
-    _refuse_many_expressions(description, where)
-    return description, notes.problems
+    _refuse_many_expressions(description, notes.where)
+    return description
 
 
 def _refuse_many_expressions(description: Description, where: str) -> None:
