@@ -30,8 +30,8 @@ def copied_components(name: str, other: Network, outside: Rename) -> list[Compon
             continue
         assert isinstance(part, ModelComponent)
         placed = {port.name: (outside(port.head), outside(port.tail)) for port in part.ports}
-        made = ModelComponent(f"{name}.{part.name}", part.model, f"{name}.{part.prefix}",
-                              {f"{name}.{port}": ends for port, ends in placed.items()})
+        made = replace(part, name=f"{name}.{part.name}", prefix=f"{name}.{part.prefix}",
+                       places={f"{name}.{port}": ends for port, ends in placed.items()})
         found.append(made)
     return found
 

@@ -8,7 +8,8 @@
 
 A coordinate that nothing is connected to has tau = 0, a winding no current. The forward form is explicit where torques
 come from springs and currents (elastic drives); where inertias are geared to the joints without elasticity the inverse
-form makes the coupled equations M a + … that are solved together. Dry friction in the model's joints is the smooth law
+form makes the coupled equations M a + … that are solved together. `reduced` are sub-networks in their (m+1)-port form,
+which then say ID in the model's place. Dry friction in the model's joints is the smooth law
 of `forward_dynamics`; a joint that must truly stick gets a `clutch` or `friction` part instead. Limits of joints do not
 act in a network: put a `rotational_stop` or `stop` on the joint.
 """
@@ -32,6 +33,7 @@ from polybody.networks.mechanism import model_of
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
+    from polybody.networks.reduced import ReducedDynamics
 
 Array = np.ndarray
 
@@ -45,6 +47,7 @@ class ModelComponent:
     prefix: str
     places: dict[str, tuple[str, str]] = field(default_factory=dict)  # nodes of ports that are not at their own
     form: str = "forward"
+    reduced: ReducedDynamics | None = None
     ports: tuple[Port, ...] = field(init=False)
     variables: tuple[Variable, ...] = field(init=False)
 
@@ -109,7 +112,8 @@ class ModelComponent:
         if self.form == "forward":
             residuals += ca.vertsplit(der(v) - _call(model, "forward_dynamics", q, v, tau))
         else:
-            residuals += ca.vertsplit(_call(model, "inverse_dynamics", q, v, der(v)) - tau)
+            made = _call(model, "inverse_dynamics", q, v, der(v)) if self.reduced is None else self.reduced(q, v, der(v))
+            residuals += ca.vertsplit(made - tau)
         for k, port in enumerate(self.ports[model.nv :]):
             emf = ca.sparsify(ca.DM(motors.voltages[k : k + 1])) @ v
             drop = float(motors.resistance[k]) * i[k] + emf
@@ -196,11 +200,16 @@ def flat_components(net: Network) -> list[Component]:
     """All components: parts and models, and the network's own bodies, motors and electrical parts as such."""
     components: list[Component] = []
     if net.parts.bodies or net.parts.joints:
-        model, windings = model_of(net), {name: (motor.plus, motor.minus) for name, motor in net.parts.motors.items()
-                                          if motor.plus is not None and motor.minus is not None}
+        model = model_of(net)
         names = velocity_names(model.mechanism)
-        places = {winding_label(name, names): ends for name, ends in windings.items()}
-        components.append(ModelComponent(net.name, model, "", places))
+        places = {winding_label(name, names): (motor.plus, motor.minus) for name, motor in net.parts.motors.items()
+                  if motor.plus is not None and motor.minus is not None}
+        form, reduced = "forward", None
+        if net.reductions:
+            from polybody.networks.reduced import reduced_dynamics
+
+            form, reduced = "inverse", reduced_dynamics(net, model)
+        components.append(ModelComponent(net.name, model, "", places, form, reduced))
     kinds = {"voltage": ("voltage_source", "voltage"), "current": ("current_source", "current"),
              "resistor": ("resistor", "resistance")}
     for part in net.parts.electric.values():

@@ -51,6 +51,8 @@ class Network(BodyNetwork):
         self.terminals: dict[str, str] = {}
         #: start values that a file says
         self.initial: dict[str, float] = {}
+        #: sub-networks of bodies that are kept as (m+1)-ports of their own in motion, by name
+        self.reductions: dict[str, Network] = {}
         #: what was assembled last, and from what
         self.kept_systems: tuple[Any, dict[Any, Any]] | None = None
 
@@ -114,8 +116,12 @@ class Network(BodyNetwork):
             raise InputError(f"the terminal {name!r} exists already")
         self.terminals[name] = node
 
-    def use(self, name: str, other: Network, **nodes: str) -> None:
+    def use(self, name: str, other: Network, *, reduced: bool = False, **nodes: str) -> None:
         """Add a copy of another network as a sub-network, its terminals connected to `nodes`.
+
+        With `reduced` its bodies stay one component, the (m+1)-port ẋ = A(q) y + b(q, v) of (18)-(39) at each state with
+        q and v of its own, to which joints outside connect; the motion is the same.
+
 
         Names of its parts, bodies, joints, models and inner nodes are prefixed: `name.R1`; ports of its bodies are
         `name.BODY.PORT`, to be connected by joints.
@@ -140,6 +146,12 @@ class Network(BodyNetwork):
                     self._node(node, port.domain, made.name, f"part {made.name!r}")
             self.components[made.name] = made
         copy_bodies(self, name, other, outside)
+        if reduced:
+            if not other.parts.bodies:
+                raise InputError(f"{name!r}: {other.name!r} has no bodies; `net.part(name, other.as_part(), …)` reduces "
+                                 "a network of one-dimensional parts")
+            self.reductions[name] = other
+        self.reductions |= {f"{name}.{word}": inner for word, inner in other.reductions.items()}
         self.initial |= {f"{name}.{variable}": x for variable, x in other.initial.items()}
 
     def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
@@ -196,6 +208,7 @@ class Network(BodyNetwork):
         """Return a copy with one more component."""
         copy = Network(self.name, self.gravity)
         copy.parts, copy.ports, copy.connections = self.parts, self.ports, self.connections
+        copy.reductions = self.reductions
         copy.components, copy.nodes = {**self.components, component.name: component}, dict(self.nodes)
         return copy
 
