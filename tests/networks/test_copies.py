@@ -96,3 +96,74 @@ def test_a_copied_multiport_is_the_multiport() -> None:
     mine, theirs = (net.solve({}, {}, wrenches=wrench) for net in (outer, inner))
     assert np.abs(theirs.ports["link.lower.tip"]).max() > 1.0
     assert_allclose(mine.ports["a.link.lower.tip"], theirs.ports["link.lower.tip"], rtol=1e-12)
+
+
+def chain(reduced: tuple[bool, bool], *, flip: bool = False) -> pb.Network:
+    """Two links on each other and a plate on the second, the first on the ground."""
+    net = pb.Network("chain", gravity=(0.3, -9.81, 0.4))
+    net.ground(pin=(0.1, 0.2, 0))
+    net.use("a", link(), reduced=reduced[0])
+    net.use("b", link(), reduced=reduced[1])
+    net.body("plate", 0.5, (0, 0.05, 0.02), (0.002, 0.003, 0.004), ports={"hole": (0.02, 0.03, 0)})
+    net.joint("first", "revolute", "world.pin", "a.upper.pin", axis=(0, 0.2, 1), armature=0.01)
+    ends = ("b.upper.pin", "a.lower.tip") if flip else ("a.lower.tip", "b.upper.pin")
+    net.joint("second", "universal", *ends, damping=0.2, stiffness=1.0, rest=(0.1, 0))
+    net.joint("third", "spherical", "b.lower.tip", "plate.hole", damping=0.05)
+    return net
+
+
+@pytest.mark.parametrize("reduced", [(True, True), (False, True), (True, False)])
+@pytest.mark.parametrize("flip", [False, True])
+def test_sub_networks_as_moving_multiports_move_as_expanded_ones(reduced: tuple[bool, bool], flip: bool) -> None:
+    start = {"a.bend.q": 0.3, "first.q": 0.2, "second.q0": 0.4, "b.bend.w": 1.0, "third_1.w": 2.0}
+    expanded, made = (pb.simulate(chain(x, flip=flip), 0.2, start) for x in ((False, False), reduced))
+    for name, value in expanded.final.items():
+        assert made.final[name] == pytest.approx(value, rel=1e-7, abs=1e-8), name
+    assert made.audit.energy_error_relative < 1e-10  # counted by the expanded model
+
+
+def test_moving_multiports_are_linearized_as_expanded_ones() -> None:
+    at = {"a.bend.q": 0.3, "second.q0": 0.4}
+    mine, theirs = (pb.linearize(chain((x, x)), at) for x in (True, False))
+    assert mine.states == theirs.states
+    assert_allclose(mine.A, theirs.A, atol=1e-8)
+
+
+def test_what_reduced_sub_networks_cannot_have_is_named() -> None:
+    net = pb.Network("closed")
+    net.ground(left=(0, 0, 0), right=(1, 0, 0))
+    net.use("a", link(), reduced=True)
+    net.joint("first", "revolute", "world.left", "a.upper.pin")
+    net.joint("last", "revolute", "world.right", "a.lower.tip")
+    with pytest.raises(pb.PolybodyError, match="'last' closes a loop"):
+        pb.simulate(net, 0.1)
+    net = pb.Network("sprung")
+    net.ground(left=(0, 0, 0), right=(1, 0, 0))
+    net.use("a", link(), reduced=True)
+    net.joint("first", "revolute", "world.left", "a.upper.pin")
+    net.spring("S", "world.right", "a.lower.tip", 10.0)
+    with pytest.raises(pb.PolybodyError, match="'S' acts between"):
+        pb.simulate(net, 0.1)
+
+
+def test_the_closed_form_of_a_port_is_the_multiport_evaluated() -> None:
+    net = pb.Network("pendulum", gravity=(0, -9.81, 0))
+    net.ground(pin=(0, 0, 0))
+    net.body("rod", 1.5, (0.2, 0, 0), (0.001, 0.02, 0.02), ports={"pin": (0, 0, 0), "tip": (0.4, 0, 0)})
+    net.joint("turn", "revolute", "world.pin", "rod.pin")
+    text = net.port_equations(["rod.tip"])
+    scope = {"sin": np.sin, "cos": np.cos}
+    q, v = 0.7, -0.4
+    values = {}
+    for line in text.splitlines():
+        left, found, right = line.strip().partition(" = ")
+        if found and not left.startswith("x"):
+            right = right.replace("turn.q", f"({q})").replace("turn.v", f"({v})")
+            values[left] = scope[left] = eval(right, {}, scope)  # the test's own text
+    made = net.multiport(["rod.tip"], {"turn": q}, {"turn": v})
+    names = [f"rod.tip.{axis}" for axis in ("vx", "vy", "vz", "wx", "wy", "wz")]
+    A = np.array([[values.get(f"A({r}, {c})", values.get(f"A({c}, {r})", 0.0)) for c in names] for r in names])
+    assert_allclose(A, made.A, atol=1e-12)
+    assert_allclose([values.get(f"b({r})", 0.0) for r in names], made.b, atol=1e-12)
+    assert "\\section*{A, symmetric}" in net.port_equations(["rod.tip"], "latex")
+    assert "<math>" in net.port_equations(["rod.tip"], "html")

@@ -112,8 +112,9 @@ class ModelComponent:
         if self.form == "forward":
             residuals += ca.vertsplit(der(v) - _call(model, "forward_dynamics", q, v, tau))
         else:
-            made = _call(model, "inverse_dynamics", q, v, der(v)) if self.reduced is None else self.reduced(q, v, der(v))
-            residuals += ca.vertsplit(made - tau)
+            a = der(v)
+            needed = _call(model, "inverse_dynamics", q, v, a) if self.reduced is None else self.reduced(q, v, a)
+            residuals += ca.vertsplit(needed - tau)
         for k, port in enumerate(self.ports[model.nv :]):
             emf = ca.sparsify(ca.DM(motors.voltages[k : k + 1])) @ v
             drop = float(motors.resistance[k]) * i[k] + emf

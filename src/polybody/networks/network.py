@@ -12,7 +12,7 @@ A node is a name; "ground" is the reference of every domain. A port that is give
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polybody.errors import InputError
@@ -119,8 +119,8 @@ class Network(BodyNetwork):
     def use(self, name: str, other: Network, *, reduced: bool = False, **nodes: str) -> None:
         """Add a copy of another network as a sub-network, its terminals connected to `nodes`.
 
-        With `reduced` its bodies stay one component, the (m+1)-port ẋ = A(q) y + b(q, v) of (18)-(39) at each state with
-        q and v of its own, to which joints outside connect; the motion is the same.
+        With `reduced` its bodies stay one component, the (m+1)-port of (18)-(39) at each state with q and v of its own,
+        to which joints outside connect; the motion is the same.
 
 
         Names of its parts, bodies, joints, models and inner nodes are prefixed: `name.R1`; ports of its bodies are
@@ -148,8 +148,8 @@ class Network(BodyNetwork):
         copy_bodies(self, name, other, outside)
         if reduced:
             if not other.parts.bodies:
-                raise InputError(f"{name!r}: {other.name!r} has no bodies; `net.part(name, other.as_part(), …)` reduces "
-                                 "a network of one-dimensional parts")
+                raise InputError(f"{name!r}: {other.name!r} has no bodies; `net.part(name, other.as_part(), …)` "
+                                 "reduces a network of one-dimensional parts")
             self.reductions[name] = other
         self.reductions |= {f"{name}.{word}": inner for word, inner in other.reductions.items()}
         self.initial |= {f"{name}.{variable}": x for variable, x in other.initial.items()}
@@ -183,6 +183,15 @@ class Network(BodyNetwork):
         from polybody.networks.equations import equations
 
         return equations(self, form)
+
+    def port_equations(self, ports: Sequence[str], form: str = "text") -> str:
+        """The (m+1)-port of the network's mechanism in closed form, ẋ = A(q) y + b(q, v), with A and b as expressions.
+
+        `ports` are free ports of bodies; `form` is "text", "latex" or "html". `multiport` evaluates it at a state.
+        """
+        from polybody.networks.port_equations import port_equations
+
+        return port_equations(self, ports, form)
 
     def as_part(self, name: str | None = None) -> Part:
         """Reduce this network to one `Part`, its m-port in closed form; its ports are the terminals.

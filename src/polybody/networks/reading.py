@@ -201,7 +201,8 @@ class _Reader:
         if used not in self.networks:
             raise InputError(f"part {name!r} uses the network {used!r}, which is not defined above; available: "
                              f"{', '.join(self.networks) or 'none'}")
-        inner, nodes = self.networks[used], {terminal: str(node) for terminal, node in given.items()}
+        inner = self.networks[used]
+        nodes: dict[str, Any] = {terminal: str(node) for terminal, node in given.items()}
         if key == "use":
             net.use(name, inner, **nodes)
         else:

@@ -44,7 +44,7 @@ FRAME, ENTRY = "(frame)", "(entry)"
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A sub-network, or bodies outside of all that are joined to each other; `entry` is None where it is on the ground."""
+    """A sub-network, or bodies outside of all that are joined to each other; no `entry` where it is on the ground."""
 
     name: str
     model: Model  # with a free joint at its entry, and without gravity there
@@ -178,8 +178,8 @@ def reduced_dynamics(net: Network, whole: Model) -> ReducedDynamics:
     closing = [name for name in across if name not in used]
     closing += [name for name in net.parts.joints if name in {loop.name for loop in whole.mechanism.description.loops}]
     if closing:
-        raise InputError(f"joint {closing[0]!r} closes a loop, which reduced sub-networks cannot have: use them without "
-                         "`reduced`")
+        raise InputError(f"joint {closing[0]!r} closes a loop, which reduced sub-networks cannot have: use them "
+                         "without `reduced`")
     return made
 
 
@@ -225,8 +225,9 @@ def _entry(
             if node_of(net, b) in own and (before == WORLD or owner[before] in place):
                 _refuse_law(joint)
                 ports = net.ports[a], net.ports[b]
-                return Entry(joint, None if before == WORLD else place[owner[before]], before, node_of(net, b),
-                             *((port.place.astype(float), port.axes.astype(float)) for port in ports), reverse)
+                at_a, at_b = ((port.place.astype(float), port.axes.astype(float)) for port in ports)
+                carrier = None if before == WORLD else place[owner[before]]
+                return Entry(joint, carrier, before, node_of(net, b), at_a, at_b, reverse)
     return ...
 
 
@@ -255,8 +256,8 @@ def _refuse_other_bridges(net: Network, owner: Mapping[str, int], across: Mappin
     sides += [(motor.name, {side(j) for j in motor.speeds}) for motor in net.parts.motors.values()]
     for name, found in sides:
         if len(found) > 1 or "between" in found:
-            raise InputError(f"{name!r} acts between sub-networks that are reduced ({', '.join(net.reductions)}), where "
-                             "only joints may: use them without `reduced`")
+            raise InputError(f"{name!r} acts between sub-networks that are reduced ({', '.join(net.reductions)}), "
+                             "where only joints may: use them without `reduced`")
 
 
 def _own_model(
@@ -281,7 +282,7 @@ def _own_model(
         motors={n: motor for n, motor in parts.motors.items() if set(motor.speeds) <= set(joints)},
     )  # fmt: skip
     made.ports = dict(net.ports)
-    used = {*joints, *made.parts.springs, *made.parts.forces, *made.parts.holds}
+    used = {*joints, *across, *made.parts.springs, *made.parts.forces, *made.parts.holds}
     made.connections = {port: user for port, user in net.connections.items() if user in used}
     if entry is not None:
         ends = [Port(WORLD, f"{name} {FRAME}", np.zeros(3), np.eye(3)), Port(entry.b, FRAME, np.zeros(3), np.eye(3))]

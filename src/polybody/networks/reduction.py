@@ -4,9 +4,9 @@ A block that is linear in its unknowns is solved: with numbers as coefficients o
 sure pivots (`formulations.network.elimination`). A nonlinear block keeps its unknowns: they are `a`, and its equations
 `g`. Networks of linear parts, and models driven through torques, have none.
 
-Structure alone does not see that terms cancel (a gyrator between a node and itself). A block of numbers that is singular
-tells it: with nᵀA = 0 the combination nᵀF has none of the block's unknowns, takes the place of one of its equations
-(`Assembly.combine`), and the structure is looked at again.
+Structure alone does not see that terms cancel (a gyrator between a node and itself). A block of numbers that is
+singular tells it: with nᵀA = 0 the combination nᵀF has none of the block's unknowns, takes the place of one of its
+equations (`Assembly.combine`), and the structure is looked at again.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ class _Run:
                                  first.assembly.units(), self.happenings, stopped)
 
     def _exchanged(self, system: System, values: Array) -> float:
-        """Energy through all ports, whatever its direction: what a network without memory has to compare errors with."""
+        """Energy through all ports, whatever its direction: what errors are relative to where nothing is stored."""
         from scipy.integrate import trapezoid
 
         column = {name: k for k, name in enumerate(system.observed)}
