@@ -423,7 +423,7 @@ def test_several_visitors_see_one_state_and_a_lost_connection_resumes(
         browser.wait("Math.abs(polybody.report().coordinates[0] - 0.4) < 1e-6")
     browser.script("polybody.link.socket.close()")
     browser.wait("polybody.messages.some(t => t.includes('lost'))")
-    browser.wait("polybody.messages.some(t => t.includes('connected again'))")
+    browser.wait("polybody.messages.some(t => t.includes('reconnected'))")
     browser.slide("[data-coordinate] input", 0.9)
     wait_for(lambda: viewer.q[0] == pytest.approx(0.9))
 

@@ -111,7 +111,7 @@ def draw(figure: Any, t: Array, title: str, found: list[Panel], zero: list[str])
         for color, curve in zip(_colors(len(panel.curves)), panel.curves, strict=True):
             dashes = {"dashes": (4, 4 * curve.twins)} if curve.twins else {}
             axis.plot(t, curve.values, label=curve.label, color=color, **dashes)
-        axis.set_ylabel("no unit" if panel.unit == "1" else panel.unit)
+        axis.set_ylabel("dimensionless" if panel.unit == "1" else panel.unit)
         columns = 1 + (len(panel.curves) - 1) // 12
         if len(panel.curves) <= MOST_LABELS:
             axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, ncols=columns)

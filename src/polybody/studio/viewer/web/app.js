@@ -1,4 +1,4 @@
-// The page: puts scene, controls, player and line together.
+// The page: combines scene, controls, player and connection.
 pb.App = class {
   constructor(data, online) {
     this.data = data;
@@ -42,11 +42,11 @@ pb.App = class {
         h("button", { id, class: "icon", title, "aria-label": title, onclick: act }, pb.icon(icon));
     document.getElementById("bar").replaceChildren(
       h("h1", { title: this.data.name }, this.data.name),
-      button("frame-view", "frame the mechanism (F)", "frame", () => {
+      button("frame-view", "fit the view (F)", "frame", () => {
         this.frameView();
       }),
       ...(this.online ? [button("hand", "hand: drag bodies without Ctrl (H)", "hand", () => this.toggleHand())] : []),
-      button("theme", "dark or light (D)", "theme", () => this.setTheme(this.theme === "dark" ? "light" : "dark")),
+      button("theme", "dark or light theme (D)", "theme", () => this.setTheme(this.theme === "dark" ? "light" : "dark")),
       button("picture", "save a picture (P)", "picture", () => this.picture()),
       button("panel-button", "controls (C)", "menu", () => this.togglePanel()),
       button("help-button", "keyboard and mouse (?)", "help", () => pb.showHelp(this)),
@@ -78,7 +78,7 @@ pb.App = class {
     pb.bodyList(this, host);
   }
 
-  // What the program says.
+  // Messages from the program.
   told(message) {
     if (message.k === "frame") {
       this.frameState = { t: message.t, poses: message.poses, values: message.values, layers: message.layers };
@@ -361,7 +361,7 @@ pb.App = class {
       this.player.go(this.player.start);
     } else this.command({ do: "reset" });
   }
-  // For those who look from outside: what is shown, as numbers.
+  // State of the page as numbers, for tests and scripts.
   report() {
     const { scene, state, camera } = this,
       p = this.player;

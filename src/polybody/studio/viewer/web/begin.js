@@ -1,4 +1,4 @@
-// The page begins: data within it, or from the program that serves it.
+// Start of the page: data within it, or from the program that serves it.
 pb.begin = async () => {
   const text = document.getElementById("data").textContent.trim();
   let bytes,
@@ -7,7 +7,7 @@ pb.begin = async () => {
     if (text) bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
     else {
       const answer = await fetch("scene.bin");
-      if (!answer.ok) throw new Error(`the scene could not be fetched (${answer.status})`);
+      if (!answer.ok) throw new Error(`the scene could not be loaded (${answer.status})`);
       bytes = await answer.arrayBuffer();
       online =
         location.href
@@ -19,7 +19,7 @@ pb.begin = async () => {
   } catch (error) {
     const box = document.getElementById("notice");
     box.hidden = false;
-    box.textContent = `the page could not be shown: ${error.message}`;
+    box.textContent = `the page could not be displayed: ${error.message}`;
     throw error;
   }
 };

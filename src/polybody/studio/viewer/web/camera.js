@@ -1,4 +1,4 @@
-// A camera that looks at a point: drag turns, right or middle drag (or two fingers) moves, wheel or pinch comes nearer.
+// A camera that looks at a point: drag rotates, right or middle drag (or two fingers) pans, wheel or pinch zooms.
 pb.Camera = class {
   constructor(up) {
     this.up = up;
@@ -16,7 +16,7 @@ pb.Camera = class {
     this.foot = 0;
   }
 
-  // Fit a box: the distance at which all its corners are inside the picture.
+  // Fit a box: the distance at which all its corners are inside the image.
   frame(low, high, shift = 0) {
     const m = pb.math;
     this.target = m.scale(m.add(low, high), 0.5);
@@ -52,7 +52,7 @@ pb.Camera = class {
     return { eye: m.add(this.target, m.scale(out, distance)), out };
   }
 
-  // {view, projection, eye} for a picture of a shape; `shift`, `top` and `foot` move the middle to what is not covered.
+  // {view, projection, eye} for an image of this aspect; `shift`, `top` and `foot` move the middle to what is not covered.
   matrices() {
     const m = pb.math,
       { eye } = this.place();
@@ -82,7 +82,7 @@ pb.Camera = class {
   }
 };
 
-// Pointers on the canvas become turns, moves and zooms; what `grab` claims is dragged instead.
+// Pointers on the canvas become rotation, panning and zoom; what `grab` claims is dragged instead.
 pb.pointers = (canvas, camera, hooks) => {
   const held = new Map();
   let grabbed = null,

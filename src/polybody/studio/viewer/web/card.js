@@ -1,4 +1,4 @@
-// What was picked: its name, its parameters, and what it does now.
+// The selected item: name, parameters, and present values.
 pb.Card = class {
   constructor(app) {
     this.app = app;
@@ -53,7 +53,7 @@ pb.Card = class {
         ]),
       ];
       if (this.app.online && frame.name !== "world")
-        parts.push(h("button", { onclick: () => this.app.chooseDrag(frame.name) }, "drag it"));
+        parts.push(h("button", { onclick: () => this.app.chooseDrag(frame.name) }, "drag"));
     }
     this.box.replaceChildren(...parts, h("h3", {}, "now"), this.live);
     this.update();
@@ -105,7 +105,7 @@ pb.Card = class {
         ],
       ];
       if (selected.kind === "body" && selected.index < data.bodies.length - 1)
-        rows.push(["mass centre", list(pb.math.point(matrix, data.bodies[selected.index].com), "m")]);
+        rows.push(["centre of mass", list(pb.math.point(matrix, data.bodies[selected.index].com), "m")]);
     }
     this.live.replaceChildren(...rows.map(([a, b]) => h("tr", {}, h("td", {}, a), h("td", {}, b))));
   }
@@ -114,7 +114,7 @@ pb.Card = class {
 // Roll, pitch, yaw of a matrix, rad.
 pb.angles = m => [Math.atan2(m[6], m[10]), Math.asin(Math.max(-1, Math.min(1, -m[2]))), Math.atan2(m[1], m[0])];
 
-// Everything that can be picked, by name.
+// Everything that can be selected, by name.
 pb.bodyList = (app, host) => {
   const { h } = pb,
     button = (kind, index, name, color) =>

@@ -165,7 +165,7 @@ pb.Chart = class {
       line.style.borderTopStyle = curve.dash ? "dashed" : "solid";
       name.textContent = curve.label + (curve.runName ? ` · ${curve.runName}` : "");
       chip.append(line, name, value);
-      chip.title = "click: hide or show";
+      chip.title = "click to hide or show";
       chip.onclick = () => {
         curve.hidden = !curve.hidden;
         chip.classList.toggle("off", curve.hidden);
@@ -176,7 +176,7 @@ pb.Chart = class {
     });
   }
 
-  // A path through at most four points a column of pixels.
+  // A path through at most four points per column of pixels.
   path(curve, X, Y) {
     const { t, y } = curve,
       n = t.length;
@@ -259,7 +259,7 @@ pb.Chart = class {
         `<text class="tick" text-anchor="middle" x="${Math.min(Math.max(X(t), 12), W - 14)}" y="${H - 9}">${pb.show(t)}${t === tx.found[tx.found.length - 1] ? " s" : ""}</text>`,
       ),
     );
-    parts.push(`<text class="unit" x="${4}" y="12">${unit === "1" ? "no unit" : pb.escape(unit)}</text>`);
+    parts.push(`<text class="unit" x="${4}" y="12">${unit === "1" ? "dimensionless" : pb.escape(unit)}</text>`);
     events
       .filter(e => e.time >= this.t0 && e.time <= this.t1)
       .slice(0, 200)
@@ -286,7 +286,7 @@ pb.Chart = class {
     if (this.at !== undefined) this.cursor(this.at);
   }
 
-  // Mark a time, and tell the values there.
+  // Mark a time, and show the values there.
   cursor(t) {
     this.at = t;
     const x = this.X(Math.min(Math.max(t, this.t0), this.t1));
@@ -324,7 +324,7 @@ pb.valueAt = (t, y, at) => {
   return y[k] + s * (y[k + 1] - y[k]);
 };
 
-// Files: what the charts show.
+// Export of the charts to files.
 pb.download = (name, blob) => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

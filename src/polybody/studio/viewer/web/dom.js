@@ -11,7 +11,7 @@ pb.h = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-// Pictures on buttons, drawn here: fonts differ from machine to machine.
+// Icons on buttons, drawn here because fonts differ between machines.
 pb.icons = {
   frame: "M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4M6 6h4v4H6z",
   hand: "M4 9V5.5a1 1 0 0 1 2 0V3a1 1 0 0 1 2 0v-.5a1 1 0 0 1 2 0V4a1 1 0 0 1 2 0v6c0 3-1.500 4.500-4 4.500S4.500 13 2.500 9.500c-.6-1.100.7-1.900 1.500-.500",

@@ -1,4 +1,4 @@
-// Taking hold of the mechanism: the ball of a frame, or a body with Ctrl or the hand tool.
+// Dragging the mechanism: by the ball of a frame, or by a body with Ctrl or the hand tool.
 
 pb.grab = (app, at, e) => {
   if (!app.link || app.player) return null;

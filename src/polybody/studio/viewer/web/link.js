@@ -1,4 +1,4 @@
-// The line to the program: commands out, states in; a lost connection is taken up again, and the page says so.
+// Connection to the program: commands out, states in; a lost connection is restored, and the page reports it.
 pb.Link = class {
   constructor(app, address) {
     this.app = app;
@@ -19,7 +19,7 @@ pb.Link = class {
       this.tries = 0;
       this.acknowledged = this.number;
       this.sent = 0;
-      if (this.lost) this.app.say("connected again", "info");
+      if (this.lost) this.app.say("reconnected", "info");
       this.lost = false;
       this.app.connected();
     };
@@ -28,7 +28,7 @@ pb.Link = class {
       this.lost = true;
       this.app.say(
         this.tries < 8
-          ? "the connection to polybody is lost; trying again …"
+          ? "connection to polybody lost; reconnecting …"
           : "polybody has ended: start `polybody view` again and open its address",
         "error",
         true,

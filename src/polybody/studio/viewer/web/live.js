@@ -75,7 +75,7 @@ pb.liveSection = (app, host) => {
         h("button", { id: "step", title: "one step (→)", onclick: () => app.command({ do: "step" }) }, "step"),
         h(
           "button",
-          { id: "restart", title: "back to the first state (R)", onclick: () => app.command({ do: "reset" }) },
+          { id: "restart", title: "reset to the initial state (R)", onclick: () => app.command({ do: "reset" }) },
           "reset",
         ),
         h(
@@ -85,7 +85,7 @@ pb.liveSection = (app, host) => {
             title: "the controller's goal becomes the configuration shown",
             onclick: () => app.command({ do: "goal" }),
           },
-          "goal here",
+          "set goal here",
         ),
       ),
       slider("speed", "speed", "×", -2, 0.6, true),

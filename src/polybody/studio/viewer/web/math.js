@@ -131,7 +131,7 @@ pb.math = (() => {
     1,
   ];
 
-  // Between two poses, the shorter way round.
+  // Interpolation between two poses, along the shorter rotation.
   function between(a, ia, b, ib, s, out, io) {
     for (let k = 0; k < 3; k++) out[io + k] = a[ia + k] + s * (b[ib + k] - a[ia + k]);
     let c = 0;
@@ -198,7 +198,7 @@ pb.math = (() => {
   };
 })();
 
-// A number as people read it.
+// A number, formatted for display.
 pb.show = (x, digits = 4) => {
   if (x === null || x === undefined) return "–";
   if (!isFinite(x)) return x > 0 ? "∞" : x < 0 ? "−∞" : "not finite";

@@ -1,6 +1,6 @@
-// Motions of analyses: free directions to and fro, loads that swell and fade.
+// Motions of analyses: free motions back and forth, internal loads of varying size.
 
-// A free motion, there and back, as long as it is chosen.
+// A free motion, back and forth, while it is selected.
 pb.playMotion = (app, motion) => {
   app.motion = motion;
   app.motionStart = performance.now();

@@ -1,4 +1,4 @@
-// What is written over the scene: names that do not cover each other, and the scales of lengths, forces and ellipsoids.
+// Labels over the scene, without overlap, and the scales of lengths, forces and ellipsoids.
 
 pb.drawLabels = app => {
   const { data, scene, state } = app,
@@ -35,7 +35,7 @@ pb.drawLabels = app => {
   host.replaceChildren(...made);
 };
 
-// How long a metre, a newton and an ellipsoid are drawn, at the distance of the point looked at.
+// Scales of a metre, a newton and an ellipsoid, at the distance of the camera target.
 pb.drawScales = app => {
   const { scene, data } = app,
     { h } = pb,
@@ -80,7 +80,7 @@ pb.drawScales = app => {
       h(
         "div",
         { "data-scale": "ellipsoids" },
-        h("span", {}, `ellipsoids of equal inertia, 1 : ${pb.show(1 / scene.ellipsoidScale, 3)} of their size`),
+        h("span", {}, `ellipsoids of equal inertia, 1 : ${pb.show(1 / scene.ellipsoidScale, 3)} of their true size`),
       ),
     );
   const box = document.getElementById("scales"),

@@ -9,7 +9,7 @@ pb.Coordinates = class {
     const groups = {
       base: "Base",
       independent: app.data.looped ? "Independent coordinates" : "Joints",
-      dependent: "Dependent: they follow by assembly",
+      dependent: "Dependent coordinates (by assembly)",
     };
     const lists = Object.fromEntries(
       Object.keys(groups).map(kind => [kind, app.data.coordinates.filter(c => c.kind === kind)]),
@@ -77,7 +77,7 @@ pb.Coordinates = class {
     const bound = x => pb.show(x, 3);
     const range = h(
       "div",
-      { class: "range", title: c.limited ? "the joint's limits" : "no limits are stated: the range is ours" },
+      { class: "range", title: c.limited ? "the joint's limits" : "no limits given: default range" },
       `${c.limited ? "" : "no limits · "}${bound(low)} … ${bound(high)} ${c.unit}`,
     );
     this.rows.set(c.key, {
@@ -103,7 +103,7 @@ pb.Coordinates = class {
     });
   }
 
-  // A value that the loops do not let be reached.
+  // A value that the loops do not allow.
   refuse(key, wanted) {
     for (const [k, entry] of this.rows) {
       entry.refused = k === key && wanted !== null;
@@ -139,7 +139,7 @@ pb.poseSection = (app, host) => {
       "button",
       {
         id: "save-configuration",
-        title: "keep this configuration under a name",
+        title: "save this configuration under a name",
         onclick: () => {
           app.command({ do: "save", name: name.value.trim() });
         },
@@ -148,13 +148,13 @@ pb.poseSection = (app, host) => {
     ),
     h(
       "button",
-      { id: "reset", title: "back to the first configuration (R)", onclick: () => app.command({ do: "reset" }) },
+      { id: "reset", title: "reset to the initial configuration (R)", onclick: () => app.command({ do: "reset" }) },
       "reset",
     ),
     h("button", { id: "random", onclick: () => app.command({ do: "random" }) }, "random"),
   );
   // a page without a program behind it shows the configuration; it cannot assemble another
-  const note = h("p", { class: "note" }, "This page shows one configuration: polybody view moves it.");
+  const note = h("p", { class: "note" }, "Static page: use polybody view to move the mechanism.");
   const section = pb.section("Configuration", app.data.mode !== "live", app.online ? buttons : note, box);
   app.coordinates = new pb.Coordinates(app, box);
   host.append(section);

@@ -60,7 +60,7 @@ pb.Run = class {
     return found;
   }
 
-  // Where a point of a body was, every sample.
+  // Path of a point of a body, per sample.
   path(body, local) {
     const found = [];
     for (let k = 0; k < this.t.length; k++) {
@@ -167,7 +167,7 @@ pb.Player = class {
       {
         id: "loop",
         class: "icon",
-        title: "play again and again",
+        title: "repeat",
         onclick: () => {
           this.loop = !this.loop;
           this.loopBox.classList.toggle("on", this.loop);
@@ -192,7 +192,7 @@ pb.Player = class {
         {
           id: "first",
           class: "icon",
-          title: "to the start (Home)",
+          title: "first sample (Home)",
           onclick: () => {
             this.pause();
             this.go(this.start);
@@ -202,13 +202,13 @@ pb.Player = class {
       ),
       h(
         "button",
-        { id: "back", class: "icon", title: "one sample back (←)", onclick: () => this.step(-1) },
+        { id: "back", class: "icon", title: "previous sample (←)", onclick: () => this.step(-1) },
         pb.icon("back"),
       ),
       this.button,
       h(
         "button",
-        { id: "forward", class: "icon", title: "one sample on (→)", onclick: () => this.step(1) },
+        { id: "forward", class: "icon", title: "next sample (→)", onclick: () => this.step(1) },
         pb.icon("next"),
       ),
       h("div", { class: "track" }, ...marks, this.slider),

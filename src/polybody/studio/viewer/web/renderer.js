@@ -3,7 +3,7 @@ pb.Renderer = class {
   constructor(canvas) {
     this.canvas = canvas;
     const gl = (this.gl = canvas.getContext("webgl2", { antialias: true, alpha: false, preserveDrawingBuffer: true }));
-    if (!gl) throw new Error("this browser has no WebGL 2");
+    if (!gl) throw new Error("this browser does not support WebGL 2");
     const about = gl.getExtension("WEBGL_debug_renderer_info");
     this.slow = !!about && /swiftshader|llvmpipe|software/i.test(gl.getParameter(about.UNMASKED_RENDERER_WEBGL)); // no graphics card
     this.shadowSize = this.slow ? 1024 : 2048;

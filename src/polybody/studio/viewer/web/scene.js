@@ -145,7 +145,7 @@ pb.Scene = class {
     return pb.math.multiply(this.bodyMatrix(poses, body), pb.math.fromPose(pose));
   }
 
-  // Put everything where a state says.
+  // Place everything by a state.
   place(state) {
     const m = pb.math,
       { data } = this,
@@ -298,7 +298,7 @@ pb.Scene = class {
     return items;
   }
 
-  // Other runs beside the one shown: see-through bodies in one colour each.
+  // Other runs beside the one shown: translucent bodies in one colour each.
   placeGhosts(list) {
     this.ghosts = list.flatMap(({ poses, tint, opacity }) =>
       this.parts.map(part => ({
