@@ -70,6 +70,32 @@ def test_texts_of_the_code_keep_to_the_style_page(folder: str) -> None:
     assert found == []
 
 
+#: of a script: a comment, or a text in quotes that is not markup or a shader
+SCRIPT = re.compile(r"(?m)^\s*//\s*(?P<comment>.+)$|(?P<quote>[\"'`])(?P<text>(?:(?!(?P=quote)).)+)(?P=quote)")
+SCRIPTS = sorted((ROOT / "src" / "polybody" / "studio").rglob("*.js"))
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.name)
+def test_texts_of_the_browser_page_keep_to_the_style_page(script: Path) -> None:
+    everywhere, messages = rules("In every text"), rules("In messages")
+    source, found = script.read_text(encoding="utf-8"), []
+    for match in SCRIPT.finditer(source):
+        text = re.sub(r"\$\{[^}]*\}", "{}", match["comment"] or match["text"])
+        if " " not in text or CODE.search(text) or "<" in text:
+            continue
+        line = source.count("\n", 0, match.start()) + 1
+        for pattern, instead in everywhere if match["comment"] else [*everywhere, *messages]:
+            if hit := pattern.search(text):
+                found.append(f"{script.name}:{line}: {hit[0]!r}; write {instead}")
+    assert found == []
+
+
+def test_texts_of_scripts_are_found() -> None:
+    found = [m["comment"] or m["text"] for path in SCRIPTS for m in SCRIPT.finditer(path.read_text(encoding="utf-8"))]
+    assert len([text for text in found if " " in text]) > 150
+    assert "this browser does not support WebGL 2" in found
+
+
 @pytest.mark.parametrize(
     "page", [*PAGES, *sorted(set((ROOT / "docs").rglob("*.md")) - {STYLE})], ids=lambda p: str(p.name)
 )

@@ -38,7 +38,7 @@ class Domain(ABC):
 
     @abstractmethod
     def const(self, value: Any) -> Scalar:
-        """The scalar of this domain that stands for the number `value`."""
+        """The scalar of this domain that represents the number `value`."""
 
     @abstractmethod
     def sin(self, x: Scalar) -> Scalar: ...

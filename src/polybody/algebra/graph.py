@@ -5,8 +5,8 @@ with zero is the float 0.0, a product with one is the other factor, and so on; s
 become differences in sums. Constants stay Python floats.
 
 Nodes are plain Python objects, because tracing a robot makes tens of thousands of them and nobody looks at most:
-`Node.sx` makes the CasADi expression where one is wanted (to differentiate, to export), and `operands` lists the graph
-for who reads it without CasADi.
+`Node.sx` makes the CasADi expression where one is requested (to differentiate, to export), and `operands` lists the
+graph for who reads it without CasADi.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Quantities are those of the table, by name. Each becomes one function of plain arrays that allocates nothing and keeps
 no state. Steps in time (`c_steps`) call them, so that a model simulates by itself. The self-test holds each function
 against numbers that polybody computed when it wrote the folder. Of a model with loops matrices and forces are those of
-its independent coordinates, functions tell beside their answer how far it may be believed, and `projection_step` leads
-a state back to the loops (`quantities.constrained`).
+its independent coordinates, functions report beside their answer how far it may be believed, and `projection_step`
+leads a state back to the loops (`quantities.constrained`).
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _function(model: Model, wanted: str) -> Any:
 
 
 def _shapes(model: Model, wanted: Sequence[str], called: Sequence[str]) -> dict[str, list[tuple[int, ...]]]:
-    """{C name: shapes of the results}; what is told beside them is a vector."""
+    """{C name: shapes of the results}; what is reported beside them is a vector."""
     from polybody.quantities.table import quantity
 
     names = [name for name in dict.fromkeys([*wanted, *called]) if name not in STEPS]

@@ -4,8 +4,9 @@ Continuous states are q and v, inputs the joint forces tau, tunable parameters t
 rebound of stops (`restitution`) and the step of co-simulation. Derivatives of the states along any direction of states,
 inputs and parameters are exact (CasADi's forward mode of the same expressions). Joint limits are events: see
 `fmi3/model.c`, which holds everything that does not depend on the model. Loops are closed by Newton's steps after
-initialization and after each step of co-simulation; in model exchange their positions drift with the importer's tolerance.
-"""  # noqa: E501
+initialization and after each step of co-simulation; in model exchange their positions drift with the importer's
+tolerance.
+"""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def fmu_target(path: str | os.PathLike[str], step: float, force: bool) -> Path:
 
 
 def pack(target: Path, name: str, write: Callable[[Path], None], binary: bool | None) -> Path:
-    """The FMU of the files that `write` puts into a folder; with a binary where one is wanted or possible."""
+    """The FMU of the files that `write` puts into a folder; with a binary where one is requested or possible."""
     with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".polybody-") as folder:
         root = Path(folder) / "fmu"
         write(root)

@@ -1,4 +1,4 @@
-"""`polybody draw MODEL -o FILE`: a picture of the mechanism."""
+"""`polybody draw MODEL -o FILE`: an image of the mechanism."""
 
 from __future__ import annotations
 

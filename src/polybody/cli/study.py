@@ -1,4 +1,4 @@
-"""`polybody study FILE.yaml`: sweeps and Monte Carlo; `polybody study plot FOLDER`: their pictures."""
+"""`polybody study FILE.yaml`: sweeps and Monte Carlo; `polybody study plot FOLDER`: their figures."""
 
 from __future__ import annotations
 

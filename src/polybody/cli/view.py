@@ -107,7 +107,7 @@ def posed(model: Model, records: list[Record], q: str | None) -> Any:
 
 
 def open_browser(url: str) -> None:
-    """Ask the desktop to open the page; a machine without one is told where it is."""
+    """Ask the desktop to open the page; without one, print the address."""
     import os
     import sys
     import webbrowser

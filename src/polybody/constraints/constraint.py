@@ -1,4 +1,4 @@
-"""What every constraint can tell, over any domain:
+"""What every constraint can report, over any domain:
 
     φ(q)                residual, zero where the constraint holds
     J(q)                φ̇ = J v where it holds

@@ -10,10 +10,10 @@ pivot back, for every dependent velocity d,
 Known zeros are skipped, so that the cost follows the mechanism's structure: legs, branches, chains of loops. A
 redundant row is J_r = Σ c_i J_i over the pivots' rows; `least` takes from λ what such rows may share among them.
 
-Three numbers tell whether the answer may be believed: `growth`, the sum of (row/pivot)² over the pivots, which is large
-where the chosen coordinates are not independent; `narrow`, the sum of (size in general position/row)², which is large
-near singular configurations, where nearly nothing is left of a row; and `leftover`, the square of what is left of rows
-that are redundant elsewhere.
+Three numbers report whether the answer may be believed: `growth`, the sum of (row/pivot)² over the pivots, which is
+large where the chosen coordinates are not independent; `narrow`, the sum of (size in general position/row)², which is
+large near singular configurations, where nearly nothing is left of a row; and `leftover`, the square of what is left of
+rows that are redundant elsewhere.
 """
 
 from __future__ import annotations

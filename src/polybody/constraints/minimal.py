@@ -37,7 +37,7 @@ class Transfer:
 
 
 def transfer_to(J: Array, gamma: Array, independent: Sequence[int], tolerance: float = RANK_TOLERANCE) -> Transfer:
-    """The transfer to these velocities; whether they are independent is told by `condition`."""
+    """The transfer to these velocities; whether they are independent is reported by `condition`."""
     n = J.shape[-1]
     u = list(independent)
     d = [k for k in range(n) if k not in set(u)]

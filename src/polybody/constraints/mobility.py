@@ -165,12 +165,12 @@ def pivoted(A: Array) -> tuple[Array, Array]:
 
 
 def _quality(Z: Array, chosen: tuple[int, ...]) -> float:
-    """How well these velocities tell all motions: the smallest singular value of Z over them."""
+    """How well these velocities determine all motions: the smallest singular value of Z over them."""
     return float(np.linalg.svd(Z[list(chosen)], compute_uv=False)[-1]) if chosen else 1.0
 
 
 def independence(J: Array, chosen: Sequence[int]) -> float:
-    """0 where the chosen velocities do not tell all motions of J, 1 at best; −1 where they are too few or too many."""
+    """0 where the chosen velocities do not determine all motions of J, 1 at best; −1 where their number is wrong."""
     Z = null_space(J)
     if Z.shape[1] != len(chosen):
         return -1.0

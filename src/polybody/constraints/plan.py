@@ -3,7 +3,7 @@
 Straight-line code cannot look for pivots. J of a mechanism keeps its zeros wherever it moves, so pivots are chosen
 beforehand on sample states in general position: of the entries that are large enough in their rows in every sample, the
 one whose elimination fills in least (Markowitz' count). What has no row left is independent; rows that vanish are
-redundant there. So legs are eliminated one by one, and chains from their ends, without being told of either.
+redundant there. So legs are eliminated one by one, and chains from their ends, without a special case.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Plan:
 
     @cached_property
     def label(self) -> str:
-        """What tells the kernels of two plans apart."""
+        """What distinguishes the kernels of two plans."""
         return hashlib.sha256(f"{self};{self.independent}".encode()).hexdigest()[:16]
 
     def __str__(self) -> str:

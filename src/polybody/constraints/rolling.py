@@ -12,8 +12,8 @@ The material point there does not move: e·(ċ + ω × ρ) = 0 for e along the g
 sideways one, along u × n; for a blade one, across it). Disks, spheres and ellipsoids stay on the ground besides: that
 row has a position too, the height, whose rate is n·(ċ + ω × ρ). All other rows have no residual: they cannot be
 integrated, so q is free and v is not. Multipliers are forces on the body at the point that touches; they do no work.
-Only a user's rows may have a right side: J v − b takes the place of J v, J̇v − ḃ that of γ, and their multipliers do the
-work λᵀb. Time in b is the coordinate of a joint whose rate is 1.
+Only a user's rows may have a right side: J v − b takes the place of J v, J̇v − ḃ that of γ, and their multipliers do
+the work λᵀb. Time in b is the coordinate of a joint whose rate is 1.
 """
 
 from __future__ import annotations

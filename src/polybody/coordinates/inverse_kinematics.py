@@ -1,4 +1,4 @@
-"""The reverse position problem: configurations that put frames where they are wanted.
+"""The reverse position problem: configurations that put frames at their targets.
 
 Levenberg-Marquardt on the manifold. With e the stacked errors of all targets (rotation vector of R* Rᵀ, then p* − p, in
 world axes), J their Jacobian, E = ½ eᵀe and g a wish of one's own in joint space,

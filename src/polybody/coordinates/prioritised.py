@@ -10,7 +10,7 @@ Every step solves, priority by priority, for a displacement d along the manifold
 each a quadratic program (Clarabel). Higher priorities are held by writing d = d_(k−1) + N z, N a basis of what they do
 not feel, so that a lower one does not disturb them but for curvature. That is mended within the step, and the lowest
 priority's part is halved until its error falls all the same. So is a step whose curvature would bring spheres together.
-Where no place fits, the nearest one found is returned and its errors tell.
+Where no place fits, the nearest one found is returned and its errors are reported.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 States do not know each other: their programs are the blocks of one sparse program. p = 1 and ∞ are linear programs for
 HiGHS (scipy), p = 2 is quadratic, for Clarabel (extra `control`). Where limits leave nothing, the least part of the
-limits that would do is told: the p = ∞ program with the limits as weights.
+limits that would do is reported: the p = ∞ program with the limits as weights.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ AXES = "xyz"
 
 
 class Coordinates(Protocol):
-    """What a set of coordinates can tell."""
+    """What a set of coordinates can report."""
 
     def names(self, model: Model) -> list[str]: ...
     def coefficients(self, model: Model, q: Array, order: int) -> list[Array]: ...

@@ -77,7 +77,7 @@ class JointSpace:
     def linearize(
         self, q: Array, w: Array, tau: Array | None, options: Mapping[str, Any]
     ) -> tuple[StateSpace, Array]:
-        """(the state-space model in w, the nominal ẇ); tau=None stands for forces that give ẇ = 0."""
+        """(the state-space model in w, the nominal ẇ); tau=None represents forces that give ẇ = 0."""
         plain = linearize(self.model, q, w, tau, **options)
         loads = options["wrenches"]
         return plain, np.zeros(w.shape) if tau is None else self.model.forward_dynamics(q, w, tau, wrenches=loads)

@@ -11,7 +11,7 @@ The linearised model (3-52): with δu = G δφ and J = ∂u̇/∂φ, the states 
     S = [G 0 0; J G 0; 0 0 1],     Â = (Ṡ + S A) S⁻¹,     B̂ = S B
 
 which is (3-49)-(3-53) as the errata correct them where velocity directions commute, and holds where they do not. With
-loops φ stands for the model's independent coordinates (`spaces`), and answers about joints are of all of them.
+loops φ are the model's independent coordinates (`spaces`), and answers about joints are of all of them.
 """
 
 from __future__ import annotations

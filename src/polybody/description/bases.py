@@ -50,7 +50,7 @@ class Base:
 
 
 def as_base(base: str | Base) -> Base:
-    """The base of that kind; a wrong one is refused."""
+    """The base of that kind; a wrong one raises an error."""
     made = Base(base) if isinstance(base, str) else base
     if not isinstance(made, Base) or made.kind not in BASES:
         shown = made.kind if isinstance(made, Base) else made

@@ -18,7 +18,7 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_bytes(path: Path, limit: int, kind: str = "text") -> bytes:
-    """The bytes of a regular file of at most `limit` bytes; anything else is refused, with the reason."""
+    """The bytes of a regular file of at most `limit` bytes; anything else raises an error, with the reason."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -47,7 +47,7 @@ def _too_large(path: Path, size: int, limit: int, kind: str) -> str:
 
 
 def read_text(path: Path, limit: int, kind: str = "text") -> str:
-    """The text of a file; binary files and files that are not UTF-8 are refused."""
+    """The text of a file; binary files and files that are not UTF-8 raise an error."""
     return text_of(read_bytes(path, limit, kind), str(path))
 
 

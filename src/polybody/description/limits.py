@@ -1,16 +1,16 @@
 """How much of a file is read: the one table of limits that all readers share.
 
 A file comes from anyone, so whatever it holds, reading it takes bounded time and memory: `polybody check` answers for
-any file of 10 MB within 5 s and 1 GB. What is larger than the table allows is refused by name; nothing real comes near
-it (the largest robot descriptions known have 1 MB and some hundred joints).
+any file of 10 MB within 5 s and 1 GB. What is larger than the table allows raises an error by name; nothing real comes
+near it (the largest robot descriptions known have 1 MB and some hundred joints).
 
 | what | limit |
 |---|---|
-| bytes of a mechanism file, of a URDF or MJCF file, of an MJCF file's meshes and pictures together | `YAML_BYTES`, `XML_BYTES`, `ASSET_BYTES` |
-| values of a mechanism file, each alias counted with all that it stands for; their nesting | `YAML_NODES`, `YAML_DEPTH` |
+| bytes of a mechanism file, of a URDF or MJCF file, of an MJCF file's meshes and images together | `YAML_BYTES`, `XML_BYTES`, `ASSET_BYTES` |
+| values of a mechanism file, each alias counted with all that it represents; their nesting | `YAML_NODES`, `YAML_DEPTH` |
 | elements of an XML file, after MJCF's includes, `replicate` and `attach` are carried out | `XML_ELEMENTS`, `MJCF_ELEMENTS` |
 | XML files that one MJCF file may include; its nesting then | `INCLUDED_FILES`, `MJCF_DEPTH` |
-| MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and pictures; numbers of vertices that stand in the file | `MJCF_COUNT`, `MJCF_CELLS`, `MJCF_VERTEX_NUMBERS` |
+| MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and images; numbers of vertices that stand in the file | `MJCF_COUNT`, `MJCF_CELLS`, `MJCF_VERTEX_NUMBERS` |
 | bodies, and also joints, frames, loops … of one description | `RECORDS` |
 | characters of a number, of a name; the size of a number | `NUMBER_CHARACTERS`, `NAME_CHARACTERS`, `LARGEST_NUMBER` |
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |

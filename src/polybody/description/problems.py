@@ -51,7 +51,7 @@ class ProblemList:
 def first_problems(problems: Iterable[Problem]) -> list[Problem]:
     """The first `limits.PROBLEMS` errors, and as many warnings; what is left out is counted, for warnings.
 
-    Problems are taken one by one, so that none is looked for beyond the last error that is told.
+    Problems are taken one by one, so that none is looked for beyond the last error that is reported.
     """
     kept: list[Problem] = []
     errors = warned = 0

@@ -133,8 +133,8 @@ def write_description(
 ) -> list[str]:
     """Write a .yaml, .urdf or .xml (MJCF) file, whole or not at all; an existing file is kept unless `force`.
 
-    A mechanism file says everything. URDF and MJCF do not: what they cannot express is refused, or, where `lossy`, left
-    out.
+    A mechanism file says everything. URDF and MJCF do not: what they cannot express raises an error, or is, where
+    `lossy`, left out.
     Returns what was left out.
     """
     path = Path(path)

@@ -378,8 +378,9 @@ class Motor:
 class Actuator:
     """What turns a control u into a force on one velocity coordinate of a joint, through a gear.
 
-    With l = gear · q and its rate, force = gain · u + bias[0] + bias[1] · l + bias[2] · l̇, u within `control` and force
-    within `limit`; the joint gets gear · force. A motor has no bias, a position servo gain kp and bias (0, −kp, −kd).
+    With l = gear · q and its rate, force = gain · u + bias[0] + bias[1] · l + bias[2] · l̇, u within `control` and
+    force within `limit`; the joint gets gear · force. A motor has no bias, a position servo gain kp and bias (0, −kp,
+    −kd).
     """
 
     name: str

@@ -189,7 +189,7 @@ class Nodes:
 
 
 def same_texts(code: Code) -> dict[str, str]:
-    """What the words of `operations` stand for that do not depend on the arguments."""
+    """What the words of `operations` represent that do not depend on the arguments."""
     return {"{v}": code.v, "{m}": code.mask, "{s}": code.suffix, "{zero}": "zeroinitializer",
             "{one}": code.const(1.0), "{nan}": code.const(math.nan)}  # fmt: skip
 

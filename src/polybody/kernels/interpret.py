@@ -6,7 +6,7 @@ It is a body like any other (`rows`): whatever calls compiled kernels calls it a
 behind libm's table in the context.
 
 It computes what compiled code computes, by the same instructions in the same rounding (`tape.fused`, `operations`,
-`sincos`), so nobody can tell from the numbers which tier answered. A state costs about ten times as much.
+`sincos`), so the numbers do not reveal which tier answered. A state costs about ten times as much.
 """
 
 from __future__ import annotations

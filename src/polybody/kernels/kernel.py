@@ -179,7 +179,7 @@ class Kernel:
     def batch(self, *values: Any, out: Any = None, check: bool = False) -> Any:
         """Evaluate on arrays (..., size): leading dimensions broadcast; one array or a tuple (..., *shape) comes back.
 
-        `out` takes the results in place; `check` refuses arguments that are not finite.
+        `out` takes the results in place; `check` rejects arguments that are not finite.
         """
         form = self._form
         if not check:

@@ -165,7 +165,7 @@ def text(plan_at: int, fallback_at: int) -> str:
 
 
 def methods_text(triple: str, plan_at: int) -> str:
-    """`method_0`, `method_1`, …, which differ in their cell only, and `cells_at`, which tells where the cells are."""
+    """`method_0`, `method_1`, …, which differ in their cell only, and `cells_at`, which reports where the cells are."""
     slot, function, lone_type, vectorcall = (8 * k for k in range(len(CELL)))
     numbers = {"SLOT": slot, "FUNCTION": function, "LONE_TYPE": lone_type, "CELL_VECTORCALL": vectorcall}
     entries = "".join(ENTRY.format(k=k, offset=8 * len(CELL) * k) for k in range(METHODS))

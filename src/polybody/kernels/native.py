@@ -9,7 +9,7 @@ names are numbers that the translation is given. Memory and the world are reache
     number(p)                                       the double at address p; `put` writes doubles too
     root(x)  size(x)  power(f, x, y)                √x, |x|; f(x, y) by the C function at address f
     flow(p, q, n)                                   n bytes (32 or 64) from q to p, past the caches
-    fetch(p)                                        the cache line at p is wanted soon
+    fetch(p)                                        the cache line at p is needed soon
     room(n)                                         n words of the stack frame
     least(a, b)  most(a, b)                         the smaller and the larger of two
     off_unit(p, n)                                  1 if the four numbers of n bytes each at p have squares whose sum

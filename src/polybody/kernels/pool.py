@@ -9,7 +9,7 @@ calling thread works too.
 Helper threads are the system's, not Python's: machine code starts them, works beside them and joins them before it
 returns (`runtime_code.together`). No Python exception can come in between, so none can free memory that a helper still
 writes to; nothing outlives a call, so there is nothing for a fork to lose; the size of their stacks is theirs alone. A
-thread that the system refuses to start is done without.
+thread that the system cannot start is done without.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
-    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key tells."""
+    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key reports."""
     raw = key.encode() if isinstance(key, str) else bytes(key)
     facts = [kind, *_versions(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())

@@ -3,7 +3,7 @@
     ẋ = field(x, constants, row),    x = [y; t]
 
 x is a state and, last, its time; `constants` stay the same in a run, `row` is the row of a table of signals that holds
-at that time. Beside ẋ the field gives numbers that are recorded with it, and two that tell whether it may be believed
+at that time. Beside ẋ the field gives numbers that are recorded with it, and two that report whether it may be believed
 (`Parts.told`). Around it come, each a CasADi function and each but the field optional,
 
     leap(x, answer, h, constants, row) -> x          a step by a formula of its own instead of a tableau
@@ -177,7 +177,7 @@ class Field:
         self._context = self._part.context()
 
     def __call__(self, x: Array, constants: Array, row: Array) -> tuple[Array, Array]:
-        """(ẋ, numbers recorded beside it and the two that tell whether they may be believed)."""
+        """(ẋ, numbers recorded beside it and the two that report whether they may be believed)."""
         rate, told = np.empty(self.parts.size + 1), np.empty(self.parts.recorded + 2)
         given = [np.ascontiguousarray(a, dtype=float) for a in (x, constants, row)]
         self._call(*(a.ctypes.data for a in (*given, rate, told, self._context)))
@@ -311,7 +311,7 @@ def _vectors_text(parts: Parts) -> str:
 
 
 def directions(given: list[int]) -> Array:
-    """How the loop is told which crossings count: upwards 1, downwards 2, either way 3."""
+    """Codes of the crossings that count: upwards 1, downwards 2, either way 3."""
     return np.array([{0: 3, 1: 1, -1: 2}[d] for d in given], dtype=np.int64)
 
 

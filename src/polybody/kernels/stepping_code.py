@@ -1,8 +1,8 @@
 """Machine code that advances a state by many steps in one call: the loops of `stepping`, in the language of `native`.
 
-The state is x = [y; t], t the time and the last of its numbers, so that stages have their times without being told. A
+The state is x = [y; t], t the time and the last of its numbers, so that stages have their times without an argument. A
 row of *states* is x, padded; a row of *answers* is what the field says at x: ẋ, padded, then numbers that are only
-recorded, then two that tell whether it may be believed. `job` is an array of words in the order of `JOB`.
+recorded, then two that report whether it may be believed. `job` is an array of words in the order of `JOB`.
 
 The loops themselves are in `stepping_methods`; here is what they have in common.
 

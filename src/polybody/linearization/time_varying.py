@@ -171,7 +171,7 @@ def _grown(name: str, times: Any) -> Array:
 
 
 def _loads(wrenches: Mapping[str, Any] | None, t: Array) -> dict[str, Array] | None:
-    """Nominal wrenches at all times."""
+    """Nominal wrenches always."""
 
     def rows(given: Any) -> Array:
         function: Callable[[float], Any] = given if callable(given) else lambda _: given

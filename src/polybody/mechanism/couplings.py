@@ -40,7 +40,7 @@ class Following:
 def resolved(couplings: Sequence[Coupling]) -> Following:
     """Every follower by its root leader; a coupling that would make a second leader or a cycle is left over.
 
-    Whatever lies on the way to a root is told its root, so that long chains take time in proportion to their length.
+    Whatever lies on the way to a root gets its root, so that long chains take time in proportion to their length.
     """
     above: dict[str, tuple[str, float, float]] = {}
     rest = []

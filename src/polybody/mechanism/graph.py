@@ -1,8 +1,8 @@
 """The graph of a description: bodies as vertices, joints as edges, the ground as root.
 
 `walk` visits the joints in depth-first preorder from the ground, siblings in file order, whichever way each joint was
-given; fixed joints are walked too. What cannot be a tree is refused with the names a person needs: a cycle with its
-path, bodies that nothing reaches.
+given; fixed joints are walked too. What cannot be a tree raises an error with the names a person needs: a cycle with
+its path, bodies that nothing reaches.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from polybody.mechanism.maps import JointMap
 
 
 class JointModel(ABC):
-    """What every joint can tell; one state at a time, over any domain."""
+    """What every joint can report; one state at a time, over any domain."""
 
     kind: str
     nq: int

@@ -1,8 +1,8 @@
 """Electric motors on a tree: which velocities they drive, and what their rotors and bearings add.
 
 Motor shafts turn with q̇ = E v. A motor on its own joint has gear = motor speed over joint speed; a transmission gives
-φ̇ = G q̇ for several joints and motors together (Freeman's [G_q^φ], (2-230)), so that E = G⁻¹ on those joints. Then, with
-J, B, K_t, K_e, R, L the motors' diagonal matrices (2-228)-(2-237):
+φ̇ = G q̇ for several joints and motors together (Freeman's [G_q^φ], (2-230)), so that E = G⁻¹ on those joints. Then,
+with J, B, K_t, K_e, R, L the motors' diagonal matrices (2-228)-(2-237):
 
     L di/dt + R i + K_e E v = V                     circuit
     tau = Eᵀ K_t i                                  what the motors exert on v

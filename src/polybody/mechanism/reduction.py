@@ -9,8 +9,8 @@ linearly, and a set of them that looks the same after any motion of joint i may 
 First the frames of bodies that turn or slide about an oblique axis are turned so that the axis is z. What is left of
 body i then has no mass, no moment along the axis, and one principal entry less: fewer operations, the same M, C v + g
 and tau to the last digits. The sets moved to the ground vanish. Besides, the origin of a turning body may be any point
-of its axis; it is slid so that the joint's position loses a component along a coordinate axis. The result stands for
-the same q and v, but not for the same reactions, momentum or point springs; `reduced_frames` tells where frames of
+of its axis; it is slid so that the joint's position loses a component along a coordinate axis. The result has
+the same q and v, but not the same reactions, momentum or point springs; `reduced_frames` reports where frames of
 bodies are in it.
 """
 

@@ -7,7 +7,7 @@ Of a joint force τ asked for at speed v, with F the effort limit, P the power l
     τ ← τ max(0, min(1, (V − |v|)/(0.05 V)))             where τ v > 0                                 (3)
 
 A drive brakes at any speed with its full effort; what it gives in the direction of motion falls to zero over the last
-twentieth of the velocity limit. Limits of zero say nothing: files write them where a number is wanted and none known.
+twentieth of the velocity limit. Limits of zero say nothing: files write them where a number is required and none known.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def state_array(name: str, values: Any, size: int, dtype: type[np.floating] = np
 
 
 def float_array(name: str, values: Any, dtype: type[np.floating] = np.float64) -> Array:
-    """`values` as a float array of any shape. Text, dates, None and complex numbers are refused, never converted."""
+    """`values` as a float array of any shape. Text, dates, None and complex numbers raise an error."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
 """The engine of mechanisms with loops, rods, guides and relations: a tree engine, a constraint system, and plans.
 
-Every quantity is compiled along a plan of elimination (`model.plans`), and tells beside its answer how far it may be
-believed. States off the constraints are refused. States at which the plan does badly (coordinates that are not
+Every quantity is compiled along a plan of elimination (`model.plans`), and reports beside its answer how far it may be
+believed. States off the constraints raise an error. States at which the plan does badly (coordinates that are not
 independent there, a rank unlike that of the neighbours) are answered again by singular values (`model.ranked`).
 """
 

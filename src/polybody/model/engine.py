@@ -28,7 +28,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A quantity at states: checked arrays in the order of its arguments, and how it is wanted."""
+    """A quantity at states: checked arrays in the order of its arguments, and how the results are requested."""
 
     quantity: Quantity
     arrays: tuple[Array, ...]
@@ -47,7 +47,7 @@ class Request:
 
     @property
     def is_single(self) -> bool:
-        """Whether the answer is wanted in float32."""
+        """Whether the answer is requested in float32."""
         return bool(self.arrays) and self.arrays[0].dtype == np.float32
 
     @property

@@ -1,7 +1,8 @@
 """Swain & Morris' operators of a tree at states, by the paper's names; Saha's inertias beside them.
 
     G      = (M_q⁻¹ + X_b M_b⁻¹X_bᵀ)⁻¹ = M_q − M_q X_b (M_b + X_bᵀM_q X_b)⁻¹X_bᵀM_q                       (26)
-    V̇_open = J_a v̇_a + J_p v̇_p + B c,  v̇_a = M⁻¹(T̂ − C),  v̇_p = M_p⁻¹(T_p − C_p) − J_D v̇_a          (44), corrected
+    V̇_open = J_a v̇_a + J_p v̇_p + B c,  v̇_a = M⁻¹(T̂ − C),  v̇_p = M_p⁻¹(T_p − C_p) − J_D v̇_a          (44),
+    corrected
 
 On a fixed base M_b is infinite, and G = M_q. V̇_open is the acceleration of the end effectors that hold nothing.
 """
@@ -157,7 +158,7 @@ def whole_quantity(tips: tuple[BodyFrame, ...]) -> Quantity:
 
 
 def tips_key(tips: tuple[BodyFrame, ...]) -> str:
-    """What tells the kernels of two sets of end effectors apart."""
+    """What distinguishes the kernels of two sets of end effectors."""
     places = [(f.body, f.rotation.tolist(), f.position.tolist()) for f in tips]
     return hashlib.sha256(repr(places).encode()).hexdigest()[:16]
 

@@ -1,7 +1,7 @@
 """`model.parameters`: the numbers of a model that are inputs, and which of their values are possible.
 
 A model made by `with_parameters` takes `parameters=` of shape (k,) or (..., k) in its calls. What no body, joint or
-drive can have is refused with the parameter's name and the index of the state: numbers out of their bounds, inertias
+drive can have raises an error with the parameter's name and the index of the state: numbers out of their bounds, inertias
 about the mass centre that break the triangle inequality (½ tr(I) 1 − I must be positive semidefinite; all its principal
 minors are looked at), axes that are not of unit length. One compiled function counts what is not possible.
 """

@@ -140,7 +140,7 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
 def compiled(
     name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str, dtype: Any = np.float64
 ) -> Kernel:
-    """The kernel of what `make()` traces; `key` tells it from all others of this code."""
+    """The kernel of what `make()` traces; `key` distinguishes it from all others of this code."""
     from polybody import kernels
 
     def made() -> Any:

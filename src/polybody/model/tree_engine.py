@@ -151,7 +151,7 @@ class TreeEngine:
     def derived(
         self, quantity: Quantity, label: str, results: Sequence[tuple[str, tuple[int, ...]]], text: Callable[..., Any],
     ) -> Supplied | None:  # fmt: skip
-        """One kernel for what `text(results, parameters)`, lists of columns, computes; `label` tells it from others."""
+        """One kernel for what `text(results, parameters)`, lists of columns, computes; `label` names it."""
         if not self._is_straight(quantity):
             return None
         if quantity.name.startswith("forward_dynamics"):

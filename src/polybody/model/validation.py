@@ -1,6 +1,6 @@
 """From a description to a model, or to every reason why not.
 
-`description_problems` adds to the description's own checks what only joints can tell: whether a custom joint's map is
+`description_problems` adds to the description's own checks what only joints can report: whether a custom joint's map is
 holonomic, whether a loop joins two bodies that can move apart. `model_from` raises all errors as one, warns of the
 rest, and builds.
 """

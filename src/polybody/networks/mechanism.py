@@ -29,7 +29,7 @@ Array = np.ndarray
 
 
 def model_of(net: Network) -> Model:
-    """The model of a network's mechanism; what a model has no record for is refused by name."""
+    """The model of a network's mechanism; what a model has no record for raises an error by name."""
     _refuse_others(net)
     build, parts = Builder(net.name, net.gravity), net.parts
     for body in parts.bodies.values():

@@ -2,7 +2,7 @@
 
 Between switches the equations are those of one combination of modes (`system`). A condition that becomes positive
 inside a step is located in it by its interpolant; there the part enters its other mode, and further parts follow until
-no condition holds. States go on from their values: a mode that would make one jump is refused by name.
+no condition holds. States go on from their values: a mode that would make one jump raises an error by name.
 """
 
 from __future__ import annotations

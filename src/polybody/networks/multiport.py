@@ -6,11 +6,11 @@ across variable; u are the inputs and z the other ones:
     ẋ = f(x, u, t),      z = h(x, u, t)
 
 are the equations of the part: states are the sub-network's. Of linear parts they are ẋ = A x + B u + f, z = C x + D u + h.
-All through variables are tried as inputs first, then all across (an inductor in line with a terminal), then the mixed
-forms (an ideal transformer has no other). A closed form exists where every block of equations between terminals is
-solved explicitly; where unknowns must be iterated, or a part switches, the sub-network is refused with the reason, and
-`Network.use` takes it as it is. The bodies of a mechanism have their (m+1)-port, (18)-(39), in `Network.closed_form`,
-`multiport` and `hybrid`.
+All through variables are tried as inputs first, then all across (an inductor in line with a terminal), then the
+mixed forms (an ideal transformer has no other). A closed form exists where every block of equations between terminals
+is solved explicitly; where unknowns must be iterated, or a part switches, the sub-network raises an error with the
+reason, and `Network.use` takes it as it is. The bodies of a mechanism have their (m+1)-port, (18)-(39), in
+`Network.closed_form`, `multiport` and `hybrid`.
 """  # noqa: E501
 
 from __future__ import annotations

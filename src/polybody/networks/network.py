@@ -197,7 +197,7 @@ class Network(BodyNetwork):
         """Reduce this network to one `Part`, its m-port in closed form; its ports are the terminals.
 
         Linear or not, with memory or without, as long as its equations can be solved explicitly; parts that switch and
-        equations that need iteration are refused by name.
+        equations that need iteration raise an error by name.
         """
         from polybody.networks.multiport import multiport_part
 

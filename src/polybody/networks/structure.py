@@ -9,7 +9,7 @@ of the derivatives at one point). Variables are (j, k): the k-th derivative of u
 3. Dummy derivatives (Mattsson and Söderlind): for each differentiated equation one derivative becomes an unknown of its
    own right, so that the equation and its derivatives all hold. What is left as derivative of something are the states.
    Where the derivatives depend on the configuration the choice may become singular along the motion (x² + y² = l² with
-   x as the state, at y = 0): `Pivots` tells how good it is, and which would be better; the run then changes it.
+   x as the state, at y = 0): `Pivots` reports how good it is, and which would be better; the run then changes it.
 4. Block lower triangular order: strongly connected sets of equations, each solvable once those before it are.
 """
 

@@ -1,4 +1,4 @@
-"""Units of parameters: "2.2 kohm" is 2200 where ohms are wanted, and refused where newtons are.
+"""Units of parameters: "2.2 kohm" is 2200 where ohms are expected, and an error where newtons are.
 
 A unit is a product of named units with SI prefixes and whole powers: `N m/rad`, `kg m^2`, `V s`, `mm`, `uF`. Its
 dimension is a vector of powers of (metre, kilogram, second, ampere); angles have none.

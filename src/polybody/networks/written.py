@@ -24,7 +24,7 @@ def written(expressions: Sequence[Any], names: Mapping[str, str], symbols: Seque
 ]:  # fmt: skip
     """(texts of the expressions, [(variable, text)] of what they share); `names` are the symbols' names in the texts.
 
-    Functions that equations of parts do not have (conditionals) are refused.
+    Functions that equations of parts do not have (conditionals) raise an error.
     """
     import casadi as ca
 

@@ -1,6 +1,7 @@
 """What a mechanism with loops answers, over any domain: the text of its compiled code, C, CasADi functions and counts.
 
-Matrices and forces are those of independent coordinates u, v = G u̇; accelerations and joint forces those of all joints.
+Matrices and forces are those of independent coordinates u, v = G u̇; accelerations and joint forces those of all
+joints.
 
     M* = GᵀMG,    C* = Gᵀ(C G + M Ġ),    bias* = Gᵀ(bias + M β),    gravity* = Gᵀ gravity,    passive* = Gᵀ passive
     M* ü = Gᵀ (tau − ID(q, v, β)),       a = G ü + β,               β = follow(γ)                     (4-26)-(4-32)

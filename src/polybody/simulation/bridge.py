@@ -8,7 +8,7 @@ by Gauss' collocation with an even number of nodes, of which none is near the mi
     Y_i = y + h Σ_j A_ij F_j,    F_i = ẏ(t + c_i h, Y_i),    y₁ = y + h Σ b_i F_i         (12 nodes, order 24)
 
 Each Y_i is put on the loops before it is believed: off them, errors grow like 1/δ². F has an expansion in Legendre's
-polynomials, whose last terms tell the step's error. They must be within the tolerances, or have fallen to where
+polynomials, whose last terms report the step's error. They must be within the tolerances, or have fallen to where
 rounding keeps them from falling on; else there is no such step, and the method goes on by its own steps, to try nearer
 by.
 

@@ -163,7 +163,7 @@ class ConstrainedMotion:
         return -(back @ phi), -(back @ self.kernels.velocity(q, v)), float(np.linalg.norm(phi))
 
     def signs(self, q: Array, before: Any = None) -> tuple[Any, bool]:
-        """(signs, passed): whether the motion has passed a singular configuration since `before` was told.
+        """(signs, passed): whether the motion has passed a singular configuration since `before` was recorded.
 
         There elimination leaves nothing of a row, and beyond it the whole row has turned over; where coordinates alone
         fail, the pivot does, and the others of its row do not.

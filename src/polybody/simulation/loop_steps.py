@@ -37,7 +37,7 @@ class LoopSteps:
 
     @property
     def label(self) -> str:
-        """What tells the kernels of two plans apart."""
+        """What distinguishes the kernels of two plans."""
         return self.plan.label if self.plan else ""
 
     @property

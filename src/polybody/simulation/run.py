@@ -1,6 +1,6 @@
 """`simulate`: from a model and a first state to a trajectory.
 
-The driver asks the integrator for steps, looks inside each for events, keeps the states that are wanted, and restarts
+The driver asks the integrator for steps, looks inside each for events, keeps the requested states, and restarts
 the integrator where an event changed the state. Whatever ends a run early, what was computed is kept.
 """
 
@@ -332,7 +332,7 @@ class Run:
         return None if found is None else (*found, dense)
 
     def _accept(self, step: Step, until: float) -> None:
-        """Count a step and keep what is wanted of it, up to a time within it."""
+        """Count a step and keep what is requested of it, up to a time within it."""
         self.steps += step.count
         if step.rejected is None:
             self.rejected_known = False

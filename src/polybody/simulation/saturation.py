@@ -1,7 +1,7 @@
 """What a run reports of effort, power and velocity limits: which joint, which limit, how long.
 
 `efforts` of `pb.simulate`: "saturate" bounds what the controller asks for (`mechanism.saturation`), "report" lets it
-pass and tells how long it was above, "ignore" does neither, which the run's options record.
+pass and reports how long it was above, "ignore" does neither, which the run's options record.
 """
 
 from __future__ import annotations

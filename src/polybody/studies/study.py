@@ -377,7 +377,7 @@ def _plain(value: Any) -> Any:
 
 
 def _said(function: Callable[..., Any]) -> str:
-    """What tells two functions of users, and two versions of one, apart."""
+    """What distinguishes two functions of users, and two versions of one."""
     code = getattr(function, "__code__", None)
     if code is None:
         return f"{type(function).__qualname__}:{getattr(function, 'digest', getattr(function, '__qualname__', ''))}"

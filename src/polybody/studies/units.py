@@ -1,4 +1,4 @@
-"""Units of study files: a number written with one (90deg, 10cm, 300g) must stand where its dimension is wanted.
+"""Units of study files: a number written with one (90deg, 10cm, 300g) must stand where its dimension is expected.
 
 Numbers of an axis have the dimension of what the axis sets: of a parameter by its unit, of a coordinate by whether its
 joint turns or slides; deviations too. Counts, times, gains, forces and covariances have no unit here; what a user's own

@@ -1,4 +1,4 @@
-"""Quantities over time: what a run, a live simulation or one state tells, in named channels with units.
+"""Quantities over time: what a run, a live simulation or one state reports, in named channels with units.
 
 A channel is a table with one column per item; an item knows its unit and its joint. The page, the plots and the reports
 take their curves from here. Quaternions have no unit ("1"): they are not angles.
@@ -87,7 +87,7 @@ def _item(joint: str, part: str, unit: str) -> Item:
 
 
 def channels(model: Model, work: bool = False) -> list[Channel]:
-    """What can be told of a model over time."""
+    """What can be reported of a model over time."""
     found = [
         Channel("positions", "Joint positions", "position", position_items(model)),
         Channel("velocities", "Joint velocities", "velocity", velocity_items(model, "rad/s", "m/s")),
@@ -107,7 +107,7 @@ def channels(model: Model, work: bool = False) -> list[Channel]:
 def tables(
     model: Model, q: Array, v: Array, a: Array | None, tau: Array | None, work: Array | None = None
 ) -> dict[str, Array]:
-    """{channel: (n, items)} at states (n, …); what is not given is not told."""
+    """{channel: (n, items)} at states (n, …); what is not given is not reported."""
     kinetic, potential = model.energy(q, v)
     energy = [kinetic, potential, kinetic + potential, *([] if work is None else [work])]
     found = {"positions": q, "velocities": v, "energy": np.stack(energy, axis=-1)}

@@ -1,7 +1,7 @@
-"""A picture of a mechanism in one configuration: links, joints by kind, cut joints, mass centres, frames.
+"""An image of a mechanism in one configuration: links, joints by kind, cut joints, mass centres, frames.
 
 A body is drawn as a hub: lines run from its joint to the joints, cut joints, named frames and mass centre that it
-carries, a face where it joins three others or more. A joint is a marker whose colour and shape tell its kind, with a
+carries, a face where it joins three others or more. A joint is a marker whose colour and shape show its kind, with a
 solid line along each axis it turns about and a dashed one along each direction it slides in. The cut joint of a loop
 is the same marker, hollow; where the loop is open, a red dotted line runs across the gap. What is fixed to the ground
 is thin. A mechanism that lies in a plane is drawn in that plane, any other in perspective.

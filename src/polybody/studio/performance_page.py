@@ -1,7 +1,7 @@
 """Ellipsoids and modes in the browser: the page of `polybody view` with the ellipsoids of a frame, and modes to play.
 
 An ellipsoid is drawn by its three principal ellipses, as tubes, so that the mechanism is seen through it and several
-can stand in one place. All are scaled to one size; the page's note tells their radii. They belong to one configuration
+can stand in one place. All are scaled to one size; the page's note states their radii. They belong to one configuration
 and stay there when the mechanism is moved.
 """
 

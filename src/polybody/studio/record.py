@@ -38,7 +38,7 @@ class Record:
     more: list[tuple[Channel, Array]] = field(default_factory=list)
 
     def channels(self) -> list[Channel]:
-        """What can be told of the run over time."""
+        """What can be reported of the run over time."""
         return [*channels(self.model, self.work is not None), *(channel for channel, _ in self.more)]
 
     def tables(self, keep: Any = slice(None)) -> dict[str, Array]:

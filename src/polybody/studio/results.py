@@ -1,4 +1,4 @@
-"""A run's folder: written whole or not at all, never over another one unless told to, and then only over a run.
+"""A run's folder: written whole or not at all, never over another one unless asked to, and then only over a run.
 
     trajectory.npz   arrays t, q, v, tau, kinetic, potential[, work, currents]
     trajectory.csv   the same, a column a number, a row a time

@@ -1,4 +1,4 @@
-"""Pictures of a study's results: histograms, scatter matrix, parallel coordinates, tornado, Sobol indices; and a page.
+"""Figures of a study's results: histograms, scatter matrix, parallel coordinates, tornado, Sobol indices; and a page.
 
 A tornado shows the rank correlation of one result with every varied number, the strongest on top.
 """
@@ -150,7 +150,7 @@ def _nothing() -> Any:
 
 
 def plot_study(results: StudyResults, folder: str | Path) -> list[Path]:
-    """Write the pictures that the study has, as PNG, and report.html."""
+    """Write the figures that the study has, as PNG, and report.html."""
     import matplotlib
 
     folder = Path(folder)

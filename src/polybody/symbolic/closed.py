@@ -209,7 +209,7 @@ class ClosedForms:
         return x.diff(self.domain.ring.index(symbol), self._opaque_slope)
 
     def _opaque_slope(self, generator: int, variable: int) -> Any:
-        """The derivative of a generator that stands for an expression."""
+        """The derivative of a generator that represents an expression."""
         names = self.domain.ring.names
         expression = names[generator]
         if expression.is_Symbol or not expression.has(names[variable]):

@@ -3,7 +3,7 @@
 Inwards along the tree an inertia passes each joint by RIRᵀ: a turning joint multiplies the number of terms by the
 number of harmonics its angle can have (1, cos θ, sin θ, cos 2θ, sin 2θ: five in general position, of which half
 remain for the right angles of real robots), siblings add. The estimate counts terms of 𝓜 and of 𝓒p. It is right
-within a factor of some twenty: enough to tell what takes seconds from what would take hours.
+within a factor of some twenty: enough to distinguish what takes seconds from what would take hours.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class SymbolicLoops(SymbolicModel):
         )
 
     def program(self, *quantities: str) -> Program:
-        """As of a tree: the terms of the equations with multipliers; what would be the tree's own motion is refused."""
+        """As of a tree: the terms of the equations with multipliers; the tree's own motion raises an error."""
         for name in quantities:
             if name in REFUSED:
                 raise PolybodyError(

@@ -115,7 +115,7 @@ class SymbolicModel:
         return result
 
     def meanings(self) -> dict[Any, str]:
-        """What each parameter symbol stands for."""
+        """What each parameter symbol represents."""
         return {self._symbol_of[x.name]: x.meaning for x in self._kept if x.name not in self._values}
 
     def to_model(self, q: Any, p: Any) -> tuple[Array, Array]:
@@ -158,7 +158,7 @@ class SymbolicModel:
     def acted_on(self, potential: Any = 0, forces: Mapping[Any, Any] | None = None) -> SymbolicModel:
         """The model with a potential U(q) and generalised forces {quasi-velocity: f(q, p)} of your own besides.
 
-        SymPy expressions in q, p, the parameters and symbols of yours. All closed forms have them, `program` refuses.
+        SymPy expressions in q, p, the parameters and symbols of yours. All closed forms have them, `program` does not.
         """
         by_name = {x.name: k for k, x in enumerate(self.p)}
         expressions = {str(key): sympy.sympify(value) for key, value in (forces or {}).items()}

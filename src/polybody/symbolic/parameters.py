@@ -135,7 +135,7 @@ def chosen(available: list[Parameter], wanted: str | Iterable[str]) -> list[Para
 
 
 def check_names(groups: Mapping[str, Iterable[str]]) -> None:
-    """Refuse names that are no identifiers, are words of Python or C, or stand for two things."""
+    """Refuse names that are no identifiers, are words of Python or C, or represent two things."""
     used: dict[str, str] = {}
     for what, names in groups.items():
         for name in names:

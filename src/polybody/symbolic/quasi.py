@@ -7,7 +7,7 @@ With p = B(q) w, the fields b_k = Σ_i B_ik v_i and q̇ = V B w. For T̂(q, w) =
 
 b(f) is a derivative along b, c are the structure constants of p. Where B is square this is (40) for other fields. Where
 J B = 0, constraints J p = 0 hold for every w, their multipliers vanish, and brackets lead out of the span of B: π has
-all its components in them, which is all that tells such equations from those of a holonomic system.
+all its components in them, which is all that distinguishes such equations from those of a holonomic system.
 Rotors' inertia A (armature) adds BᵀA (B ẇ + Ḃ w) beside the brackets, as in `formulations.poincare`.
 """
 

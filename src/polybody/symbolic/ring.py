@@ -12,7 +12,7 @@ form is canonical: two elements are the same function exactly when their terms a
 are rationals.
 
 Coefficients are `Fraction`s, or floats where the input was no short decimal; floats that cancel to rounding are zero.
-What is no such polynomial (a square root, a quotient) becomes a generator of its own, which stands for that expression.
+What is no such polynomial (a square root, a quotient) becomes a generator of its own, which represents that expression.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Ring:
         self._powers: dict[tuple[Powers, Powers], Powers] = {}
 
     def generator(self, expression: Any, *, angle: bool = False) -> Trig:
-        """The element that stands for a SymPy symbol or, opaquely, for any expression."""
+        """The element that represents a SymPy symbol or, opaquely, any expression."""
         index = self._index.get(expression)
         if index is None:
             index = self._index[expression] = len(self.names)
@@ -235,7 +235,7 @@ class Trig:
         return f"Trig({counted(len(self.terms), 'term')})"
 
     def diff(self, generator: int, opaque: Callable[[int, int], Any]) -> Any:
-        """∂/∂x of a generator; `opaque(k, x)` is the derivative of generator k, which stands for an expression."""
+        """∂/∂x of a generator; `opaque(k, x)` is the derivative of generator k, which represents an expression."""
         result: Any = ZERO
         terms: dict[tuple[Harmonics, Powers], Number] = {}
         for (harmonics, powers), c in self.terms.items():
@@ -278,7 +278,7 @@ def settled(ring: Ring, terms: dict[tuple[Harmonics, Powers], Number]) -> Trig |
 
 
 def reciprocal(x: Trig) -> Any:
-    """1/x: by negative powers for a product of generators, else by a generator that stands for the divisor."""
+    """1/x: by negative powers for a product of generators, else by a generator that represents the divisor."""
     from polybody.symbolic.printing import to_sympy
 
     if len(x.terms) == 1:

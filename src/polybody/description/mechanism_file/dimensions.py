@@ -1,4 +1,4 @@
-"""Dimensions of constants and of expressions of them, so that "=L" is refused where an angle is wanted.
+"""Dimensions of constants and of expressions of them, so that "=L" raises an error where an angle is expected.
 
 A constant written with a unit (30cm) has a dimension; one without (0.3) may be anything. Exponents of angle, length and
 mass go through an expression as units do: sums need equal ones, products add them. Radians vanish beside other units:

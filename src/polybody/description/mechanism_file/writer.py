@@ -43,7 +43,7 @@ _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
 def mechanism_text(description: Description) -> str:
-    """The mechanism file of a description; one with errors is refused."""
+    """The mechanism file of a description; one with errors raises an error."""
     raise_errors(check_description(description), repr(description.name))
     if description.formulas:
         names = ", ".join(constant.name for constant in description.constants)

@@ -1,9 +1,9 @@
 """YAML as a tree of nodes that know their lines, and nothing else: no tags, no objects, no surprises.
 
 PyYAML's event stream is turned into nodes here rather than by its loaders, because a mechanism file comes from anyone:
-explicit tags are refused (so no Python object is ever built), nesting and the number of nodes are bounded, duplicate
-keys are refused. An alias shares its node, but counts as all the values that it stands for, because whoever reads the
-nodes meets them all again. Scalars stay text; what a scalar means is decided by the place it stands in.
+explicit tags raise an error (so no Python object is ever built), nesting and the number of nodes are bounded, duplicate
+keys raise an error. An alias shares its node, but counts as all the values that it represents, because whoever reads
+the nodes meets them all again. Scalars stay text; what a scalar means is decided by the place it stands in.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ FREEDOMS = 6  # of one body's joints, at most
 def chains(description: Description, weighing: set[str]) -> dict[str, list[Joint]]:
     """{last body: its joints from the inside outwards} where bodies without mass lie between joints.
 
-    Only bodies that carry nothing else are left out: no second joint, frame, picture or end of anything.
+    Only bodies that carry nothing else are left out: no second joint, frame, image or end of anything.
     """
     by_child = {joint.child: joint for joint in description.joints}
     children = Counter(joint.parent for joint in description.joints)

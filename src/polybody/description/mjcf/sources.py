@@ -1,7 +1,7 @@
 """What MuJoCo is given of an MJCF file: everything that was checked, and nothing else.
 
 MuJoCo follows `<include>`, `<model>` and every `file` attribute wherever they lead, and replicates and attaches as
-often as it is told. So it gets no path at all: the file is read here, includes are put in their places, recursively,
+often as it is named. So it gets no path at all: the file is read here, includes are put in their places, recursively,
 and every other file that it names is read into memory and renamed. All of them are resolved (links and the compiler's
 folders too) and must lie in the folder of the main file or below; each XML file passes the same gate as any other
 (`xml.safety`). How large the compiled model would be is counted first, against `limits`.

@@ -12,7 +12,7 @@
 | configurations | keyframes |
 
 MuJoCo's constraints are soft: loops hold as well as its solver keeps them; masses and forces of joints are the same
-numbers. What MJCF cannot express is refused, all of it at once; with `lossy` it is left out and listed.
+numbers. What MJCF cannot express raises an error, all of it at once; with `lossy` it is left out and listed.
 """  # noqa: E501
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     <uri>part.sdf</uri>  <uri>model://part</uri>      a file, or a folder with what its model.config names
 
 A URI is looked for below the file's own folder, in the models beside it (where it has a `model.config` itself), and
-below the folders of GZ_SIM_RESOURCE_PATH and SDF_PATH; what lies elsewhere, links followed, is refused.
+below the folders of GZ_SIM_RESOURCE_PATH and SDF_PATH; what lies elsewhere, links followed, raises an error.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ pitch and yaw, which costs a rounding. Named frames become links without mass, h
 is simply fixed at the world's origin is written as URDF's root; any other attachment to the ground is written with a
 link named `world`, which `read_urdf` takes for the ground. What URDF cannot express raises one error that lists it all;
 or, where `lossy` is asked for, left out and listed: constraints, springs, motors, gravity, and what joints say beyond
-URDF. Kinds of joints that URDF does not know, and trees that it cannot draw, are refused in any case.
+URDF. Kinds of joints that URDF does not know, and trees that it cannot draw, raise an error in any case.
 """
 
 from __future__ import annotations

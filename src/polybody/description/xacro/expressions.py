@@ -1,6 +1,6 @@
 """Which Python expressions of a xacro file are evaluated.
 
-xacro evaluates `${…}` and `$(eval …)` with Python's `eval`. It refuses names with two underscores, but does not look
+xacro evaluates `${…}` and `$(eval …)` with Python's `eval`. It rejects names with two underscores, but does not look
 into lambdas and generators: a file could run any code. So every expression is parsed here first, and only
 arithmetic, comparisons, choices, calls of xacro's own functions, displays, list comprehensions and f-strings pass. No
 name or attribute may begin with an underscore, nor be one that leads to frames, code or formatting by attribute.

@@ -1,8 +1,8 @@
 """Parsing XML that may be hostile or broken.
 
-A file is refused before parsing when it is too large, binary, or carries a document type declaration (the only door
-for entities, and so for the "billion laughs" and for reading other files); the parser itself loads no DTD, opens no
-network and keeps libxml2's limits on depth and text. What the parser finds wrong is reported with file and line.
+A file raises an error before parsing when it is too large, binary, or carries a document type declaration (the only
+door for entities, and so for the "billion laughs" and for reading other files); the parser itself loads no DTD, opens
+no network and keeps libxml2's limits on depth and text. What the parser finds wrong is reported with file and line.
 """
 
 from __future__ import annotations

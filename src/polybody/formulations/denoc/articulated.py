@@ -77,8 +77,8 @@ def factorize(
 ) -> dict[Group, Factors]:  # fmt: skip
     """The UDUᵀ factors of the generalised inertia matrix, from the tips inwards, in O(n) operations.
 
-    The M̂_i of all bodies are put into `kept` where it is given. `free` has 1 for each velocity, 0 for one that is held:
-    its m̂⁻¹ is set to zero, so that what is beyond it is felt as a rigid part of what is before.
+    The M̂_i of all bodies are put into `kept` where it is given. `free` has 1 for each velocity, 0 for one that is
+    held: its m̂⁻¹ is set to zero, so that what is beyond it is felt as a rigid part of what is before.
     """
     M_hat = [body_matrix(one, domain=domain) for one in chain]
     factors: dict[Group, Factors] = {}

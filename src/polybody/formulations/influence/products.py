@@ -4,8 +4,8 @@ A three-way array C is P×M×N: P planes, each an M×N matrix. For a K×P matrix
 
     [A • C]_(k;m,n) = Σ_p A_kp C_(p;m,n)              K×M×N                                             (A-10)
 
-so that φ̇ᵀ(A • C)φ̇ = A (φ̇ᵀCφ̇). `two_sided` is [D]ᵀC[D] plane by plane, P×N×N for D = M×N. The cross product takes each
-column of A against each column of B:
+so that φ̇ᵀ(A • C)φ̇ = A (φ̇ᵀCφ̇). `two_sided` is [D]ᵀC[D] plane by plane, P×N×N for D = M×N. The cross product takes
+each column of A against each column of B:
 
     [Aᵀ × B]_(m;n) = a_m × b_n,                       3×M×N (the paper prints the 3 second)            (2-190)
 

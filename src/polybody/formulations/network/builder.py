@@ -44,7 +44,7 @@ Array = np.ndarray
 
 
 class NetworkBuilder:
-    """Collects components and connections, and refuses what cannot be connected."""
+    """Collects components and connections, and rejects what cannot be connected."""
 
     def __init__(self, name: str = "network", gravity: Any = (0.0, 0.0, -9.81)) -> None:
         self.name = name

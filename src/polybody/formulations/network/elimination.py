@@ -1,7 +1,7 @@
 """Linear equations of a network: solved for numbers with a diagnosis, for symbols by elimination on sure pivots.
 
-Numbers: LU where the system is regular; else the singular value decomposition tells what the equations leave open (null
-vectors) and where they contradict each other (what is left over).
+Numbers: LU where the system is regular; else the singular value decomposition reports what the equations leave open
+(null vectors) and where they contradict each other (what is left over).
 Symbols and expression graphs: Gauss-Jordan that takes constant pivots first, sparsest row first (most entries of
 circuits, cut-sets and levers are 0 and ±1), so that only the core of the mechanism is ever divided by an expression.
 Whether an expression vanishes for all values of its variables is decided at random points: the same elimination runs

@@ -29,7 +29,7 @@ class Network(NetworkBuilder):
         return system_graph(self, driven)
 
     def situation(self, q: Any = None, v: Any = None, *, domain: Domain = FLOAT) -> Situation:
-        """Where everything is and how it moves; refuses a state that leaves a loop open."""
+        """Where everything is and how it moves; rejects a state that leaves a loop open."""
         return situation(self, q, v, domain=domain)
 
     def solve(

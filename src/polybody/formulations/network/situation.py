@@ -2,7 +2,7 @@
 
 Bodies are placed along a spanning tree of joints whose q is known. A joint left over closes a loop: its q and v follow
 from the ports it joins, by Gauss-Newton on the joint's manifold, and what remains is the loop's gap. A state whose gap
-is not zero is refused, with how far off it is and where.
+is not zero raises an error, with how far off it is and where.
 
 Port a of a joint is taken where port b is now: where the joint slides, the port slides on its body (Ξ of (29)).
 """
@@ -87,7 +87,7 @@ def situation(
 ) -> Situation:
     """Place everything. q and v map joints to their values, or are arrays over the joints in order of connection.
 
-    `closed` refuses a state that leaves a loop open.
+    `closed` rejects a state that leaves a loop open.
     """
     known_q = joint_values(net, "q", q, domain)
     known_v = joint_values(net, "v", v, domain)

@@ -1,4 +1,4 @@
-"""What a solved network tells: accelerations, reactions, forces of velocity drivers, voltages and currents."""
+"""What a solved network reports: accelerations, reactions, forces of velocity drivers, voltages and currents."""
 
 from __future__ import annotations
 

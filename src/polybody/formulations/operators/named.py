@@ -1,4 +1,4 @@
-"""The coefficients of the unified model by name: (28), (37)-(48). The operators they stand for: `structure`.
+"""The coefficients of the unified model by name: (28), (37)-(48). The operators they represent: `structure`.
 
     [M_p M_ap; M_apᵀ M_a]              the mass matrix by passive and active columns      (A2)
     J_D = M_p⁻¹ M_ap                   disturbance Jacobian, v̇_p = −J_D v̇_a + …          (37), corrected, (38)

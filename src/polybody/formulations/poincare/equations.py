@@ -11,8 +11,8 @@ Written as 𝓜 ṗ + 𝓒(q, p) p + 𝓕(q) = Q_p,
     𝓒 = S − ½ Sᵀ − (Σ_j p_j c_j)ᵀ 𝓜,   (c_j)_ik = c^i_jk                                                     (53b)
     𝓕_k = v_k(𝒱),   Q_p = τ + what springs, dampers and external wrenches exert                              (53c)
 
-𝓒 is `poincare_matrix`; it is not Saha's C (𝓜̇ − 2𝓒 is not skew), only 𝓒p is the same. Where q̇ = p, c vanishes and these
-are Lagrange's equations. Armature enters 𝓜 only: rotors add A ṗ, nothing that depends on p.
+𝓒 is `poincare_matrix`; it is not Saha's C (𝓜̇ − 2𝓒 is not skew), only 𝓒p is the same. Where q̇ = p, c vanishes and
+these are Lagrange's equations. Armature enters 𝓜 only: rotors add A ṗ, nothing that depends on p.
 """
 
 from __future__ import annotations

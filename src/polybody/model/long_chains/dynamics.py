@@ -124,7 +124,7 @@ class Dynamics:
                     writes=["stored", *places])  # fmt: skip
 
     def _places(self, kind: Kind, table: Array, q: Array, v: Array, before: dict[str, Array]) -> list[Any]:
-        """[pose], [twist] of the body, as far as they are wanted."""
+        """[pose], [twist] of the body, as far as they are needed."""
         result: list[Any] = []
         if "pose" in before:
             mechanism = carried(self.chain, kind, table)

@@ -1,4 +1,4 @@
-"""The nodes of a long chain by kind, with the numbers that tell nodes of one kind apart.
+"""The nodes of a long chain by kind, with the numbers in which nodes of one kind differ.
 
 Straight-line code grows with the mechanism until compiling it and fetching it cost more than its folded zeros save.
 Here each *kind* of node is traced once, from the texts of `mechanism` and `formulations`, and `kernels.scan` runs the
@@ -54,7 +54,7 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node before it has a kind: its numbers, and what it stands for."""
+    """A node before it has a kind: its numbers, and what it represents."""
 
     role: str
     model: Hashable

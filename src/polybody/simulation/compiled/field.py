@@ -88,7 +88,7 @@ class Acting:
 
     @cached_property
     def key(self) -> str:
-        """What tells its graph from others of the same code."""
+        """What distinguishes its graph from others of the same code."""
         frames = [(f.body, f.position.tolist()) for f in self.frames]
         motors = None if self.motors is None else repr(self.motors.motors)
         plan = self.plan.label if self.plan else ""

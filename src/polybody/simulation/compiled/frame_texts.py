@@ -1,4 +1,4 @@
-"""A frame's motion and what is wanted of it, as text: `controllers.frame_motion` over any domain.
+"""A frame's motion and its target, as text: `controllers.frame_motion` over any domain.
 
 The goal is a constant, a path, or a function of time that is an expression. Of a function that returns the goal alone,
 velocity and acceleration are those of the error with the frame held, as there, but exact.
@@ -29,7 +29,7 @@ Goal = Callable[..., tuple[Array, Array, Array]]
 
 
 class FrameText:
-    """The text of a `FrameMotion`: `key` tells it from others, `constants` are the numbers of its goal."""
+    """The text of a `FrameMotion`: `key` distinguishes it from others, `constants` are the numbers of its goal."""
 
     def __init__(self, model: Model, motion: FrameMotion) -> None:
         self.model, self.given, self.size = model, motion, motion.size

@@ -50,7 +50,7 @@ class Holding:
 
     @property
     def key(self) -> str:
-        """What tells its text from others."""
+        """What distinguishes its text from others."""
         if not self.frozen and not self.rubs:
             return ""
         stops = [(stop.v, stop.q, stop.side, stop.limit.hex()) for stop in self.stops]

@@ -45,7 +45,7 @@ class Signals:
 
 @dataclass(frozen=True)
 class Law:
-    """Joint forces as text. `key` tells texts apart, not their constants and signals."""
+    """Joint forces as text. `key` distinguishes texts, not their constants and signals."""
 
     key: str
     text: Callable[..., Array]  # (mechanism, t, q, v, constants, row, domain) -> tau

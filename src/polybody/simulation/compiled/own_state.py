@@ -7,7 +7,7 @@ Forces that give a task J a + J̇v the acceleration ẍ*, nearest to those τ₀
     every coordinate driven     Gᵀτ = Gᵀ ID(q, v, G ü₀ + β) + JᵀΛ (ẍ* − ẍ₀),     Λ = (J M⁻¹Jᵀ)⁺
     others (of trees)           τ_a = τ₀ + W Tᵀ(T W Tᵀ)⁺(ẍ* − ẍ₀),   T = J M⁻¹Aᵀ,   W = (A M⁻¹Aᵀ)⁻¹
 
-Straight-line code has no pseudo-inverse: `Shape` tells from matrices at a few places which rows J has in general
+Straight-line code has no pseudo-inverse: `Shape` reports from matrices at a few places which rows J has in general
 position. Rows that depend on others everywhere in the same way are taken out (a plane's normal); what is left has full
 row rank, J⁺ = Jᵀ(JJᵀ)⁻¹, or full column rank, J⁺ = (JᵀJ)⁻¹Jᵀ. Every such solution adds a number to `doubts`, S_ii over
 what elimination leaves of it: where it is large the task is nearly singular, and Python takes the step.

@@ -55,7 +55,7 @@ class Rates:
 
 
 def rates_of(problem: Problem) -> Rates | None:
-    """Compiled rates, or None where there are none or none are wanted."""
+    """Compiled rates, or None where there are none or none are requested."""
     if not problem.compilable or problem.resting:
         return None
     try:

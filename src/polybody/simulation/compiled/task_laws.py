@@ -149,7 +149,7 @@ def _numbers(r: Resolving) -> list[Any]:
 
 
 def _wish(model: Model, r: Resolving) -> tuple[Callable[[OwnState, Array], Array], str]:
-    """(where the rest of the motion would like to go, own coordinates; what tells it from others)."""
+    """(where the rest of the motion would like to go, own coordinates; what distinguishes it from others)."""
     key = f"{bool(r.damping)}"
     if r.posture is None:
         return lambda s, c: s.domain.zeros(len(s.own.u)), key
@@ -174,7 +174,7 @@ def _called(what: str, function: Any, sizes: tuple[int, ...], result: int, sampl
 
 
 def _measured(model: Model, force: Any) -> tuple[Any, str]:
-    """(the measured wrench as text of (t, q, v, domain), or None; what tells it from others)."""
+    """(the measured wrench as text of (t, q, v, domain), or None; what distinguishes it from others)."""
     if force is None:
         return None, "blind"
     made = _called("force", force, (0, model.nq, model.nv), 6, samples_of(model))

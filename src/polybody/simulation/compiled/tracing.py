@@ -82,7 +82,7 @@ def samples_of(model: Model) -> list[tuple[float, Array, Array]]:
 
 
 def key_of(function: Any) -> str:
-    """What tells a traced function from others."""
+    """What distinguishes a traced function from others."""
     return hashlib.sha256(function.serialize().encode()).hexdigest()[:24]
 
 

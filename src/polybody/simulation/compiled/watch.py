@@ -59,7 +59,7 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
 
 
 def text_of(function: Any) -> tuple[str, Text] | None:
-    """(what tells it from others, its text), or None."""
+    """(what distinguishes it from others, its text), or None."""
     if isinstance(function, Excess):
         stop = function.stop
         return f"{stop.q} {stop.side} {stop.limit.hex()}", lambda t, q, v, domain: (

@@ -1,4 +1,4 @@
-"""A frame's motion and what is wanted of it: the error, its rate, and the Jacobian with its drift."""
+"""A frame's motion and its target: the error, its rate, and the Jacobian with its drift."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = np.ndarray
 
 class FrameMotion:
     """`target` is the frame's wanted pose (4, 4), or with rows="position" its wanted position (3,): a constant, a
-    function of time, or a path of `pb.paths`, whose motion of the frame is wanted. A path's velocity and acceleration
+    function of time, or a path of `pb.paths`, whose motion the frame follows. A path's velocity and acceleration
     are exact (G v and G a + vᵀHv); so are those of a function that returns (goal, velocity, acceleration), rows
     [angular; linear] in world axes. Of a function that returns the goal alone they are differences in time, to about
     1e-7.

@@ -1,14 +1,16 @@
 """Controllers in a computer: sample time, delay, quantisation and sensor noise.
 
-A controller with `next_sample(t)` and `sample(t, q, v)` is told the state at its sample instants, exactly: the run ends
-a step there, whatever the method, and goes on. Between them `controller(t, q, v)` answers from what it has sampled.
+A controller with `next_sample(t)` and `sample(t, q, v)` receives the state at its sample instants, exactly: the run
+ends a step there, whatever the method, and goes on. Between them `controller(t, q, v)` answers from what it has
+sampled.
 
     Sampled      u_k = law(t_k, q_k, v_k) from t_k + delay on, held until the next
     Quantised    measured positions and speeds, and forces, are rounded to multiples of a resolution
     Noisy        normal noise on what is measured, drawn anew at every sample: within Sampled only
 
 They wrap laws and each other in any order (`Inner`): the instants of what is inside are instants of the whole, and it
-is told the state as the wrapper sees it, with its noise and its resolution. Noise without any sampling is refused.
+receives the state as the wrapper sees it, with its noise and its resolution. Noise without any sampling raises an
+error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an integrator is: a generator of accepted steps.
 
 The driver asks for one step at a time, looks for events inside it, and throws the generator away when an event changes
-the state. A step's `dense()` makes its interpolant when it is wanted; it must be asked before the next step is.
+the state. A step's `dense()` makes its interpolant when it is requested; it must be asked before the next step is.
 """
 
 from __future__ import annotations

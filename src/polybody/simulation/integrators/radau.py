@@ -15,7 +15,7 @@ from polybody.simulation.problem import Problem
 
 
 class Radau5:
-    """SciPy's Radau; it does not tell how many tries it rejected."""
+    """SciPy's Radau; it does not report how many tries it rejected."""
 
     name, order, adaptive = "radau", 5, True
 

@@ -27,7 +27,7 @@ def scipy_steps(
     rate: Callable[[float, Array], Array] | None = None,
     **more: Any,
 ) -> Iterator[Step]:
-    """Steps of a SciPy solver. `evaluations_a_try` lets rejected tries be counted, which SciPy does not tell.
+    """Steps of a SciPy solver. `evaluations_a_try` lets rejected tries be counted, which SciPy does not report.
 
     The work W takes no part in error control (its tolerance is infinite): it is there to be audited.
     """

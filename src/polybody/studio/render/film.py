@@ -2,7 +2,7 @@
 
     .mp4, .webm    ffmpeg, as the wheel `imageio-ffmpeg` brings it
     .gif, .webp    Pillow, played again and again
-    .png, .jpg     one picture: of the time `at`, or of the start
+    .png, .jpg     one image: of the time `at`, or of the start
 
 Videos show the states between samples along the manifold, `fps` frames per second of video, `speed` times as fast as
 the run.

@@ -56,7 +56,7 @@ def toolkit() -> Any:
 
 
 class Raster:
-    """A picture of the stage. `view` is (azimuth, elevation) in radians, `zoom` larger than 1 comes nearer."""
+    """An image of the stage. `view` is (azimuth, elevation) in radians, `zoom` larger than 1 comes nearer."""
 
     def __init__(
         self, stage: Stage, width: int, height: int, *, theme: str = "light", view: tuple[float, float] | None = None,

@@ -82,7 +82,7 @@ class Loads:
         return found
 
     def reactions(self, poses: Array, q: Array, v: Array, a: Array) -> dict[str, Array]:
-        """{layer: (n, arrows, 6)} of reactions and closures; raises where the model cannot tell them."""
+        """{layer: (n, arrows, 6)} of reactions and closures; raises where the model cannot report them."""
         wrenches = self.model.reactions(q, v, a)
         found = {}
         places = [poses[:, joint.index, :3, 3] for joint in self.joints]

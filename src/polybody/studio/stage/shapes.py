@@ -40,7 +40,7 @@ class Shape:
     """One thing to draw in a body's frame: `kind` is mesh, box, cylinder (along z), sphere or plate.
 
     A plate's size is its thickness and the corners of its outline in the plane z = 0. `stated` says that the colour is
-    the file's. `label` is what to write beside it: the mesh that it stands for. `joint` marks the shape of a joint.
+    the file's. `label` is what to write beside it: the mesh that it represents. `joint` marks the shape of a joint.
     """
 
     kind: str

@@ -82,7 +82,7 @@ class Stage:
         return figures
 
     def _frame_places(self) -> None:
-        """Which of the model's frames tells each body's pose, and where it sits in the body."""
+        """Which of the model's frames carries each body's pose, and where it sits in the body."""
         m = self.model.mechanism
         index, local = [], []
         for body in m.bodies:

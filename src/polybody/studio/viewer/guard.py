@@ -8,7 +8,7 @@ of the machine has open. A request is answered only if
 3. its Origin, where it has one, is the page itself: http://HOST. Browsers send it with every websocket.
 
 Of messages only those pass that the controls of the page send (COMMANDS), as JSON objects of bounded size whose
-fields have the types told there; all others are dropped.
+fields have the types listed there; all others are dropped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Guard:
         self.hosts = LOOPBACK | {host}
 
     def problem(self, path: str, headers: Any) -> str | None:
-        """Why a request is refused, or None."""
+        """Why a request is rejected, or None."""
         hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
         if len(hosts) != 1 or _host_name(hosts[0]) not in self.hosts:
             return "unknown Host"

@@ -171,7 +171,7 @@ class Live:
         return key == "method" and value not in self._ready and self.running
 
     def set(self, key: str, value: Any) -> None:
-        """Change what a person can change; everything else is refused."""
+        """Change what a person can change; everything else raises an error."""
         choices = {"controller": CONTROLLERS, "method": self.methods, "step_size": STEPS, "base": ("pinned", "free")}
         if key == "running":
             self.running = bool(value)

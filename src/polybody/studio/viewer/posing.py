@@ -1,11 +1,11 @@
 """Coordinates that a person can move, and the configuration that follows.
 
-A tree moves freely: each number of a joint whose q and v correspond is a coordinate; balls and free bases are told by
+A tree moves freely: each number of a joint whose q and v correspond is a coordinate; balls and free bases are set by
 place and roll, pitch, yaw. With loops only as many coordinates are free as the mechanism is mobile: `mobility` names
 them (driven ones first), the others follow. Setting one is a continuation: from the assembled q in steps of at most
 STEP, each closed again by Newton's method with the independent coordinates held. Where a step does not close, or
-leads to another branch, it is halved; what cannot be reached is refused, and the configuration stays at the last one
-that closes.
+leads to another branch, it is halved; what cannot be reached raises an error, and the configuration stays at the last
+one that closes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BASE = ("x", "y", "z", "roll", "pitch", "yaw")
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One slider. `kind` is independent, dependent or base; `part` is the number of the joint's it tells."""
+    """One slider. `kind` is independent, dependent or base; `part` is the number of the joint's it shows."""
 
     key: str
     label: str

@@ -2,7 +2,7 @@
 
 One thread, the director, owns the model's state. It takes commands in their order (of those that follow each other
 quickly only the last of a kind), advances a live simulation, and publishes at most FRAMES states per second. A
-command that fails is told on the page in words; nothing that a visitor does ends the thread.
+command that fails is reported on the page in words; nothing that a visitor does ends the thread.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ pb.App = class {
       }),
       ...(this.online ? [button("hand", "hand: drag bodies without Ctrl (H)", "hand", () => this.toggleHand())] : []),
       button("theme", "dark or light theme (D)", "theme", () => this.setTheme(this.theme === "dark" ? "light" : "dark")),
-      button("picture", "save a picture (P)", "picture", () => this.picture()),
+      button("picture", "save an image (P)", "picture", () => this.picture()),
       button("panel-button", "controls (C)", "menu", () => this.togglePanel()),
       button("help-button", "keyboard and mouse (?)", "help", () => pb.showHelp(this)),
     );
