@@ -1,7 +1,7 @@
 """`model.parameters`: the numbers of a model that are inputs, and which of their values are possible.
 
 A model made by `with_parameters` takes `parameters=` of shape (k,) or (..., k) in its calls. What no body, joint or
-drive can have raises an error with the parameter's name and the index of the state: numbers out of their bounds, inertias
+drive can have raises an error with parameter and state: numbers out of their bounds, inertias
 about the mass centre that break the triangle inequality (½ tr(I) 1 − I must be positive semidefinite; all its principal
 minors are looked at), axes that are not of unit length. One compiled function counts what is not possible.
 """
@@ -236,7 +236,7 @@ def _followers(source: Source, values: Any) -> list[tuple[Parameter, Any]]:
 
 
 def _inertia_margins(inertia: Array, domain: Domain) -> list[Any]:
-    """Principal minors of Σ = ½ tr(I) 1 − I, with slack: what `inertia_problem` refuses has a negative one.
+    """Principal minors of Σ = ½ tr(I) 1 − I, with slack: what `inertia_problem` rejects has a negative one.
 
     Its least eigenvalue is (I_1 + I_2 − I_3)/2 < −SLACK I_3/2 there, and tr(I) < 2 I_3.
     """

@@ -168,7 +168,7 @@ class Assembly:
         return reduced, [owners[i] for i in reduced.origin]
 
     def combine(self, weights: Mapping[int, float]) -> bool:
-        """Let a combination of equations, in which terms cancel, stand for one of them; False where nothing is left."""
+        """Let a combination of equations, in which terms cancel, represent one of them; False where nothing is left."""
         import casadi as ca
 
         residuals, _ = self.equations()

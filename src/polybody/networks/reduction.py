@@ -5,7 +5,7 @@ sure pivots (`formulations.network.elimination`). A nonlinear block keeps its un
 `g`. Networks of linear parts, and models driven through torques, have none.
 
 Structure alone does not see that terms cancel (a gyrator between a node and itself). A block of numbers that is
-singular tells it: with nᵀA = 0 the combination nᵀF has none of the block's unknowns, takes the place of one of its
+singular reports it: with nᵀA = 0 the combination nᵀF has none of the block's unknowns, takes the place of one of its
 equations (`Assembly.combine`), and the structure is looked at again.
 """
 

@@ -69,7 +69,7 @@ def _added(stage: Stage, found: Performance, q: Array, kinds: Sequence[str]) -> 
     center, made = found.model.pose(q, found.frame)[:3, 3], []
     for kind in kinds:
         if kind not in KINDS:
-            raise InputError(f"no ellipsoid {kind!r}; there are {', '.join(KINDS)}")
+            raise InputError(f"no ellipsoid {kind!r}; available: {', '.join(KINDS)}")
         ball: Ellipsoid = getattr(found, f"{kind}_ellipsoid")(q)
         matrix = axes_of(ball, SIZE * stage.size)
         if matrix is not None:

@@ -1,4 +1,4 @@
-"""Pictures of a machine's performance: ellipsoids on it, maps of the workspace, actuators, stiffness, modes."""
+"""Images of a machine's performance: ellipsoids on it, maps of the workspace, actuators, stiffness, modes."""
 
 from __future__ import annotations
 
