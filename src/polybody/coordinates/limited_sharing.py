@@ -59,7 +59,7 @@ def actuator_forces(
         np.zeros((len(states), len(active))), np.swapaxes(A, -1, -2), F, low, high, w,
     )  # fmt: skip
     tau = np.zeros((len(states), model.nv))
-    tau[:, active] = _solved(program, check_norm(norm))
+    tau[:, active] = least_forces(program, check_norm(norm))
     return tau.reshape(*lead, model.nv)
 
 
@@ -73,7 +73,7 @@ def _motions(model: Model, states: Array) -> Array:
     return np.swapaxes(vh, -1, -2)[..., rank:]
 
 
-def _solved(program: Program, norm: float) -> Array:
+def least_forces(program: Program, norm: float) -> Array:
     """Closed forms where they are within limits, programs elsewhere."""
     if norm != 2:
         return solve(program, norm)
@@ -85,7 +85,7 @@ def _solved(program: Program, norm: float) -> Array:
     unmet = left > MET * scale
     outside = unmet | ((found < program.low - 1e-12) | (found > program.high + 1e-12)).any(axis=-1)
     if outside.any():
-        found[outside] = solve(program.part(outside), norm)
+        found[outside] = solve(program.part(outside), norm, np.flatnonzero(outside))
     return found
 
 
@@ -104,13 +104,20 @@ def force_limits(model: Model, limits: Any, v: Array) -> tuple[Array, Array]:
         most = model.joint_limits()["effort"][active]
         return -most, most
     if isinstance(limits, tuple) and len(limits) == 2:
-        low, high = (np.broadcast_to(float_array("limits", x), (count,)) for x in limits)
+        low, high = (_per_actuator(x, count) for x in limits)
     else:
-        high = np.broadcast_to(float_array("limits", limits), (count,))
+        high = _per_actuator(limits, count)
         low = -high
     if (low > high).any() or np.isnan(low).any() or np.isnan(high).any():
         raise InputError("limits: a lower one is above the upper one, or is not a number")
     return low.copy(), high.copy()
 
 
-__all__ = ["actuator_forces", "force_limits"]
+def _per_actuator(value: Any, count: int) -> Array:
+    array = float_array("limits", value)
+    if array.shape not in ((), (count,)):
+        raise InputError(f"limits have shape {array.shape}, expected one number or {count}, one per actuator")
+    return np.broadcast_to(array, (count,))
+
+
+__all__ = ["actuator_forces", "force_limits", "least_forces"]

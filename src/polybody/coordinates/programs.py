@@ -3,8 +3,9 @@
     least ‖w(B x + c)‖_p   such that   E x = e,   low ≤ B x + c ≤ high          p = 1, 2, ∞
 
 States do not know each other: their programs are the blocks of one sparse program. p = 1 and ∞ are linear programs for
-HiGHS (scipy), p = 2 is quadratic, for Clarabel (extra `control`). Where limits leave nothing, the least part of the
-limits that would do is reported: the p = ∞ program with the limits as weights.
+HiGHS (scipy), p = 2 is quadratic, for Clarabel (extra `control`). Where limits leave nothing, another linear program
+finds the least factor s on the limits that would do, low s ≤ B x + c ≤ high s; limits of the other sign (cables that
+must pull) do not grow.
 """
 
 from __future__ import annotations
@@ -62,18 +63,19 @@ def check_norm(norm: Any) -> float:
     return float(value)
 
 
-def solve(program: Program, norm: float) -> Array:
-    """x (s, k)."""
+def solve(program: Program, norm: float, numbers: Array | None = None) -> Array:
+    """x (s, k); `numbers` (s,) are those of the states in the user's batch, for errors."""
     states, k = len(program.c), program.B.shape[-1]
     size = max(1, MOST // max(k + program.c.shape[-1], 1))
-    pieces = [_piece(program.part(slice(a, a + size)), norm, a) for a in range(0, states, size)]
+    numbers = np.arange(states) if numbers is None else numbers
+    pieces = [_piece(program.part(slice(a, a + size)), norm, numbers[a : a + size]) for a in range(0, states, size)]
     return np.concatenate(pieces) if pieces else np.zeros((0, k))
 
 
-def _piece(program: Program, norm: float, offset: int) -> Array:
+def _piece(program: Program, norm: float, numbers: Array) -> Array:
     found = _quadratic(program) if norm == 2 else _linear(program, norm)
     if found is None:
-        _refuse(program, offset)
+        _refuse(program, numbers)
     assert found is not None
     return found
 
@@ -84,7 +86,7 @@ def _stacked(blocks: Array) -> Any:
     return block_diag(list(blocks), format="csc")
 
 
-def _linear(program: Program, norm: float, free: bool = False) -> Array | None:
+def _linear(program: Program, norm: float) -> Array | None:
     """By HiGHS: |w(Bx + c)| ≤ t, with one t per row (p = 1) or per state (p = ∞); None where nothing is left."""
     from scipy.optimize import linprog
     from scipy.sparse import csc_matrix, hstack, kron, vstack
@@ -98,13 +100,12 @@ def _linear(program: Program, norm: float, free: bool = False) -> Array | None:
     m = s * n if norm == 1 else s
     rows = [hstack([WB, -T]), hstack([-WB, -T])]
     right = [-Wc, Wc]
-    if not free:
-        low, high = (np.broadcast_to(x, program.c.shape).ravel() for x in (program.low, program.high))
-        for sign, limit in ((1, high), (-1, low)):
-            kept = np.isfinite(limit)
-            if kept.any():
-                rows.append(hstack([(sign * B).tocsr()[kept], csc_matrix((int(kept.sum()), m))]))
-                right.append(sign * (limit - program.c.ravel())[kept])
+    low, high = (np.broadcast_to(x, program.c.shape).ravel() for x in (program.low, program.high))
+    for sign, limit in ((1, high), (-1, low)):
+        kept = np.isfinite(limit)
+        if kept.any():
+            rows.append(hstack([(sign * B).tocsr()[kept], csc_matrix((int(kept.sum()), m))]))
+            right.append(sign * (limit - program.c.ravel())[kept])
     E = _stacked(program.E)
     cost = np.concatenate([np.zeros(s * k), np.ones(m)])
     answer = linprog(
@@ -155,25 +156,44 @@ def require_clarabel() -> Any:
     return clarabel
 
 
-def _refuse(program: Program, offset: int) -> None:
-    """Name the first state whose limits leave nothing, and what part of them would do."""
-    limit = np.minimum(np.abs(program.low), np.abs(program.high))
-    limit = np.broadcast_to(limit, program.c.shape)
-    for k in range(len(program.c)):
-        one = program.part(slice(k, k + 1))
-        bounded = np.where(np.isfinite(limit[k]) & (limit[k] > 0), limit[k], np.inf)
-        x = _linear(Program(one.B, one.c, one.E, one.e, one.low, one.high, 1 / bounded), np.inf, free=True)
-        where = f" in state {offset + k}"
-        if x is None:
-            raise LimitsError(f"no forces produce the required motion{where}, limits or not", np.inf, offset + k)
-        needed = float(np.max(np.abs(one.B[0] @ x[0] + one.c[0]) / bounded))
-        if needed > 1 + 1e-9 or len(program.c) == 1:
+def _refuse(program: Program, numbers: Array) -> None:
+    """Name the first state whose limits leave nothing, and by what factor they would have to grow."""
+    for k, number in enumerate(numbers):
+        needed = _factor(program.part(slice(k, k + 1)))
+        if needed == np.inf:
             raise LimitsError(
-                f"no forces within the limits produce the required motion{where}: "
-                f"at least {needed:.3g} times the limits "
-                "are needed", needed, offset + k,
+                f"no forces within any multiple of the limits produce the required motion in state {number}", np.inf,
+                int(number),
             )  # fmt: skip
-    raise LimitsError("no forces within the limits produce the required motion in some state", np.inf, offset)
+        if needed > 1 + 1e-9 or len(numbers) == 1:
+            raise LimitsError(
+                f"no forces within the limits produce the required motion in state {number}: at least "
+                f"{needed:.3g} times the limits are needed", needed, int(number),
+            )  # fmt: skip
+    raise LimitsError("no forces within the limits produce the required motion in some state", np.inf, int(numbers[0]))
+
+
+def _factor(one: Program) -> float:
+    """The least s with E x = e and low s ≤ B x + c ≤ high s for one state, infinite where there is none."""
+    from scipy.optimize import linprog
+
+    (B,), (c,), (E,), (e,) = one.B, one.c, one.E, one.e
+    n, k = B.shape
+    rows, right = [], []
+    for sign, limit in ((1, np.broadcast_to(one.high, (1, n))[0]), (-1, np.broadcast_to(one.low, (1, n))[0])):
+        kept, room = np.isfinite(limit), sign * limit
+        grows = room >= 0  # a limit of the other sign stays as it is
+        rows.append(np.column_stack([sign * B, np.where(grows, -np.where(kept, room, 0.0), 0.0)])[kept])
+        right.append((np.where(grows, 0.0, np.where(kept, room, 0.0)) - sign * c)[kept])
+    answer = linprog(
+        np.concatenate([np.zeros(k), [1.0]]), np.concatenate(rows), np.concatenate(right), np.column_stack([E, 0 * e]), e,
+        bounds=[(None, None)] * k + [(0, None)], method="highs",
+    )  # fmt: skip
+    if answer.status == 2:
+        return np.inf
+    if answer.status != 0:
+        raise PolybodyError(f"HiGHS did not solve this program: {answer.message}")
+    return float(answer.x[-1])
 
 
 __all__ = ["LimitsError", "Program", "check_norm", "require_clarabel", "solve"]

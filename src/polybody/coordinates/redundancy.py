@@ -186,8 +186,9 @@ class Redundant:
     ) -> tuple[Array, Array]:  # fmt: skip
         """(a, tau), (..., nv): the accelerations with the wanted ü whose torques are least in `norm` 1, 2 or "inf".
 
-        `limits` as in `pb.actuator_forces` ("drives", "effort", numbers, a pair); `weights` what torques cost;
-        `damping` lets the self-motion die, which least torques alone do not.
+        Trees, loops and free bases; v are all joints' velocities, tau those of the active joints. `limits` as in
+        `pb.actuator_forces` ("drives", "effort", numbers, a pair); `weights`, one per actuator, what torques cost;
+        `damping`, 1/s, slows the self-motion, which least torques alone do not.
         """
         return least_torques(
             self, q, v, u_ddot, norm=norm, limits=limits, weights=weights, damping=damping

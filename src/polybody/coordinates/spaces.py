@@ -53,6 +53,10 @@ class JointSpace:
         """The rates of all joints' accelerations."""
         return w_ddot
 
+    def joint_map(self, q: Array) -> Array:
+        """All joints' velocities per w, (..., nv, len(names))."""
+        return np.broadcast_to(np.eye(self.model.nv), (*q.shape[:-1], self.model.nv, self.model.nv))
+
     def mass_matrix(self, q: Array) -> Array:
         return self.model.mass_matrix(q)
 
@@ -98,6 +102,9 @@ class IndependentSpace(JointSpace):
         found = self._joints(q, order)
         joints = [x for x in (found.G, found.H, found.D) if x is not None]
         return carried(coordinates.coefficients(self.model, q, order), joints)
+
+    def joint_map(self, q: Array) -> Array:
+        return self._joints(q, 1).G
 
     def velocity(self, q: Array, w: Array) -> Array:
         return self._joints(q, 1).velocity(w)
