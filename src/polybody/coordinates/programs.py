@@ -186,8 +186,8 @@ def _factor(one: Program) -> float:
         rows.append(np.column_stack([sign * B, np.where(grows, -np.where(kept, room, 0.0), 0.0)])[kept])
         right.append((np.where(grows, 0.0, np.where(kept, room, 0.0)) - sign * c)[kept])
     answer = linprog(
-        np.concatenate([np.zeros(k), [1.0]]), np.concatenate(rows), np.concatenate(right), np.column_stack([E, 0 * e]), e,
-        bounds=[(None, None)] * k + [(0, None)], method="highs",
+        np.concatenate([np.zeros(k), [1.0]]), np.concatenate(rows), np.concatenate(right), np.column_stack([E, 0 * e]),
+        e, bounds=[(None, None)] * k + [(0, None)], method="highs",
     )  # fmt: skip
     if answer.status == 2:
         return np.inf
