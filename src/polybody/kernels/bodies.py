@@ -8,7 +8,7 @@ from polybody.kernels import table_rows
 from polybody.kernels.code import Code
 from polybody.kernels.emit import Nodes
 from polybody.kernels.frame import Frame
-from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, is_dense, module_text
+from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, is_dense, module_text, next_lines
 from polybody.kernels.table_rows import TableRows
 from polybody.kernels.tape import Tape, Wave, fused, schedule
 from polybody.kernels.target import Target
@@ -19,6 +19,8 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     tape = fused(tape) if target.fma else tape
     steps = schedule(tape)
     ports, frame = _ports(tape, steps, target), Frame(tape, steps)
+    addressed = ports.sizes[: ports.first_output] if is_dense(ports.sizes[ports.first_output :]) else ports.sizes
+    requests = next_lines(addressed, ports.first_output, len(ports.sizes), target)
     if len(frame.parts) == 1:
         code = Code(target)
         if isinstance(ports, TableRows):
@@ -26,7 +28,7 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
         nodes = Nodes(code, tape, ports)
         nodes.run(steps)
         nodes.finish()
-        yield module_text(code, target, more=_ended(ports, code))
+        yield module_text(code, target, more=_ended(ports, code), between=requests)
         return
     if isinstance(ports, TableRows):
         ports.settle(Code(target), frame)
@@ -41,7 +43,8 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
             more = _ended(ports, code)
         ports.set_aside(code, frame)
         frame.end(k)
-        yield module_text(code, target, f"part{k}", FRAMED, more)
+        lo, hi = (len(requests) * at // len(frame.parts) for at in (k, k + 1))
+        yield module_text(code, target, f"part{k}", FRAMED, more, requests[lo:hi])
     yield _driver_text(target, len(frame.parts), frame.size)
 
 

@@ -9,7 +9,6 @@ names are numbers that the translation is given. Memory and the world are reache
     number(p)                                       the double at address p; `put` writes doubles too
     root(x)  size(x)  power(f, x, y)                √x, |x|; f(x, y) by the C function at address f
     flow(p, q, n)                                   n bytes (32 or 64) from q to p, past the caches
-    fetch(p)                                        the cache line at p is needed soon
     room(n)                                         n words of the stack frame
     least(a, b)  most(a, b)                         the smaller and the larger of two
     off_unit(p, n)                                  1 if the four numbers of n bytes each at p have squares whose sum
@@ -288,10 +287,6 @@ class _Function:
         kind = f"<{int(n) // 8} x double>"
         some = self.add(f"load {kind}, ptr {self.pointer(q)}, align 4")
         self.lines.append(f"  store {kind} {some}, ptr {self.pointer(p)}, align {n}, !nontemporal !0")
-        return "0"
-
-    def do_fetch(self, p: str) -> str:
-        self.lines.append(f"  call void @llvm.prefetch.p0(ptr {self.pointer(p)}, i32 0, i32 3, i32 1)")
         return "0"
 
     def do_room(self, n: str) -> str:

@@ -11,8 +11,8 @@ the caches are written past them, without first being read (the caller sees to i
 multiples of 32 or 64 bytes): where `stream` is STAGED, every block is computed into scratch memory and copied so; where
 it is DIRECT the body does it (`table_rows`), which finds a one behind the address of such an output, else a zero.
 
-While a block is computed, the cache lines of the next one are asked for, where its rows follow those of this one: the
-rows of a block are read side by side, which is no order that processors foresee.
+Bodies are told where the next block's rows begin if they follow those of this one, and ask for their cache lines
+(`rows.next_lines`).
 
 `together` is what Python calls. It starts helper threads, works beside them and joins them. All of them call `_work`,
 in which each takes the next piece of the batch from a common counter until none is left. What they work on is a *job*,
@@ -31,8 +31,6 @@ JOB = (
 )  # fmt: skip
 
 STAGED, DIRECT = 1, 2  # values of `stream`
-
-FETCH = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)\n"
 
 SOURCE = """
 def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
@@ -60,7 +58,8 @@ def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
                 done += 4
 
 def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, sizes, stream):
-    rows = room(ports * LANES)
+    rows = room(ports * LANES + ports)
+    ahead = rows + 8 * LANES * ports
     index = room(dims)
     first = lo
     while first < hi:
@@ -73,13 +72,9 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
                     at = start + first * stride
                     for lane in unroll(LANES):
                         put(cell + 8 * lane, at + lane * stride)
-                    if p < inputs and first + 2 * LANES <= hi and stride == word(sizes + 8 * p):
-                        ahead = at + LANES * stride
-                        end = ahead + LANES * stride
-                        while ahead < end:
-                            fetch(ahead)
-                            ahead += 64
+                    put(ahead + 8 * p, at + LANES * stride)
                 else:
+                    put(ahead + 8 * p, start)
                     for lane in unroll(LANES):
                         put(cell + 8 * lane, start + least(first + lane, hi - 1) * stride)
         else:
@@ -98,6 +93,7 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
                     for k in range(dims):
                         at += word(index + 8 * k) * word(strides + 8 * (p * dims + k))
                     put(rows + 8 * (LANES * p + lane), at)
+                    put(ahead + 8 * p, at)
         if LANES > 2:
             for r in range(inputs, ports):
                 put(rows + 8 * (LANES * r + 1), 0)
@@ -168,4 +164,4 @@ def text(target: Target, callable_alone: str) -> str:
     numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WIDE": wide, "WINDOWS": windows}
     numbers |= {"STAGED": STAGED, "DIRECT": DIRECT}
     code = native.translate(SOURCE, numbers) + callable_alone
-    return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{FETCH}{native.MODULE_TAIL}'
+    return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{native.MODULE_TAIL}'
