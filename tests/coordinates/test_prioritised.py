@@ -101,7 +101,7 @@ def test_goals_and_spheres_that_do_not_fit_are_named():
     model = snake()
     with pytest.raises(pb.InputError, match="at least one goal"):
         pb.reach(model, [])
-    with pytest.raises(pb.InputError, match=r"expected a pose \(4, 4\)"):
+    with pytest.raises(pb.InputError, match="expected a pose"):
         pb.reach(model, [pb.Goal("tip", [1.0, 2.0])])
     with pytest.raises(pb.InputError, match="no frame 'nose'"):
         pb.reach(model, [pb.Goal("nose", [1.0, 0, 0])])
@@ -133,3 +133,57 @@ def test_a_batch_of_goals_starts_and_postures_is_every_one_by_itself():
                                                                               spheres[1]])
     with pytest.raises(pb.InputError, match="do not broadcast"):
         pb.reach(model, goals, np.zeros((2, 6)))
+
+
+def test_hard_goals_end_at_the_nearest_place_and_say_so():
+    """Out of reach, against each other, from a singular start, or behind a sphere: honest errors, limits kept."""
+    model = pb.load("puma560")
+    q = np.array([0.3, 0.7, -0.9, 0.4, 0.8, -0.5])
+    low, high = model.joint_limits()["lower"], model.joint_limits()["upper"]
+    far = pb.reach(model, [pb.Goal("dh_4", [5.0, 0, 0])], q)  # the wrist
+    assert not far.converged
+    shoulder = np.sqrt(0.4318**2 + 0.0203**2) + 0.4318  # a₂ and the elbow's offset, stretched out
+    offset = 0.15005  # of the arm beside the shoulder
+    assert far.errors[0, 1] == pytest.approx(5.0 - np.hypot(shoulder, offset), abs=2e-3)
+    one, two = model.pose(q + 0.1, "dh_6"), model.pose(q - 0.2, "dh_6")
+    against = pb.reach(model, [pb.Goal("dh_6", one), pb.Goal("dh_6", two, priority=1)], q)
+    assert against.converged
+    assert against.errors[0].max() < 1e-8  # the lower priority gets what is left: nothing
+    assert against.errors[1, 1] == pytest.approx(np.linalg.norm(one[:3, 3] - two[:3, 3]), abs=1e-8)
+    singular = pb.reach(model, [pb.Goal("dh_6", model.pose(q, "dh_6"))], np.zeros(6))
+    assert singular.converged
+    place = model.pose(q + 0.3, "dh_6")[:3, 3]
+    wall = [pb.Sphere("dh_6", 0.05), pb.Sphere("world", 0.1, tuple(place))]
+    blocked = pb.reach(model, [pb.Goal("dh_6", place)], q, spheres=wall)
+    assert not blocked.converged
+    assert blocked.distance > -1e-9
+    assert blocked.errors[0, 1] == pytest.approx(0.15, abs=1e-6)
+    for found in (far, against, singular, blocked):
+        assert (found.q >= low - 1e-9).all()
+        assert (found.q <= high + 1e-9).all()
+
+
+def test_numbers_that_mean_nothing_are_refused():
+    model = pb.load("puma560")
+    q = np.array([0.3, 0.7, -0.9, 0.4, 0.8, -0.5])
+    pose = model.pose(q, "dh_6")
+    stretched, mirrored = pose.copy(), pose.copy()
+    stretched[:3, :3] *= 2
+    mirrored[:3, 0] *= -1
+    for target in ([np.nan, 0, 0], [np.inf, 0, 0], stretched, mirrored, np.stack([pose, stretched]), [1.0, 2.0]):
+        with pytest.raises(pb.InputError, match="target"):
+            pb.reach(model, [pb.Goal("dh_6", target)], q)
+        with pytest.raises(pb.InputError, match="target"):
+            pb.inverse_kinematics(model, {"dh_6": target}, q)
+    with pytest.raises(pb.InputError, match="target number 1"):
+        pb.inverse_kinematics(model, {"dh_6": np.stack([pose, mirrored])}, q)
+    for options in ({"steps": -1}, {"steps": 2.5}, {"tolerance": 0}, {"tolerance": np.nan}):
+        with pytest.raises(pb.InputError, match=next(iter(options))):
+            pb.reach(model, [pb.Goal("dh_6", pose)], q, **options)
+        with pytest.raises(pb.InputError, match=next(iter(options))):
+            pb.inverse_kinematics(model, {"dh_6": pose}, q, **options)
+    for goal in ({"priority": 0.5}, {"priority": -1}, {"weight": np.inf}, {"weight": np.nan}):
+        with pytest.raises(pb.InputError, match=next(iter(goal))):
+            pb.reach(model, [pb.Goal("dh_6", pose, **goal)], q)
+    with pytest.raises(pb.InputError, match="centre of three numbers"):
+        pb.reach(model, [pb.Goal("dh_6", pose)], q, spheres=[pb.Sphere("dh_6", 0.1, (0, 0, np.nan))])

@@ -24,13 +24,12 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
-from polybody.algebra.rotations import is_rotation
 from polybody.constraints.system import constraints_of
 from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import MapJoint, ReversedJoint
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.arguments import finite, float_array, require_model, state_array
+from polybody.model.arguments import finite, float_array, positive, require_model, state_array
 from polybody.model.model import Model
 from polybody.model.tracing import trace
 from polybody.quantities.frames import find_frame
@@ -155,6 +154,34 @@ def _errors(
     return np.concatenate(errors), np.concatenate(rows), squares
 
 
+def checked_target(frame: str, target: Any) -> tuple[Array, bool]:
+    """(array, whether it is a pose) of a pose (..., 4, 4) or a point (..., 3): finite, every pose with a rotation."""
+    array = float_array(f"target of {frame!r}", target)
+    whole = array.ndim >= 2 and array.shape[-2:] == (4, 4)
+    if not whole and (array.ndim == 0 or array.shape[-1] != 3):
+        raise InputError(
+            f"target of {frame!r} has shape {array.shape}, expected a pose (..., 4, 4) or a point (..., 3)"
+        )
+    if not np.isfinite(array).all():
+        raise InputError(f"target of {frame!r} is not finite")
+    if whole:
+        R = array[..., :3, :3]
+        off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1))
+        wrong = (off > 1e-6) | (np.linalg.det(R) < 0)
+        if wrong.any():
+            at = tuple(int(k) for k in np.argwhere(wrong)[0])
+            where = f" number {', '.join(map(str, at))}" if at else ""
+            raise InputError(f"target{where} of {frame!r}: its upper left 3×3 is not a rotation")
+    return array, whole
+
+
+def checked_steps(steps: Any, tolerance: Any) -> None:
+    """How long and how closely to search."""
+    positive("tolerance", tolerance)
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
+        raise InputError(f"steps is {steps!r}; expected a whole number, 0 or more")
+
+
 def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], Array]:
     """The kinds of targets, and their numbers as rows (..., sizes)."""
     if not isinstance(targets, Mapping) or not targets:
@@ -162,19 +189,9 @@ def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Targ
     kinds, numbers = [], []
     for frame, goal in targets.items():
         find_frame(model.mechanism, frame)
-        array = float_array(f"target of {frame!r}", goal)
-        whole = array.ndim >= 2 and array.shape[-2:] == (4, 4)
-        if not whole and (array.ndim == 0 or array.shape[-1] != 3):
-            raise InputError(
-                f"target of {frame!r} has shape {array.shape}, expected a pose (..., 4, 4) or a point (..., 3)"
-            )
-        if not np.isfinite(array).all():
-            raise InputError(f"target of {frame!r} is not finite")
+        array, whole = checked_target(frame, goal)
         kinds.append(_Target(frame, whole))
         if whole:
-            sample = array.reshape(-1, 4, 4)
-            if not is_rotation(sample[0, :3, :3], 1e-6):
-                raise InputError(f"target of {frame!r}: its upper left 3×3 is not a rotation")
             flat = array[..., :3, :3].reshape(*array.shape[:-2], 9)
             array = np.concatenate([flat, array[..., :3, 3]], axis=-1)
         numbers.append(array)
@@ -248,6 +265,7 @@ def inverse_kinematics(
     they broadcast with the targets.
     """
     require_model("inverse_kinematics", model)
+    checked_steps(steps, tolerance)
     kinds, goals = _read_targets(model, targets)
     start = model.neutral() if q0 is None else finite("q0", model._q(q0, "q0"))
     values = None if parameters is None else model.parameters.checked(parameters)
@@ -342,4 +360,4 @@ class _Search:
         )
 
 
-__all__ = ["InverseKinematics", "inverse_kinematics"]
+__all__ = ["InverseKinematics", "checked_steps", "checked_target", "inverse_kinematics"]

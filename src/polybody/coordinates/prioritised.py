@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from polybody.coordinates.inverse_kinematics import checked_steps, checked_target
 from polybody.coordinates.programs import require_clarabel
 from polybody.errors import InputError
 from polybody.mechanism.columns import state_text
@@ -105,6 +106,7 @@ def reach(
     leading dimensions, which broadcast with each other.
     """
     model = as_model("reach", model)
+    checked_steps(steps, tolerance)
     wanted, balls = _checked_goals(model, goals), _checked_spheres(model, spheres)
     values = None if parameters is None else model.parameters.checked(parameters)
     q = model.assemble(parameters=values) if q0 is None else model._q(q0)
@@ -378,20 +380,19 @@ def _checked_goals(model: Model, goals: Sequence[Goal]) -> tuple[Goal, ...]:
         raise InputError("reach needs at least one goal")
     for goal in goals:
         find_frame(model.mechanism, goal.frame)
-        shape = float_array(f"the target of {goal.frame!r}", goal.target).shape
-        if shape[-2:] != (4, 4) and shape[-1:] != (3,):
-            raise InputError(
-                f"the target of {goal.frame!r} has shape {shape}, expected a pose (4, 4) or a point (3,), or a batch"
-            )
-        if not goal.weight > 0:
+        checked_target(goal.frame, goal.target)
+        if not (np.isscalar(goal.weight) and 0 < goal.weight < np.inf):
             raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, expected a positive number")
+        if isinstance(goal.priority, bool) or not isinstance(goal.priority, int | np.integer) or goal.priority < 0:
+            raise InputError(f"the priority of {goal.frame!r} is {goal.priority!r}, expected 0, the highest, or 1, 2, …")
     return tuple(goals)
 
 
 def _checked_spheres(model: Model, spheres: Sequence[Sphere]) -> tuple[Sphere, ...]:
     for sphere in spheres:
         find_frame(model.mechanism, sphere.frame)
-        if not (np.isfinite(sphere.radius) and sphere.radius > 0) or np.shape(sphere.center) != (3,):
+        center = float_array("center", sphere.center)
+        if not 0 < sphere.radius < np.inf or center.shape != (3,) or not np.isfinite(center).all():
             raise InputError(f"a sphere of {sphere.frame!r} needs a positive radius and a centre of three numbers")
     return tuple(spheres)
 
