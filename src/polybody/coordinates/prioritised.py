@@ -384,7 +384,7 @@ def _checked_goals(model: Model, goals: Sequence[Goal]) -> tuple[Goal, ...]:
         if not (np.isscalar(goal.weight) and 0 < goal.weight < np.inf):
             raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, expected a positive number")
         if isinstance(goal.priority, bool) or not isinstance(goal.priority, int | np.integer) or goal.priority < 0:
-            raise InputError(f"the priority of {goal.frame!r} is {goal.priority!r}, expected 0, the highest, or 1, 2, …")
+            raise InputError(f"the priority of {goal.frame!r} is {goal.priority!r}, expected 0 (the highest), 1, …")
     return tuple(goals)
 
 
