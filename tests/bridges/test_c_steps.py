@@ -94,6 +94,24 @@ def test_c_simulates_as_polybody_does_with_quaternions_and_loops(which, tmp_path
 
 
 @gcc
+@pytest.mark.parametrize("which", ["humanoid", "stewart"])
+def test_c_moves_a_floating_robot_and_a_stewart_platform(which, tmp_path):
+    model = pb.load(which)
+    library = built(model, tmp_path / "c", ["rk4_step"], 0)
+    rng = np.random.default_rng(0)
+    q = model.assemble()
+    v = model.assemble_velocity(q, 0.2 * rng.normal(size=model.nv))
+    tau, dt = np.where(model.actuation.active, rng.normal(size=model.nv), 0.0), 1e-3
+    run = pb.simulate(model, 10 * dt, q, v, lambda t, q, v: tau, method="rk4", dt=dt, limits="ignore")
+    x, y = q, v
+    for _ in range(10):
+        x, y = stepped(library, "rk4_step", x, y, tau, dt)
+    np.testing.assert_allclose(x, run.q[-1], atol=1e-12)
+    np.testing.assert_allclose(y, run.v[-1], atol=1e-10)
+    assert np.abs(y - v).max() > 1e-3
+
+
+@gcc
 @pytest.mark.parametrize("which", ["tumbling", "five-bar"])
 def test_steps_of_order_one_and_four_converge_so(which, tmp_path):
     """Errors against a run of high accuracy, with steps of h and h/2."""

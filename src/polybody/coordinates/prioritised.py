@@ -27,7 +27,7 @@ from polybody.coordinates.inverse_kinematics import checked_steps, checked_targe
 from polybody.coordinates.programs import require_clarabel
 from polybody.errors import InputError
 from polybody.mechanism.columns import state_text
-from polybody.model.arguments import as_model, float_array
+from polybody.model.arguments import as_model, float_array, positive
 from polybody.model.batches import batch_shape
 from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
@@ -381,8 +381,7 @@ def _checked_goals(model: Model, goals: Sequence[Goal]) -> tuple[Goal, ...]:
     for goal in goals:
         find_frame(model.mechanism, goal.frame)
         checked_target(goal.frame, goal.target)
-        if not (np.isscalar(goal.weight) and 0 < goal.weight < np.inf):
-            raise InputError(f"the weight of {goal.frame!r} is {goal.weight!r}, expected a positive number")
+        positive(f"the weight of {goal.frame!r}", goal.weight)
         if isinstance(goal.priority, bool) or not isinstance(goal.priority, int | np.integer) or goal.priority < 0:
             raise InputError(f"the priority of {goal.frame!r} is {goal.priority!r}, expected 0 (the highest), 1, …")
     return tuple(goals)
