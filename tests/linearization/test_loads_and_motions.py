@@ -69,6 +69,50 @@ def test_disturbances_are_the_accelerations_that_wrenches_add(name):
     assert system.disturbances[-1] == f"{frame}_fz"
 
 
+@pytest.mark.parametrize("name", ["stewart", "two-arms"])
+def test_linear_model_and_nominal_load_of_parallel_machines_are_differences_of_their_motion(name):
+    """(2-208) through loops: A by differences of accelerations under the load, K by those of its generalised force."""
+    model = pb.load(name)
+    rng = np.random.default_rng(3)
+    q, frame = model.assemble(), model.frame_names[-1]
+    v, tau = model.assemble_velocity(q, 0.3 * rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    w = rng.normal(size=6)
+    u = list(model.constraints.indices(model.constraints.independent))
+    m, G = len(u), model.constraints.joint_influence(q, 1).G
+    system = pb.linearize(model, q, v, tau, wrenches={frame: w})
+
+    def at(x):
+        place = model.constraints.assemble_dependent(model.integrate(q, G @ x[:m]))
+        return place, model.constraints.joint_motion(place, v[u] + x[m:], np.zeros(m))[0]
+
+    def load(x):
+        place, _ = at(x)
+        return model.constraints.joint_influence(place, 1).G.T @ model.jacobian(place, frame).T @ w
+
+    eps, steps = 1e-5, np.eye(2 * m)
+    ahead = [model.forward_dynamics(*at(eps * e), tau, wrenches={frame: w})[u] for e in steps]
+    behind = [model.forward_dynamics(*at(-eps * e), tau, wrenches={frame: w})[u] for e in steps]
+    A = (np.array(ahead) - np.array(behind)).T / (2 * eps)
+    np.testing.assert_allclose(system.A[m:], A, atol=1e-7 * scale(A))
+    K = np.column_stack([(load(eps * e) - load(-eps * e)) / (2 * eps) for e in steps[:m]])
+    np.testing.assert_allclose(system.nominal_load, K, atol=1e-7 * scale(K))
+
+
+def test_numbers_that_are_none_and_frames_named_twice_are_refused():
+    model = pb.load("two-link")
+    still = np.zeros(2)
+    with pytest.raises(pb.InputError, match=r"q\[0\] is nan"):
+        pb.linearize(model, [np.nan, 0], still)
+    with pytest.raises(pb.InputError, match=r"v\[1, 1\] is inf"):
+        pb.linearize(model, still, [[0, 0], [0, np.inf]])
+    with pytest.raises(pb.InputError, match="wrenches"):
+        pb.linearize(model, still, still, wrenches={"tip": [np.nan] * 6})
+    with pytest.raises(pb.InputError, match="'tip' twice"):
+        pb.linearize(model, still, still, disturbances=["tip", "tip"])
+    with pytest.raises(pb.InputError, match="'tip' twice"):
+        pb.linearize(model, still, still, outputs=["tip", "tip"])
+
+
 def test_disturbances_and_loads_go_through_motors_and_transfers():
     build = pb.Builder("arm")
     build.body("upper", 2.0, (0.2, 0, 0), (0.002, 0.03, 0.03))

@@ -34,7 +34,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.formulations.influence.incidence import structure_constants
 from polybody.interrupts import interruptible
 from polybody.mechanism.columns import actuated, velocity_names
-from polybody.model.arguments import float_array, require_model, state_array
+from polybody.model.arguments import finite, float_array, require_model, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dispatch import answered_by
 from polybody.model.model import Model
@@ -129,7 +129,11 @@ def linearize(
     """
     _check_inputs(inputs)
     require_model("linearize", model)
-    q, v = state_array("q", q, model.nq), state_array("v", v, model.nv)
+    q, v = finite("q", state_array("q", q, model.nq)), finite("v", state_array("v", v, model.nv))
+    for frame, wrench in (wrenches or {}).items():
+        finite(f"wrenches[{frame!r}]", state_array(f"wrenches[{frame!r}]", wrench, 6))
+    _once("disturbances", disturbances)
+    _once("outputs", outputs or ())
     if parameters is not None:
         values, forces = model.parameters.checked(parameters), None if tau is None else float_array("tau", tau)
 
@@ -147,7 +151,7 @@ def linearize(
         u_dot, none = v[..., list(columns)], np.zeros(len(columns))
         _, still = model.constraints.joint_motion(q, u_dot, none, independent=independent)
         tau = model.inverse_dynamics(q, v, still, wrenches=wrenches)
-    forces = state_array("tau", tau, model.nv)
+    forces = finite("tau", state_array("tau", tau, model.nv))
     da_dq, da_dv, da_dtau, G, V = model.constraints.motion_derivatives(
         q, v, forces, wrenches=wrenches, independent=independent
     )
@@ -219,6 +223,13 @@ def _stacked(one: Callable[..., StateSpace], arrays: Sequence[Array]) -> StateSp
     arrays_of = [key for key, value in vars(found[0]).items() if isinstance(value, np.ndarray)]
     whole = {k: np.array([getattr(x, k) for x in found]) for k in arrays_of}
     return replace(found[0], **{k: value.reshape(*lead, *value.shape[1:]) for k, value in whole.items()})
+
+
+def _once(name: str, frames: Sequence[str] | str) -> None:
+    frames = [frames] if isinstance(frames, str) else list(frames)
+    twice = [frame for frame in frames if frames.count(frame) > 1]
+    if twice:
+        raise InputError(f"{name} name frame {twice[0]!r} twice")
 
 
 def _check_inputs(inputs: str) -> None:
