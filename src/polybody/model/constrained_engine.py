@@ -332,9 +332,9 @@ class ConstrainedEngine:
         """The rank of J, (...), state by state."""
         return ranked_svd(self.constraints.jacobian(q))[3].sum(axis=-1)
 
-    def eliminated(self, quantity: Quantity, *arrays: Array) -> tuple[Array, ...]:
-        """A quantity by the free plan alone, with its diagnostics: for who decides himself what to believe."""
-        return self._kernel(quantity, self.plans.free(arrays[0]))(*arrays, *self.source.given())
+    def eliminated(self, quantity: Quantity, plan: Plan, *arrays: Array) -> tuple[Array, ...]:
+        """A quantity by one plan alone, with its diagnostics: for who decides himself what to believe."""
+        return self._kernel(quantity, plan)(*arrays, *self.source.given())
 
     # Inside.
 

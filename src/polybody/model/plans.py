@@ -1,8 +1,9 @@
 """Which velocities the others follow, and in what order they are eliminated: chosen on numbers, kept for compiled code.
 
 Two kinds of plan. The *free* one serves accelerations and joint forces of all joints, which do not depend on it: the
-sparsest elimination that holds at the first states asked for, disturbed into general position; simulation changes it
-where it does badly. A plan *of coordinates* has given independent columns: matrices and forces refer to those.
+sparsest elimination that holds at the first states asked for, disturbed into general position; a motion for which it
+does badly takes others on its way (`Followed`). A plan *of coordinates* has given independent columns: matrices and
+forces refer to those.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Array = np.ndarray
 
 #: growth for each pivot above which simulation looks for better coordinates
 SWITCH = 100.0
-MOST_PLANS = 8
+MOST_PLANS = 8  # of one motion
+MOST_COMPILED = 32  # of a mechanism: each costs a compilation
 #: states for which no better plan is looked for after none was found
 RESTS = 50
 #: configurations whose Jacobians a plan is made from
@@ -33,11 +35,10 @@ class Plans:
         self, jacobian: Callable[[Array], Array], general: Callable[[Array], Array], kin: Plans | None = None
     ) -> None:
         """`kin` are the plans of the same mechanism at other values of its parameters: they serve here too."""
-        self._jacobian, self._general = jacobian, general
+        self.jacobian, self._general = jacobian, general
         self._kin = kin
         self._free: Plan | None = None if kin is None else kin._free
-        self._known: list[Plan] = [] if kin is None else kin._known
-        self._rests = 0
+        self._met: dict[str, Plan] = {} if kin is None else kin._met
         self._of_columns: dict[tuple[int, ...], Plan] = {} if kin is None else kin._of_columns
 
     @property
@@ -48,7 +49,6 @@ class Plans:
         """The plan for answers that do not depend on the coordinates, from the first states asked for."""
         if self._free is None:
             self._free = plan_elimination(self._samples(q))
-            self._known.append(self._free)
             kin = self._kin
             while kin is not None and kin._free is None:  # whoever comes later at other values takes the same code
                 kin._free, kin = self._free, kin._kin
@@ -68,36 +68,68 @@ class Plans:
 
     def forget(self) -> None:
         """Make all plans anew: the rank in general position is not what it seemed."""
-        self._free, self._known, self._of_columns = None, [], {}
+        self._free, self._met, self._of_columns = None, {}, {}
+
+    def admitted(self, plan: Plan, cost: Callable[[Plan], float]) -> Plan:
+        """A plan that a motion has made; the best of those met before where that would be one too many to compile."""
+        if plan.label not in self._met and len(self._met) >= MOST_COMPILED:
+            return min(self._met.values(), key=cost)
+        return self._met.setdefault(plan.label, plan)
 
     def _samples(self, q: Array) -> Array:
         """J at up to four of the states, moved into general position."""
         states = q.reshape(-1, q.shape[-1])
         picked = states[np.unique(np.linspace(0, len(states) - 1, SAMPLES).astype(int))]
-        return self._jacobian(np.array([self._general(state) for state in picked]))
+        return self.jacobian(np.array([self._general(state) for state in picked]))
+
+
+class Followed:
+    """The free plan along one motion: the mechanism's own at first, another where that does badly.
+
+    Every motion has one of these. A plan decides which coordinates are moved back to the loops after a step, so that
+    plans left over from another motion, or from one in another thread, would change results by more than rounding.
+    """
+
+    def __init__(self, plans: Plans) -> None:
+        self._plans = plans
+        self._known: list[Plan] = []
+        self._free: Plan | None = None
+        self._rests = 0
+
+    @property
+    def is_made(self) -> bool:
+        return self._plans.is_made
+
+    def free(self, q: Array | None) -> Plan:
+        """The plan that holds now; q is asked for where the mechanism has none yet."""
+        own = self._plans.free(q)  # type: ignore[arg-type]
+        if not self._known or self._known[0] is not own:
+            self._known, self._free, self._rests = [own], own, 0
+        assert self._free is not None
+        return self._free
 
     def switch(self, q: Array, rank: int, always: bool = True) -> None:
-        """Take the free plan that does best at q: one of those known, or a new one made for it.
+        """Take the plan that does best at q: one of those known to this motion, or a new one made for it.
 
         Where none was better, as near singular configurations, it is not looked for at every state, unless `always`.
         """
+        now = self.free(q)
         self._rests -= 1
         if self._rests > 0 and not always:
             return
-        J = self._jacobian(q)
-        assert self._free is not None
+        J = self._plans.jacobian(q)
 
         def cost(plan: Plan) -> float:
             return growth(J, plan)
 
         best = min(self._known, key=cost)
         if cost(best) > SWITCH * len(best.pivots) and len(self._known) < MOST_PLANS:
-            fresh = resized(plan_elimination(J[None], rank=rank), self._free)
+            fresh = resized(plan_elimination(J[None], rank=rank), self._known[0])
             whole = len(fresh.pivots) == len(best.pivots)  # at a singular place there are fewer
             if whole and cost(fresh) < 0.1 * cost(best):
-                self._known.append(fresh)
-                best = fresh
-        if best is self._free:
+                best = self._plans.admitted(fresh, cost)
+                self._known.append(best)
+        if best is now:
             self._rests = RESTS
         self._free = best
 
@@ -110,4 +142,4 @@ def share_plan(samples: Array, plan: Plan, driven: tuple[int, ...]) -> Plan | No
     return plan_elimination(np.swapaxes(GA, -1, -2))
 
 
-__all__ = ["SWITCH", "Plans", "share_plan"]
+__all__ = ["SWITCH", "Followed", "Plans", "share_plan"]

@@ -15,7 +15,7 @@ from polybody.constraints.plan import plan_elimination
 from polybody.constraints.ranks import pseudo_inverse
 from polybody.model.constrained_engine import GROWTH, ConstrainedEngine
 from polybody.model.model import Model
-from polybody.model.plans import SWITCH
+from polybody.model.plans import SWITCH, Followed
 from polybody.model.wrenches import Wrenches, checked, on_bodies
 from polybody.quantities import constrained
 from polybody.quantities.quantity import Quantity
@@ -43,6 +43,7 @@ class ConstrainedMotion:
 
     def __init__(self, engine: ConstrainedEngine) -> None:
         self.engine, self.kernels, self.nv = engine, engine.constraints, engine.mechanism.nv
+        self.plans = Followed(engine.plans)
 
     def acceleration(self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None = None) -> tuple[Array, bool]:
         """(a, singular) at a state that may be off the loops by a little, near singular configurations too."""
@@ -53,7 +54,7 @@ class ConstrainedMotion:
             a, told = self._eliminated(q, v, tau, wrenches)
             worst = max(told[2] / SWITCH, told[4] / NEAR)
             if worst > self._rank and np.isfinite(worst):
-                self.engine.plans.switch(q, self._rank, always=told[2] > SWITCH * self._rank)
+                self.plans.switch(q, self._rank, always=told[2] > SWITCH * self._rank)
                 a, told = self._eliminated(q, v, tau, wrenches)
             near = not told[4] < NEAR * self._rank
             if MENDED * self._rank < told[4] < LOST * self._rank:
@@ -72,11 +73,11 @@ class ConstrainedMotion:
 
     def _eliminated(self, q: Array, v: Array, tau: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
         """(a, diagnostics) along the free plan."""
-        loads, forward = self._on_bodies(q, wrenches), QUANTITIES["forward_dynamics"]
+        loads, forward, plan = self._on_bodies(q, wrenches), QUANTITIES["forward_dynamics"], self.plans.free(q)
         if loads is None:
-            a, told = self.engine.eliminated(forward, q, v, tau)
+            a, told = self.engine.eliminated(forward, plan, q, v, tau)
         else:
-            a, told = self.engine.eliminated(forward.with_wrenches(), q, v, tau, loads)
+            a, told = self.engine.eliminated(forward.with_wrenches(), plan, q, v, tau, loads)
         return a, told
 
     def _on_bodies(self, q: Array, wrenches: Wrenches | None) -> Array | None:
@@ -85,14 +86,14 @@ class ConstrainedMotion:
 
     def _newton(self, q: Array, v: Array) -> tuple[Array, ...]:
         """(step of q, change of v, turns, diagnostics) along the free plan."""
-        pivots = len(self.engine.plans.free(q).pivots)
-        results = (("step", ("nv",)), ("change", ("nv",)), ("turns", (2, pivots)))
+        plan = self.plans.free(q)
+        results = (("step", ("nv",)), ("change", ("nv",)), ("turns", (2, len(plan.pivots))))
         quantity = Quantity("projection with turns", ("q", "v"), results, _untold, _step_with_turns)
-        return self.engine.eliminated(quantity, q, v)
+        return self.engine.eliminated(quantity, plan, q, v)
 
     def _plan_ready(self, q: Array) -> None:
         """The plan is made from states that are closed."""
-        if not self.engine.plans.is_made:
+        if not self.plans.is_made:
             self.engine.require_closed(q)
 
     def _is_near(self, J: Array) -> bool:
@@ -154,7 +155,7 @@ class ConstrainedMotion:
 
     def _step_back(self, q: Array, v: Array, all_rows: bool) -> tuple[Array, Array, float]:
         """(step of q, change of v, ‖φ‖)."""
-        if not all_rows and self.engine.is_compiled and self.engine.plans.is_made:
+        if not all_rows and self.engine.is_compiled and self.plans.is_made:
             step, speed, _, told = self._newton(q, v)
             if told[2] < SWITCH**2 * max(self._rank, 1) and told[4] < LOST * max(self._rank, 1):
                 return step, speed, float(np.sqrt(told[0]))
@@ -168,10 +169,10 @@ class ConstrainedMotion:
         There elimination leaves nothing of a row, and beyond it the whole row has turned over; where coordinates alone
         fail, the pivot does, and the others of its row do not.
         """
-        if not (self.engine.is_compiled and self.engine.plans.is_made):
+        if not (self.engine.is_compiled and self.plans.is_made):
             return None, False
         turns = self._newton(q, np.zeros(self.nv))[2]
-        now = (str(self.engine.plans.free(q)), turns, q)
+        now = (str(self.plans.free(q)), turns, q)
         if before is None or before[0] != now[0] or not _turned_over(before[1], turns):
             return now, False
         return now, not self._redundant or self._has_passed(before[2], q)
@@ -203,7 +204,7 @@ class ConstrainedMotion:
         """Constraint rows that are independent in general position near q, as many as their rank."""
         if self.engine.is_compiled:
             self._plan_ready(q)
-            return sorted(i for i, _ in self.engine.plans.free(q).pivots)
+            return sorted(i for i, _ in self.plans.free(q).pivots)
         return sorted(i for i, _ in plan_elimination(self.kernels.jacobian(q)[None], rank=self._rank).pivots)
 
 

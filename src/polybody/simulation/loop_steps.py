@@ -67,11 +67,10 @@ class LoopSteps:
 
 
 def numeric_step(
-    model: Model, method: str, q: Array, v: Array, h: float, tau: Callable[[Array, Array], Array]
-) -> tuple[Array, Array]:
-    """One step of one state, rank-revealing where it must be."""
-
-    motion = ConstrainedMotion(constrained_engine(model))
+    model: Model, motion: ConstrainedMotion, method: str, q: Array, v: Array, h: float,
+    tau: Callable[[Array, Array], Array],
+) -> tuple[Array, Array]:  # fmt: skip
+    """One step of one state along a motion of the model, rank-revealing where it must be."""
 
     def accelerated(q: Array, v: Array) -> Array:
         return motion.acceleration(q, v, tau(q, v))[0]

@@ -33,6 +33,7 @@ from polybody.quantities.frames import find_frame
 from polybody.quantities.shortest import forward_dynamics
 from polybody.simulation.arguments import positive, require_motion
 from polybody.simulation.compiled.field import unit
+from polybody.simulation.constrained_motion import ConstrainedMotion, constrained_engine
 from polybody.simulation.controllers import PD
 from polybody.simulation.integrators.midpoint import residual_function
 from polybody.simulation.loop_steps import LoopSteps, numeric_step
@@ -297,6 +298,7 @@ class _Advance:
             self.parameters = np.broadcast_to(self.parameters, (*lead, self.parameters.shape[-1]))
         for index in marked:
             own = self._model_of(index)
+            motion = ConstrainedMotion(constrained_engine(own))
             q, v = wide_x[index][: model.nq], wide_x[index][model.nq :]
             for k in range(steps):
                 u = None if wide_u is None else wide_u[index][k]
@@ -304,7 +306,7 @@ class _Advance:
                 def tau(q: Array, v: Array, index: Any = index, u: Any = u, own: Model = own) -> Array:
                     return self.law.text(own.mechanism, q, v, wide_c[index], u, FLOAT)
 
-                q, v = numeric_step(own, self.method, q, v, h, tau)
+                q, v = numeric_step(own, motion, self.method, q, v, h, tau)
                 if self.every:
                     states[(*index, k)] = np.concatenate([q, v])
             if not self.every:

@@ -98,7 +98,7 @@ class Compiled:
         engine: Any = self.model.engine
         if not engine.is_compiled or not engine.plans.is_made:
             raise NotCompiled("the loops have no plan of elimination")
-        return engine.plans.free(None)
+        return self.problem.motion.plans.free(None)
 
     def _parts(self, acting: Acting, watch: Watch) -> Parts:
         names = ["field"]
@@ -210,16 +210,18 @@ class Compiled:
         if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
             by_hand = PATIENCE_AT_STOPS
             self._was_frozen = True
+        begun, taken = t, 0  # chunks end when their seconds are over; the times of steps do not depend on it
         while t < end:
             if by_hand:
                 for step in self._own_steps(t, y, end, first, by_hand):
                     yield step
                     t, y, first = step.t1, step.y1, step.t1 - step.t0
-                by_hand = 0
+                by_hand, begun, taken = 0, t, 0
                 continue
             loop = self.loop(watch)
             loop.refresh()
-            status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called)
+            times = None if self.method.adaptive else self._times(begun, taken, end)
+            status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called, times)
             count = len(chunk) if chunk is not None else 0
             if chunk is not None and count:
                 if watch.called:
@@ -232,7 +234,7 @@ class Compiled:
                     yield chunk
                 t, y = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy()
                 first = self._next = loop.number("h")
-                self._ended = t
+                self._ended, taken = t, taken + count
             by_hand = PATIENCE if status == CANNOT else 0
 
     def _cut(self, chunk: Chunk, count: int) -> Chunk:
@@ -254,18 +256,17 @@ class Compiled:
         begun = time.perf_counter()
         for step, _ in zip(self.method.steps(self.problem, t, y, end, options), range(count), strict=False):
             yield step
-            if time.perf_counter() - begun > PATIENT:
+            if count > PATIENCE and time.perf_counter() - begun > PATIENT:
                 return
 
     def _chunk(
-        self, loop: Loop, t: float, y: Array, end: float, first: float, samples: Array | None, dense: bool
-    ) -> tuple[int, Chunk | None]:
+        self, loop: Loop, t: float, y: Array, end: float, first: float, samples: Array | None, dense: bool,
+        times: Array | None,
+    ) -> tuple[int, Chunk | None]:  # fmt: skip
         """(why it ended, the steps that were taken)."""
         parts, options, adaptive = loop.parts, self.options, self.method.adaptive
-        length, until = max(1, min(self.length, self.most)), min(end, t + self.pieces)
-        if not adaptive:
-            length = int(min(length, max(1.0, self.pieces / options.dt)))
-            times = grid(t, end, options.dt, length)
+        length, until = self._most_steps, min(end, t + self.pieces)
+        if times is not None:
             length = len(times) - 1
             loop.array("times", times)
         states, answers = np.zeros((length + 1, parts.padded)), np.zeros((length + 1, parts.answer))
@@ -299,6 +300,15 @@ class Compiled:
         )  # fmt: skip
         return status, chunk
 
+    @property
+    def _most_steps(self) -> int:
+        return max(1, min(self.length, self.most))
+
+    def _times(self, begun: float, taken: int, end: float) -> Array:
+        """Times of the next equal steps, after those taken since `begun`."""
+        dt = self.options.dt
+        return grid(begun, end, dt, int(min(self._most_steps, max(1.0, self.pieces / dt))), taken)
+
     def _hold(self) -> bool:
         """Tell the field which joints are held now; False where Python deals with them: implicit steps."""
         problem, stops = self.problem, self.problem.stops
@@ -329,10 +339,10 @@ class Compiled:
             self.length = max(1, self.length // 2)
 
 
-def grid(t: float, end: float, dt: float, most: int) -> Array:
-    """Times of equal steps, at most so many; the last of all is `end`."""
-    count = max(1, int(np.ceil((end - t) / dt * (1 - 1e-12))))
-    times = t + dt * np.arange(min(count, most) + 1)
+def grid(t: float, end: float, dt: float, most: int, taken: int = 0) -> Array:
+    """Times of equal steps, at most so many after those taken since t; the last of all is `end`."""
+    count = max(1, int(np.ceil((end - t) / dt * (1 - 1e-12))) - taken)
+    times = t + dt * np.arange(taken, taken + min(count, most) + 1)
     if count <= most:
         times[-1] = end
     return times
@@ -362,7 +372,8 @@ def acting_of(problem: Problem) -> Acting:
         changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
     if problem.circuits.closed and callable(problem.circuits.voltages):
         raise NotCompiled("the voltages are called in Python")
-    law = law_of(problem.whole, problem.controller)
+    plan = (lambda: problem.motion.plans.free(None)) if problem.loops else None
+    law = law_of(problem.whole, problem.controller, plan)
     circuits = problem.circuits if problem.circuits.closed else None
     return Acting(
         model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),

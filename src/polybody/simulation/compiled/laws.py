@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.constraints.plan import Plan
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
@@ -55,8 +56,12 @@ class Law:
     doubtful: bool = False  # of trees too
 
 
-def law_of(model: Model, controller: Any) -> Law:
-    """The text of a controller, or `NotCompiled`."""
+#: the plan of elimination that holds when a text is read
+Planned = Callable[[], Plan]
+
+
+def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
+    """The text of a controller, or `NotCompiled`; with loops read along `plan()`, or else the model's own plan."""
     if controller is None:
         return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
     from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
@@ -68,7 +73,7 @@ def law_of(model: Model, controller: Any) -> Law:
                 from polybody.simulation.compiled.own_numbers import of_own_numbers
 
                 return of_own_numbers(model, controller, make)
-            return make(model, controller)
+            return make(model, controller, plan) if kind in HOLDING else make(model, controller)
     return _traced(model, controller)
 
 
@@ -87,29 +92,34 @@ def _traced(model: Model, controller: Any) -> Law:
     return Law(f"traced {key_of(function)}", text)
 
 
-def _holding(model: Model, q: Array, domain: Domain, m: Any, doubts: list[Any]) -> Array:
+def _plan(model: Model, planned: Planned | None) -> Plan:
+    engine: Any = model.engine
+    return engine.plans.free(None) if planned is None else planned()
+
+
+def _holding(model: Model, planned: Planned | None, q: Array, domain: Domain, m: Any, doubts: list[Any]) -> Array:
     """What holds the mechanism still against gravity; with loops the drives bear it, along the plan of elimination."""
     gravity = denoc.gravity_forces(m, q, domain=domain)
     if not model.mechanism.constrained:
         return gravity
     engine: Any = model.engine
-    plan = engine.plans.free(None)
+    plan = _plan(model, planned)
     closed = Closed(m, engine.constraints.traced, along_plan(plan), engine.driven, engine.shares_of(plan))
     tau = drive_forces(closed, q, gravity, domain)
     doubts[:] = closed.growth
     return tau
 
 
-def _require_holding(model: Model) -> None:
+def _require_holding(model: Model, planned: Planned | None) -> None:
     engine: Any = model.engine
-    if model.mechanism.constrained and not (engine.plans.is_made and engine.can_hold(engine.plans.free(None))):
+    if model.mechanism.constrained and not (engine.plans.is_made and engine.can_hold(_plan(model, planned))):
         raise NotCompiled("the drives of the loops cannot hold every motion")
 
 
-def _pd(model: Model, law: PD) -> Law:
+def _pd(model: Model, law: PD, planned: Planned | None = None) -> Law:
     nv = model.nv
     if law.gravity:
-        _require_holding(model)
+        _require_holding(model, planned)
     doubts: list[Any] = []
     key = f"pd{' with gravity' if law.gravity else ''}"
     gains = np.concatenate([law.kp, law.kd])
@@ -118,7 +128,7 @@ def _pd(model: Model, law: PD) -> Law:
 
         def still(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
             tau = kinematics.difference(m, q, c[2 * nv :], domain=domain) * c[:nv] - v * c[nv : 2 * nv]
-            return tau + _holding(model, q, domain, m, doubts) if law.gravity else tau
+            return tau + _holding(model, planned, q, domain, m, doubts) if law.gravity else tau
 
         return Law(key, still, np.concatenate([gains, law.target]), doubts=doubts)
     if model.mechanism.constrained:
@@ -128,17 +138,17 @@ def _pd(model: Model, law: PD) -> Law:
     def along(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
         goal, speed, _ = motion(t, row, domain)
         tau = kinematics.difference(m, q, goal, domain=domain) * c[:nv] + (speed - v) * c[nv:]
-        return tau + _holding(model, q, domain, m, doubts) if law.gravity else tau
+        return tau + _holding(model, planned, q, domain, m, doubts) if law.gravity else tau
 
     return Law(f"{key} along {name}", along, gains, signals, doubts)
 
 
-def _gravity(model: Model, law: GravityCompensation) -> Law:
-    _require_holding(model)
+def _gravity(model: Model, law: GravityCompensation, planned: Planned | None = None) -> Law:
+    _require_holding(model, planned)
     doubts: list[Any] = []
 
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
-        return _holding(model, q, domain, m, doubts) - v * c
+        return _holding(model, planned, q, domain, m, doubts) - v * c
 
     return Law("gravity", text, law.kd, doubts=doubts)
 
@@ -205,9 +215,10 @@ def _held(model: Model, law: Sampled) -> Law:
     return Law("constant", lambda m, t, q, v, c, row, domain: c, np.zeros(model.nv))
 
 
-LAWS: dict[type, Callable[[Model, Any], Law]] = {
+LAWS: dict[type, Callable[..., Law]] = {
     Sampled: _held, PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
 }
+HOLDING = (PD, GravityCompensation)  # whose texts are read along the plan of the motion that they drive
 
 
 def motion_of(model: Model, path: Any) -> tuple[str, Motion, Signals]:
