@@ -42,7 +42,7 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
         return work()
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return work()
-    came = closed = False
+    came = repeating = closed = told = False
     ended, finished = _thread.allocate_lock(), _thread.allocate_lock()
     ended.acquire()
     finished.acquire()
@@ -53,29 +53,33 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
         finished.release()
 
     def handle(*_: object) -> None:
-        nonlocal came
-        if closed:  # on its way out already
+        nonlocal came, repeating
+        came = True
+        if closed:  # on the way out, where it is raised once Python's own handler is back
             return
-        if not came:
+        if not repeating:
             _thread.start_new_thread(repeat, ())
-            came = True
+            repeating = True
         raise KeyboardInterrupt
 
     try:
         signal.signal(signal.SIGINT, handle)
         answer = work()
     except BaseException as error:
-        if came and not isinstance(error, KeyboardInterrupt):  # what CasADi made of the interrupt
+        told = isinstance(error, KeyboardInterrupt)
+        if came and not told:  # what CasADi made of the interrupt
+            told = True
             raise KeyboardInterrupt from error
         raise
     finally:
         closed = True
-        if came:
+        if repeating:
             ended.release()
             finished.acquire()  # so that nothing is raised again behind this place
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if came:
-        raise KeyboardInterrupt
+        # A signal that came while foreign code was at work, or freed what it had made, may be told of only here.
+        if came and not told:
+            raise KeyboardInterrupt
     return answer
 
 

@@ -97,7 +97,7 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function], ta
     if tier == "optimised" or cache.load(title, cache.TRACE):
         code = kept(title, name, lambda: Made(part_text(entry, _tape(entry, make()), target), target))[0]
         return Compiled(machine.Loaded(code, [entry]), entry)
-    traced = _tape(entry, passed_on(make))
+    traced = passed_on(lambda: _tape(entry, make()))
     if tier != "fast" and traced.operations() <= AT_ONCE:
         code = compiled(title, name, Made(part_text(entry, traced, target), target))[0]
         return Compiled(machine.Loaded(code, [entry]), entry)

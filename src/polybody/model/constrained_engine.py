@@ -332,9 +332,10 @@ class ConstrainedEngine:
         """The rank of J, (...), state by state."""
         return ranked_svd(self.constraints.jacobian(q))[3].sum(axis=-1)
 
-    def eliminated(self, quantity: Quantity, plan: Plan, *arrays: Array) -> tuple[Array, ...]:
-        """A quantity by one plan alone, with its diagnostics: for who decides himself what to believe."""
-        return self._kernel(quantity, plan)(*arrays, *self.source.given())
+    def eliminated(self, quantity: Quantity, *arrays: Array, plan: Plan | None = None) -> tuple[Array, ...]:
+        """A quantity by one plan alone (by default the free one), with its diagnostics: for who decides himself what to
+        believe."""
+        return self._kernel(quantity, plan or self.plans.free(arrays[0]))(*arrays, *self.source.given())
 
     # Inside.
 

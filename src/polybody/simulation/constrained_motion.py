@@ -75,9 +75,9 @@ class ConstrainedMotion:
         """(a, diagnostics) along the free plan."""
         loads, forward, plan = self._on_bodies(q, wrenches), QUANTITIES["forward_dynamics"], self.plans.free(q)
         if loads is None:
-            a, told = self.engine.eliminated(forward, plan, q, v, tau)
+            a, told = self.engine.eliminated(forward, q, v, tau, plan=plan)
         else:
-            a, told = self.engine.eliminated(forward.with_wrenches(), plan, q, v, tau, loads)
+            a, told = self.engine.eliminated(forward.with_wrenches(), q, v, tau, loads, plan=plan)
         return a, told
 
     def _on_bodies(self, q: Array, wrenches: Wrenches | None) -> Array | None:
@@ -89,7 +89,7 @@ class ConstrainedMotion:
         plan = self.plans.free(q)
         results = (("step", ("nv",)), ("change", ("nv",)), ("turns", (2, len(plan.pivots))))
         quantity = Quantity("projection with turns", ("q", "v"), results, _untold, _step_with_turns)
-        return self.engine.eliminated(quantity, plan, q, v)
+        return self.engine.eliminated(quantity, q, v, plan=plan)
 
     def _plan_ready(self, q: Array) -> None:
         """The plan is made from states that are closed."""

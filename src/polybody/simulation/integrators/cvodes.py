@@ -8,9 +8,11 @@ is put back there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from polybody.interrupts import passed_on
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
 from polybody.simulation.jacobian import jacobian
@@ -27,10 +29,13 @@ class Cvodes:
     def steps(self, problem: Problem, t: float, y: Array, end: float, options: Options) -> Iterator[Step]:
         import casadi
 
-        called = whole_rate(problem)
-        x, time = casadi.MX.sym("x", problem.size - 1), casadi.MX.sym("t")
-        rate, power = called(time, x)
-        equations = {"x": x, "t": time, "ode": rate, "quad": power}
+        def made() -> tuple[CalledBack, dict[str, Any]]:
+            called = whole_rate(problem)
+            x, time = casadi.MX.sym("x", problem.size - 1), casadi.MX.sym("t")
+            rate, power = called(time, x)
+            return called, {"x": x, "t": time, "ode": rate, "quad": power}
+
+        called, equations = passed_on(made)
 
         def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
             smallest = {"min_step_size": 1e-14 * (1 + abs(t))}  # a run that blows up would take steps of nothing

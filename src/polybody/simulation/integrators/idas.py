@@ -25,6 +25,7 @@ import numpy as np
 
 from polybody.algebra.domains import domain
 from polybody.formulations import denoc
+from polybody.interrupts import passed_on
 from polybody.mechanism import kinematics
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
@@ -44,10 +45,13 @@ class Idas:
     name, order, adaptive = "idas", 5, True
 
     def steps(self, problem: Problem, t: float, y: Array, end: float, options: Options) -> Iterator[Step]:
-        called = outside_forces(problem)
-        rows = problem.motion.independent_rows(problem.split(y)[0]) if problem.loops else []
-        equations = Equations(problem, rows)
-        graph = equations.with_forces(called)
+        def made() -> tuple[CalledBack, Equations, dict[str, Any]]:
+            called = outside_forces(problem)
+            rows = problem.motion.independent_rows(problem.split(y)[0]) if problem.loops else []
+            equations = Equations(problem, rows)
+            return called, equations, equations.with_forces(called)
+
+        called, equations, graph = passed_on(made)
 
         def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
             z, rates, sizes = equations.start(t, y)
