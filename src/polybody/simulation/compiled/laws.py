@@ -66,7 +66,8 @@ def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
         return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
     from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
 
-    for kind, make in (LAWS | TASK_LAWS).items():
+    makers: dict[type, Callable[..., Law]] = {**LAWS, **TASK_LAWS}
+    for kind, make in makers.items():
         if type(controller) is kind:
             owner = getattr(controller, "model", model)
             if owner is not model and owner.mechanism is not model.mechanism:
