@@ -99,12 +99,16 @@ class Stop:
         _here.stop = None
 
 
-_here = threading.local()
+class _Here(threading.local):
+    stop: Stop | None = None
+
+
+_here = _Here()
 
 
 def stop_here() -> None:
     """Raise where the work of this thread is not wanted any more."""
-    stop = getattr(_here, "stop", None)
+    stop = _here.stop
     if stop is not None and stop.now:
         raise KeyboardInterrupt
 

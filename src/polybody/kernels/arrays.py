@@ -36,14 +36,14 @@ def plain_leading(values: Sequence[Any], sizes: Sequence[int], dtype: np.dtype[A
     """The leading shape of plain arguments: of this dtype, contiguous, of one leading shape or without; else None."""
     leading: tuple[int, ...] = ()
     for value, size in zip(values, sizes, strict=True):
-        if type(value) is not np.ndarray or value.dtype is not dtype or value.shape[-1:] != (size,):
+        if type(value) is not np.ndarray or value.dtype is not dtype:
             return None
-        flags = value.flags
-        if not flags.c_contiguous or not flags.aligned:
+        shape, flags = value.shape, value.flags
+        if shape[-1:] != (size,) or not flags.c_contiguous or not flags.aligned:
             return None
-        own = value.shape[:-1]
-        if own:
-            if leading and own != leading:
+        own = shape[:-1]
+        if own != leading and own:
+            if leading:
                 return None
             leading = own
     return leading
@@ -51,10 +51,12 @@ def plain_leading(values: Sequence[Any], sizes: Sequence[int], dtype: np.dtype[A
 
 def plain_results(values: Sequence[Any], shapes: Sequence[tuple[int, ...]], dtype: np.dtype[Any]) -> bool:
     """Whether results of these shapes can be written straight into these arrays."""
-    return len(values) == len(shapes) and all(
-        type(v) is np.ndarray and v.dtype is dtype and v.flags.carray and v.shape == shape
-        for v, shape in zip(values, shapes, strict=True)
-    )
+    if len(values) != len(shapes):
+        return False
+    for value, shape in zip(values, shapes, strict=True):
+        if type(value) is not np.ndarray or value.dtype is not dtype or value.shape != shape or not value.flags.carray:
+            return False
+    return True
 
 
 def batch_shape(arrays: Sequence[np.ndarray], labels: Sequence[str]) -> tuple[int, ...]:
@@ -134,6 +136,16 @@ def overlap(outputs: Sequence[np.ndarray], inputs: Sequence[np.ndarray]) -> list
         any(np.may_share_memory(out, other) for other in [*inputs, *outputs[:j], *outputs[j + 1 :]])
         for j, out in enumerate(outputs)
     ]
+
+
+def touching(addresses: Sequence[int], sizes: Sequence[int], inputs: int) -> bool:
+    """Whether an output shares memory with an input or another output: of contiguous arrays, by addresses and bytes."""
+    for j in range(inputs, len(addresses)):
+        begin, end = addresses[j], addresses[j] + sizes[j]
+        for k in range(j):
+            if begin < addresses[k] + sizes[k] and addresses[k] < end:
+                return True
+    return False
 
 
 def cut(array: np.ndarray, batch_ndim: int, trailing: int, axis: int, piece: slice) -> np.ndarray:

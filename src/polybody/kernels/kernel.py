@@ -28,6 +28,7 @@ from polybody.kernels.programs import Made, Program, compiled, digest, interpret
 from polybody.kernels.runtime_code import DIRECT, STAGED
 from polybody.kernels.table_rows import can_stream, is_long
 from polybody.kernels.target import Target, host
+from polybody.kernels.units import first_off_unit
 
 NANOSECONDS = 0.06  # of one addition of a state, one thread: measured; for decisions about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
@@ -100,7 +101,7 @@ class Kernel:
         self.dtype = target.dtype
         self._sizes = [size for _, size in self.inputs]
         self._shapes = [shape for _, shape in self.outputs]
-        self._result_steps = [[target.size * math.prod(shape)] for shape in self._shapes]
+        self._result_steps = [target.size * math.prod(shape) for shape in self._shapes]
         self._form = Form(
             self._sizes, self._shapes, program, target, nodes=nodes, work=work, scratch=scratch, dense=dense,
             contexts=contexts, alive=alive,
@@ -203,22 +204,34 @@ class Kernel:
         returned = tuple(r[()] if r.ndim == 0 else r for r in results)
         return returned[0] if len(returned) == 1 else returned
 
-    def _plain_batch(self, form: Form, values: tuple[Any, ...], out: Any) -> Any:
+    def plain(self, values: Sequence[Any], out: Any = None) -> Any:
+        """`batch` of plain arrays whose quaternions are unit (`guard`), in a few microseconds; None of any other."""
+        return self._plain_batch(self._form, values, out, self._units)
+
+    def _plain_batch(
+        self, form: Form, values: Sequence[Any], out: Any, units: Sequence[tuple[int, int]] = ()
+    ) -> Any:
         """The usual batch (contiguous float64, one leading shape) with no detours; None if anything is unusual."""
-        if len(values) != len(self.inputs):
+        if len(values) != len(self._sizes):
             return None
         leading = arrays.plain_leading(values, self._sizes, self.dtype)
         if not leading or (states := math.prod(leading)) == 0:
             return None
+        for port, element in units:
+            if first_off_unit(values[port], element) >= 0:
+                return None
+        shapes = [leading + shape for shape in self._shapes]
         if out is None:
-            results = [memory.empty(leading + shape, self.dtype) for _, shape in self.outputs]
+            results = [memory.empty(shape, self.dtype) for shape in shapes]
         else:
             results = list(out) if isinstance(out, tuple) else [out]
-            shapes = [leading + shape for _, shape in self.outputs]
-            if not arrays.plain_results(results, shapes, self.dtype) or any(arrays.overlap(results, values)):
+            if not arrays.plain_results(results, shapes, self.dtype):
                 return None
-        steps = [[row if value.ndim > 1 else 0] for value, row in zip(values, self._row_bytes, strict=False)]
-        self._launch(form, [states], steps + self._result_steps, [*values, *results])
+        addresses = [self._address(a) for a in (*values, *results)]
+        if out is not None and arrays.touching(addresses, [a.nbytes for a in (*values, *results)], len(values)):
+            return None
+        steps = [row if value.ndim > 1 else 0 for value, row in zip(values, self._row_bytes, strict=False)]
+        self._launch(form, [states], [*steps, *self._result_steps], addresses)
         if out is not None:
             return out
         return results[0] if len(results) == 1 else tuple(results)
@@ -273,10 +286,15 @@ class Kernel:
         """Hand strides and addresses to the machine code."""
         steps = [arrays.batch_strides(a, batch, 1) for a in sources]
         steps += [arrays.batch_strides(t, batch, len(s)) for t, (_, s) in zip(targets, self.outputs, strict=True)]
-        self._launch(form, *arrays.collapse(batch, steps), [*sources, *targets])
+        extents, kept = arrays.collapse(batch, steps)
+        strides = [step for steps in kept for step in steps]
+        self._launch(form, extents, strides, [self._address(a) for a in (*sources, *targets)])
 
-    def _launch(self, form: Form, extents: list[int], kept: list[list[int]], ports: list[np.ndarray]) -> None:
-        """Run over these extents, with strides `kept[port]`, by as many threads as pay; in turns, for signals' sake."""
+    def _launch(self, form: Form, extents: list[int], strides: list[int], addresses: list[int]) -> None:
+        """Run over these extents, with their strides port by port, by as many threads as pay.
+
+        It is done in turns, for signals' sake.
+        """
         dims, states = len(extents), math.prod(extents)
         background.wake()
         cost = form.nanoseconds / len(form.contexts)
@@ -285,13 +303,12 @@ class Kernel:
         least = workers * form.lanes
         written = form.result_bytes / self.dtype.itemsize / len(form.contexts)
         turn = min(states, max(1, int(TURN / (form.lanes * (cost + FIRST_TOUCH * written) + 1))) * least)
-        addresses = [self._address(a) for a in ports]
         job = np.array(
             [
                 0, 0, pool.piece(turn, form.lanes, workers), turn, form.program.body, form.first_context,
-                self._scratch(form, workers), form.scratch_bytes, form.addressed, len(kept), dims,
+                self._scratch(form, workers), form.scratch_bytes, form.addressed, len(addresses), dims,
                 self._streamed(form, states, addresses[len(self.inputs) :]),
-                *extents, *addresses, *(step for steps in kept for step in steps), *form.row_bytes,
+                *extents, *addresses, *strides, *form.row_bytes,
             ],
             dtype=np.int64,
         )  # fmt: skip

@@ -261,9 +261,9 @@ class ConstrainedEngine:
         self._flag(request, again)
         return values
 
-    def lone(self, quantity: Quantity) -> Any:
-        """Answers that may have to be mended cannot go without Python."""
-        return self.tree.lone(quantity) if quantity.constrained is None else None
+    def plain(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel | None:
+        """Answers that may have to be mended cannot go without more."""
+        return self.tree.plain(quantity, dtype) if quantity.constrained is None else None
 
     def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]:
         found = quantity.shapes(self.sizes())

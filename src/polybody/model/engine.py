@@ -128,8 +128,8 @@ class Engine(Protocol):
         """One kernel for what `text(results, parameters)` computes; None where results have to be asked for first."""
         ...
 
-    def lone(self, quantity: Quantity) -> Any:
-        """What single states go by without Python code (`kernels.methods`); None where they cannot."""
+    def plain(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel | None:
+        """The kernel that answers with nothing before or after it, where there is one; it looks at quaternions."""
         ...
 
     def function(self, quantity: Quantity) -> Any:

@@ -79,8 +79,8 @@ class Model:
 
     def __init__(self, mechanism: Mechanism, engine: Engine | None = None) -> None:
         self.mechanism = mechanism
-        self._prepared: set[str] = set()
-        self._asked: set[str] = set()
+        self._plain: dict[tuple[str, str], Any] = {}  # kernels that answer alone, by quantity and kind of numbers
+        self._asked: set[tuple[str, str]] = set()
         self.engine: Engine = engine or engine_of(Source(mechanism))
 
     def __repr__(self) -> str:
@@ -664,7 +664,15 @@ class Model:
         formulation: str | None = None, independent: Sequence[str] | None = None, weights: ArrayLike | None = None,
         out: Any = None, check: bool = False, parameters: Values = None,
     ) -> Any:  # fmt: skip
-        asked = QUANTITIES[wanted] if isinstance(wanted, str) else wanted
+        if isinstance(wanted, str):
+            optional = wrenches, formulation, independent, weights, parameters
+            if not check and all(option is None for option in optional):
+                found = self._answered_plainly(wanted, values, out)
+                if found is not None:
+                    return found
+            asked = QUANTITIES[wanted]
+        else:
+            asked = wanted
         arrays = self._arrays(asked, values)
         given = loads.checked(self.mechanism, wrenches, check)
         chosen = self._parameters(parameters)
@@ -677,11 +685,20 @@ class Model:
             levered = lambda asked: self.constraints._with_levers(asked, given)  # noqa: E731
             return by_double(request, levered) if request.is_single else levered(request)
         found = self.engine.answer(request)
-        if asked.name in _PLAIN and asked.name not in self._prepared:
-            if asked.name in self._asked:  # not at the first call, whose answer is waited for
-                self._shorten(asked)
-            self._asked.add(asked.name)
+        if asked.name in _PLAIN:
+            key = asked.name, arrays[0].dtype.char
+            if key not in self._plain:
+                if key in self._asked:  # not at the first call, whose answer is waited for
+                    self._shorten(asked, key)
+                self._asked.add(key)
         return found
+
+    def _answered_plainly(self, name: str, values: Sequence[Any], out: Any) -> Any:
+        """The answer by a kernel alone where all arguments are plain arrays, as they mostly are; else None."""
+        if type(values[0]) is not np.ndarray:
+            return None
+        kernel = self._plain.get((name, values[0].dtype.char))
+        return None if kernel is None else kernel.plain(values, out)
 
     def _by_sets(self, request: Request, chosen: Array, wrenches: Any, independent: Any, weights: Any) -> Any:
         """The request with a model for each set of parameters."""
@@ -715,14 +732,14 @@ class Model:
                 raise
         return np.array(found).reshape(*lead, -1)
 
-    def _shorten(self, asked: Quantity) -> None:
-        """Let the next single calls go straight to machine code, which looks at quaternions itself."""
-        self._prepared.add(asked.name)
-        lone = self.engine.lone(asked)
-        if lone is not None:
+    def _shorten(self, asked: Quantity, key: tuple[str, str]) -> None:
+        """Let the next calls go straight to a kernel, single ones to its machine code; it looks at quaternions."""
+        is_double = key[1] == "d"
+        kernel = self._plain[key] = self.engine.plain(asked, np.float64 if is_double else np.float32)
+        if is_double and kernel is not None and kernel.lone is not None:
             from polybody.kernels.methods import fast_method
 
-            setattr(self, f"_lone_{asked.name}", lone)
+            setattr(self, f"_lone_{asked.name}", kernel.lone)
             fast_method(Model, asked.name, f"_lone_{asked.name}", _PLAIN[asked.name])
 
     def _require_mass(self, what: str) -> None:

@@ -119,13 +119,13 @@ class TreeEngine:
         dtype = np.float32 if request.is_single else np.float64
         return self.kernel(request.whole, dtype)(*request.all_arrays, *given, out=request.out, check=request.check)
 
-    def lone(self, quantity: Quantity) -> Any:
+    def plain(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel | None:
         varied = self.source.variation is not None
         if varied or composition(self, quantity) is not None or self._by_text(quantity):
             return None
-        kernel = self.kernel(quantity)
+        kernel = self.kernel(quantity, dtype)
         kernel.guard(unit_places(self.mechanism, quantity.arguments))
-        return kernel.lone
+        return kernel
 
     def kernel(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel:
         """The compiled kernel of a quantity, built when first asked for."""
