@@ -52,3 +52,21 @@ def test_a_joint_is_locked_though_its_name_begins_another_that_a_relation_names(
     assert build.model().lock("j1").joint_names == ["j10", "j2"]
     with pytest.raises(pb.InputError, match="relation 'r'"):
         build.model().lock("j2")
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "size"),
+    [("coefficients", "centroidal_momentum_matrix", 1), ("constraints", "projection_step", 2),
+     ("constraints", "motion_derivatives", 3)],
+)  # fmt: skip
+def test_quantities_of_namespaces_write_into_given_arrays(place: str, name: str, size: int) -> None:
+    model = pb.load("five-bar")
+    q = model.assemble()
+    call = getattr(getattr(model, place), name)
+    arguments = (q, model.assemble_velocity(q, np.ones(model.nv)), np.ones(model.nv))[:size]
+    expected = call(*arguments)
+    rooms = np.empty_like(expected) if size == 1 else tuple(np.empty_like(x) for x in expected)
+    found = call(*arguments, out=rooms)
+    for room, got, right in zip(*((x,) if size == 1 else x for x in (rooms, found, expected)), strict=True):
+        assert got is room
+        np.testing.assert_array_equal(room, right)

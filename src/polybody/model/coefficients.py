@@ -98,10 +98,12 @@ class Coefficients:
         found = found if whole else higher_orders(self._mechanism, found, order)
         return self._over(q, order, found, independent)
 
-    def centroidal_momentum_matrix(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
+    def centroidal_momentum_matrix(
+        self, q: ArrayLike, *, parameters: ArrayLike | None = None, out: Array | None = None
+    ) -> Array:
         """Centroidal momentum matrix A(q), (..., 6, nv): momentum = A v, rows [angular; linear], world axes."""
         self._model._require_mass("momentum about a centre of mass")
-        return self._model._ask("centroidal_momentum_matrix", (q,), parameters=parameters)
+        return self._model._ask("centroidal_momentum_matrix", (q,), parameters=parameters, out=out)
 
     def task_space_inertia(
         self, q: ArrayLike, frame: str, *, parameters: ArrayLike | None = None, out: Array | None = None

@@ -115,10 +115,11 @@ class ModelConstraints:
         return self._model._assembly.dependent(self._model._q(q), self._columns(independent))
 
     def projection_step(
-        self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None
-    ) -> tuple[Array, Array]:
+        self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None,
+        out: tuple[Array, Array] | None = None,
+    ) -> tuple[Array, Array]:  # fmt: skip
         """(step of q, change of v), (..., nv) each: a Newton step towards the constraints, φ + J step = 0."""
-        return self._model._ask("projection_step", (q, v), parameters=parameters)
+        return self._model._ask("projection_step", (q, v), parameters=parameters, out=out)
 
     @each_set
     def joint_motion(
@@ -210,14 +211,16 @@ class ModelConstraints:
     def motion_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         independent: Sequence[str] | None = None, parameters: ArrayLike | None = None,
+        out: tuple[Array, ...] | None = None,
     ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
         """(da_dq, da_dv, da_dtau, G, V): derivatives of forward dynamics, and of the dependent coordinates.
 
         δφ = G δu and δv = G δu̇ + V δu for displacements δu and velocities δu̇ of the independent coordinates.
         """
         return self._model._ask(
-            "motion_derivatives", (q, v, tau), wrenches=wrenches, independent=independent, parameters=parameters
-        )
+            "motion_derivatives", (q, v, tau), wrenches=wrenches, independent=independent, parameters=parameters,
+            out=out,
+        )  # fmt: skip
 
     # Inside.
 

@@ -175,7 +175,7 @@ class Model:
         return configurations.neutral(self.mechanism)
 
     def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: Any = None, *, parameters: Values = None
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None, *, parameters: Values = None
     ) -> Array:
         """Draw random configurations within the joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
 
