@@ -175,8 +175,9 @@ class Model:
         return configurations.neutral(self.mechanism)
 
     def random_configuration(
-        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None, *, parameters: Values = None
-    ) -> Array:
+        self, rng: np.random.Generator | int | None = None, size: int | tuple[int, ...] | None = None, *,
+        parameters: Values = None,
+    ) -> Array:  # fmt: skip
         """Draw random configurations within the joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
 
         `rng` is a NumPy generator or a seed. With loops, each configuration is assembled from the random one, with
