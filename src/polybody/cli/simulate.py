@@ -64,9 +64,11 @@ def simulate(
     from polybody.studio.results import check_folder, write_run
 
     if has_network(model):
-        refused = {"--q": q != "neutral", "--v": bool(v), "--controller": controller != "none", "--base": bool(base)}
+        refused = {"--q": q != "neutral", "--v": bool(v), "--controller": controller != "none", "--base": bool(base),
+                   "--efforts": efforts is not None}
         simulate_file(model, duration, [key for key, given in refused.items() if given], output, force, as_json,
-                      method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample)
+                      method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample, limits=limits,
+                      restitution=restitution, friction=friction)
         return
     loaded = load(model, base=base)
     folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
@@ -106,7 +108,7 @@ def simulate_file(
     from polybody.studio.results import check_folder
 
     if refused:
-        raise InputError(f"{refused[0]} is for models; a network starts from `initial:` in its file")
+        raise InputError(f"{refused[0]} is for models; a network has `initial:` and its own drives in its file")
     net = load_network(source)
     folder = check_folder(output or f"runs/{file_name(net.name)}", force)
     with progress_bar(duration, not as_json) as advance:

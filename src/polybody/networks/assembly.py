@@ -90,6 +90,8 @@ class Assembly:
                 table[lead + letter] = self.value(kind, port.name)
         for variable in component.variables:
             table[variable.own] = self.symbols[(self.variables[variable.name], 0)]
+        if isinstance(component, PartComponent):
+            table |= {own: self.symbols[(self.variables[name], 0)] for own, name in component.links.items()}
         for name, symbol in self.inputs.items():
             if name in component.inputs:
                 table[name.removeprefix(f"{component.name}.")] = symbol

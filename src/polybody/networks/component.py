@@ -92,6 +92,8 @@ class PartComponent:
     nodes: dict[str, tuple[str, str]]
     values: dict[str, Any]
     source: str = ""
+    links: dict[str, str] = field(default_factory=dict)  # parameters that are variables of other components
+    impacts: frozenset[str] = frozenset()  # modes that are entered with an impact
     ports: tuple[Port, ...] = field(init=False)
     variables: tuple[Variable, ...] = field(init=False)
 
@@ -111,6 +113,8 @@ class PartComponent:
 
     def _read(self, text: Text, lookup: Lookup, functions: dict[str, Any]) -> Any:
         def find(name: str) -> Any:
+            if name in self.links:
+                return lookup(name)
             if name in self.part.parameters and not self.part.parameters[name].input:
                 return self.values[name]
             return lookup(name)

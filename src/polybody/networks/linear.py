@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations.influence.incidence import structure_constants
 from polybody.linearization import StateSpace
 from polybody.names import nearest
 from polybody.networks.component import PartComponent
 from polybody.networks.energy import GROUND
+from polybody.networks.joint_laws import not_acting
 from polybody.networks.library import part_named
 from polybody.networks.models import ModelComponent
 from polybody.networks.motion import Motion
@@ -57,6 +58,8 @@ def linearize_network(
     `at` in its place.
     """
     motion = Motion(net, sources, frozenset(at or {}))
+    if rough := not_acting(motion.components, limits=False):
+        warn(f"linear model of {net.name!r}: {'; '.join(rough)}, which has a slope where joints would stick")
     system, y = motion.start(time, dict(at or {}))
     if steady:
         y = equilibrium(system, time, y)

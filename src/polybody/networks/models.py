@@ -10,8 +10,7 @@ A coordinate that nothing is connected to has tau = 0, a winding no current. The
 come from springs and currents (elastic drives); where inertias are geared to the joints without elasticity the inverse
 form makes the coupled equations M a + … that are solved together. `reduced` are sub-networks in their (m+1)-port form,
 which then say ID in the model's place. Dry friction in the model's joints is the smooth law
-of `forward_dynamics`; a joint that must truly stick gets a `clutch` or `friction` part instead. Limits of joints do not
-act in a network: put a `rotational_stop` or `stop` on the joint.
+of `forward_dynamics`, and limits do not act; in runs `joint_laws` adds both, as `pb.simulate(model)` has them.
 """
 
 from __future__ import annotations
@@ -22,14 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.algebra.domains import domain
 from polybody.description.coordinate_units import coordinate_units
 from polybody.description.units import LENGTH
 from polybody.mechanism.columns import velocity_names
+from polybody.mechanism.friction import friction_forces
 from polybody.model.model import Model
 from polybody.networks.component import Component, Lookup, PartComponent, Port, Variable
 from polybody.networks.energy import DOMAINS, GROUND, EnergyDomain
 from polybody.networks.library import part_named
 from polybody.networks.mechanism import model_of
+from polybody.simulation.friction import Rubbing
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
@@ -48,6 +50,8 @@ class ModelComponent:
     places: dict[str, tuple[str, str]] = field(default_factory=dict)  # nodes of ports that are not at their own
     form: str = "forward"
     reduced: ReducedDynamics | None = None
+    dry: tuple[Rubbing, ...] = ()  # whose friction is not the model's smooth law
+    lawful: dict[Any, list[Component]] = field(init=False, default_factory=dict, repr=False)  # by `joint_laws`
     ports: tuple[Port, ...] = field(init=False)
     variables: tuple[Variable, ...] = field(init=False)
 
@@ -109,6 +113,7 @@ class ModelComponent:
         residuals = ca.vertsplit(der(q) - _call(model, "rate", q, v))
         if len(motors):
             tau = tau + ca.sparsify(ca.DM(motors.torques)) @ i
+        tau = tau - self._smooth_friction(v)
         if self.form == "forward":
             residuals += ca.vertsplit(der(v) - _call(model, "forward_dynamics", q, v, tau))
         else:
@@ -122,6 +127,19 @@ class ModelComponent:
                 drop = drop + float(motors.inductance[k]) * der(i[k])
             residuals.append(lookup(f"{port.own}.v") - drop)
         return residuals
+
+    def _smooth_friction(self, v: Any) -> Any:
+        """What the smooth law exerts for the joints in `dry`: the model has it, and others take its place."""
+        import casadi as ca
+
+        graph: Any = domain("casadi")
+        force = ca.SX.zeros(self.model.nv)
+        for rub in self.dry:
+            law, k = rub.law, rub.k
+            own = graph.column(friction_forces(replace(law, viscous=0 * law.viscous), graph.scalars(
+                ca.repmat(rub.factor * v[rub.v], len(law.coulomb), 1)), domain=graph))
+            force[rub.v] += rub.factor * own[k]
+        return force
 
     @property
     def may_invert(self) -> bool:
@@ -141,7 +159,7 @@ class ModelComponent:
         passive = tree.casadi("passive_forces")
         damping = ca.dot(v, passive(q, v) - passive(q, ca.SX.zeros(self.model.nv)))
         motors = self.model.mechanism.motors
-        stored, heat = kinetic + potential, -damping
+        stored, heat = kinetic + potential, ca.dot(v, self._smooth_friction(v)) - damping
         if len(motors):
             stored = stored + ca.dot(ca.DM(motors.inductance), i**2) / 2
             heat = heat + ca.dot(ca.DM(motors.resistance), i**2)

@@ -8,6 +8,7 @@ no condition holds. States go on from their values: a mode that would make one j
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from polybody.errors import InputError
 from polybody.names import nearest
 from polybody.networks.assembly import Assembly, Modes
 from polybody.networks.component import Component, PartComponent
+from polybody.networks.joint_laws import impact, released, with_joint_laws
 from polybody.networks.models import ModelComponent, flat_components
 from polybody.networks.reduction import semiexplicit
 from polybody.networks.structure import Choice
@@ -37,15 +39,15 @@ class Motion:
 
     def __init__(
         self, net: Network, inputs: Mapping[str, Any] | None = None, started: frozenset[str] = frozenset(),
-        components: Sequence[Component] | None = None,
+        components: Sequence[Component] | None = None, laws: tuple[str, str] = ("ignore", "smooth"),
     ) -> None:  # fmt: skip
-        """`components` are the network's own where not given."""
+        """`components` are the network's own where not given; `laws` say what limits and friction of models do."""
         self.net = net
-        self.components = flat_components(net) if components is None else list(components)
+        self.components = with_joint_laws(flat_components(net) if components is None else components, *laws)
         if not self.components:
             raise InputError(f"network {net.name!r} has no parts that move")
         self.inputs = input_values(self.components, inputs or {})
-        self.started = started
+        self.started, self.restitution = started, 0.0
         self.systems: dict[tuple[tuple[tuple[str, str], ...], Choice], System] = {}
         if components is not None:
             return
@@ -148,6 +150,8 @@ class Motion:
                 if happenings is not None:
                     happenings.append(Happening(t, part, f"{modes[part]} → {mode}"))
                 modes[part] = mode
+                if given is None and mode in self._impacts.get(part, ()):
+                    values, work = self._struck(t, modes, values, work)
             system = self._well_chosen(self.system(modes), values)
             system.expect(values)
             y = np.array([*(values.get(name, 0.0) for name in system.states), work])
@@ -161,6 +165,22 @@ class Motion:
             pending = [found[0]]
         names = ", ".join(sorted({part for part, _ in found}))
         raise SimulationError(f"the modes of {names} are inconsistent at t = {t:.9g} s: each switch undoes the last", t)
+
+    @cached_property
+    def _impacts(self) -> dict[str, frozenset[str]]:
+        return {part.name: part.impacts for part in self.components if isinstance(part, PartComponent) and part.impacts}
+
+    def _struck(
+        self, t: float, modes: Modes, values: Mapping[str, float], work: float
+    ) -> tuple[dict[str, float], float]:
+        """Values of variables after the impact of joints that are at their limits in these modes."""
+        parts = {part.name: part for part in self.components if isinstance(part, PartComponent)}
+        stops = {name: (parts[name], mode) for name, mode in modes.items() if mode in self._impacts.get(name, ())}
+        system = self._well_chosen(self.system({name: released(parts[name], m) for name, m in modes.items()}), values)
+        system.expect(values)
+        y = impact(system, t, np.array([*(values.get(name, 0.0) for name in system.states), work]), stops,
+                   self.restitution)
+        return system.values(t, y), float(y[-1])
 
     def _refuse_jumps(
         self, t: float, system: System, y: Array, before: Mapping[str, float], given: Mapping[str, float] | None

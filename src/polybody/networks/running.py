@@ -16,6 +16,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.interrupts import passed_on
+from polybody.networks.joint_laws import beyond_drives
 from polybody.networks.motion import Motion
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
 from polybody.networks.system import System
@@ -50,6 +51,9 @@ def simulate_network(
     times: Any = None,
     start: float = 0.0,
     events: Sequence[Event] = (),
+    limits: str = "stop",
+    restitution: float = 0.0,
+    friction: str = "stick",
     max_steps: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> NetworkTrajectory:
@@ -57,13 +61,18 @@ def simulate_network(
 
     `inputs` replaces values of sources: {"supply.voltage": number, "24*sin(10*time)", or a function of t}. `method`:
     dop853, radau (stiff), rk4 (fixed steps `dt`), idas (the equations as they stand). An event's function takes
-    (t, values by name); its action may return {state: value}.
+    (t, values by name); its action may return {state: value}. Joints of models hit their limits (`limits` "stop", with
+    `restitution`; or "ignore") and stick by dry friction (`friction` "stick"; or "smooth", `forward_dynamics`' law).
     """
     if method not in METHODS:
         raise InputError(f"no integration method {method!r} for networks; available: {', '.join(METHODS)}")
     duration, begin = positive("duration", duration), number("start", start)
     initial = {**net.initial, **(initial or {})}
-    motion = passed_on(lambda: Motion(net, inputs, frozenset(initial)))
+    laws = (limits, friction)
+    motion = passed_on(lambda: Motion(net, inputs, frozenset(initial), laws=laws))
+    motion.restitution = number("restitution", restitution)
+    if not 0 <= motion.restitution <= 1:
+        raise InputError(f"restitution is {restitution!r}; expected a number from 0 to 1")
     end = begin + duration
     kept = sample_times(begin, end, sample, times, method in ADAPTIVE, 8)
     options = Options(
@@ -74,6 +83,7 @@ def simulate_network(
     )  # fmt: skip
     most = MOST_STEPS if max_steps is None else int(positive("max_steps", max_steps))
     run = _Run(motion, method, options, kept, tuple(events), most, progress)
+    run.reporting = limits != "ignore"
     return run.to_end(begin, end, initial)
 
 
@@ -109,9 +119,12 @@ class _Run:
         doubts = [text for text in run.audit.doubts if not text.startswith("the run stopped")]
         if doubts:
             warn("; ".join(doubts))
+        if self.reporting and (beyond := beyond_drives(self.motion.components, run)):
+            warn(f"drives are beyond what models state: {'; '.join(beyond)}; a network's parts are not bounded by it")
         return run
 
     on_purpose = False
+    reporting = True
     reached = 0.0
 
     def _advance(self, t: float, system: System, y: Array, end: float) -> str | None:

@@ -301,6 +301,31 @@ class System:
         s = ca.vertcat(self.y, self.a, self.c, self.t)
         return ca.Function("slopes", [s], [ca.densify(p) for p in parts])
 
+    def impulse(self, t: float, y: Array, source: str, variable: str) -> tuple[Array, Array]:
+        """(∂ẏ/∂source, ∂variable/∂y): how an impulse of a source moves the states, and what a variable makes of it."""
+        import casadi as ca
+
+        if (source, variable) not in self._impulses:
+            assembly, symbols = self.assembly, self.equations.reduced.symbols
+            rates = [symbols[(j, k + 1)] for j, k in self.equations.states]
+            f, g, h = (ca.vertcat(*self.equations.substituted(x), ca.SX(0, 1)) for x in
+                       (rates, list(self.equations.g), [assembly.observables()[variable]]))
+            u = assembly.inputs[source]
+            blocks = [ca.jacobian(f, u), ca.jacobian(f, self.a), ca.jacobian(g, u), ca.jacobian(g, self.a),
+                      ca.jacobian(h, self.y), ca.jacobian(h, self.a), ca.jacobian(g, self.y)]
+            s = ca.vertcat(self.y, self.a, self.c, self.t)
+            self._impulses[(source, variable)] = ca.Function(
+                "impulse", [s], [ca.densify(x) for x in self.with_inputs([ca.SX(b) for b in blocks])])
+        found = self._impulses[(source, variable)](self.argument(t, y))
+        fu, fa, gu, ga, hy, ha, gy = (np.asarray(x) for x in found)
+        if self.m:
+            fu, hy = fu - fa @ np.linalg.solve(ga, gu), hy - ha @ np.linalg.solve(ga, gy)
+        return fu.ravel(), hy.ravel()
+
+    @cached_property
+    def _impulses(self) -> dict[tuple[str, str], Any]:
+        return {}
+
     def jacobian(self, t: float, y: Array) -> Array:
         """∂[ẏ; Ẇ]/∂[y; W], with the algebraic unknowns eliminated; W's row is left zero (it acts on nothing)."""
         fy, fa, gy, ga = (np.asarray(x) for x in self._slopes(self.argument(t, y)))

@@ -23,6 +23,7 @@ from polybody.networks.assembly import Assembly
 from polybody.networks.component import PartComponent
 from polybody.networks.export.selected import SelectedComponent, selectable
 from polybody.networks.expressions import NUMBERS, Text
+from polybody.networks.joint_laws import not_acting
 from polybody.networks.models import ModelComponent
 from polybody.networks.motion import Motion
 from polybody.networks.system import InputRateNeeded, System
@@ -95,6 +96,9 @@ def machine(
     """
     started = {**net.initial, **(initial or {})}
     plain = Motion(net, None, frozenset(started))
+    if rough := not_acting(plain.components):
+        warn(f"in what is exported of {net.name!r} {'; '.join(rough)}; put stops and clutches on the joints' nodes "
+             "where they matter")
     free = _free(plain.inputs, inputs)
     components = [SelectedComponent(part) if isinstance(part, PartComponent) and selectable(part) else part
                   for part in plain.components]
