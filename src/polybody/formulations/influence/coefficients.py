@@ -219,6 +219,8 @@ def center_influence(mechanism: Mechanism, q: Array, order: int = 3, *, domain: 
     mass = sum(body.mass for body in mechanism.bodies)
     if mass == 0:
         raise InputError(f"{mechanism.name!r} has no mass, so it has no centre of mass")
+    if check_order(order) < 3:
+        return _center_influence(at, mass, order)
     total: list[Array] = []
     for body, (R, p) in zip(mechanism.bodies, at.poses, strict=True):
         found = point_influence(at, body.index, p + R @ domain.array(body.com), order)
@@ -230,6 +232,34 @@ def center_influence(mechanism: Mechanism, q: Array, order: int = 3, *, domain: 
         linear[:3] = domain.zeros(*part[:3].shape)
         result.append(linear)
     return Influence(*result)
+
+
+def _center_influence(at: Configured, mass: Any, order: int) -> Influence:
+    """G and H of the centre of mass by sums over what each column moves, of bodies k with masses m_k at c_k:
+
+        X_n = Σ m_k x_n(c_k) = m_n v_n + ω_n × Σ m_k c_k,      H_mn: X in the place of x where both move a body
+
+    since of two such columns one moves all that the other does.
+    """
+    m, domain = at.mechanism, at.domain
+    count = len(m.slots)
+    moved = np.zeros((len(m.bodies), count), dtype=bool)
+    weight, moment = domain.zeros(count), domain.zeros(3, count)
+    for body, (R, p) in zip(m.bodies, at.poses, strict=True):
+        columns, own = support(m, body.index), domain.const(body.mass)
+        moved[body.index, columns] = True
+        weight[columns] = weight[columns] + own
+        moment[:, columns] = moment[:, columns] + ((p + R @ domain.array(body.com)) * own)[:, None]
+    screws = np.concatenate([domain.zeros(6, 0), *at.maps], axis=1)
+    X = (screws[3:] * weight + cross(screws[:3], moment)) / domain.const(mass)
+    found = [np.concatenate([domain.zeros(3, count), X])]
+    if order > 1:
+        both = domain.array((moved.T.astype(int) @ moved.astype(int) > 0).astype(int))
+        H = second_order(np.concatenate([screws[:3], X]), domain.array(at.sigma.astype(int)), domain) * both
+        found.append(np.concatenate([domain.zeros(3, count, count), H[3:]]))
+    if m.followers:
+        found = [folded(x, m.slots, m.nv, k + 1, domain=domain) for k, x in enumerate(found)]
+    return Influence(*found)
 
 
 __all__ = [
