@@ -24,7 +24,17 @@ from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
 from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, rows, runtime, tape
 from polybody.kernels.locks import Lock
-from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, known, remember, runtime_of
+from polybody.kernels.programs import (
+    Made,
+    Program,
+    compiled,
+    digest,
+    interpreter,
+    known,
+    prepare,
+    remember,
+    runtime_of,
+)
 from polybody.kernels.runtime_code import DIRECT, STAGED
 from polybody.kernels.table_rows import can_stream, is_long
 from polybody.kernels.target import Target, host
@@ -388,6 +398,8 @@ def build(
         if found is not None:
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
+        if background.tier() != "optimised":
+            prepare(chosen)
         traced = passed_on(lambda: tape.from_function(trace()))
         _check_sizes(name, traced, sizes, [math.prod(s) for s in shapes])
         nodes, results = traced.operations(), sum(map(len, traced.outputs))

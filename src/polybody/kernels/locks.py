@@ -65,8 +65,11 @@ def undisturbed(work: Callable[[], T]) -> T:
 
     An interrupt ends the waiting at once. The thread does its work to the end, which the end of the process awaits.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
+    return work() if threading.current_thread() is not threading.main_thread() else begun(work)()
+
+
+def begun(work: Callable[[], T]) -> Callable[[], T]:
+    """Begin `work()` in a thread of its own; the function that waits for its answer."""
     answer: list[T] = []
     raised: list[BaseException] = []
     done = _thread.allocate_lock()
@@ -86,12 +89,16 @@ def undisturbed(work: Callable[[], T]) -> T:
         _thread.start_new_thread(run, ())  # not `threading.Thread`, whose start has places as described above
     except RuntimeError:  # no thread is left, or the interpreter is ending
         _under_way.pop(id(done), None)
-        return work()
-    while not done.acquire(timeout=LOOK):  # a signal that comes just before the waiting begins does not end it
-        pass
-    if raised:
-        raise raised[0]
-    return answer[0]
+        return work
+
+    def waited() -> T:
+        while not done.acquire(timeout=LOOK):  # a signal that comes just before the waiting begins does not end it
+            pass
+        if raised:
+            raise raised[0]
+        return answer[0]
+
+    return waited
 
 
 def _await_all() -> None:
@@ -118,4 +125,4 @@ def wait_for_llvm_before_forks() -> None:
         os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
-__all__ = ["Lock", "undisturbed", "wait_for_llvm_before_forks"]
+__all__ = ["Lock", "begun", "undisturbed", "wait_for_llvm_before_forks"]

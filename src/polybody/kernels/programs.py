@@ -19,7 +19,7 @@ import llvmlite
 
 from polybody.interrupts import passed_on
 from polybody.kernels import cache, interpret, machine, runtime
-from polybody.kernels.locks import Lock
+from polybody.kernels.locks import Lock, begun
 from polybody.kernels.target import Target
 
 
@@ -51,6 +51,7 @@ class Made:
 
 
 _runtimes: dict[Target, machine.Loaded] = {}
+_preparing: dict[Target, list[object]] = {}  # keeps what was prepared alive until it is asked for
 _programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
 _lock = Lock()
 
@@ -65,6 +66,18 @@ def runtime_of(target: Target) -> machine.Loaded:
             code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
             _runtimes[target] = machine.Loaded(code, names)
         return _runtimes[target]
+
+
+def prepare(target: Target) -> None:
+    """Begin to make, beside whoever traces, what the first kernel of a process needs: the runtime, the interpreter."""
+    if target not in _preparing and target not in _runtimes:
+        _preparing[target] = []
+        begun(lambda: _preparing[target].extend([runtime_of(target), interpreter(target)]))
+
+
+def has_runtime(target: Target) -> bool:
+    """Whether `runtime_of` need not compile or load."""
+    return target in _runtimes
 
 
 def interpreter(target: Target) -> Program:
@@ -148,6 +161,6 @@ def joined(objects: Iterable[bytes]) -> bytes:
 
 
 __all__ = [
-    "Made", "Program", "compiled", "digest", "interpreter", "joined", "kept", "known", "program", "remember",
-    "runtime_of",
+    "Made", "Program", "compiled", "digest", "has_runtime", "interpreter", "joined", "kept", "known", "prepare",
+    "program", "remember", "runtime_of",
 ]  # fmt: skip

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from polybody.kernels.programs import runtime_of
+from polybody.kernels.programs import has_runtime, runtime_of
 from polybody.kernels.target import host
 
+FEW = 10_000  # numbers
 TOLERANCE = 2e-6  # by which the sum of squares may differ from one
 
 
@@ -27,6 +28,10 @@ def first_off_unit(array: np.ndarray, element: int) -> int:
     """
     if array.dtype not in (np.float64, np.float32) or not array.flags.c_contiguous or not array.flags.aligned:
         array = np.ascontiguousarray(array, dtype=np.float64)
+    if array.size <= FEW and not has_runtime(host()):  # the first call of a process does not wait for machine code
+        squares = (array.reshape(-1, array.shape[-1])[:, element : element + 4].astype(float) ** 2).sum(axis=1)
+        off = np.flatnonzero(np.abs(squares - 1) > TOLERANCE)
+        return int(off[0]) if len(off) else -1
     size, width = array.itemsize, array.shape[-1]
     return _search()(array.ctypes.data + size * element, array.size // max(1, width), size * width, size)
 
