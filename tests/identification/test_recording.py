@@ -100,3 +100,20 @@ def test_numbers_of_a_floating_base_have_names() -> None:
     columns = {"t": t} | {f"q_{name}": x for name, x in zip(names, q.T, strict=True)}
     columns |= {f"tau{k + 1}": np.zeros(40) for k in range(model.nv)}
     np.testing.assert_allclose(recording(model, columns).q, q)
+
+
+@pytest.mark.parametrize(("factors", "message"), [
+    ({"q": 180 / np.pi, "v": 180 / np.pi}, "far beyond the joint limits"),
+    ({"t": 1e3, "v": 1e-3}, "samples are 10 s apart"),
+    ({"tau": 1e3}, "far beyond the effort limits"),
+    ({}, None),
+])  # fmt: skip
+def test_numbers_in_other_units_are_far_beyond_the_limits(factors, message, recwarn) -> None:
+    arm = pb.load(robot_file("ur5_robot.urdf"))
+    t = np.arange(60) * 0.01
+    q = 1.5 * np.sin(3 * t)[:, None] * np.ones(6)
+    parts = {"t": t, "q": q, "v": np.gradient(q, t, axis=0), "tau": 20 * np.cos(t)[:, None] * np.ones(6)}
+    recwarn.clear()
+    recording(arm, {name: factors.get(name, 1.0) * x for name, x in parts.items()})
+    told = [str(w.message) for w in recwarn]
+    assert not told if message is None else len(told) == 1 and message in told[0]

@@ -31,6 +31,8 @@ COLUMN = re.compile(r"(?P<kind>tau|time|t|q|v|i)(?:_(?P<name>.+)|(?P<number>\d+)
 LARGEST = 1e12
 #: longest recording, in samples of its usual spacing for each sample it has
 MOST_GAPS = 100
+#: what is told as a sign of other units: seconds between samples, parts of a joint's range beyond it, times the effort
+SLOWEST, FAR, STRONG = 0.5, 0.5, 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +170,7 @@ def _from_arrays(
                          "far closer; split the recording, or correct its times")
     if v is not None:
         _compare_rates(model, t, q, v, source)
+    _compare_limits(model, t, q, tau, source)
     return Recording(t, q, v, tau, source, dropped)
 
 
@@ -185,6 +188,28 @@ def _compare_rates(model: Model, t: Array, q: Array, v: Array, source: str) -> N
         told = ", ".join(f"{names[k]} {slope[k]:.3g}" for k in wrong[:4])
         warn(f"{source}: velocities are not the rates of positions (their ratio: {told}); expected s, rad and rad/s, "
              "columns in the order of the model's joints")
+
+
+def _compare_limits(model: Model, t: Array, q: Array, tau: Array, source: str) -> None:
+    """Warn where numbers are far beyond what the model's joints can do, as in degrees, milliseconds or N·mm."""
+    limits, names = model.joint_limits(), velocity_names(model.mechanism)
+    spacing = float(np.median(np.diff(t)))
+    if spacing > SLOWEST:
+        warn(f"{source}: samples are {spacing:g} s apart; expected t in seconds")
+    if model.nq == model.nv:
+        room = FAR * np.maximum(limits["upper"] - limits["lower"], 1e-3)
+        out = np.flatnonzero((q.min(axis=0) < limits["lower"] - room) | (q.max(axis=0) > limits["upper"] + room))
+        if len(out):
+            k = out[0]
+            warn(f"{source}: positions of {listed([names[k] for k in out])} are far beyond the joint limits "
+                 f"({names[k]}: {q[:, k].min():.4g} to {q[:, k].max():.4g}, limits {limits['lower'][k]:.4g} to "
+                 f"{limits['upper'][k]:.4g}); expected rad or m, columns in the order of the model's joints")
+    largest = np.sqrt(np.mean(tau**2, axis=0))
+    strong = np.flatnonzero((largest > STRONG * limits["effort"]) & (limits["effort"] > 0))
+    if len(strong):
+        k = strong[0]
+        warn(f"{source}: joint forces of {listed([names[k] for k in strong])} are far beyond the effort limits "
+             f"({names[k]}: rms {largest[k]:.4g}, limit {limits['effort'][k]:.4g}); expected N·m or N")
 
 
 def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float] | None, source: str) -> Array:
