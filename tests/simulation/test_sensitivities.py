@@ -97,6 +97,61 @@ def test_controllers_without_a_text_are_refused_by_reason() -> None:
     run = {"q0": np.zeros(2), "duration": 0.1}
     with pytest.raises(InputError, match="remembering"):
         pb.sensitivities(variant, remembering, **run)
-    sampled = pb.controllers.Sampled(pb.PD(variant, np.zeros(2), 1.0, 1.0), 0.01)
-    with pytest.raises(InputError, match="Sampled acts at instants"):
-        pb.sensitivities(variant, sampled, **run)
+    own, pd = pb.controllers, pb.PD(variant, np.zeros(2), 1.0, 1.0)
+    for law in (own.Quantised(variant, pd, 0.01), own.Sampled(own.Noisy(variant, pd, 0.01), 0.01)):
+        with pytest.raises(InputError, match="cannot be differentiated"):
+            pb.sensitivities(variant, law, **run)
+    sampled = own.Sampled(pd, 0.01 * np.sqrt(2))
+    with pytest.raises(InputError, match="multiple of its period"):
+        pb.sensitivities(variant, sampled, **run, sample=0.01)
+
+
+PENDULUM = np.array([0.4, -0.3]), np.array([0.2, 0.5])
+
+
+class Waves:
+    """A path that is a function in Python."""
+
+    def __call__(self, t):
+        s, c = np.sin(3 * np.asarray(t)), np.cos(3 * np.asarray(t))
+        return np.array([0.4 + 0.5 * s, -0.3 * c]), np.array([1.5 * c, 0.9 * s]), np.array([-4.5 * s, 2.7 * c])
+
+
+def remembering(variant: pb.Model) -> dict[str, object]:
+    """Controllers with a memory."""
+    goal = np.array([0.9, 0.1])
+    pd = pb.PD(variant, goal, 30.0, 3.0, gravity=True)
+    own = pb.controllers
+    return {
+        "sampled": own.Sampled(pd, 0.02),
+        "delayed": own.Sampled(pd, 0.02, 0.05),
+        "delayed by periods": own.Sampled(lambda t, q, v: 10 * np.sin(9 * t) - 3 * v, 0.02, 0.04),
+        "sampled along a path": own.Sampled(own.ComputedTorque(variant, Waves(), 50.0, 10.0), 0.02),
+        "integral": own.Stateful(
+            lambda t, q, v, z: 30 * (goal - q) - 3 * v + z, lambda t, q, v, z: z + 40 * 0.02 * (goal - q),
+            np.zeros(2), 0.02,
+        ),
+        "observer": own.DisturbanceObserver(variant, pd, 30.0, period=0.02),
+        "observer alone": own.DisturbanceObserver(variant, lambda t, q, v: -2 * v, 30.0, period=0.02, compensate=False),
+        "adaptive": own.Adaptive(variant, Waves(), 4.0, 5.0, 2.0, period=0.02),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(remembering(pb.load("double-pendulum"))))
+def test_sensitivities_under_controllers_with_a_memory_equal_differences_of_runs(name: str) -> None:
+    variant = pb.load("double-pendulum").with_parameters("*.mass")
+    check_against_runs(variant, remembering(variant)[name], *PENDULUM, duration=0.24, dt=1e-2)
+
+
+def test_sensitivities_along_paths_of_loops_and_paths_in_python_equal_differences_of_runs() -> None:
+    variant = pb.load("double-pendulum").with_parameters("*.mass")
+    check_against_runs(variant, pb.PD(variant, path=Waves(), kp=50.0, kd=5.0), *PENDULUM)
+    variant = pb.load("four-bar").with_parameters("coupler.mass", "rocker.mass")
+    q0 = variant.assemble()
+    moved = q0.copy()
+    moved[0] += 0.4
+    path = pb.paths.quintic(variant, q0, variant.constraints.assemble_dependent(moved), 0.4)
+    check_against_runs(variant, pb.PD(variant, path=path, kp=20.0, kd=2.0), q0, np.zeros(variant.nv))
+    check_against_runs(variant, pb.controllers.ComputedTorque(variant, path, 100.0, 20.0), q0, np.zeros(variant.nv))
+    check_against_runs(variant, pb.controllers.Sampled(pb.PD(variant, q0, 20.0, 2.0), 0.02), q0,
+                       variant.assemble_velocity(q0, np.ones(variant.nv)))  # fmt: skip

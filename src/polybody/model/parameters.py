@@ -142,7 +142,7 @@ class Parameters:
         return self._engine.tree.compile("parameter margins", [], [("worst", ())], self.margin_function)
 
     def margin_function(self) -> Any:
-        """casadi.Function of the parameters: that number, for kernels that compute it beside other things."""
+        """casadi.Function of the parameters: zero, or less where one is not possible, for other kernels."""
         source: Source = self._engine.tree.source
         return trace("margins", [], lambda *, domain: _worst(source, domain), source.traced.symbols)
 

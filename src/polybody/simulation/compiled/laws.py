@@ -132,7 +132,7 @@ def _pd(model: Model, law: PD, planned: Planned | None = None) -> Law:
             return tau + _holding(model, planned, q, domain, m, doubts) if law.gravity else tau
 
         return Law(key, still, np.concatenate([gains, law.target]), doubts=doubts)
-    if model.mechanism.constrained:
+    if model.mechanism.constrained and not hasattr(law.path, "motion"):
         raise NotCompiled("dependent joints of a path on loops are found in Python")
     name, motion, signals = motion_of(model, law.path)
 
@@ -224,6 +224,8 @@ HOLDING = (PD, GravityCompensation)  # whose texts are read along the plan of th
 
 def motion_of(model: Model, path: Any) -> tuple[str, Motion, Signals]:
     """(name, motion, table) of a path."""
+    if hasattr(path, "motion") and hasattr(path, "signals"):  # by numbers at given stages (`stepped_control`)
+        return "tabulated", path.motion, path.signals
     if path.model is not model and path.model.mechanism is not model.mechanism if hasattr(path, "model") else True:
         raise NotCompiled("the path is a function in Python")
     if isinstance(path, PointToPoint):

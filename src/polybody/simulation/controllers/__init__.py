@@ -17,6 +17,7 @@ from polybody.simulation.controllers.operational_space import OperationalSpace
 from polybody.simulation.controllers.pd import PD
 from polybody.simulation.controllers.resolved import ResolvedAcceleration, ResolvedRate
 from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled, Sampling
+from polybody.simulation.controllers.stateful import Stateful
 
 __all__ = [
     "PD",
@@ -37,5 +38,6 @@ __all__ = [
     "ResolvedRate",
     "Sampled",
     "Sampling",
+    "Stateful",
     "zero",
 ]
