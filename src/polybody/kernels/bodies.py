@@ -53,7 +53,7 @@ def _ports(tape: Tape, steps: Sequence[int | Wave], target: Target) -> RowPorts:
     sizes = [len(nodes) for nodes in tape.outputs]
     if table_rows.is_long(sizes):
         return TableRows(tape, target)
-    plain = RowPorts(tape.input_sizes, sizes, target.lanes)
+    plain = RowPorts(tape.input_sizes, sizes, target)
     if not is_dense(sizes):
         return plain
     return DenseRows(tape.input_sizes, sizes, target, _written(tape, steps, plain))

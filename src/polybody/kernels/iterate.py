@@ -77,8 +77,8 @@ def build(
 class _Offset(RowPorts):
     """Rows that begin some bytes further on at each step."""
 
-    def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], lanes: int, offset: str) -> None:
-        super().__init__(input_sizes, output_sizes, lanes)
+    def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], target: Target, offset: str) -> None:
+        super().__init__(input_sizes, output_sizes, target)
         self.offset = offset
 
     def _row(self, code: Code, port: int, lane: int) -> str:
@@ -129,7 +129,7 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     code.do("%first_round = icmp eq i64 %begin, 0")
     code.do("%last_done = add i64 %begin, -1")
     code.do(f"%before = mul i64 %last_done, {code.size * nx if every else 0}")
-    first = _Begin(widths, [nx], target.lanes)
+    first = _Begin(widths, [nx], target)
     for argument, buffer in kept.items():
         for element in range(widths[argument]):
             code.store(first.read(code, argument, element), buffer, element)
@@ -138,9 +138,9 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     code.do("%k = phi i64 [%begin, %entry], [%following, %step]")
     code.do(f"%read = mul i64 %k, {code.size * n_table}")
     code.do(f"%write = mul i64 %k, {code.size * nx}")
-    table = _Offset(widths, [nx], target.lanes, "%read")
+    table = _Offset(widths, [nx], target, "%read")
     emit_nodes(code, traced, _StepPorts(kept, table, new))
-    results = _Offset(widths, [nx], target.lanes, "%write")
+    results = _Offset(widths, [nx], target, "%write")
     for element in range(nx):
         value = code.load(new, element)
         code.store(value, kept[0], element)
@@ -151,7 +151,7 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     code.do("br i1 %more, label %step, label %done")
     code.label("done")
     if not every:
-        last = RowPorts(widths, [nx], target.lanes)
+        last = RowPorts(widths, [nx], target)
         for element in range(nx):
             last.write(code, 0, element, code.load(kept[0], element))
     return module_text(code, target)

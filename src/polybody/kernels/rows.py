@@ -6,7 +6,7 @@ where the rows of the next block begin if they follow these (`next_lines`). Lane
 broadcast argument has one row for all, and the last block of a batch repeats its last state, so that nothing outside
 the arrays is read or written and no second body for remainders exists.
 
-Columns go in groups of `width` ≤ 4: one load of `width` neighbouring numbers from each row. Vector r of the group is
+Columns go in groups of `width` ≤ 4 (of few results in single precision 8): one load of `width` neighbouring numbers from each row. Vector r of the group is
 made of rows r, r + width, r + 2 width, …, so that log₂(width) rounds of shuffles, each of whole vectors, transpose all
 squares of them at once and leave the lanes in order. A last, incomplete group overlaps the one before it instead of
 reading past the row.
@@ -27,6 +27,7 @@ from polybody.kernels.frame import Frame
 from polybody.kernels.target import Target
 
 LINE = 64  # bytes of a cache line
+FEW = 128  # results: as few wait for seven neighbours, in single precision, without driving others out of registers
 AHEAD = 8192  # bytes of results between a line's request and its use: some 100 ns of work, a quarter of the first cache
 DENSE_FROM = 64  # numbers a state: what writes less is not slowed down by writing
 BETWEEN = "ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch"  # what a body is given
@@ -34,10 +35,10 @@ FRAMED = f"{BETWEEN}, ptr noalias %frame"
 BLOCK = 500  # lines of straight-line code that LLVM gets at once
 
 
-def _groups(size: int, lanes: int) -> tuple[int, list[int]]:
+def _groups(size: int, lanes: int, most: int = 4) -> tuple[int, list[int]]:
     """(width, first columns) of the groups that cover `size` columns."""
     width = 1
-    while width * 2 <= min(size, lanes, 4):
+    while width * 2 <= min(size, lanes, most):
         width *= 2
     starts = list(range(0, size - width + 1, width))
     if starts and starts[-1] + width < size:
@@ -50,11 +51,13 @@ class RowPorts:
 
     scope = ", !alias.scope !3"  # what is read is never written
 
-    def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], lanes: int) -> None:
-        self.lanes = lanes
+    def __init__(self, input_sizes: Sequence[int], output_sizes: Sequence[int], target: Target) -> None:
+        self.lanes = target.lanes
         self.sizes = [*input_sizes, *output_sizes]
         self.first_output = len(input_sizes)
-        self.groups = [_groups(size, lanes) for size in self.sizes]
+        most = 32 // target.size if sum(output_sizes) < FEW else 4
+        self.groups = [_groups(size, self.lanes) for size in input_sizes]
+        self.groups += [_groups(size, self.lanes, most) for size in output_sizes]
         self.values: dict[tuple[int, int], str] = {}
         self.waiting: dict[tuple[int, int], dict[int, str | int]] = {}  # values, or where they are set aside
         self.frame: Frame | None = None
@@ -134,7 +137,7 @@ class DenseRows(RowPorts):
         target: Target,
         order: Sequence[tuple[int, int]] = (),
     ) -> None:
-        super().__init__(input_sizes, output_sizes, target.lanes)
+        super().__init__(input_sizes, output_sizes, target)
         self.bases: dict[int, str] = {}
         self.stored: list[tuple[int, int]] = []
         self.ahead = _lines_ahead(order, AHEAD // (target.size * target.lanes * 4), LINE // target.size)
@@ -171,7 +174,7 @@ def _lines_ahead(
     seen: set[tuple[int, int]] = set()
     first = []
     for port, start in order:
-        lines = {(port, start // per_line), (port, (start + 3) // per_line)} - seen
+        lines = {(port, start // per_line), (port, (start + per_line // 2 - 1) // per_line)} - seen
         seen |= lines
         first.append([(port, per_line * line) for port, line in sorted(lines)])
     count = len(order)

@@ -44,7 +44,7 @@ class TableRows(RowPorts):
 
     def __init__(self, tape: Tape, target: Target) -> None:
         sizes = [len(nodes) for nodes in tape.outputs]
-        super().__init__(tape.input_sizes, sizes, target.lanes)
+        super().__init__(tape.input_sizes, sizes, target)
         self.outputs, self.target = tape.outputs, target
         self.slot: dict[int, int] = {}
         for nodes in tape.outputs:
