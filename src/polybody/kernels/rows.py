@@ -6,10 +6,10 @@ where the rows of the next block begin if they follow these (`next_lines`). Lane
 broadcast argument has one row for all, and the last block of a batch repeats its last state, so that nothing outside
 the arrays is read or written and no second body for remainders exists.
 
-Columns go in groups of `width` ≤ 4 (of few results in single precision 8): one load of `width` neighbouring numbers from each row. Vector r of the group is
-made of rows r, r + width, r + 2 width, …, so that log₂(width) rounds of shuffles, each of whole vectors, transpose all
-squares of them at once and leave the lanes in order. A last, incomplete group overlaps the one before it instead of
-reading past the row.
+Columns go in groups of `width` ≤ 4 (of few results in single precision 8): one load of `width` neighbouring numbers
+from each row. Vector r of the group is made of rows r, r + width, r + 2 width, …, so that log₂(width) rounds of
+shuffles, each of whole vectors, transpose all squares of them at once and leave the lanes in order. A last, incomplete
+group overlaps the one before it instead of reading past the row.
 
 Straight-line kernels of many results write them dense: an output has one address, its rows of a block follow each other
 (`runtime_code.block` sees to the last block of a batch). That saves loading an address for each store, and it is known
