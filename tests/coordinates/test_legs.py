@@ -126,3 +126,54 @@ def test_a_batch_of_states_is_every_state_by_itself(machine):
     legs[1][1, 0] += 0.1
     with pytest.raises(pb.InputError, match=r"leg 1 has the platform off by .* \(state 1, 0 of the batch\)"):
         parallel.dynamics(legs)
+
+
+def stewart_leg(model, k):
+    """Leg k of a shipped Stewart platform as a chain of its own: foot, slide, ball; its plate has no mass."""
+    parts = {x.name: x for x in (*model.description.bodies, *model.description.joints, *model.description.loops)}
+    build = pb.Builder(f"leg{k}", gravity=tuple(model.gravity))
+    for name in (f"cylinder{k}", f"piston{k}"):
+        build.body(name, parts[name].mass, parts[name].com, parts[name].inertia)
+    for name in (f"foot{k}", f"leg{k}"):
+        joint = parts[name]
+        build.joint(name, joint.kind, joint.parent, joint.child, joint.origin, joint.axis, active=name == f"leg{k}")
+    ball = parts[f"ball{k}"]
+    build.body("plate", 0.0)
+    build.joint("ball", "spherical", f"piston{k}", "plate", ball.origin_b, active=False)
+    build.frame("hand", "plate", np.linalg.inv(ball.origin_a))  # the ball's frame on the platform, seen from the ball
+    return build.model()
+
+
+@pytest.mark.filterwarnings("ignore::polybody.PolybodyWarning")
+def test_six_spatial_legs_are_the_stewart_platform():
+    """Quaternions, quasi-velocities and Euler's equations of the platform, (4-48)-(4-64) in space."""
+    from scipy.spatial.transform import Rotation
+
+    model = pb.load("stewart")
+    rng = np.random.default_rng(2)
+    q = model.constraints.assemble_dependent(model.integrate(model.assemble(), 0.1 * rng.normal(size=model.nv)))
+    legs = [stewart_leg(model, k) for k in range(1, 7)]
+    body = next(b for b in model.description.bodies if b.name == "platform")
+    given = {"mass": body.mass, "com": body.com, "inertia": body.inertia}
+    parallel = pb.legs(legs, "hand", driven=[(k, f"leg{k + 1}") for k in range(6)], platform=given)
+    slices, place, states = model.joint_slices(), model.pose(q, "platform"), []
+    for k, leg in enumerate(legs, start=1):
+        here = np.concatenate([q[slices[f"foot{k}"][0]], q[slices[f"leg{k}"][0]], [0, 0, 0, 1]])
+        turned = leg.pose(here, "hand")[:3, :3].T @ place[:3, :3]
+        ball = next(x for x in model.description.loops if x.name == f"ball{k}").origin_a[:3, :3]
+        here[-4:] = Rotation.from_matrix(ball.T @ turned @ ball).as_quat()
+        np.testing.assert_allclose(leg.pose(here, "hand"), place, atol=1e-9)
+        states.append(here)
+    found, G, _ = parallel.at_actuators(states)
+    np.testing.assert_allclose(found.I, model.mass_matrix(q), rtol=1e-9, atol=1e-9)
+    w_dot, w_ddot = rng.normal(size=(2, 6))
+    J = model.jacobian(q, "platform")
+    u = list(model.constraints.indices(model.constraints.independent))
+    joints = model.constraints.joint_influence(q, 1).G
+    rates = np.linalg.solve(J @ joints, w_dot)
+    np.testing.assert_allclose(G @ rates, w_dot, atol=1e-9)
+    v, still = model.constraints.joint_motion(q, rates, np.zeros(6))
+    drift = model.frame_acceleration(q, v, still, "platform")
+    _, a = model.constraints.joint_motion(q, rates, np.linalg.solve(J @ joints, w_ddot - drift))
+    wanted = model.inverse_dynamics(q, v, a)[u]
+    np.testing.assert_allclose(parallel.inverse_dynamics(states, w_dot, w_ddot), wanted, atol=1e-8 * np.abs(wanted).max())
