@@ -202,3 +202,37 @@ def test_hybrid_control_steers_free_directions_and_pushes_along_the_others(name)
     np.testing.assert_allclose(a, free, atol=1e-8 * np.abs(a).max())
     with pytest.raises(pb.InputError, match="expected some of 'x y z'"):
         pb.controllers.HybridForcePosition(model, frame, target, push, "rx", rows="position")
+
+
+def test_laws_refuse_gains_targets_and_directions_that_mean_nothing():
+    model, q = pb.load("puma560"), np.array([0.3, 0.7, -0.9, 0.4, 0.8, -0.5])
+    c, pose, none = pb.controllers, model.pose(q, "dh_6"), lambda t, q, v: np.zeros(6)
+    make = {
+        "rate": lambda target=pose, **k: c.ResolvedRate(model, "dh_6", target, **{"gain": 4.0, "rate_gain": 40.0, **k}),
+        "acceleration": lambda target=pose, **k: c.ResolvedAcceleration(model, "dh_6", target, **k),
+        "operational": lambda target=pose, **k: c.OperationalSpace(model, "dh_6", target, **k),
+        "impedance": lambda target=pose, **k: c.Impedance(model, "dh_6", target, 60.0, 22.0, **k),
+        "admittance": lambda target=pose, **k: c.Admittance(model, "dh_6", target, 60.0, 22.0, 2.0, none, **k),
+        "hybrid": lambda target=pose, **k: c.HybridForcePosition(model, "dh_6", target, **{
+            "wrench": np.zeros(6), "contact": "z", **k}),
+    }  # fmt: skip
+    stretched = pose.copy()
+    stretched[:3, :3] *= 2
+    for law in make.values():
+        for target in (stretched, pose * np.nan, lambda t: pose * np.nan, lambda t: stretched, [1.0, 2.0]):
+            with pytest.raises(pb.InputError, match="target"):
+                law(target)
+    moves_on = make["acceleration"](lambda t: pose if t < 0.5 else pose * np.nan)
+    with pytest.raises(pb.InputError, match=r"target is .* at t = 0\.9999"):
+        moves_on(1.0, q, np.zeros(6))
+    for name, wrong in (
+        ("rate", {"gain": np.nan}), ("rate", {"rate_gain": "x"}), ("rate", {"damping": -1.0}),
+        ("rate", {"posture": q * np.nan}), ("acceleration", {"kp": -5.0}), ("acceleration", {"kd": [1.0, 2.0]}),
+        ("operational", {"kd": np.inf}), ("impedance", {"null_damping": np.nan}), ("admittance", {"kp": np.nan}),
+        ("hybrid", {"kf": np.nan}), ("hybrid", {"wrench": [np.nan] * 6}), ("hybrid", {"contact": "z z"}),
+        ("hybrid", {"contact": [[0, 0, np.nan, 0, 0, 0]]}), ("impedance", {"force": 3, "inertia": 2.0}),
+    ):  # fmt: skip
+        with pytest.raises(pb.InputError, match=next(iter(wrong))):
+            make[name](**wrong)
+    with pytest.raises(pb.InputError, match="target"):
+        c.FeedbackLinearisation(model, pb.Function(lambda q, domain: [q[0]], 1), [np.nan])

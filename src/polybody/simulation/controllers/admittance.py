@@ -17,6 +17,7 @@ from polybody.errors import InputError
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
+from polybody.simulation.controllers.gains import number
 from polybody.simulation.controllers.impedance import Measured, measured_wrench, square
 from polybody.simulation.controllers.own_motion import on_loops, slowing, task_forces
 from polybody.simulation.controllers.sampling import SAME, Clock
@@ -40,7 +41,8 @@ class Admittance:
         n = self.motion.size
         K, D = square("stiffness", stiffness, n), square("damping", damping, n)
         M = square("inertia", inertia, n, definite=True)
-        self.force, self.kp, self.kd, self.null_damping = force, float(kp), float(kd), float(null_damping)
+        self.force, self.null_damping = force, number("null_damping", null_damping)
+        self.kp, self.kd = number("kp", kp), number("kd", kd)
         if not callable(force):
             raise InputError("force must be a function of (t, q, v) that returns the wrench on the frame")
         self.A = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, K), -np.linalg.solve(M, D)]])

@@ -15,10 +15,10 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT
 from polybody.errors import InputError, PolybodyError
-from polybody.model.arguments import as_model, float_array
+from polybody.model.arguments import as_model, finite, float_array
 from polybody.model.model import Model
 from polybody.names import counted
-from polybody.simulation.controllers.gains import gains
+from polybody.simulation.controllers.gains import gains, number
 from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
 
 Array = np.ndarray
@@ -46,8 +46,10 @@ class FeedbackLinearisation:
                 f"{counted(self.size, 'output')} for {counted(actuators, 'actuator')}: {self.size - actuators} too many"
             )
         self.kp, self.kd = gains("kp", kp, self.size), gains("kd", kd, self.size)
-        self.null_damping = float(null_damping)
+        self.null_damping = number("null_damping", null_damping)
         self.fixed = fixed = None if callable(target) else float_array("target", target)
+        if fixed is not None:
+            finite("target", fixed)
         if fixed is not None and fixed.shape != (self.size,):
             raise InputError(f"target has shape {fixed.shape}; expected ({self.size},), one number per output")
         still = np.zeros(self.size)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.algebra.rotations import is_rotation
 from polybody.errors import InputError
 from polybody.formulations.influence import Influence
 from polybody.model.arguments import float_array
@@ -54,6 +55,9 @@ class FrameMotion:
         shapes = [np.shape(x) for x in found]
         if shapes[0] != wanted:
             raise InputError(f"target has shape {shapes[0]}; expected {wanted}")
+        goal = self.goal(0.0)
+        if not self.position_only and not is_rotation(goal[:3, :3], 1e-6):
+            raise InputError("target: its upper left 3×3 is not a rotation")
         if self.tells_motion and shapes[1:] != [rates, rates]:
             raise InputError(f"target has rates {shapes[1:]}; expected velocity and acceleration, {rates} each")
 
@@ -74,7 +78,10 @@ class FrameMotion:
         if self.is_path:
             pose = self.model.pose(found[0], self.name)
             return pose[:3, 3] if self.position_only else pose
-        return np.asarray(found[0] if self.tells_motion else found, dtype=float)
+        goal = np.asarray(found[0] if self.tells_motion else found, dtype=float)
+        if not np.isfinite(goal).all():
+            raise InputError(f"target is {goal.tolist()} at t = {t:g} s; expected finite numbers")
+        return goal
 
     def goal_motion(self, t: float, q: Array) -> tuple[Array, Array]:
         """Velocity and acceleration of the goal: [angular; linear], or linear alone."""

@@ -1,4 +1,4 @@
-"""Gains as users give them: one number, or one for each velocity."""
+"""Gains as users give them: one number, or one for each velocity; finite, and where it matters not negative."""
 
 from __future__ import annotations
 
@@ -20,4 +20,12 @@ def gains(name: str, value: Any, nv: int) -> Array:
     return array.copy() if many else np.broadcast_to(array, (nv,)).copy()
 
 
-__all__ = ["gains"]
+def number(name: str, value: Any) -> float:
+    """One finite number, not negative: a gain, a damping."""
+    array = float_array(name, value)
+    if array.shape != () or not 0 <= array < np.inf:
+        raise InputError(f"{name} is {value!r}; expected one finite number that is not negative")
+    return float(array)
+
+
+__all__ = ["gains", "number"]

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.model.arguments import as_model, float_array
+from polybody.model.arguments import as_model, finite, float_array
 from polybody.model.model import Model
 from polybody.names import counted
 from polybody.simulation.controllers.frame_motion import FrameMotion
-from polybody.simulation.controllers.impedance import Measured
+from polybody.simulation.controllers.gains import number
+from polybody.simulation.controllers.impedance import Measured, measured_wrench
 from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
 
 Array = np.ndarray
@@ -44,14 +45,15 @@ class HybridForcePosition:
     ) -> None:  # fmt: skip
         self.model: Model = as_model("controllers", model)
         self.motion = FrameMotion(self.model, frame, target, rows)
-        self.kp, self.kd, self.kf = float(kp), float(kd), float(kf)
-        self.contact_damping, self.null_damping = float(contact_damping), float(null_damping)
+        self.kp, self.kd, self.kf = number("kp", kp), number("kd", kd), number("kf", kf)
+        self.contact_damping = number("contact_damping", contact_damping)
+        self.null_damping = number("null_damping", null_damping)
         self.force = force
         if self.kf and force is None:
             raise InputError("kf needs the measured wrench: force(t, q, v)")
         self.fixed = fixed = None if callable(wrench) else float_array("wrench", wrench)
-        if fixed is not None and fixed.shape != (6,):
-            raise InputError(f"wrench has shape {fixed.shape}; expected six numbers [moment; force]")
+        if fixed is not None and (fixed.shape != (6,) or not np.isfinite(fixed).all()):
+            raise InputError(f"wrench is {fixed.tolist()}; expected six finite numbers [moment; force]")
         self.wrench: Any = wrench if fixed is None else lambda t: fixed
         basis, _ = np.linalg.qr(_directions(contact, self.motion.size).T)
         self.touching = basis @ basis.T
@@ -65,7 +67,7 @@ class HybridForcePosition:
         wanted = acceleration + self.kd * (speed - J @ v) + self.kp * motion.error(t, q)
         push = np.asarray(self.wrench(t), dtype=float)
         if self.force is not None:
-            push = push + self.kf * (push - np.asarray(self.force(t, q, v), dtype=float))
+            push = push + self.kf * (push - measured_wrench(self.force, t, q, v))
         push = self.touching @ (push[-motion.size :] - self.contact_damping * (J @ v))
         own = J @ joint_map(model, q)
         mobility = own @ np.linalg.solve(model.mass_matrix(q), own.T)
@@ -79,12 +81,13 @@ def _directions(contact: Any, size: int) -> Array:
     names = NAMES[-size:]
     if isinstance(contact, str):
         words = contact.split()
-        if not words or any(word not in names for word in words):
+        if not words or any(word not in names for word in words) or len(set(words)) < len(words):
             raise InputError(
-                f"contact is {contact!r}; expected some of {' '.join(names)!r}, or rows of {counted(size, 'number')}"
+                f"contact is {contact!r}; expected some of {' '.join(names)!r}, each once, or rows of "
+                f"{counted(size, 'number')}"
             )
         return np.eye(size)[[names.index(word) for word in words]]
-    rows = np.atleast_2d(float_array("contact", contact))
+    rows = np.atleast_2d(finite("contact", float_array("contact", contact)))
     if rows.shape[1] != size or np.linalg.matrix_rank(rows) < len(rows):
         raise InputError(f"contact has shape {rows.shape}; expected independent rows of {counted(size, 'number')}")
     return rows

@@ -18,6 +18,7 @@ from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
 from polybody.names import counted
 from polybody.simulation.controllers.frame_motion import FrameMotion
+from polybody.simulation.controllers.gains import number
 from polybody.simulation.controllers.own_motion import joint_map, on_loops, slowing, task_forces
 
 Array = np.ndarray
@@ -66,7 +67,9 @@ class Impedance:
         size = self.motion.size
         self.K, self.D = square("stiffness", stiffness, size), square("damping", damping, size)
         self.M = None if inertia is None else square("inertia", inertia, size, definite=True)
-        self.force, self.null_damping = force, float(null_damping)
+        self.force, self.null_damping = force, number("null_damping", null_damping)
+        if force is not None and not callable(force):
+            raise InputError("force must be a function of (t, q, v) that returns the wrench on the frame")
         if (inertia is None) != (force is None):
             raise InputError("an inertia of choice needs the wrench on the frame: give inertia and force, or neither")
 

@@ -13,6 +13,7 @@ import numpy as np
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
+from polybody.simulation.controllers.gains import number
 from polybody.simulation.controllers.own_motion import on_loops, slowing, task_forces
 
 Array = np.ndarray
@@ -31,7 +32,7 @@ class OperationalSpace:
     ) -> None:  # fmt: skip
         self.model = as_model("controllers", model)
         self.motion = FrameMotion(self.model, frame, target, rows)
-        self.kp, self.kd, self.null_damping = float(kp), float(kd), float(null_damping)
+        self.kp, self.kd, self.null_damping = number("kp", kp), number("kd", kd), number("null_damping", null_damping)
 
     def error(self, t: float, q: Array) -> Array:
         """From the frame to its target, world axes: [rotation vector; shift], or the shift alone."""

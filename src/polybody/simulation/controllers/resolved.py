@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError
-from polybody.model.arguments import as_model
+from polybody.model.arguments import as_model, finite
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
+from polybody.simulation.controllers.gains import number
 from polybody.simulation.controllers.own_motion import (
     actuator_motion,
     drift,
@@ -43,15 +43,13 @@ class Resolving:
     ) -> None:
         self.model: Model = as_model("controllers", model)
         self.motion = FrameMotion(self.model, frame, target, rows)
-        self.damping, self.null_gain = float(damping), float(null_gain)
-        if self.damping < 0:
-            raise InputError(f"damping is {damping!r}; expected a number that is not negative")
+        self.damping, self.null_gain = number("damping", damping), number("null_gain", null_gain)
         self.posture: Wish | None = None
         self.rest: Array | None = None  # the configuration, where the posture is one
         if callable(posture):
             self.posture = posture
         elif posture is not None:
-            self.rest = rest = self.model._q(posture)
+            self.rest = rest = finite("posture", self.model._q(posture, "posture"))
             self.posture = lambda q: self.model.difference(q, rest)
 
     def wish(self, q: Array) -> Array:
@@ -78,7 +76,7 @@ class ResolvedRate:
         damping: float = 0.0, posture: Any = None, null_gain: float = 1.0,
     ) -> None:  # fmt: skip
         self.resolving = Resolving(model, frame, target, rows, damping, posture, null_gain)
-        self.gain, self.rate_gain = float(gain), float(rate_gain)
+        self.gain, self.rate_gain = number("gain", gain), number("rate_gain", rate_gain)
 
     def rate(self, t: float, q: Array, v: Array) -> Array:
         """v_r of the model's own coordinates; passive ones change as impulses of the active joints change them."""
@@ -113,7 +111,7 @@ class ResolvedAcceleration:
         damping: float = 0.0, posture: Any = None, null_gain: float = 1.0,
     ) -> None:  # fmt: skip
         self.resolving = Resolving(model, frame, target, rows, damping, posture, null_gain)
-        self.kp, self.kd = float(kp), float(kd)
+        self.kp, self.kd = number("kp", kp), number("kd", kd)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         r = self.resolving
