@@ -11,8 +11,8 @@ the caches are written past them, without first being read (the caller sees to i
 multiples of 32 or 64 bytes): where `stream` is STAGED, every block is computed into scratch memory and copied so; where
 it is DIRECT the body does it (`table_rows`), which finds a one behind the address of such an output, else a zero.
 
-Bodies are told where the next block's rows begin if they follow those of this one, and ask for their cache lines
-(`rows.next_lines`).
+Bodies are told where the rows of the next block begin if they follow those of this one, or of one a little further on
+where blocks are small, and ask for their cache lines (`rows.next_lines`).
 
 `together` is what Python calls. It starts helper threads, works beside them and joins them. All of them call `_work`,
 in which each takes the next piece of the batch from a common counter until none is left. What they work on is a *job*,
@@ -31,6 +31,7 @@ JOB = (
 )  # fmt: skip
 
 STAGED, DIRECT = 1, 2  # values of `stream`
+AHEAD = 1536  # bytes of an argument at least between a line's request and its use: small arms' blocks take 0.1 us
 
 SOURCE = """
 def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
@@ -61,6 +62,10 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
     rows = room(ports * LANES + ports)
     ahead = rows + 8 * LANES * ports
     index = room(dims)
+    far = room(ports)
+    for n in range(ports):
+        step = LANES * word(strides + 8 * n)
+        put(far + 8 * n, step * (1 + AHEAD // (step + 1)))
     first = lo
     while first < hi:
         if dims == 1:
@@ -72,7 +77,7 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
                     at = start + first * stride
                     for lane in unroll(LANES):
                         put(cell + 8 * lane, at + lane * stride)
-                    put(ahead + 8 * p, at + LANES * stride)
+                    put(ahead + 8 * p, at + word(far + 8 * p))
                 else:
                     put(ahead + 8 * p, start)
                     for lane in unroll(LANES):
@@ -162,6 +167,6 @@ def text(target: Target, callable_alone: str) -> str:
     places = {name.upper(): 8 * k for k, name in enumerate(JOB)}
     windows, wide = int("windows" in target.triple), streamed_bytes(target)
     numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WIDE": wide, "WINDOWS": windows}
-    numbers |= {"STAGED": STAGED, "DIRECT": DIRECT}
+    numbers |= {"STAGED": STAGED, "DIRECT": DIRECT, "AHEAD": AHEAD}
     code = native.translate(SOURCE, numbers) + callable_alone
     return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{native.MODULE_TAIL}'

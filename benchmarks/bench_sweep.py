@@ -1,0 +1,114 @@
+"""A sweep of ten million states: time per state and peak memory, beside the same in small batches.
+
+    python benchmarks/bench_sweep.py [--states 10000000] [--chunk 262144] [--json benchmarks/results/sweep.json]
+
+Two ways. In one call: arguments and results of all states are in memory, and the peak is what lies above them. In
+chunks: states are drawn, computed into memory that is used again, and reduced (the largest torque of each joint), as a
+study does with results that nobody keeps; the peak is what the process needs above what it had before. One thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rivals import best, machine, robot
+
+import polybody as pb
+from polybody.kernels import memory
+
+SMALL = 16384  # states of the batch that "full speed" is measured on
+
+
+def resident() -> tuple[int, int]:
+    """(bytes of memory in use now, most of them since `forget`), of this process (Linux)."""
+    found = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    now, most = (int(found[key].split()[0]) << 10 for key in ("VmRSS", "VmHWM"))
+    return now, most
+
+
+def forget() -> None:
+    """Let the kernel count the peak anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def states_of(model: Any, count: int, dtype: Any, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """States as one array each, made in pieces so that they themselves need no more memory."""
+    q, v, a = (np.empty((count, n), dtype) for n in (model.nq, model.nv, model.nv))
+    for first in range(0, count, 1 << 18):
+        some = slice(first, min(first + (1 << 18), count))
+        q[some] = model.random_configuration(rng, size=some.stop - some.start)
+        v[some] = rng.standard_normal(v[some].shape, dtype=np.float32)
+        a[some] = rng.standard_normal(a[some].shape, dtype=np.float32)
+    return q, v, a
+
+
+def at_once(model: Any, quantity: str, count: int, dtype: Any) -> dict[str, float]:
+    states = states_of(model, count, dtype, np.random.default_rng(0))
+    call, few = getattr(model, quantity), tuple(x[:SMALL].copy() for x in states)
+    for _ in range(3):
+        call(*few)
+    small = best(lambda: call(*few)) / SMALL
+    memory.release()
+    before, _ = resident()
+    forget()
+    begun = time.perf_counter()
+    found = call(*states)
+    seconds = time.perf_counter() - begun
+    _, most = resident()
+    again = best(lambda: call(*states, out=found), 0.0, 1)
+    return {"ns": 1e9 * seconds / count, "again_ns": 1e9 * again / count, "small_ns": 1e9 * small,
+            "results_mb": found.nbytes / 1e6, "peak_over_results_mb": (most - before - found.nbytes) / 1e6}  # fmt: skip
+
+
+def in_chunks(model: Any, quantity: str, count: int, dtype: Any, chunk: int) -> dict[str, float]:
+    states = states_of(model, chunk, dtype, np.random.default_rng(0))
+    call = getattr(model, quantity)
+    for _ in range(3):
+        call(*(x[:SMALL] for x in states))
+    out = np.zeros((chunk, model.nv), dtype)
+    largest = np.zeros(model.nv, dtype)
+    before, _ = resident()
+    forget()
+    inside, begun = 0.0, time.perf_counter()
+    for first in range(0, count, chunk):
+        few = min(chunk, count - first)
+        at = time.perf_counter()
+        call(*(x[:few] for x in states), out=out[:few])
+        inside += time.perf_counter() - at
+        largest = np.maximum(largest, np.maximum(out[:few].max(axis=0), -out[:few].min(axis=0)))
+    seconds = time.perf_counter() - begun
+    return {"ns": 1e9 * inside / count, "with_reduction_ns": 1e9 * seconds / count,
+            "peak_mb": (resident()[1] - before) / 1e6}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--states", type=int, default=10_000_000)
+    parser.add_argument("--chunk", type=int, default=1 << 18)
+    parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "sweep.json")
+    options = parser.parse_args()
+    model, _ = robot("UR5")
+    rows = []
+    with pb.threads(1):
+        for dtype in (np.float64, np.float32):
+            for quantity in ("inverse_dynamics", "forward_dynamics"):
+                name = np.dtype(dtype).name
+                whole = at_once(model, quantity, options.states, dtype)
+                parts = in_chunks(model, quantity, options.states, dtype, options.chunk)
+                rows.append({"quantity": quantity, "dtype": name, "at_once": whole, "in_chunks": parts})
+                print(f"UR5 {quantity}, {name}, ns per state: one call {whole['ns']:.1f}, into memory used before "
+                      f"{whole['again_ns']:.1f}, {SMALL} states {whole['small_ns']:.1f}, in chunks {parts['ns']:.1f}, "
+                      f"with reduction {parts['with_reduction_ns']:.1f}; peak {whole['peak_over_results_mb']:.1f} MB "
+                      f"over {whole['results_mb']:.0f} MB of results, in chunks {parts['peak_mb']:.1f} MB", flush=True)
+    told = {"machine": machine(), "states": options.states, "chunk": options.chunk, "rows": rows}
+    options.json.write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
