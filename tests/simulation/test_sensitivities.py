@@ -155,3 +155,30 @@ def test_sensitivities_along_paths_of_loops_and_paths_in_python_equal_difference
     check_against_runs(variant, pb.controllers.ComputedTorque(variant, path, 100.0, 20.0), q0, np.zeros(variant.nv))
     check_against_runs(variant, pb.controllers.Sampled(pb.PD(variant, q0, 20.0, 2.0), 0.02), q0,
                        variant.assemble_velocity(q0, np.ones(variant.nv)))  # fmt: skip
+
+
+def framed(model: pb.Model, frame: str, target: np.ndarray) -> dict[str, object]:
+    """Controllers of a frame's position."""
+    own, options = pb.controllers, {"rows": "position"}
+    return {
+        "operational": own.OperationalSpace(model, frame, target, kp=100.0, kd=20.0, **options),
+        "acceleration": own.ResolvedAcceleration(model, frame, target, kp=100.0, kd=20.0, **options),
+        "rate": own.ResolvedRate(model, frame, target, gain=5.0, rate_gain=50.0, **options),
+        "impedance": own.Impedance(model, frame, target, 100.0, 20.0, **options),
+    }
+
+
+@pytest.mark.parametrize("name", ["operational", "acceleration", "rate", "impedance"])
+def test_sensitivities_under_controllers_of_frames_equal_differences_of_runs(name: str) -> None:
+    variant, q0 = pb.load("planar-3r").with_parameters("*.mass"), np.array([0.3, 0.8, -0.5])
+    target = variant.pose(q0, "tip")[:3, 3] + [0.05, 0.05, 0]
+    check_against_runs(variant, framed(variant, "tip", target)[name], q0, np.zeros(3), duration=0.12, dt=1e-2)
+
+
+@pytest.mark.parametrize("name", ["operational", "acceleration", "rate", "impedance"])
+def test_controllers_of_frames_compute_with_their_own_model_in_compiled_steps(name: str) -> None:
+    arm, q0 = pb.load("planar-3r"), np.array([0.3, 0.8, -0.5])
+    loaded = arm.with_payload("tip", 1.5)
+    law = framed(arm, "tip", arm.pose(q0, "tip")[:3, 3] + [0.05, 0.05, 0])[name]
+    runs = [pb.simulate(loaded, 0.1, q0, None, law, sample=0.05, compiled=c) for c in (True, False)]
+    np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-8)

@@ -76,6 +76,7 @@ class ResolvedRate:
         damping: float = 0.0, posture: Any = None, null_gain: float = 1.0,
     ) -> None:  # fmt: skip
         self.resolving = Resolving(model, frame, target, rows, damping, posture, null_gain)
+        self.model = self.resolving.model
         self.gain, self.rate_gain = number("gain", gain), number("rate_gain", rate_gain)
 
     def rate(self, t: float, q: Array, v: Array) -> Array:
@@ -111,6 +112,7 @@ class ResolvedAcceleration:
         damping: float = 0.0, posture: Any = None, null_gain: float = 1.0,
     ) -> None:  # fmt: skip
         self.resolving = Resolving(model, frame, target, rows, damping, posture, null_gain)
+        self.model = self.resolving.model
         self.kp, self.kd = number("kp", kp), number("kd", kd)
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
