@@ -111,6 +111,12 @@ def test_numbers_that_are_none_and_frames_named_twice_are_refused():
         pb.linearize(model, still, still, disturbances=["tip", "tip"])
     with pytest.raises(pb.InputError, match="'tip' twice"):
         pb.linearize(model, still, still, outputs=["tip", "tip"])
+    arm = pb.load("six-dof-arm")  # its first two bodies have no inertia about their axes: singular at neutral
+    q = np.stack([arm.neutral() + 0.3, arm.neutral()])
+    with pytest.raises(pb.PolybodyError, match=r"not determined \(state 1 of the batch\)"):
+        pb.linearize(arm, q, np.zeros(6))
+    with pytest.raises(pb.PolybodyError, match="mass matrix is singular"):
+        pb.performance(arm).modes(arm.neutral(), 100.0)
 
 
 def test_disturbances_and_loads_go_through_motors_and_transfers():

@@ -89,6 +89,9 @@ def test_command_line_tells_the_same_numbers(arm, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "effective masses" in shown.stdout
     assert CliRunner().invoke(app, ["performance", "two-link", "--grid", "a"]).exit_code == 1
+    alone = CliRunner().invoke(app, ["performance", "two-link", "--grid", "shoulder,elbow"])
+    assert "--report" in alone.output
+    assert CliRunner().invoke(app, ["performance", "six-dof-arm", "--stiffness", "1", "--samples", "0"]).exit_code == 1
 
 
 def test_infinite_radii_are_drawn_longest():

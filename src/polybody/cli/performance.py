@@ -86,6 +86,8 @@ def performance(
     pair: Any = tuple(part.strip() for part in grid.split(",")) if grid else None
     if pair is not None and len(pair) != 2:
         raise InputError(f"--grid is {grid!r}, expected two coordinates 'a,b'")
+    if pair is not None and not report:
+        raise InputError("--grid draws a map in the report: give --report FILE.html too")
     if report:
         from polybody.studio.performance_report import write_performance
 

@@ -180,7 +180,7 @@ def gridded(task: Task, rates: Array, names: tuple[str, str], points: Any, start
 def count_of(name: str, value: Any, least: int, most: int) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most:,}".replace(",", " "))
+        raise InputError(f"{name} is {value!r}, expected a whole number from {least} to {most}")
     return int(value)
 
 

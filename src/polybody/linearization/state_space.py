@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.influence.incidence import structure_constants
 from polybody.interrupts import interruptible
-from polybody.mechanism.columns import actuated, velocity_names
+from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model.arguments import finite, float_array, require_model, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.dispatch import answered_by
@@ -155,6 +155,7 @@ def linearize(
     da_dq, da_dv, da_dtau, G, V = model.constraints.motion_derivatives(
         q, v, forces, wrenches=wrenches, independent=independent
     )
+    _require_determined(da_dq, da_dv, da_dtau)
     names = velocity_names(model.mechanism)
     tangent = Tangent(tuple(names[k] for k in columns), columns, G, V, da_dq, da_dv, da_dtau)
     made = state_space(model, q, v, tangent, inputs=inputs, outputs=outputs, disturbances=disturbances)
@@ -223,6 +224,17 @@ def _stacked(one: Callable[..., StateSpace], arrays: Sequence[Array]) -> StateSp
     arrays_of = [key for key, value in vars(found[0]).items() if isinstance(value, np.ndarray)]
     whole = {k: np.array([getattr(x, k) for x in found]) for k in arrays_of}
     return replace(found[0], **{k: value.reshape(*lead, *value.shape[1:]) for k, value in whole.items()})
+
+
+def _require_determined(*derivatives: Array) -> None:
+    """An error where accelerations have no derivatives: of a state whose mass matrix is singular."""
+    bad = [np.argwhere(~np.isfinite(x).all(axis=(-2, -1))) for x in derivatives]
+    first = next((x[0] for x in bad if len(x)), None)
+    if first is not None:
+        raise PolybodyError(
+            f"accelerations are not determined{state_text(first)}: some motion there has no inertia (the mass matrix is singular), "
+            "so there is no linear model"
+        )
 
 
 def _once(name: str, frames: Sequence[str] | str) -> None:
