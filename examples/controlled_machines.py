@@ -126,10 +126,11 @@ def main(folder: Path) -> None:
     for left in axes[:, 0]:
         left.set_ylabel("error / its start")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "controlled-machines.png"
     figure.savefig(path, dpi=110)
     print(f"wrote {path}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path.cwd())
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("runs") / "controlled_machines")

@@ -80,6 +80,7 @@ def rolling(axes: plt.Axes) -> str:
 
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    folder.mkdir(parents=True, exist_ok=True)
     figure, panels = plt.subplots(2, 2, figsize=(8.6, 6.4), dpi=75, layout="constrained")
     for axes, part in zip(panels.ravel(), (stick_slip, saturation, bounce, rolling), strict=True):
         print(part(axes))

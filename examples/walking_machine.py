@@ -131,6 +131,7 @@ def steepest(run: pb.Trajectory) -> float:
 
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    folder.mkdir(parents=True, exist_ok=True)
     figure, panels = plt.subplots(2, 1, figsize=(8.6, 5.0), dpi=75, layout="constrained")
     whole = PAUSE + STEPS * PERIOD + 0.3
     cases = (("ground, μ = 0.8", 0.8, whole), ("ice, μ = 0.02", 0.02, 2.0))

@@ -232,8 +232,8 @@ def _require_determined(*derivatives: Array) -> None:
     first = next((x[0] for x in bad if len(x)), None)
     if first is not None:
         raise PolybodyError(
-            f"accelerations are not determined{state_text(first)}: some motion there has no inertia (the mass matrix is singular), "
-            "so there is no linear model"
+            f"accelerations are not determined{state_text(first)}: some motion there has no inertia (the mass matrix "
+            "is singular), so there is no linear model"
         )
 
 
