@@ -23,6 +23,21 @@ def law(t, q, v):
     return -30.0 * q - 9.0 * v
 
 
+@pytest.mark.parametrize("method", ["rk4", "dop853", "radau", "cvodes", "idas", "midpoint", "semi-implicit"])
+@pytest.mark.parametrize("compiled", [None, False])
+def test_every_method_holds_the_forces_of_a_computer(method, compiled):
+    """Delayed, noisy and quantised: one motion, whatever integrates it."""
+    model = pb.load("two-link")
+    hold = pb.PD(model, [0.4, 0.7], kp=40.0, kd=12.0, gravity=True)
+    runs = []
+    for kind in (method, "dop853"):
+        law = wrapped(model, ("sampled", "noisy", "quantised"), hold)
+        steps = {"dt": 2e-4} if kind in ("midpoint", "semi-implicit") else {"dt": 1e-3} if kind == "rk4" else {}
+        runs.append(pb.simulate(model, 0.03, [0.3, 0.6], controller=law, method=kind, compiled=compiled, **steps))
+    bound = 3e-5 if method == "semi-implicit" else 1e-6
+    np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=bound)
+
+
 @pytest.mark.parametrize("method", ["rk4", "dop853"])
 @pytest.mark.parametrize("delay", [0.0, 0.013, 0.045])
 def test_a_sampled_and_delayed_law_is_its_difference_equation(method, delay):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from polybody.model.tracing import compiled, source_digest
 from polybody.simulation.compiled.engine import MOST_IMPLICIT, acting_of, possible_holding
 from polybody.simulation.compiled.field import require_compilable
 from polybody.simulation.compiled.laws import NotCompiled
+from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -40,6 +42,13 @@ class Rates:
         self._slopes = compiled("simulate slopes", inputs, [("slopes", (n, n))], acting.slopes, key)
         self._constants = acting.constants
 
+    def held(self, t: float, y: Array) -> Rates:
+        """These rates with the forces that a computer holds from t on, until its next instant."""
+        if isinstance(self.problem.controller, Sampled):
+            forces = self.problem.torque(t, *self.problem.split(y))
+            self._constants = replace(self.acting, law=replace(self.acting.law, constants=forces)).constants
+        return self
+
     def _arguments(self, t: float, y: Array) -> tuple[Array, Array, Array]:
         return np.append(y, t), self._constants, self.acting.law.signals.row(t)
 
@@ -54,12 +63,12 @@ class Rates:
         return self._slopes(*self._arguments(t, y))
 
 
-def rates_of(problem: Problem) -> Rates | None:
-    """Compiled rates, or None where there are none or none are requested."""
+def rates_of(problem: Problem, t: float, y: Array) -> Rates | None:
+    """Compiled rates for steps from (t, y), or None where there are none or none are requested."""
     if not problem.compilable or problem.resting:
         return None
     try:
-        return Rates(problem)
+        return Rates(problem).held(t, y)
     except NotCompiled:
         return None
 

@@ -24,7 +24,7 @@ class Radau5:
 
         from polybody.simulation.compiled.rates import rates_of
 
-        known = rates_of(problem)
+        known = rates_of(problem, t, y)
         of_problem = problem.rate if known is None else known.rate
         slopes = partial(jacobian, problem) if known is None else known.jacobian
 
