@@ -194,3 +194,23 @@ def test_wrenches_on_bodies_are_an_input_where_they_are_asked_for(which, tmp_pat
     np.testing.assert_allclose(found, wanted, atol=1e-10 * (1 + np.abs(wanted).max()))
     with pytest.raises(pb.InputError, match="mass_matrix:wrenches"):
         model.casadi("mass_matrix:wrenches")
+
+
+@gcc
+def test_exported_c_names_parameters_that_are_not_possible(tmp_path):
+    model = pb.load("two-link").with_parameters("lower.mass", "lower.inertia", "elbow.origin.x", "elbow.axis")
+    library, P = built(model, tmp_path / "c", ["inverse_dynamics"], 0), model.parameters
+    library.robot_parameter_name.restype = ctypes.c_char_p
+    assert [library.robot_parameter_name(k).decode() for k in range(len(P))] == P.names
+    assert library.robot_parameter_name(len(P)) is None
+
+    def told(**changes):
+        values = P.nominal
+        for name, x in changes.items():
+            values[P.names.index(name.replace("__", "."))] = x
+        return library.robot_check_parameters(np.ascontiguousarray(values).ctypes.data_as(DOUBLE))
+
+    assert told() == told(elbow__origin__x=-3.0) == 0
+    assert told(lower__mass=-1.0) == told(lower__mass=np.nan) == told(lower__mass=np.inf) == 1
+    assert told(elbow__origin__x=np.nan) == 1 + P.names.index("elbow.origin.x")
+    assert told(lower__inertia__xx=50.0) == told(elbow__axis__x=0.5) == len(P) + 1

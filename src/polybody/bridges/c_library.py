@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.bridges.c_parameters import margin_functions, parameter_checks
 from polybody.bridges.c_steps import STEPS, Reference, needed, quaternions, written
 from polybody.bridges.cpp import cmake_config, cmake_lists, cpp_header
 from polybody.errors import InputError, PolybodyWarning
@@ -78,11 +79,13 @@ def export_c(
     called = needed(steps, bool(len(model.constraints)))
     functions = [_function(model, name) for name in dict.fromkeys([*wanted, *called]) if name not in STEPS]
     comment = f"{model.name}: equations of motion, written by polybody. SI units; q, v, a, tau in the model's order."
-    text = generate(prefix, functions, comment=comment, more=written(prefix, model, steps, functions))
+    more = [*parameter_checks(prefix, model), *written(prefix, model, steps, functions)]
+    every = [*functions, *margin_functions(model)]
+    text = generate(prefix, every, comment=comment, more=more)
     files = {
         f"{prefix}.c": text.source,
         f"{prefix}.h": text.header,
-        "selftest.c": _selftest(prefix, model, functions, steps),
+        "selftest.c": _selftest(prefix, model, every, steps),
         "Makefile": makefile(prefix),
         "README.md": _readme(prefix, model, functions, steps),
         f"{prefix}.hpp": cpp_header(prefix, model, functions, _shapes(model, wanted, called), steps),
@@ -369,6 +372,7 @@ def _readme(prefix: str, model: Model, functions: list[Any], steps: Sequence[str
             "Quaternions are (x, y, z, w), unit. The equation: M a + C v + gravity = tau + passive.",
             *_steps(prefix, steps),
             *_loops(model),
+            *_parameters(prefix, model),
             "Written by polybody.",
             "",
         ]
@@ -406,6 +410,24 @@ def _loops(model: Model) -> list[str]:
         "that lead there (Newton's). `diagnostics` is [|phi|^2, |J v|^2, growth, leftover, narrow, |J a + gamma|^2]:",
         "believe an answer where the first two (and for inverse dynamics the last) vanish, growth and narrow are below",
         "1e10 and leftover is below 1e-14; elsewhere the mechanism is nearly singular.",
+    ]
+
+
+def _parameters(prefix: str, model: Model) -> list[str]:
+    if not len(model.parameters):
+        return []
+    rows = [f"| {k} | {p.name} | {p.unit} | {x!r} |" for k, (p, x) in enumerate(zip(
+        model.parameters, model.parameters.nominal.tolist(), strict=True))]  # fmt: skip
+    return [
+        "",
+        "Functions do not look at whether parameters are possible.",
+        f"`{prefix}_check_parameters(parameters)` returns 0 if they are, k + 1 if parameter k is not",
+        f"(`{prefix}_parameter_name(k)`), {len(rows) + 1} if several together are not.",
+        "",
+        "| k | parameter | unit | nominal |",
+        "|---|---|---|---|",
+        *rows,
+        "",
     ]
 
 
