@@ -46,6 +46,8 @@ Array = np.ndarray
 DISPLACEMENT = ("rx", "ry", "rz", "x", "y", "z")
 #: and of a wrench on it
 WRENCH = ("mx", "my", "mz", "fx", "fy", "fz")
+#: states that are linearised at once
+AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,15 +147,36 @@ def linearize(
             )  # fmt: skip
 
         return _stacked(one, (q, v, values) if forces is None else (q, v, values, forces))
+    given = [q, v] if tau is None else [q, v, finite("tau", state_array("tau", tau, model.nv))]
+    frames = list(wrenches or {})
+    given += [state_array(f"wrenches[{frame!r}]", (wrenches or {})[frame], 6) for frame in frames]
+
+    def some(*arrays: Array) -> StateSpace:
+        last = len(arrays) - len(frames)
+        loads = dict(zip(frames, arrays[last:], strict=True))
+        return _at_once(model, *arrays[:last], inputs=inputs, outputs=outputs, independent=independent,
+                        wrenches=loads or None, disturbances=disturbances)  # fmt: skip
+
+    try:
+        return _in_pieces(some, given)
+    except PolybodyError:
+        some(*given)  # asked of all, so that its error counts the batch's states
+        raise
+
+
+def _at_once(
+    model: Model, q: Array, v: Array, tau: Array | None = None, *, inputs: str, outputs: Sequence[str] | None,
+    independent: Sequence[str] | None, wrenches: Wrenches | None, disturbances: Sequence[str],
+) -> StateSpace:  # fmt: skip
+    """`linearize` of checked states."""
     columns = model.constraints.indices(independent or model.constraints.independent)
     if tau is None:
         model.engine.require_closed(q, v)
         u_dot, none = v[..., list(columns)], np.zeros(len(columns))
         _, still = model.constraints.joint_motion(q, u_dot, none, independent=independent)
         tau = model.inverse_dynamics(q, v, still, wrenches=wrenches)
-    forces = finite("tau", state_array("tau", tau, model.nv))
     da_dq, da_dv, da_dtau, G, V = model.constraints.motion_derivatives(
-        q, v, forces, wrenches=wrenches, independent=independent
+        q, v, tau, wrenches=wrenches, independent=independent
     )
     _require_determined(da_dq, da_dv, da_dtau)
     names = velocity_names(model.mechanism)
@@ -235,6 +258,31 @@ def _require_determined(*derivatives: Array) -> None:
             f"accelerations are not determined{state_text(first)}: some motion there has no inertia (the mass matrix "
             "is singular), so there is no linear model"
         )
+
+
+def _in_pieces(some: Callable[..., StateSpace], arrays: Sequence[Array]) -> StateSpace:
+    """some(*arrays), a few thousand states at a time: each step of it, which no interrupt ends, is a short one."""
+    lead = batch_shape(arrays)
+    count = int(np.prod(lead, dtype=int))
+    if count <= AT_ONCE:
+        return some(*arrays)
+    flat = [np.broadcast_to(x, (*lead, x.shape[-1])).reshape(count, x.shape[-1]) if x.ndim > 1 else x for x in arrays]
+    whole: dict[str, Array] = {}
+    made: Any = None
+    for k in range(0, count, AT_ONCE):
+        part = slice(k, min(k + AT_ONCE, count))
+        made = some(*(x[part] if x.ndim > 1 else x for x in flat))
+        for key, value in vars(made).items():
+            if not isinstance(value, np.ndarray):
+                continue
+            if value.strides[0] == 0 and value.ndim == 3:  # the same for all states
+                whole.setdefault(key, np.broadcast_to(value[0], (count, *value.shape[1:])))
+                continue
+            if key not in whole:
+                whole[key] = np.zeros((count, *value.shape[1:]))
+            if value.any():  # zeros are there already, and of pages that were never written
+                whole[key][part] = value
+    return replace(made, **{key: value.reshape(*lead, *value.shape[1:]) for key, value in whole.items()})
 
 
 def _once(name: str, frames: Sequence[str] | str) -> None:
