@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).with_name("interrupts.py")
 @pytest.mark.parametrize(
     "call",
     ["inverse_kinematics", "simulate:rk4", "simulate:cvodes", "loops:dop853", "loops:idas", "study:simulate",
-     "compile"],
+     "linearize", "compile"],
 )  # fmt: skip
 def test_interrupted_calls_end_at_once_and_answer_as_before(call: str) -> None:
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
@@ -25,5 +25,4 @@ def test_interrupted_calls_end_at_once_and_answer_as_before(call: str) -> None:
     pairs = [tuple(map(float, word.split(b"/"))) for word in child.stdout.split()]
     assert len(pairs) == COUNT
     # what was computed meanwhile where that is less: on a busy machine a process waits for its turn
-    # CasADi still swallows one of some hundred in calls with loops (docs/reliability.md): one of these may be late
-    assert sorted(min(latency, computed) for latency, computed in pairs)[-2] < 0.5
+    assert max(min(latency, computed) for latency, computed in pairs) < 0.5

@@ -340,3 +340,18 @@ def test_dynamic_arrays_give_inverse_dynamics(limit, monkeypatch):
     inertia, power = (x[1] for x in model.coefficients.dynamic_arrays(np.stack([q, q])))
     tau = inertia @ a + np.einsum("imn,m,n->i", power, v, v) + model.gravity_forces(q)
     np.testing.assert_allclose(tau, model.inverse_dynamics(q, v, a), atol=1e-11 * scale(tau))
+
+
+def test_batches_linearised_in_pieces_are_those_linearised_at_once(monkeypatch):
+    arm = pb.load("puma560")
+    q, wrench = (np.random.default_rng(3).normal(size=(3, 5, n)) for n in (6, 6))
+    given = {"outputs": ["dh_6"], "disturbances": ["dh_3"], "wrenches": {"dh_6": wrench}}
+    whole = pb.linearize(arm, q, np.ones(6), **given)
+    plain = pb.linearize(arm, q, np.ones(6))
+    monkeypatch.setattr("polybody.linearization.state_space.AT_ONCE", 4)
+    for made, cut in (
+        (whole, pb.linearize(arm, q, np.ones(6), **given)), (plain, pb.linearize(arm, q, np.ones(6)))
+    ):
+        for name in ("A", "B", "C", "D", "E", "nominal_load"):
+            assert np.array_equal(getattr(made, name), getattr(cut, name)), name
+        assert made.states == cut.states and made.outputs == cut.outputs

@@ -11,6 +11,7 @@ near it (the largest robot descriptions known have 1 MB and some hundred joints)
 | elements of an XML file, after MJCF's includes, `replicate` and `attach` are carried out | `XML_ELEMENTS`, `MJCF_ELEMENTS` |
 | XML files that one MJCF file may include; its nesting then | `INCLUDED_FILES`, `MJCF_DEPTH` |
 | MJCF's sizes (`nuser_…`, `nkey`, …); cells of its height fields and images; numbers of vertices that stand in the file | `MJCF_COUNT`, `MJCF_CELLS`, `MJCF_VERTEX_NUMBERS` |
+| seconds of one core and bytes of memory for expanding a xacro file | `XACRO_SECONDS`, `XACRO_MEMORY` |
 | bodies, and also joints, frames, loops … of one description | `RECORDS` |
 | characters of a number, of a name; the size of a number | `NUMBER_CHARACTERS`, `NAME_CHARACTERS`, `LARGEST_NUMBER` |
 | joints that one transmission couples | `TRANSMISSION_JOINTS` |
@@ -38,6 +39,8 @@ MJCF_CELLS = 20_000_000
 #: numbers of a mesh's vertices that stand in the file itself: MuJoCo's convex hull takes more than their square
 MJCF_VERTEX_NUMBERS = 45_000
 INCLUDED_FILES = 100
+XACRO_SECONDS = 3
+XACRO_MEMORY = 1000 * MB
 
 RECORDS = 10_000
 TRANSMISSION_JOINTS = 100

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from polybody.description.files import read_bytes, read_text
-from polybody.description.limits import INCLUDED_FILES, XML_BYTES, YAML_BYTES
+from polybody.description.limits import INCLUDED_FILES, XACRO_MEMORY, XACRO_SECONDS, XML_BYTES, YAML_BYTES
 from polybody.description.xacro.expressions import require_plain
 from polybody.description.xacro.packages import Packages
 from polybody.description.xml.fields import SOURCE
@@ -27,7 +27,6 @@ from polybody.description.xml.safety import parse_xml_bytes
 from polybody.errors import InputError
 
 CLASS = re.compile(r"<class '[^']*'>: ?")  # which xacro puts before messages
-CPU_SECONDS, MEMORY = 10, 1_500_000_000
 
 
 class Expansion:
@@ -129,8 +128,8 @@ def limit_resources() -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CPU, (XACRO_SECONDS, XACRO_SECONDS))
+        resource.setrlimit(resource.RLIMIT_AS, (XACRO_MEMORY, XACRO_MEMORY))
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except RecursionError:
         said = "macros, properties or includes call themselves without end"
     except MemoryError:
-        said = f"the expansion needs more than {MEMORY / 1e9:g} GB"
+        said = f"the expansion needs more than {XACRO_MEMORY / 1e9:g} GB"
     except Exception as error:  # xacro raises whatever an expression raised; the reader is told what and where
         said = " ".join(CLASS.sub("", str(error)).split()) or type(error).__name__
         file, line = expansion.where(str(error))

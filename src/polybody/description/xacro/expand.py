@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from polybody.description.limits import XML_BYTES
+from polybody.description.limits import XACRO_MEMORY, XACRO_SECONDS, XML_BYTES
 from polybody.description.xacro.packages import package_path
 from polybody.description.xml.fields import SOURCE
 from polybody.description.xml.safety import parse_xml_bytes
@@ -23,7 +23,7 @@ from polybody.errors import InputError
 from polybody.names import listed, nearest
 
 NAMESPACE = "xacro"
-#: at most so long by the clock, however busy the machine is; the child itself may compute for 10 s (child.py)
+#: at most so long by the clock, however busy the machine is; the child itself may compute for `XACRO_SECONDS`
 SECONDS = 120.0
 
 
@@ -101,7 +101,8 @@ def _ask(path: Path, request: dict[str, Any]) -> dict[str, Any]:
     if child.returncode or not child.stdout:
         last = (child.stderr.strip().splitlines() or [""])[-1]
         raise InputError(
-            f"{path.name}: expanding its macros took too much time or memory (exit {child.returncode}) {last}".rstrip()
+            f"{path.name}: expanding its macros takes more than {XACRO_SECONDS} s of one core or {XACRO_MEMORY / 1e9:g} GB "
+            f"(exit {child.returncode}) {last}".rstrip()
         )
     return json.loads(child.stdout)
 
