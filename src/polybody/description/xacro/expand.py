@@ -101,8 +101,8 @@ def _ask(path: Path, request: dict[str, Any]) -> dict[str, Any]:
     if child.returncode or not child.stdout:
         last = (child.stderr.strip().splitlines() or [""])[-1]
         raise InputError(
-            f"{path.name}: expanding its macros takes more than {XACRO_SECONDS} s of one core or {XACRO_MEMORY / 1e9:g} GB "
-            f"(exit {child.returncode}) {last}".rstrip()
+            f"{path.name}: expanding its macros takes more than {XACRO_SECONDS} s of one core or "
+            f"{XACRO_MEMORY / 1e9:g} GB (exit {child.returncode}) {last}".rstrip()
         )
     return json.loads(child.stdout)
 
