@@ -351,6 +351,24 @@ def test_modes_of_a_free_base_are_those_of_a_floating_one(gravity):
         pb.performance(model, "b").stiffness(model.neutral(), 60.0)
 
 
+def test_loops_on_a_free_base_fall_too():
+    """A planar four-bar on a base that nothing holds, in gravity and without: the same modes, three of them at zero."""
+    build = pb.Builder("falling four-bar", gravity=(0, -9.81, 0))
+    build.body("base", 5.0, inertia=(0.2, 0.2, 0.2))
+    build.joint("root_joint", "planar", "world", "base", active=False)
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        build.body(name, 1.0, com=(length / 2, 0, 0), inertia=(0.001, 0.02, 0.02))
+    build.joint("a", "revolute", "base", "crank")
+    build.joint("b", "revolute", "crank", "coupler", (0.2, 0, 0), active=False)
+    build.joint("d", "revolute", "base", "rocker", (0.5, 0, 0), active=False)
+    build.loop("c", "revolute", "coupler", "rocker", (0.5, 0, 0), (0.4, 0, 0))
+    model = build.model()
+    q = model.assemble([0.2, 0.1, 0.3, 0.8, 0.4, 1.4])
+    found, wanted = (pb.performance(m, "coupler").modes(q, 50.0) for m in (model, model.with_gravity((0, 0, 0))))
+    assert found.free == wanted.free == 3
+    np.testing.assert_allclose(found.frequencies, wanted.frequencies, rtol=1e-9)
+
+
 def test_passive_joints_off_their_equilibrium_are_refused_or_named():
     build = pb.Builder("hangs", gravity=(0, 0, -9.81))
     for name in "ab":

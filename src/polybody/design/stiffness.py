@@ -173,19 +173,21 @@ def _as_felt(task: Task, q: Array, wrenches: Mapping[str, Any] | None) -> Model:
     """The model that stays at q: itself, or without gravity where it falls freely."""
     model = task.model
     passive = np.flatnonzero(~model.actuation.active)
-    if len(model.constraints) or not len(passive):
-        return model  # loops are held by their actuators, or inverse dynamics says why not
-    still = np.zeros(model.nv)
-    needed = model.inverse_dynamics(q, still, still, wrenches=wrenches)
-    size = 1 + float(np.abs(needed).max())
-    if np.abs(needed[passive]).max() <= STILL * size:
+    if not len(passive):
         return model
-    weight = model.gravity_forces(q)
-    fall = model.forward_dynamics(q, still, needed - weight, wrenches=wrenches)
-    mass = sum(body.mass for body in model.mechanism.bodies)
-    freely = mass * float(np.dot(model.gravity, model.gravity))
-    if np.abs((needed - weight)[passive]).max() <= STILL * size and abs(freely + fall @ weight) <= STILL * freely:
+    tree, still = model.tree if len(model.constraints) else model, np.zeros(model.nv)
+    weight = tree.gravity_forces(q)
+    needed = tree.inverse_dynamics(q, still, still, wrenches=wrenches)
+    others = needed - weight  # against springs and wrenches
+    none = STILL * (1 + float(np.abs(needed).max()))
+    if not len(model.constraints) and np.abs(needed[passive]).max() <= none:
+        return model
+    fall = model.forward_dynamics(q, still, others, wrenches=wrenches)
+    freely = sum(body.mass for body in model.mechanism.bodies) * float(np.dot(model.gravity, model.gravity))
+    if freely > 0 and np.abs(others[passive]).max() <= none and abs(freely + fall @ weight) <= STILL * freely:
         return model.with_gravity((0.0, 0.0, 0.0))
+    if len(model.constraints):
+        return model  # its actuators hold it, or inverse dynamics says why not
     worst = int(passive[np.argmax(np.abs(needed[passive]))])
     raise InputError(
         f"{velocity_names(model.mechanism)[worst]!r} is passive and not in equilibrium at this configuration: it would "
