@@ -105,8 +105,8 @@ CASES: dict[str, tuple[Callable[[], pb.Network], float, dict[str, float]]] = {
 class Library:
     """An exported library, loaded."""
 
-    def __init__(self, net: pb.Network, folder: Path, initial: dict[str, float]) -> None:
-        pb.export_c(net, folder, initial, name="net")
+    def __init__(self, net: pb.Network, folder: Path, initial: dict[str, float], **options: Any) -> None:
+        pb.export_c(net, folder, initial, name="net", **options)
         done = subprocess.run(["make", "all", "test"], cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         self.c: Any = ctypes.CDLL(str(folder / "libnet.so"))
@@ -116,7 +116,7 @@ class Library:
 
         class State(ctypes.Structure):
             _fields_ = [("t", ctypes.c_double), ("h", ctypes.c_double), ("x", room("NX")), ("a", room("NA")),
-                        ("u", room("NU")), ("d", room("ND")), ("mode", ctypes.c_int)]
+                        ("u", room("NU")), ("d", room("ND")), ("p", room("NP")), ("mode", ctypes.c_int)]
 
         self.state, self.nz = State(), size("NZ")
         self.names = {word: [x.decode() for x in (ctypes.c_char_p * size(n)).in_dll(self.c, f"net_{word}_names")]
@@ -209,13 +209,33 @@ def test_an_input_whose_rate_is_needed_stays_constant_and_is_named(tmp_path: Pat
 
 
 def test_combinations_of_modes_beyond_reason_are_refused_by_name(tmp_path: Path) -> None:
-    net = pb.Network("ladder")
-    net.part("V", "voltage_source", "n0", voltage="sin(time)")
-    for k in range(8):
-        net.part(f"D{k}", "diode", f"n{k}", f"n{k + 1}")
-        net.part(f"C{k}", "capacitor", f"n{k + 1}", capacitance=1.0)
-    with pytest.raises(pb.PolybodyError, match="combinations of modes"):
-        pb.export_c(net, tmp_path / "c")
+    net = pb.Network("clutches")
+    net.part("T", "torque_source", "n0", torque="sin(time)")
+    net.part("J", "inertia", "n0", inertia=1.0)
+    for k in range(2):
+        net.part(f"K{k}", "clutch", f"n{k}", f"n{k + 1}", capacity=0.5)
+        net.part(f"J{k}", "inertia", f"n{k + 1}", inertia=1.0)
+    with pytest.raises(pb.PolybodyError, match=r"K0, K1.*more than 2 combinations of modes.*combinations=4"):
+        pb.export_c(net, tmp_path / "c", combinations=2)
+
+
+def test_modes_of_many_diodes_are_data(tmp_path: Path) -> None:
+    """A voltage multiplier: 2^4 combinations, written as one."""
+    net = pb.Network("multiplier")
+    net.part("V", "voltage_source", "v", voltage="10*sin(2*pi*50*time)")
+    net.part("Rs", "resistor", "v", "n0", resistance=5)
+    for k in range(4):
+        net.part(f"D{k}", "diode", "ground" if k == 0 else f"n{k}", f"n{k + 1}", resistance=0.1, conductance=1e-4)
+        net.part(f"C{k}", "capacitor", "n0" if k == 0 else f"n{k - 1}" if k > 1 else "ground", f"n{k + 1}",
+                 capacitance=1e-4)
+        net.part(f"R{k}", "resistor", f"n{k + 1}", resistance=1e4)
+    library = Library(net, tmp_path / "c", {}, combinations=2)
+    library.advance(0.02)
+    wanted = pb.simulate(net, 0.02, method="radau", rtol=1e-8, atol=1e-10)
+    assert wanted.audit.switches > 4
+    found = library.values()
+    for key in (f"C{k}.v" for k in range(4)):
+        assert abs(found[key] - wanted.final[key]) < 1e-4, (key, found[key], wanted.final[key])
 
 
 def test_files_with_networks_are_exported_on_the_command_line(tmp_path: Path) -> None:
@@ -231,7 +251,10 @@ def test_files_with_networks_are_exported_on_the_command_line(tmp_path: Path) ->
     done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "c")])
     assert done.exit_code == 0, done.output
     assert subprocess.run(["make", "test"], cwd=tmp_path / "c", capture_output=True).returncode == 0
-    done = CliRunner().invoke(app, ["export-fmu", str(file), str(tmp_path / "rc.fmu"), "--json"])
+    done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "p"), "--parameter", "R.resistance"])
+    assert done.exit_code == 0, done.output
+    assert "rc_set" in (tmp_path / "p" / "rc.h").read_text()
+    done = CliRunner().invoke(app, ["export-fmu", str(file), str(tmp_path / "rc.fmu"), "--parameter", "*", "--json"])
     assert done.exit_code == 0, done.output
     assert (tmp_path / "rc.fmu").stat().st_size > 1000
     done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "e"), "-q", "mass_matrix"])
@@ -246,3 +269,120 @@ def test_an_exported_choice_of_states_that_may_become_singular_is_named(tmp_path
     library.advance(0.05)
     run = pb.simulate(pendulum(), 0.05, {"rod.px": 0.0, "rod.py": -LENGTH, "mx.v": 8.0})
     assert_allclose(library.values()["rod.py"], run.final["rod.py"], atol=1e-8)
+
+
+def geared(ratio: float = 3.0, inertia: float = 0.1, damping: float = 0.2) -> pb.Network:
+    """Two inertias on a gear, so one state; the ratio stands in equations that are differentiated."""
+    net = pb.Network("geared")
+    net.part("T", "torque_source", "a", torque=1.0)
+    net.part("Ja", "inertia", "a", inertia=inertia)
+    net.part("G", "gear", "a", "b", ratio=ratio)
+    net.part("Jb", "inertia", "b", inertia=0.5)
+    net.part("D", "rotational_damper", "b", damping=damping)
+    net.part("S", "rotational_stop", "b", lower=-1, upper=0.2, stiffness=1e3, damping=1)
+    return net
+
+
+def test_parameters_of_exported_libraries_are_numbers_of_parts(tmp_path: Path) -> None:
+    library = Library(geared(), tmp_path / "c", {}, parameters=["G.ratio", "Ja.inertia", "*.damping"])
+    names = [x.decode() for x in (ctypes.c_char_p * 4).in_dll(library.c, "net_parameter_names")]
+    assert names == ["G.ratio", "Ja.inertia", "D.damping", "S.damping"]
+    library.advance(1.0)
+    wanted = pb.simulate(geared(), 1.0, rtol=1e-10, atol=1e-12).final
+    assert_allclose(library.values()["Jb.w"], wanted["Jb.w"], rtol=1e-6)
+    d, s = ctypes.c_double, ctypes.byref(library.state)
+    library.c.net_start(s)
+    for k, value in ((0, 2.0), (1, 0.3), (2, 0.6)):
+        assert library.c.net_set(s, k, d(value)) == 0
+    assert library.c.net_settle(s) == 0
+    library.advance(1.0)
+    other = pb.simulate(geared(2.0, 0.3, 0.6), 1.0, rtol=1e-10, atol=1e-12).final
+    for key in ("Ja.w", "Jb.w", "S.angle", "G.input.t"):
+        assert_allclose(library.values()[key], other[key], rtol=1e-6, atol=1e-8)
+    for k, value in ((0, np.nan), (0, 0.0), (9, 1.0), (-1, 1.0), (1, np.inf)):
+        assert library.c.net_set(s, k, d(value)) != 0, (k, value)
+
+
+def test_what_cannot_be_a_parameter_is_named(tmp_path: Path) -> None:
+    with pytest.raises(pb.PolybodyError, match=r"no number of a part is 'G.ration'.*G.ratio"):
+        pb.export_c(geared(), tmp_path / "c", parameters=["G.ration"])
+    net = driven_arm()
+    net.part("X", "dc_motor", winding="p0", shaft="q", torque_constant=0.06, resistance=0.9)
+    net.part("Jx", "inertia", "q", inertia=1.0)
+    with pytest.raises(pb.PolybodyError, match=r"'X.inductance' is 0"):
+        pb.export_c(net, tmp_path / "c", parameters=["X.inductance"])
+
+
+def test_parameters_and_derivatives_of_exported_fmus(tmp_path: Path) -> None:
+    fmpy = pytest.importorskip("fmpy")
+    from fmpy.validation import validate_fmu
+
+    path = str(pb.export_fmu(geared(), tmp_path / "net.fmu", parameters=["G.ratio", "D.damping"], binary=True))
+    assert validate_fmu(path) == []
+    described = {v.name: v for v in fmpy.read_model_description(path).modelVariables}
+    assert described["G.ratio"].variability == "tunable"
+    wanted = pb.simulate(geared(2.0, damping=0.6), 1.0, rtol=1e-10, atol=1e-12).final
+    for kind in ("CoSimulation", "ModelExchange"):
+        found = fmpy.simulate_fmu(path, fmi_type=kind, stop_time=1.0, output_interval=0.05, relative_tolerance=1e-9,
+                                  start_values={"G.ratio": 2.0, "D.damping": 0.6}, output=["Jb.w", "S.angle"])
+        assert abs(found["Jb.w"][-1] - wanted["Jb.w"]) < 2e-5
+    with pytest.raises(Exception, match="fmi3SetFloat64"):
+        fmpy.simulate_fmu(path, stop_time=0.1, start_values={"G.ratio": 0.0})
+
+
+@pytest.mark.parametrize("name", ["varistor", "arm", "loop"])
+def test_directional_derivatives_of_fmus_are_differences_of_their_answers(name: str, tmp_path: Path) -> None:
+    fmpy = pytest.importorskip("fmpy")
+    from fmpy.fmi3 import FMU3Model
+
+    make, _, initial = CASES[name]
+    path = str(pb.export_fmu(make(), tmp_path / "net.fmu", initial, binary=True))
+    told = fmpy.read_model_description(path)
+    folder = fmpy.extract(path, unzipdir=str(tmp_path / "fmu"))
+    fmu = FMU3Model(guid=told.guid, unzipDirectory=folder, modelIdentifier=told.modelExchange.modelIdentifier)
+    fmu.instantiate()
+    fmu.enterInitializationMode()
+    fmu.exitInitializationMode()
+    fmu.enterContinuousTimeMode()
+    by_name = {v.name: v for v in told.modelVariables}
+    states = [by_name[v.name.removeprefix("der(").removesuffix(")")].valueReference for v in told.modelVariables
+              if v.derivative is not None]
+    inputs = [v.valueReference for v in told.modelVariables if v.causality == "input"]
+    rates = [v.valueReference for v in told.modelVariables if v.derivative is not None]
+    outputs = [v.valueReference for v in told.modelVariables if v.causality == "output" and
+               v.variability == "continuous"]
+    unknowns, knowns = [*rates, *outputs], [*states, *inputs]
+    start = np.array(fmu.getFloat64(knowns))
+    rng = np.random.default_rng(3)
+    start = start + 0.05 * rng.normal(size=len(start)) if name != "loop" else start
+    seed = rng.normal(size=len(knowns))
+    found = np.empty(2)
+
+    def answer(values: np.ndarray) -> np.ndarray:
+        fmu.setFloat64(knowns, list(values))
+        return np.array(fmu.getFloat64(unknowns))
+
+    h = 1e-6
+    difference = (answer(start + h * seed) - answer(start - h * seed)) / (2 * h)
+    answer(start)
+    found = np.array(fmu.getDirectionalDerivative(unknowns, knowns, list(seed)))
+    assert_allclose(found, difference, rtol=1e-5, atol=1e-5 * (1 + np.abs(difference).max()))
+    fmu.terminate()
+    fmu.freeInstance()
+
+
+def test_an_exported_choice_of_states_that_becomes_singular_is_reported(tmp_path: Path) -> None:
+    kind = pb.Part("pendulum", {"": "signal"}, {}, ["x = 0", "der(px) = vx", "der(py) = vy", "der(vx) = -px*pull",
+                   "der(vy) = -py*pull - 9.81", "px*px + py*py = 1"],
+                   {"px": ("m", 1.0), "py": ("m", 0.0), "vx": "m/s", "vy": "m/s", "pull": ""})  # fmt: skip
+    net = pb.Network("cartesian")
+    net.part("P", kind, "n")
+    with pytest.warns(pb.PolybodyWarning, match="POOR_STATES"):
+        library = Library(net, tmp_path / "c", {"P.px": 0.8, "P.py": -0.6})
+    d, statuses = ctypes.c_double, []
+    for k in range(1, 200):
+        statuses.append(library.c.net_advance(ctypes.byref(library.state), d(0.01 * k), d(1e-3), d(1e-8), d(1e-10)))
+        if statuses[-1]:
+            break
+    text = (tmp_path / "c" / "net.h").read_text()
+    assert statuses[-1] == int(text.split("NET_POOR_STATES = ")[1].split(",")[0].split(" ")[0])

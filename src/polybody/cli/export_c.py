@@ -27,6 +27,11 @@ def export_c(
             "projection_step (to loops), rk4_step or pose:FRAME; may be given several times.",
         ),
     ] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", help="Numbers of a network's parts to change in C, e.g. 'R1.resistance' or "
+                     "'*.damping'; repeatable."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: model name.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     base: BaseOption = None,
@@ -45,8 +50,12 @@ def export_c(
         if quantity or base is not None:
             raise InputError(f"{'--quantity' if quantity else '--base'} is for models; this file has a network")
         net: Any = load_network(model)
-        files = [str(path) for path in write_library(net, folder, name=name, force=force)]
+        options: Any = {"parameters": parameter or ()}
+        files = [str(path) for path in write_library(net, folder, name=name, force=force, **options)]
     else:
+        if parameter:
+            raise InputError("--parameter is for files with a network; the functions of a model have its numbers as "
+                             "arguments by pb.export_c(model.with_parameters(…), …)")
         loaded = load(model) if base is None else load(model, base=base)
         files = [str(path) for path in write_library(loaded, folder, quantity or None, name=name, force=force)]
     emit({"files": files}, as_json, lambda console: console.print("\n".join(files), soft_wrap=True))

@@ -45,8 +45,8 @@ def export_fmu(
 
     binary = False if source_only else None
     if has_network(model):
-        given = {"--q": q != "neutral", "--parameter": parameter, "--base": base}
-        longest = {} if step is None else {"step": step}
+        given = {"--q": q != "neutral", "--base": base}
+        longest = {"parameters": parameter or (), **({} if step is None else {"step": step})}
         _network(model, target, [word for word in given if given[word]], as_json, force=force, binary=binary, **longest)
         return
     loaded = load(model, base=base)

@@ -31,6 +31,7 @@ class Assembly:
     components: Sequence[Component]
     modes: Modes
     started: frozenset[str] = frozenset()  # variables that a user gave a start: they should be states
+    constant: frozenset[str] = frozenset()  # inputs that do not change in time: parameters of what is exported
     wanted: Choice = ()  # dummy derivatives to choose first, where others have become poor along the motion
 
     names: list[str] = field(init=False)
@@ -113,7 +114,7 @@ class Assembly:
                 by.append(symbol)
                 rates.append(symbols[(j, k + 1)] if (j, k + 1) in symbols else self.fresh((j, k + 1)))
         for (name, k), symbol in list(self.input_rates.items()):
-            if symbol.element_hash() in used:
+            if symbol.element_hash() in used and name not in self.constant:
                 by.append(symbol)
                 rates.append(self.input_rates.setdefault((name, k + 1), ca.SX.sym(f"der{k + 1}({name})")))
         if self.time.element_hash() in used:

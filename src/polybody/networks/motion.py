@@ -47,7 +47,7 @@ class Motion:
         if not self.components:
             raise InputError(f"network {net.name!r} has no parts that move")
         self.inputs = input_values(self.components, inputs or {})
-        self.started, self.restitution = started, 0.0
+        self.started, self.restitution, self.constant = started, 0.0, frozenset[str]()
         self.systems: dict[tuple[tuple[tuple[str, str], ...], Choice], System] = {}
         if components is not None:
             return
@@ -67,13 +67,13 @@ class Motion:
         """The system of a combination of modes; `wanted` are dummy derivatives to choose first."""
         key = (tuple(modes.items()), wanted)
         if key not in self.systems:
-            made = semiexplicit(Assembly(self.components, dict(modes), self.started, wanted))
+            made = semiexplicit(Assembly(self.components, dict(modes), self.started, self.constant, wanted))
             if made.coupled_models:  # inertias ride rigidly on their joints
                 self.components = [
                     part.inverted() if isinstance(part, ModelComponent) and part.name in made.coupled_models else part
                     for part in self.components
                 ]
-                made = semiexplicit(Assembly(self.components, dict(modes), self.started, wanted))
+                made = semiexplicit(Assembly(self.components, dict(modes), self.started, self.constant, wanted))
             self.systems[key] = System(made, self.inputs)
         return self.systems[key]
 

@@ -96,6 +96,7 @@ def _solved(assembly: Assembly) -> Semiexplicit:
         raise InputError(f"the network is singular: the equations of {', '.join(map(repr, parts))} contradict each "
                          "other or repeat themselves") from None
     models = {part.name for part in assembly.components if getattr(part, "may_invert", False)}
+    numeric = {part.name for part in assembly.components if getattr(part, "numeric", False)}
     coupled = frozenset(owners[e] for block, _ in order if len(block) > 1 for e in block) & models
     if coupled:
         return Semiexplicit(assembly, reduced, owners, reduced.states, [], [], [], coupled)
@@ -106,7 +107,9 @@ def _solved(assembly: Assembly) -> Semiexplicit:
         keys = [reduced.unknowns[c] for c in columns]
         residuals = [reduced.equations[e] for e in block]
         try:
-            found = _linear(assembly, residuals, [reduced.symbols[k] for k in keys], [owners[e] for e in block], keys)
+            parts = [owners[e] for e in block]
+            found = None if numeric.intersection(parts) else _linear(
+                assembly, residuals, [reduced.symbols[k] for k in keys], parts, keys)
         except CancelledTerms as reason:
             weights = {e: float(x) for e, x in zip(block, reason.weights, strict=True) if x}
             if len({reduced.orders[e] for e in weights}) > 1:  # equations and derivatives: no combination of originals

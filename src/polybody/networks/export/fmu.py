@@ -2,7 +2,8 @@
 
 Continuous states are those of all combinations of modes; inputs are the sources that are numbers or Python functions;
 outputs every across and through variable, every variable of a part, and the mode of each part that switches. Conditions
-to leave a mode are event indicators. Co-simulation is implicit and adaptive, so that ideal diodes do not matter to it.
+to leave a mode are event indicators; numbers of parts may be tunable parameters; directional derivatives are exact.
+Co-simulation is implicit and adaptive, so that ideal diodes do not matter to it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from polybody.bridges.c_library import library_prefix
 from polybody.bridges.fmu_package import Variables, description, fmu_target, pack, write_sources
 from polybody.errors import InputError
 from polybody.networks.export.library import written
-from polybody.networks.export.machine import Machine, machine
+from polybody.networks.export.machine import MOST_COMBINATIONS, Machine, machine
 from polybody.networks.units import unit_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def export_network_fmu(
     initial: Mapping[str, Any] | None = None,
     *,
     inputs: Sequence[str] | None = None,
+    parameters: Sequence[str] = (),
+    combinations: int = MOST_COMBINATIONS,
     step: float = STEP,
     tolerance: float = TOLERANCE,
     binary: bool | None = None,
@@ -40,16 +43,17 @@ def export_network_fmu(
 ) -> Path:
     """Write an FMU (FMI 3.0, model exchange and co-simulation) of a network, and return its path.
 
-    `initial` and `inputs` as in `pb.export_c` of a network. `step` is the longest internal step of co-simulation in
-    seconds and `tolerance` its relative tolerance; both are parameters of the FMU. `binary=None` adds a binary for this
-    machine if a C compiler is found, True requires one, False omits it.
+    `initial`, `inputs`, `parameters` (tunable ones of the FMU) and `combinations` as in `pb.export_c` of a network.
+    `step` is the longest internal step of co-simulation in seconds and `tolerance` its relative tolerance; both are
+    parameters of the FMU. `binary=None` adds a binary for this machine if a C compiler is found, True requires one,
+    False omits it.
     """
     from polybody.kernels.csource import generate
 
     target = fmu_target(path, step, force)
     if not tolerance > 0:
         raise InputError(f"tolerance is {tolerance!r}; expected a positive number")
-    made = machine(net, initial, inputs)
+    made = machine(net, initial, inputs, parameters, combinations)
     name = library_prefix(net.name, None)
     comment = f"{net.name}: equations of a network, written by polybody. SI units."
     text = generate("polybody", made.functions, comment=comment, more=[written("polybody", made)])
@@ -79,7 +83,8 @@ def _description(name: str, token: str, made: Machine, step: float, tolerance: f
         return said
 
     rates, given = 1 + n, 1 + 2 * n
-    observed = given + len(made.inputs)
+    tuned = given + len(made.inputs)
+    observed = tuned + len(made.parameters)
     modes = observed + len(made.observed)
     last = modes + len(made.modes)
     for k, word in enumerate(made.states):
@@ -90,6 +95,9 @@ def _description(name: str, token: str, made: Machine, step: float, tolerance: f
     for k, word in enumerate(made.inputs):
         variables.add(word, given + k, causality="input", variability="continuous", start=repr(float(made.u[k])),
                       unit=unit(word))
+    for k, word in enumerate(made.parameters):
+        variables.add(word, tuned + k, causality="parameter", variability="tunable", initial="exact",
+                      start=repr(float(made.p[k])), unit=unit(word))
     for k, word in enumerate(made.observed):
         variables.add(word, observed + k, causality="output", variability="continuous", unit=unit(word))
     for k, (part, names) in enumerate(made.modes.items()):
@@ -109,7 +117,7 @@ def _description(name: str, token: str, made: Machine, step: float, tolerance: f
     unknown = [*range(rates, given), *range(observed, last)]
     structure += [f'<InitialUnknown valueReference="{k}"/>' for k in unknown]
     structure += [f'<EventIndicator valueReference="{last + 2 + k}"/>' for k in range(made.conditions)]
-    return description(name, made.name, token, None, variables, units, structure, derivatives=False)
+    return description(name, made.name, token, None, variables, units, structure, derivatives=True)
 
 
 def _base_unit(unit: str) -> str:

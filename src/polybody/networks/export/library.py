@@ -23,14 +23,15 @@ from polybody.bridges.c_library import (
     selftest_head,
     write_folder,
 )
-from polybody.networks.export.machine import Machine, machine
+from polybody.networks.export.machine import MOST_COMBINATIONS, Machine, machine
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
 
-STATUS = ("DONE", "NOT_FINITE", "NO_SOLUTION", "SINGULAR", "JUMP", "CHATTER", "OFF_LOOPS", "NO_STEP")
+STATUS = ("DONE", "NOT_FINITE", "NO_SOLUTION", "SINGULAR", "JUMP", "CHATTER", "OFF_LOOPS", "NO_STEP",
+          "POOR_STATES", "BAD_VALUE")
 #: functions of each combination of modes, and how many results each has
-CALLS = {"rates": 1, "observe": 1, "watch": 1, "complete": 2, "algebra": 2, "slopes": 5}
+CALLS = {"rates": 1, "observe": 1, "watch": 1, "complete": 2, "algebra": 2, "slopes": 5, "choice": 1}
 SAMPLES = 2
 #: the self-test's steps
 STEPS, DT = 20, 1e-4
@@ -42,20 +43,24 @@ def export_network(
     initial: Mapping[str, Any] | None = None,
     *,
     inputs: Sequence[str] | None = None,
+    parameters: Sequence[str] = (),
+    combinations: int = MOST_COMBINATIONS,
     name: str | None = None,
     force: bool = False,
 ) -> list[Path]:
     """Write a C99 library of a network into a folder, and return the files written.
 
     `initial` are start values of variables, as in `pb.simulate`. `inputs` names the sources that become inputs u (by
-    default those that are numbers or Python functions); expressions in time are part of the code. `name` is the prefix
-    of files and functions, by default the network's name.
+    default those that are numbers or Python functions); expressions in time are part of the code. `parameters` names
+    numbers of parts that can be changed in C ("R1.resistance", "*.damping"); others are constants of the code.
+    `combinations` bounds the combinations of modes that are written. `name` is the prefix of files and functions, by
+    default the network's name.
     """
     from polybody.kernels.csource import generate
 
     target = free_folder(folder, force)
     prefix = library_prefix(net.name, name)
-    made = machine(net, initial, inputs)
+    made = machine(net, initial, inputs, parameters, combinations)
     comment = f"{net.name}: equations of a network, written by polybody. SI units."
     text = generate(prefix, made.functions, comment=comment, more=[written(prefix, made)])
     files = {
@@ -75,6 +80,7 @@ def written(prefix: str, made: Machine) -> Any:
     text = (resources.files("polybody") / "networks" / "export" / "c" / "machine.c").read_text(encoding="utf-8")
     header = (resources.files("polybody") / "networks" / "export" / "c" / "machine.h").read_text(encoding="utf-8")
     sizes = {"NX": len(made.states), "NA": len(made.algebraic), "NU": len(made.inputs), "ND": len(made.selectors),
+             "NP": len(made.parameters),
              "NZ": len(made.observed), "NC": made.conditions, "COMBINATIONS": len(made.combinations),
              "NPARTS": len(made.modes)}  # fmt: skip
     P = prefix.upper()
@@ -82,7 +88,7 @@ def written(prefix: str, made: Machine) -> Any:
         [f"enum {{ {', '.join(f'{P}_{key} = {size}' for key, size in sizes.items())} }};",
          f"enum {{ {', '.join(f'{P}_{word} = {k}' for k, word in enumerate(STATUS))} }};"]
     )
-    rooms = {f"{key}_ROOM": max(sizes[key], 1) for key in ("NX", "NA", "NU", "ND", "NZ", "NC")}
+    rooms = {f"{key}_ROOM": max(sizes[key], 1) for key in ("NX", "NA", "NU", "ND", "NP", "NZ", "NC")}
     state_rooms = "\n".join(f"#define {P}_{key} {size}" for key, size in rooms.items())
     header = f"{enums}\n{state_rooms}\n{_named(prefix, header)}"
     return Written(header, f"{_tables(prefix, made, rooms)}\n\n{_named(prefix, text)}")
@@ -105,8 +111,9 @@ def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
     lines = [f"enum {{ {', '.join(f'{key} = {size}' for key, size in rooms.items())} }};"]
     lines += [names(word, values) for word, values in
               (("state_names", made.states), ("input_names", made.inputs), ("observed_names", made.observed),
-               ("part_names", list(made.modes)))]
-    lines += [table("double", f"START_{key.upper()}", getattr(made, key)) for key in "xaud"]
+               ("parameter_names", made.parameters), ("part_names", list(made.modes)))]
+    lines += [table("double", f"START_{key.upper()}", getattr(made, key)) for key in "xaudp"]
+    lines.append(table("int", "POSITIVE", made.positive))
     lines.append(f"enum {{ START_MODE = {made.first}, NQUATERNIONS = {len(made.quaternions)} }};")
     lines.append(table("int", "QUATERNION", [k for four in made.quaternions for k in four]))
     lines.append(table("int", "ITERATED", made.counts))
@@ -120,11 +127,14 @@ def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
     selected = [said if isinstance(said, int) else -1 for said in parts]
     lines.append(f"static const int PART_MODE[] = {{{', '.join(modes) or '0'}}};")
     lines.append(table("int", "PART_SELECTOR", selected))
-    inputs = ", ".join(["const double *"] * 5)
+    inputs = ", ".join(["const double *"] * 6)
     for call, count in CALLS.items():
         outputs = ", ".join(["double *"] * count)
         entries = ", ".join(f"{prefix}_{call}_{k}" for k in range(K))
         lines.append(f"static void (*const {call.upper()}[])({inputs}, {outputs}) = {{{entries}}};")
+    entries = ", ".join(f"{prefix}_tangent_{k}" for k in range(K))
+    seeds = ", ".join(["const double *"] * 3 + ["double *"] * 3)
+    lines.append(f"static void (*const TANGENT[])({inputs}, {seeds}) = {{{entries}}};")
     lines.append(f"#define NLOOPS {len(made.loops)}")
     if made.loops:
         starts = np.cumsum([0, *(len(q) + len(v) for q, v in made.loops)])[:-1]
@@ -152,7 +162,8 @@ def _selftest(prefix: str, made: Machine) -> str:
             continue
         for k in range(SAMPLES):
             x = made.x + 0.1 * rng.normal(size=len(made.x))
-            given = [x, made.a + 0.1 * rng.normal(size=len(made.a)), made.u, made.d, np.array([0.1 * k])]
+            given = [x, made.a + 0.1 * rng.normal(size=len(made.a)), made.u, made.d, made.p, np.array([0.1 * k])]
+            given += [rng.normal(size=function.size1_in(i)) for i in range(len(given), function.n_in())]
             wanted = [np.asarray(r, dtype=float).ravel() for r in function.call(given)]
             if not all(np.isfinite(r).all() for r in wanted):
                 continue
@@ -161,7 +172,7 @@ def _selftest(prefix: str, made: Machine) -> str:
             lines += [c_array(f"in{i}", values) for i, values in enumerate(given)]
             lines += [c_array(f"wanted{i}", values) for i, values in enumerate(wanted)]
             lines += [f"    double out{i}[{max(len(values), 1)}];" for i, values in enumerate(wanted)]
-            arguments = ", ".join([*(f"in{i}" for i in range(5)), *(f"out{i}" for i in range(len(wanted)))])
+            arguments = ", ".join([*(f"in{i}" for i in range(len(given))), *(f"out{i}" for i in range(len(wanted)))])
             lines.append(f"    {prefix}_{function.name()}({arguments});")
             lines += [f'    failed += check("{function.name()} {function.name_out(i)}", out{i}, wanted{i}, '
                       f"{len(values)});" for i, values in enumerate(wanted)]
@@ -199,12 +210,15 @@ def _readme(prefix: str, made: Machine) -> str:
         f"{prefix}_step(&s, 1e-4);                     /* Runge and Kutta, order 4, fixed cost: control loops */",
         f"{prefix}_advance(&s, 0.5, 1e-2, 1e-8, 1e-10); /* until t = 0.5: implicit, adaptive: stiff networks */",
         f"double z[{P}_NZ_ROOM];", f"{prefix}_observe(&s, z);", "```", "",
+        *([f"`s.p` are the parameters; `{prefix}_set(&s, k, value)` checks and sets one, then call `{prefix}_settle`."]
+          if made.parameters else []),
         f"`s.u` are the inputs, held during a step. All return {P}_DONE (0) or what is wrong: NOT_FINITE,",
         "NO_SOLUTION (of algebraic equations), SINGULAR (modes that contradict each other, or loops), JUMP (an ideal",
-        "part asks for an impulse), CHATTER (modes find no agreement), OFF_LOOPS, NO_STEP. Modes are entered where",
+        "part asks for an impulse), CHATTER (modes find no agreement), OFF_LOOPS, NO_STEP, POOR_STATES (other",
+        "variables would have to be states in this configuration), BAD_VALUE (of a parameter). Modes are entered where",
         "their conditions begin to hold, found by bisection; conditions are looked at where steps end. After setting",
         f"`s.x`, call `{prefix}_settle(&s)`.",
-        *rows("x", made.states), *rows("u", made.inputs), *rows("z", made.observed),
+        *rows("x", made.states), *rows("u", made.inputs), *rows("p", made.parameters), *rows("z", made.observed),
         *(["", f"Modes, by `{prefix}_mode_of(&s, part)`:", "", *modes] if modes else []),
         "", "Written by polybody.", "",
     ])  # fmt: skip

@@ -6,7 +6,7 @@ In each combination k of modes that can be reached from the first
 
 x has every variable that is a state in any combination, a every iterated one; where one of them is neither, it follows
 from the others (`complete`). Parts whose modes differ in right sides only do not multiply the combinations: their modes
-are numbers d in the equations (`selected`).
+are numbers d in the equations (`selected`). Chosen numbers of parts are parameters p: as inputs, but constant in time.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from polybody.errors import InputError, warn
 from polybody.names import listed, nearest
 from polybody.networks.assembly import Assembly
 from polybody.networks.component import PartComponent
-from polybody.networks.export.selected import SelectedComponent, selectable
+from polybody.networks.export.selected import SelectedComponent, selectable, selectable_whole
+from polybody.networks.export.tuned import choice_quality, may_become_poor, tunable, tunable_names
 from polybody.networks.expressions import NUMBERS, Text
 from polybody.networks.joint_laws import not_acting
 from polybody.networks.models import ModelComponent
 from polybody.networks.motion import Motion
+from polybody.networks.part import Parameter
 from polybody.networks.system import InputRateNeeded, System
 
 if TYPE_CHECKING:
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: combinations of modes whose code is written
 MOST_COMBINATIONS = 64
+
+
+class TooManyCombinations(InputError):
+    """More combinations of modes than may be written."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,7 @@ class Machine:
     states: list[str]
     algebraic: list[str]
     inputs: list[str]
+    parameters: list[str]
     selectors: list[str]
     observed: list[str]
     combinations: list[dict[str, str]]
@@ -66,6 +73,8 @@ class Machine:
     a: Array
     u: Array
     d: Array
+    p: Array
+    positive: list[bool]  # of each parameter: whether it must be
     first: int
     units: dict[str, str] = field(default_factory=dict)
     modes: dict[str, list[str]] = field(default_factory=dict)  # of each part that switches
@@ -87,12 +96,14 @@ class Machine:
 
 
 def machine(
-    net: Network, initial: Mapping[str, Any] | None = None, inputs: Sequence[str] | None = None
-) -> Machine:
+    net: Network, initial: Mapping[str, Any] | None = None, inputs: Sequence[str] | None = None,
+    parameters: Sequence[str] = (), most: int = MOST_COMBINATIONS,
+) -> Machine:  # fmt: skip
     """The machine of a network from start values.
 
-    `inputs` names the sources that become inputs; by default those that are numbers or Python functions. Others stay
-    what they are: expressions in time are part of the code.
+    `parameters` names numbers of parts ("R1.resistance", "*.damping") that stay free, `inputs` the sources that become
+    inputs; by default those that are numbers or Python functions. Others stay what they are: expressions in time are
+    part of the code. At most `most` combinations of modes are written.
     """
     started = {**net.initial, **(initial or {})}
     plain = Motion(net, None, frozenset(started))
@@ -100,13 +111,21 @@ def machine(
         warn(f"in what is exported of {net.name!r} {'; '.join(rough)}; put stops and clutches on the joints' nodes "
              "where they matter")
     free = _free(plain.inputs, inputs)
+    tuned = tunable_names(plain.components, parameters)
     components = [SelectedComponent(part) if isinstance(part, PartComponent) and selectable(part) else part
-                  for part in plain.components]
+                  for part in (tunable(part, tuned) for part in plain.components)]
     while True:
-        motion = _with_symbols(plain, components, free)
+        motion = _with_symbols(plain, components, free, tuned)
         try:
             system, y = motion.start(0.0, started)
-            systems, switches = _explored(motion, system)
+            systems, switches = _explored(motion, system, most)
+        except TooManyCombinations:
+            wide = [SelectedComponent(p, whole=True) if isinstance(p, PartComponent) and selectable_whole(p) else p
+                    for p in components]
+            if all(a is b for a, b in zip(components, wide, strict=True)):
+                raise
+            components = wide
+            continue
         except InputRateNeeded as needed:  # what answers to the rate of an input cannot have it free
             name = needed.name
             if name not in free:
@@ -119,10 +138,11 @@ def machine(
             warn(f"the network answers to the time derivative of {name!r}: it is constant in what is exported")
             free = [other for other in free if other != name]
             continue
-        if any(made.movable for made in systems):
+        if any(may_become_poor(made) for made in systems):
             warn(f"which variables of {net.name!r} can be states depends on its configuration; what is exported keeps "
-                 f"the choice of its start ({', '.join(system.states)}) and stops where that becomes singular")
-        return _written(net, motion, systems, switches, free, y)
+                 f"the choice of its start ({', '.join(system.states)}) and stops where that becomes singular "
+                 "(status POOR_STATES)")
+        return _written(net, motion, systems, switches, free, tuned, y)
 
 
 def _free(sources: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]:
@@ -139,11 +159,15 @@ def _free(sources: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]
     return free
 
 
-def _with_symbols(plain: Motion, components: list[Any], free: list[str]) -> Motion:
-    """A motion of these components, whose free inputs and selectors are functions of time, so symbols."""
+def _with_symbols(plain: Motion, components: list[Any], free: list[str], tuned: Mapping[str, Parameter]) -> Motion:
+    """A motion of these components, whose free inputs, parameters and selectors are functions of time, so symbols."""
     inputs: dict[str, Any] = {name: _constant(_value(plain.inputs[name])) for name in free}
     inputs |= {p.selector: _constant(0.0) for p in components if isinstance(p, SelectedComponent)}
-    return Motion(plain.net, inputs, plain.started, components)
+    given = {name: said for p in components for name, said in p.inputs.items()}
+    inputs |= {name: _constant(given[name]) for name in tuned}
+    motion = Motion(plain.net, inputs, plain.started, components)
+    motion.constant = frozenset(tuned)
+    return motion
 
 
 def _value(said: Any) -> float:
@@ -158,7 +182,7 @@ def _constant(value: Any) -> Callable[[float], float]:
     return lambda t: float(value)
 
 
-def _explored(motion: Motion, first: System) -> tuple[list[System], list[list[Switch]]]:
+def _explored(motion: Motion, first: System, most: int) -> tuple[list[System], list[list[Switch]]]:
     """The systems of all combinations that switches lead to, and where each condition leads."""
     systems, index = [first], {tuple(first.modes.items()): 0}
     switches: list[list[Switch]] = []
@@ -178,9 +202,12 @@ def _explored(motion: Motion, first: System) -> tuple[list[System], list[list[Sw
                 except InputError:
                     index[key] = -1  # singular: entering it is an error of the run, as in `pb.simulate`
                 else:
-                    if len(systems) >= MOST_COMBINATIONS:
-                        raise InputError(f"the network's parts that switch ({', '.join(systems[0].modes)}) have more "
-                                         f"than {MOST_COMBINATIONS} combinations of modes; export parts of it")
+                    if len(systems) >= most:
+                        raise TooManyCombinations(
+                            f"the network's parts that switch ({', '.join(systems[0].modes)}) have more than {most} "
+                            "combinations of modes, each of which is written as code of its own; allow more by "
+                            f"combinations={2 * most}, or use parts whose modes have no derivatives (stops, diodes), "
+                            "which are data and not code")
                     index[key] = len(systems)
                     systems.append(made)
             row.append(Switch(index[key], -1, 0))
@@ -192,18 +219,19 @@ def _explored(motion: Motion, first: System) -> tuple[list[System], list[list[Sw
 
 
 def _written(
-    net: Network, motion: Motion, systems: list[System], switches: list[list[Switch]], free: list[str], y: Array
-) -> Machine:
+    net: Network, motion: Motion, systems: list[System], switches: list[list[Switch]], free: list[str],
+    tuned: Mapping[str, Parameter], y: Array,
+) -> Machine:  # fmt: skip
     import casadi as ca
 
     selected = [p for p in motion.components if isinstance(p, SelectedComponent)]
     states = list(dict.fromkeys(name for system in systems for name in system.states))
     algebraic = list(dict.fromkeys(name for system in systems for name in system.algebraic))
     observed = [name for name in systems[0].observed if name not in states]
-    sizes = {"x": len(states), "a": len(algebraic), "u": len(free), "d": len(selected), "t": 1}
+    sizes = {"x": len(states), "a": len(algebraic), "u": len(free), "d": len(selected), "p": len(tuned), "t": 1}
     columns = [ca.SX.sym(name, size) for name, size in sizes.items()]
     functions = [f for k, system in enumerate(systems)
-                 for f in _functions(k, system, columns, states, algebraic, observed, free, selected)]
+                 for f in _functions(k, system, columns, states, algebraic, observed, free, list(tuned), selected)]
     models = [part for part in motion.components if isinstance(part, ModelComponent)]
     quaternions, loops, more = _manifolds(models, states)
     first = systems[0]
@@ -213,24 +241,27 @@ def _written(
     modes |= {part.name: part.modes for part in selected}
     units = Assembly([p.inner if isinstance(p, SelectedComponent) else p for p in motion.components], {}).units()
     return Machine(
-        net.name, states, algebraic, free, [p.name for p in selected], observed, [dict(s.modes) for s in systems],
-        switches, [s.m for s in systems], [[algebraic.index(n) for n in s.algebraic] for s in systems],
+        net.name, states, algebraic, free, list(tuned), [p.name for p in selected], observed,
+        [dict(s.modes) for s in systems], switches, [s.m for s in systems],
+        [[algebraic.index(n) for n in s.algebraic] for s in systems],
         functions + more, quaternions, loops,
         np.array([told.get(name, 0.0) for name in states]), np.array([told.get(name, 0.0) for name in algebraic]),
-        np.array([first.called[name](0.0) for name in free]), np.zeros(len(selected)), 0,
+        np.array([first.called[name](0.0) for name in free]), np.zeros(len(selected)),
+        np.array([first.called[name](0.0) for name in tuned]), [said.positive for said in tuned.values()], 0,
         units, modes,
     )  # fmt: skip
 
 
 def _functions(
     k: int, system: System, columns: list[Any], states: list[str], algebraic: list[str], observed: list[str],
-    free: list[str], selected: list[SelectedComponent],
+    free: list[str], tuned: list[str], selected: list[SelectedComponent],
 ) -> list[Any]:  # fmt: skip
     """The functions of one combination, named by its number."""
     import casadi as ca
 
-    x, a, u, d, t = columns
-    given = {**{name: u[i] for i, name in enumerate(free)}, **{p.selector: d[i] for i, p in enumerate(selected)}}
+    x, a, u, d, p, t = columns
+    given = {**{name: u[i] for i, name in enumerate(free)}, **{name: p[i] for i, name in enumerate(tuned)},
+             **{part.selector: d[i] for i, part in enumerate(selected)}}
     at = ca.vertcat(*(x[states.index(n)] for n in system.states), *(a[algebraic.index(n)] for n in system.algebraic),
                     *(given[name] for name in system.called), t)
 
@@ -259,18 +290,24 @@ def _functions(
     watch += [expression for part in selected for _, expression in part.conditions(assembly.lookup(part))]
     w = column(read(system.closed(watch)))
     own_a = column([a[algebraic.index(n)] for n in system.algebraic])
-    names = ["x", "a", "u", "d", "t"]
+    names = ["x", "a", "u", "d", "p", "t"]
+    seeds = [ca.SX.sym("dx", x.numel()), ca.SX.sym("du", u.numel()), ca.SX.sym("da", a.numel())]
+    by, along = ca.vertcat(x, u, own_a), ca.vertcat(*seeds[:2], seeds[2][: own_a.numel()])
+    tangent = [ca.densify(ca.jtimes(of, by, along)) for of in (f, z, g)]
     made = {
         "rates": ([f], ["rates"]),
         "observe": ([z], ["values"]),
         "watch": ([w], ["conditions"]),
         "complete": (full, ["x_full", "a_full"]),
         "algebra": ([g, rows(g, own_a)], ["g", "slopes"]),
+        "choice": ([choice_quality(system, read)], ["quality"]),
         "slopes": ([rows(f, x), rows(f, own_a), rows(f, t), rows(g, x), rows(g, t)],
                    ["f_x", "f_a", "f_t", "g_x", "g_t"]),
     }
-    return [ca.Function(f"{name}_{k}", columns, results, names, labels, {"cse": True})
-            for name, (results, labels) in made.items()]
+    return [*(ca.Function(f"{name}_{k}", columns, results, names, labels, {"cse": True})
+              for name, (results, labels) in made.items()),
+            ca.Function(f"tangent_{k}", [*columns, *seeds], tangent, [*names, "dx", "du", "da"], ["df", "dz", "dg"],
+                        {"cse": True})]
 
 
 def _manifolds(models: list[ModelComponent], states: list[str]) -> tuple[list[Any], list[Any], list[Any]]:

@@ -2,7 +2,9 @@
 
     free: t = 0        high: t = k (φ − φ_max)        →        t = select(mode; 0, k (φ − φ_max))
 
-Six joints with stops would have 3⁶ combinations of modes; so they have one.
+Six joints with stops would have 3⁶ combinations of modes; so they have one. Parts whose modes differ otherwise (of a
+diode: i = g v or v = r i) can be `whole`: the residual is selected, and its block of equations is solved with pivots
+chosen at each state, since no coefficient is sure to be there in every mode.
 """
 
 from __future__ import annotations
@@ -23,6 +25,12 @@ class SelectedComponent:
     """A `PartComponent` with its mode as an input."""
 
     inner: PartComponent
+    whole: bool = False  # residuals are selected, not right sides
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its equations are solved by numbers at each state."""
+        return self.whole
 
     @property
     def name(self) -> str:
@@ -54,6 +62,9 @@ class SelectedComponent:
         part = self.inner.part
         residuals = [read(left) - read(right) for left, right in part.common]
         for rows in zip(*(said.equations for said in part.alternatives.values()), strict=True):
+            if self.whole:
+                residuals.append(chosen(lookup(MODE), [read(left) - read(right) for left, right in rows]))
+                continue
             rights = [read(right) for _, right in rows]
             residuals.append(read(rows[0][0]) - chosen(lookup(MODE), rights))
         return residuals
@@ -102,4 +113,10 @@ def selectable(part: PartComponent) -> bool:
     return True
 
 
-__all__ = ["MODE", "SelectedComponent", "chosen", "selectable"]
+def selectable_whole(part: PartComponent) -> bool:
+    """Whether the modes of a part differ in equations without derivatives: the mode does not decide what is a state."""
+    modes = list(part.part.alternatives.values())
+    return bool(modes) and not any("der(" in side.text for mode in modes for e in mode.equations for side in e)
+
+
+__all__ = ["MODE", "SelectedComponent", "chosen", "selectable", "selectable_whole"]

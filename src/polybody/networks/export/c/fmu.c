@@ -7,7 +7,7 @@
 #include "shape.h"
 #include "polybody.h"
 
-enum { NX = POLYBODY_NX, NU = POLYBODY_NU, NZ = POLYBODY_NZ, NC = POLYBODY_NC, NPARTS = POLYBODY_NPARTS };
+enum { NX = POLYBODY_NX, NU = POLYBODY_NU, NP = POLYBODY_NP, NZ = POLYBODY_NZ, NC = POLYBODY_NC, NPARTS = POLYBODY_NPARTS };
 
 typedef struct {
     double t, step, tolerance;
@@ -22,8 +22,8 @@ typedef struct {
     void *environment;
 } Instance;
 
-/* value references, in this order: time, x, der(x), u, what is observed, modes, tolerance, step, event indicators */
-enum { R_TIME = 0, R_X = 1, R_RATE = R_X + NX, R_U = R_RATE + NX, R_Z = R_U + NU, R_MODE = R_Z + NZ,
+/* value references, in this order: time, x, der(x), u, p, what is observed, modes, tolerance, step, event indicators */
+enum { R_TIME = 0, R_X = 1, R_RATE = R_X + NX, R_U = R_RATE + NX, R_P = R_U + NU, R_Z = R_P + NP, R_MODE = R_Z + NZ,
        R_TOLERANCE = R_MODE + NPARTS, R_STEP, R_INDICATOR, R_END = R_INDICATOR + NC };
 
 #include "complain.h"
@@ -31,7 +31,8 @@ enum { R_TIME = 0, R_X = 1, R_RATE = R_X + NX, R_U = R_RATE + NX, R_Z = R_U + NU
 static const char *const WRONG[] = {"", "numbers are not finite any more", "the algebraic equations found no solution",
     "modes that contradict each other, or a singular configuration of loops",
     "a state would jump: an ideal part asks for an impulse", "the modes find no agreement",
-    "the loops could not be kept closed", "the step became too small"};
+    "the loops could not be kept closed", "the step became too small",
+    "a configuration in which other variables would have to be states", "not a value of this parameter"};
 
 static Status told(const Instance *m, Status status, int bad) { return bad ? complain(m, status, WRONG[bad]) : OK; }
 
@@ -84,7 +85,8 @@ EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, dou
         if (r == R_TIME) values[k] = m->now.t;
         else if (r < R_RATE) values[k] = m->now.run.x[r - R_X];
         else if (r < R_U) values[k] = m->rates[r - R_RATE];
-        else if (r < R_Z) values[k] = m->now.run.u[r - R_U];
+        else if (r < R_P) values[k] = m->now.run.u[r - R_U];
+        else if (r < R_Z) values[k] = m->now.run.p[r - R_P];
         else if (r < R_MODE) values[k] = m->values[r - R_Z];
         else if (r < R_TOLERANCE) values[k] = (double)polybody_mode_of(&m->now.run, r - R_MODE);
         else if (r == R_TOLERANCE) values[k] = m->now.tolerance;
@@ -102,7 +104,11 @@ EXPORT Status fmi3SetFloat64(void *instance, const Reference at[], size_t n, con
         const int r = (int)at[k];
         if (!isfinite(values[k])) return complain(m, ERROR_, "a value is not finite");
         if (r >= R_X && r < R_RATE) m->now.run.x[r - R_X] = values[k];
-        else if (r >= R_U && r < R_Z) m->now.run.u[r - R_U] = values[k];
+        else if (r >= R_U && r < R_P) m->now.run.u[r - R_U] = values[k];
+        else if (r >= R_P && r < R_Z) {
+            const int bad = polybody_set(&m->now.run, r - R_P, values[k]);
+            if (bad) return told(m, ERROR_, bad);
+        }
         else if (r == R_TOLERANCE && values[k] > 0.0) m->now.tolerance = values[k];
         else if (r == R_STEP && values[k] > 0.0) m->now.step = values[k];
         else return complain(m, ERROR_, "this variable cannot be set, or not to this value");
@@ -111,7 +117,33 @@ EXPORT Status fmi3SetFloat64(void *instance, const Reference at[], size_t n, con
     return OK;
 }
 
-EXPORT Status fmi3GetDirectionalDerivative(void *m) { return complain(m, ERROR_, "no derivatives are provided"); }
+EXPORT Status fmi3GetDirectionalDerivative(void *instance, const Reference unknowns[], size_t n_unknowns,
+                                           const Reference knowns[], size_t n_knowns, const double seed[], size_t n_seed,
+                                           double change[], size_t n_change) {
+    Instance *m = instance;
+    double dx[POLYBODY_NX_ROOM] = {0.0}, du[POLYBODY_NU_ROOM] = {0.0}, df[POLYBODY_NX_ROOM], dz[POLYBODY_NZ_ROOM];
+    size_t k;
+    int bad;
+    if (n_seed < n_knowns || n_change < n_unknowns) return complain(m, ERROR_, "fewer values than references");
+    for (k = 0; k < n_knowns; k++) {
+        const int r = (int)knowns[k];
+        if (r >= R_X && r < R_RATE) dx[r - R_X] += seed[k];
+        else if (r >= R_U && r < R_P) du[r - R_U] += seed[k];
+        else return complain(m, ERROR_, "derivatives are by states and inputs");
+    }
+    m->now.run.t = m->now.t;
+    bad = polybody_tangent(&m->now.run, dx, du, df, dz);
+    if (bad) return told(m, DISCARD, bad);
+    for (k = 0; k < n_unknowns; k++) {
+        const int r = (int)unknowns[k];
+        if (r >= R_X && r < R_RATE) change[k] = dx[r - R_X];
+        else if (r >= R_RATE && r < R_U) change[k] = df[r - R_RATE];
+        else if (r >= R_Z && r < R_MODE) change[k] = dz[r - R_Z];
+        else if (r >= R_MODE && r < R_TOLERANCE) change[k] = 0.0;
+        else return complain(m, ERROR_, "derivatives are of rates and outputs");
+    }
+    return OK;
+}
 
 EXPORT Status fmi3UpdateDiscreteStates(void *instance, bool *again, bool *terminate, bool *nominals, bool *states,
                                        bool *next, double *time) {

@@ -62,7 +62,7 @@ static int iterate(@p@_state *s) {
     if (!n) return @P@_DONE;
     for (turn = 0; turn < 30; turn++) {
         double size;
-        ALGEBRA[s->mode](s->x, s->a, s->u, s->d, &s->t, g, slopes);
+        ALGEBRA[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, g, slopes);
         if (!isfinite(largest(g, n)) || factor(slopes, n, order)) return @P@_NO_SOLUTION;
         solve(slopes, n, order, g);
         for (i = 0; i < n; i++) own[i] = s->a[place[i]];
@@ -80,9 +80,9 @@ static int slopes(@p@_state *s, double *f_x, double *f_t) {
     int order[NA_ROOM], i, j, k;
     const int n = iterated(s), bad = iterate(s);
     if (bad) return bad;
-    SLOPES[s->mode](s->x, s->a, s->u, s->d, &s->t, f_x, f_a, f_t, g_x, g_t);
+    SLOPES[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, f_x, f_a, f_t, g_x, g_t);
     if (!n) return @P@_DONE;
-    ALGEBRA[s->mode](s->x, s->a, s->u, s->d, &s->t, b, g_a);
+    ALGEBRA[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, b, g_a);
     if (factor(g_a, n, order)) return @P@_NO_SOLUTION;
     for (j = 0; j <= @P@_NX; j++) { /* a column of g_x, or g_t */
         for (k = 0; k < n; k++) b[k] = j < @P@_NX ? g_x[k * @P@_NX + j] : g_t[k];
@@ -98,16 +98,19 @@ static int slopes(@p@_state *s, double *f_x, double *f_t) {
 }
 
 int @p@_rates(@p@_state *s, double *rates) {
+    double quality;
     const int bad = iterate(s);
     if (bad) return bad;
-    RATES[s->mode](s->x, s->a, s->u, s->d, &s->t, rates);
+    CHOICE[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, &quality);
+    if (!(quality > 0.02)) return isfinite(quality) ? @P@_POOR_STATES : @P@_NOT_FINITE;
+    RATES[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, rates);
     return isfinite(largest(rates, @P@_NX)) ? @P@_DONE : @P@_NOT_FINITE;
 }
 
 int @p@_observe(@p@_state *s, double *values) {
     const int bad = iterate(s);
     if (bad) return bad;
-    OBSERVE[s->mode](s->x, s->a, s->u, s->d, &s->t, values);
+    OBSERVE[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, values);
     return @P@_DONE;
 }
 
@@ -116,7 +119,7 @@ int @p@_conditions(@p@_state *s, double *conditions) {
     const int bad = iterate(s);
     if (bad) return bad;
     for (i = 0; i < @P@_NC; i++) conditions[i] = -1.0;
-    WATCH[s->mode](s->x, s->a, s->u, s->d, &s->t, conditions);
+    WATCH[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, conditions);
     return @P@_DONE;
 }
 
@@ -124,7 +127,7 @@ int @p@_conditions(@p@_state *s, double *conditions) {
 static int complete(@p@_state *s) {
     const int bad = iterate(s);
     if (bad) return bad;
-    COMPLETE[s->mode](s->x, s->a, s->u, s->d, &s->t, s->x, s->a);
+    COMPLETE[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, s->x, s->a);
     return @P@_DONE;
 }
 
@@ -223,6 +226,7 @@ int @p@_start(@p@_state *s) {
     for (i = 0; i < @P@_NA; i++) s->a[i] = START_A[i];
     for (i = 0; i < @P@_NU; i++) s->u[i] = START_U[i];
     for (i = 0; i < @P@_ND; i++) s->d[i] = START_D[i];
+    for (i = 0; i < @P@_NP; i++) s->p[i] = START_P[i];
     return switched(s, -1);
 }
 
@@ -362,6 +366,28 @@ int @p@_advance(@p@_state *s, double until, double longest, double rtol, double 
         if (bad) return bad;
     }
     return @P@_CHATTER;
+}
+
+int @p@_set(@p@_state *s, int k, double value) {
+    if (k < 0 || k >= @P@_NP || !isfinite(value) || value == 0.0 || (POSITIVE[k] && value < 0.0)) return @P@_BAD_VALUE;
+    s->p[k] = value;
+    return @P@_DONE;
+}
+
+int @p@_tangent(@p@_state *s, const double *dx, const double *du, double *drates, double *dvalues) {
+    double da[NA_ROOM] = {0.0}, dg[NA_ROOM], g[NA_ROOM], g_a[NA_ROOM * NA_ROOM];
+    int order[NA_ROOM], i, turn;
+    const int n = iterated(s), bad = iterate(s);
+    if (bad) return bad;
+    for (turn = 0; turn < 2; turn++) {
+        TANGENT[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, dx, du, da, drates, dvalues, dg);
+        if (!n || turn) break;
+        ALGEBRA[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, g, g_a);
+        if (factor(g_a, n, order)) return @P@_NO_SOLUTION;
+        solve(g_a, n, order, dg);
+        for (i = 0; i < n; i++) da[i] = -dg[i];
+    }
+    return @P@_DONE;
 }
 
 int @p@_mode_of(const @p@_state *s, int part) {

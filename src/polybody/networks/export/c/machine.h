@@ -1,13 +1,14 @@
-/* The state of one run: time, states x, iterated unknowns a, inputs u, the combination of modes; h is the adaptive
-   method's own step. */
+/* The state of one run: time, states x, iterated unknowns a, inputs u, parameters p, the combination of modes; h is the
+   adaptive method's own step. */
 typedef struct {
-    double t, h, x[@P@_NX_ROOM], a[@P@_NA_ROOM], u[@P@_NU_ROOM], d[@P@_ND_ROOM];
+    double t, h, x[@P@_NX_ROOM], a[@P@_NA_ROOM], u[@P@_NU_ROOM], d[@P@_ND_ROOM], p[@P@_NP_ROOM];
     int mode;
 } @p@_state;
 
 extern const char *const @p@_state_names[];
 extern const char *const @p@_input_names[];
 extern const char *const @p@_observed_names[];
+extern const char *const @p@_parameter_names[];
 extern const char *const @p@_part_names[];
 
 /* All of these return @P@_DONE, or what is wrong. */
@@ -23,5 +24,9 @@ int @p@_step(@p@_state *s, double dt);
 /* Until a time by an implicit method of order 4 (Rosenbrock) with steps of at most `longest`; on failure s is where it
    came to. */
 int @p@_advance(@p@_state *s, double until, double longest, double rtol, double atol);
+/* Sets a parameter: @P@_BAD_VALUE where it is not finite, zero, or negative and must not be. Call settle after it. */
+int @p@_set(@p@_state *s, int k, double value);
+/* The change of rates and of observed values along a change of states and inputs. */
+int @p@_tangent(@p@_state *s, const double *dx, const double *du, double *drates, double *dvalues);
 /* The mode of a part that switches: the number of its mode. */
 int @p@_mode_of(const @p@_state *s, int part);
