@@ -165,10 +165,14 @@ def framed(model: pb.Model, frame: str, target: np.ndarray) -> dict[str, object]
         "acceleration": own.ResolvedAcceleration(model, frame, target, kp=100.0, kd=20.0, **options),
         "rate": own.ResolvedRate(model, frame, target, gain=5.0, rate_gain=50.0, **options),
         "impedance": own.Impedance(model, frame, target, 100.0, 20.0, **options),
+        "admittance": own.Admittance(
+            model, frame, target, 100.0, 20.0, 2.0, lambda t, q, v: np.array([0, 0, 0, 3 - v[0], 20 * q[1], 0]),
+            period=0.02, **options,
+        ),
     }
 
 
-@pytest.mark.parametrize("name", ["operational", "acceleration", "rate", "impedance"])
+@pytest.mark.parametrize("name", ["operational", "acceleration", "rate", "impedance", "admittance"])
 def test_sensitivities_under_controllers_of_frames_equal_differences_of_runs(name: str) -> None:
     variant, q0 = pb.load("planar-3r").with_parameters("*.mass"), np.array([0.3, 0.8, -0.5])
     target = variant.pose(q0, "tip")[:3, 3] + [0.05, 0.05, 0]

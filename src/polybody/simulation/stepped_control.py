@@ -30,7 +30,15 @@ from polybody.quantities.regressors import ordered_terms, regressor
 from polybody.simulation.compiled.laws import NotCompiled, Signals, law_of
 from polybody.simulation.compiled.own_numbers import numbers_of
 from polybody.simulation.compiled.tracing import key_of, samples_of, traced
-from polybody.simulation.controllers import Adaptive, DisturbanceObserver, Given, Sampled, Sampling, Stateful
+from polybody.simulation.controllers import (
+    Adaptive,
+    Admittance,
+    DisturbanceObserver,
+    Given,
+    Sampled,
+    Sampling,
+    Stateful,
+)
 
 Array = np.ndarray
 #: columns of a row before those of the law: whether the step begins a run, at an instant, at an effect; time since one
@@ -64,12 +72,17 @@ class Tabulated:
 
     def motion(self, t: Any, row: Array, domain: Domain) -> tuple[Array, Array, Array]:
         """(q, v, a) at a stage."""
-        nq, nv, one, two = self.model.nq, self.model.nv, domain.const(1), domain.const(2)
-        s = (t - row[0]) * row[1]
-        weights = ((one - s) * (one - two * s), domain.const(4) * s * (one - s), s * (two * s - one))
+        nq, nv = self.model.nq, self.model.nv
+        weights = stage_weights((t - row[0]) * row[1], domain)
         parts = row[2:].reshape(3, nq + 2 * nv)
         whole = parts[0] * weights[0] + parts[1] * weights[1] + parts[2] * weights[2]
         return whole[:nq], whole[nq : nq + nv], whole[nq + nv :]
+
+
+def stage_weights(s: Any, domain: Domain) -> tuple[Any, Any, Any]:
+    """Weights of a step's beginning, middle and end at its part s: exact at 0, ½ and 1."""
+    one, two = domain.const(1), domain.const(2)
+    return (one - s) * (one - two * s), domain.const(4) * s * (one - s), s * (two * s - one)
 
 
 def _motion(path: Any, times: Array) -> tuple[Array, ...]:
@@ -82,6 +95,10 @@ def control_of(model: Model, controller: Any, times: Array, h: float) -> Control
     for kind, make in MAKERS.items():
         if type(controller) is kind:
             return make(model, controller, times, h)
+    if isinstance(controller, Admittance):
+        from polybody.simulation.stepped_admittance import admitting
+
+        return admitting(model, controller, times, h)
     if isinstance(controller, Sampling):
         raise NotCompiled(f"a {type(controller).__name__} has a memory that is not an expression")
     return _plain(model, controller, times, h)
@@ -128,7 +145,7 @@ def _plain(model: Model, controller: Any, times: Array, h: float) -> Control:
     return Control(f"{law.key}{digest}", text, rows, law.constants)
 
 
-def _flags(clock: Any, times: Array) -> Array:
+def flags_of(clock: Any, times: Array) -> Array:
     """Columns FIRST, INSTANT, EFFECT (none) and SINCE."""
     instant = np.array([clock.strikes(float(t)) for t in times])
     if not instant[0]:
@@ -139,7 +156,8 @@ def _flags(clock: Any, times: Array) -> Array:
     return np.column_stack([first, instant, np.zeros(len(times)), since])
 
 
-def _if(domain: Domain, flag: Any, yes: Array, no: Array) -> Array:
+def chosen(domain: Domain, flag: Any, yes: Array, no: Array) -> Array:
+    """`yes` where the flag is one, `no` where it is zero."""
     on = domain.less(domain.const(0.5), flag)
     return np.array([domain.where(on, a, b) for a, b in zip(yes, no, strict=True)], dtype=domain.dtype)
 
@@ -147,13 +165,13 @@ def _if(domain: Domain, flag: Any, yes: Array, no: Array) -> Array:
 def _sampled(model: Model, law: Sampled, times: Array, h: float) -> Control:
     """z = [forces that act, the last ones computed, those before …]."""
     inner, nv = _inside(model, law.law, times, h), model.nv
-    flags, before = _flags(law.clock, times), int(law.delay / law.clock.period + SAME)
+    flags, before = flags_of(law.clock, times), int(law.delay / law.clock.period + SAME)
     flags[:, EFFECT] = [law.effects.strikes(float(t)) and t - law.delay > times[0] - SAME for t in times]
 
     def update(t: Any, q: Array, v: Array, z: Array, c: Array, row: Array, domain: Domain) -> Array:
         tau = inner.text(t, q, v, z, c, row[4:], domain)
-        queue = _if(domain, row[INSTANT], np.concatenate([tau, z[nv:-nv]]), z[nv:])
-        return np.concatenate([_if(domain, row[EFFECT], queue[-nv:], z[:nv]), queue])
+        queue = chosen(domain, row[INSTANT], np.concatenate([tau, z[nv:-nv]]), z[nv:])
+        return np.concatenate([chosen(domain, row[EFFECT], queue[-nv:], z[:nv]), queue])
 
     return Control(
         f"sampled {before} {inner.key}", lambda t, q, v, z, c, row, domain: z[:nv],
@@ -178,12 +196,12 @@ def _stateful(model: Model, law: Stateful, times: Array, h: float) -> Control:
         return domain.scalars(function(*(domain.column(x) for x in ([t], q, v, z))))
 
     def update(t: Any, q: Array, v: Array, z: Array, c: Array, row: Array, domain: Any) -> Array:
-        z = _if(domain, row[FIRST], c, z)
-        return _if(domain, row[INSTANT], called(step, t, q, v, z, domain), z)
+        z = chosen(domain, row[FIRST], c, z)
+        return chosen(domain, row[INSTANT], called(step, t, q, v, z, domain), z)
 
     return Control(
         f"stateful {key_of(force)} {key_of(step)}",
-        lambda t, q, v, z, c, row, domain: called(force, t, q, v, z, domain), _flags(law.clock, times), law.start, n,
+        lambda t, q, v, z, c, row, domain: called(force, t, q, v, z, domain), flags_of(law.clock, times), law.start, n,
         update,
     )  # fmt: skip
 
@@ -209,12 +227,12 @@ def _observed(model: Model, law: DisturbanceObserver, times: Array, h: float) ->
         none = domain.zeros(nv)
         later = np.concatenate([seen, so_far + seen * half, p0, bend, drawn(seen, tau)])
         begun = np.concatenate([none, none, p, bend, tau])
-        return _if(domain, row[INSTANT], _if(domain, row[FIRST], begun, later), z)
+        return chosen(domain, row[INSTANT], chosen(domain, row[FIRST], begun, later), z)
 
     return Control(
         f"observer {law.compensate} of {m.digest[:24]} {inner.key}",
         lambda t, q, v, z, c, row, domain: drawn(z[:nv], inner.text(t, q, v, z, c[nv:], row[4:], domain)),
-        np.column_stack([_flags(law.clock, times), inner.rows]), np.concatenate([law.gain, inner.constants]), 5 * nv,
+        np.column_stack([flags_of(law.clock, times), inner.rows]), np.concatenate([law.gain, inner.constants]), 5 * nv,
         update,
     )  # fmt: skip
 
@@ -244,10 +262,10 @@ def _adaptive(model: Model, law: Adaptive, times: Array, h: float) -> Control:
     def update(t: Any, q: Array, v: Array, z: Array, c: Array, row: Array, domain: Domain) -> Array:
         Y, s = wanted(t, q, v, c, row, domain)
         learnt = z - (Y.T @ s) * c[2 * nv : 2 * nv + n] * row[SINCE]
-        return _if(domain, row[FIRST], c[2 * nv + n :], _if(domain, row[INSTANT], learnt, z))
+        return chosen(domain, row[FIRST], c[2 * nv + n :], chosen(domain, row[INSTANT], learnt, z))
 
     return Control(
-        f"adaptive {law.terms} of {m.digest[:24]}", text, np.column_stack([_flags(law.clock, times), path.rows]),
+        f"adaptive {law.terms} of {m.digest[:24]}", text, np.column_stack([flags_of(law.clock, times), path.rows]),
         np.concatenate([law.kd, law.slope, law.rate, law.start]), n, update,
     )  # fmt: skip
 
@@ -256,4 +274,4 @@ MAKERS: dict[type, Callable[..., Control]] = {
     Sampled: _sampled, Stateful: _stateful, DisturbanceObserver: _observed, Adaptive: _adaptive,
 }
 
-__all__ = ["Control", "Tabulated", "control_of", "steps_of"]
+__all__ = ["FIRST", "INSTANT", "Control", "Tabulated", "chosen", "control_of", "flags_of", "stage_weights", "steps_of"]

@@ -59,7 +59,7 @@ def _operational(model: Model, law: OperationalSpace) -> Law:
 
 def _impedance(model: Model, law: Impedance) -> Law:
     n = law.motion.size
-    measured, key = _measured(model, law.force)
+    measured, key = measured_text(model, law.force)
 
     def steer(s: OwnState, shape: Shape, J: Array, drift: Array, goal: Any, t: Any, c: Array) -> Array:
         error, speed, acceleration = goal
@@ -81,7 +81,7 @@ def _impedance(model: Model, law: Impedance) -> Law:
 
 def _hybrid(model: Model, law: HybridForcePosition) -> Law:
     n = law.motion.size
-    measured, key = _measured(model, law.force)
+    measured, key = measured_text(model, law.force)
     fixed = law.fixed
     push = None if fixed is not None else _called("wrench", law.wrench, (0,), 6, TIMES)
     key = f"hybrid {key} {None if push is None else key_of(push)}"
@@ -173,7 +173,7 @@ def _called(what: str, function: Any, sizes: tuple[int, ...], result: int, sampl
         raise NotCompiled(f"the controller's {what} is called in Python: {reason}") from None
 
 
-def _measured(model: Model, force: Any) -> tuple[Any, str]:
+def measured_text(model: Model, force: Any) -> tuple[Any, str]:
     """(the measured wrench as text of (t, q, v, domain), or None; what distinguishes it from others)."""
     if force is None:
         return None, "blind"
@@ -238,4 +238,4 @@ LAWS: dict[type, Callable[[Model, Any], Law]] = {
 }  # fmt: skip
 
 
-__all__ = ["LAWS"]
+__all__ = ["LAWS", "measured_text"]
