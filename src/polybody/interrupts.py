@@ -12,8 +12,9 @@ import _thread
 import functools
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 T = TypeVar("T")
@@ -83,6 +84,35 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
     return answer
 
 
+@contextmanager
+def as_interrupt(number: int = signal.SIGTERM) -> Iterator[None]:
+    """Let another signal, by default that of `kill` and of batch systems, end the work inside as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(number, lambda *_: _thread.interrupt_main())
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+@contextmanager
+def not_passed_to_children() -> Iterator[None]:
+    """Processes that start inside never get Ctrl-C, which terminals send to all; here it comes at the end, if it came.
+
+    They must then end by other means. Where signals cannot be held back (Windows), nothing is done.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Stop:
     """Lets threads of ours end where the main thread was interrupted: `with stop:` in each, `stop.now = True` here.
 
@@ -120,4 +150,4 @@ def awaited(future: Future[T]) -> T:
     return future.result()
 
 
-__all__ = ["Stop", "awaited", "interruptible", "passed_on", "stop_here"]
+__all__ = ["Stop", "as_interrupt", "awaited", "interruptible", "not_passed_to_children", "passed_on", "stop_here"]

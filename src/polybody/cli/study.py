@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +40,7 @@ def study(
     interrupted study; finished chunks are not computed again.
     """
     from polybody.errors import InputError
+    from polybody.interrupts import as_interrupt
 
     if schema or words == ["schema"]:
         import json
@@ -63,13 +66,26 @@ def study(
         answer = found.study.dry_run(workers=workers)
         emit(answer, as_json, lambda console: _said(console, answer, folder))
         return
-    with _Progress(as_json, len(found.study)) as progress:
-        results = found.study.run(folder, workers=workers, cluster=cluster, resume=resume, progress=progress,
-                                  format=form)
-    failures = results.failures()
-    answer = {"folder": str(folder), "cases": len(found.study), "failed": len(failures), "complete": results.complete,
-              "summaries": results.summaries()}  # fmt: skip
+    progress = _Progress(as_json, len(found.study))
+    try:
+        with as_interrupt():
+            with progress:
+                results = found.study.run(folder, workers=workers, cluster=cluster, resume=resume, progress=progress,
+                                          format=form)
+            failures = results.failures()
+            answer = {"folder": str(folder), "cases": len(found.study), "failed": len(failures),
+                      "complete": results.complete, "summaries": results.summaries()}  # fmt: skip
+    except KeyboardInterrupt:
+        done = f"{progress.finished:,} of {len(found.study):,} cases are in {folder}"
+        typer.echo(f"interrupted: {done}; continue with\n  {_again()}", err=True)
+        raise typer.Exit(130) from None
     emit(answer, as_json, lambda console: _finished(console, answer, failures))
+
+
+def _again() -> str:
+    """The command that continues: this one with --resume."""
+    given = ["polybody", *sys.argv[1:]]
+    return shlex.join(given if "--resume" in given else [*given, "--resume"])
 
 
 def _plot(folder: Path, output: Path | None, force: bool, as_json: bool) -> None:
@@ -96,6 +112,7 @@ class _Progress:
             TimeRemainingColumn(), console=Console(stderr=True), disable=quiet,
         )  # fmt: skip
         self.task = self.bar.add_task("cases", total=cases, rate="")
+        self.finished = 0
 
     def __enter__(self) -> _Progress:
         self.bar.start()
@@ -105,6 +122,7 @@ class _Progress:
         self.bar.stop()
 
     def __call__(self, finished: int, cases: int, failed: int) -> None:
+        self.finished = finished
         speed = self.bar.tasks[0].speed
         rate = f"{speed:,.0f} per s" if speed else ""
         self.bar.update(self.task, completed=finished, rate=f"{rate} {failed} failed" if failed else rate)

@@ -19,12 +19,14 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import Thread
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
-from polybody.interrupts import Stop, awaited
+from polybody.interrupts import Stop, awaited, not_passed_to_children
 from polybody.kernels.pool import cores, thread_count, threads
 from polybody.studies.dataset import encoded, table_of
 from polybody.studies.tasks import Job
@@ -131,10 +133,17 @@ def _all_alike(one: Callable[[int], Result], indices: Sequence[int], helpers: in
 # ---- processes -------------------------------------------------------------------------------------------------------
 
 
-def _begin(job: Job, form: str | None) -> None:
+def _begin(job: Job, form: str | None, driver: Connection) -> None:
     global _job, _form
     _job, _form = job, form
     os.environ.setdefault("POLYBODY_TIER", "optimised")
+    Thread(target=_end_with, args=(driver,), daemon=True).start()
+
+
+def _end_with(driver: Connection) -> None:
+    """End this process when the driver closes its end of the pipe: by its will, or because it was killed."""
+    driver.poll(None)
+    os._exit(1)
 
 
 def _one(index: int) -> Result:
@@ -168,7 +177,9 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
     again: list[int] = []
     deaths: dict[int, int] = {}
     while True:
-        pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin, initargs=(job, form))
+        context = get_context("spawn")
+        theirs, ours = context.Pipe(duplex=False)
+        pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(job, form, theirs))
         waiting: dict[Future[Result], int] = {}
         try:
             while True:
@@ -176,7 +187,8 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
                     index = again.pop() if again else next(todo, None)
                     if index is None:
                         break
-                    waiting[pool.submit(_one, index)] = index
+                    with not_passed_to_children():
+                        waiting[pool.submit(_one, index)] = index
                 if not waiting:
                     return
                 finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)  # in pieces, see `awaited`
@@ -195,7 +207,12 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
                     raise PolybodyError(f"workers died {deaths[index]} times with chunk {index} under way; it may need "
                                         "more memory than there is: take a smaller chunk") from None
         finally:
+            if waiting:  # interrupted: Python would wait at its end for chunks under way, and for workers that start
+                for process in list((getattr(pool, "_processes", None) or {}).values()):
+                    process.kill()
             pool.shutdown(wait=False, cancel_futures=True)
+            ours.close()
+            theirs.close()
 
 
 # ---- Ray -------------------------------------------------------------------------------------------------------------
