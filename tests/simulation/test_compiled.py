@@ -12,6 +12,7 @@ from test_saturation import cart
 from test_switches import motor_slider, slider
 
 import polybody as pb
+from polybody.simulation.compiled import engine
 
 FIXED = ("rk4", "semi-implicit", "midpoint")
 
@@ -299,3 +300,20 @@ def test_computed_torque_moves_loops_along_paths_as_in_python(method: str) -> No
     for path in paths:
         law = pb.controllers.ComputedTorque(model, path)
         assert_same(*both(model, 0.06, q, controller=law, method=method, dt=2e-3, sample=0.01), 1e-6)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit", "midpoint", "dop853"])
+def test_motions_do_not_depend_on_where_their_chunks_end(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pb.load("two-link")
+    options = {"q0": [0.3, -0.4], "method": method, "dt": 1e-3, "max_step": 0.01}
+    whole = pb.simulate(model, 0.25, **options)
+    lengths = np.random.default_rng(4).integers(1, 20, 10_000)
+
+    def cut(self: engine.Compiled, seconds: float) -> None:
+        self.length = int(lengths[int(1e6 * self._ended) % 10_000]) if np.isfinite(self._ended) else 3
+
+    monkeypatch.setattr(engine.Compiled, "_paced", cut)
+    monkeypatch.setattr(engine, "FIRST_CHUNK", 5)
+    pieces = pb.simulate(model, 0.25, **options)
+    for name in ("t", "q", "v"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))

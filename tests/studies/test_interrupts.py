@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="pr
 TEXT = """\
 study: 1
 model: two-link
-vary: {link1.mass: {uniform: [1, 2]}}
+vary: {upper.mass: {uniform: [1, 2]}}
 samples: 600
 chunk: 2
 do: {simulate: {duration: 0.2, q0: 0.3, method: rk4, dt: 0.001}}
