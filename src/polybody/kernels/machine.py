@@ -25,11 +25,21 @@ _lock = Lock()  # llvmlite's binding is not safe to enter from two threads
 wait_for_llvm_before_forks()
 
 
+def is_near(triple: str) -> bool:
+    """Whether code finds its constants by short offsets: where object code is loaded in one piece.
+
+    Far ones take an instruction of ten bytes before each use. Measured on Zen 4: dynamics 3 to 5 % faster. On Windows
+    a function of the system's may be too far away, on ARM offsets are short anyway.
+    """
+    return triple.startswith("x86_64") and "linux" in triple
+
+
 @functools.cache
 def _machine(target: Target, level: int) -> llvm.TargetMachine:
     initialise_llvm()
     chosen = llvm.Target.from_triple(target.triple)
-    return chosen.create_target_machine(cpu=target.cpu, features=target.features, opt=level, jit=True)
+    options = {"codemodel": "small", "reloc": "pic"} if is_near(target.triple) else {}
+    return chosen.create_target_machine(cpu=target.cpu, features=target.features, opt=level, jit=True, **options)
 
 
 def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
@@ -60,8 +70,11 @@ class Loaded:
             if sys.platform == "win32":  # frames above a page are probed by a function that only ntdll has
                 address = ctypes.cast(ctypes.WinDLL("ntdll").__chkstk, ctypes.c_void_p).value
                 llvm.add_symbol("__chkstk", address)
-            machine = llvm.Target.from_triple(host().triple).create_target_machine(jit=True)
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+            triple = host().triple
+            machine = llvm.Target.from_triple(triple).create_target_machine(jit=True)
+            # llvmlite's own manager of memory allocates the sections of an object side by side
+            in_one_piece = True if is_near(triple) else None
+            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=in_one_piece)
             self._objects = [llvm.ObjectFileRef.from_data(part) for part in _apart(code)]
             for part in self._objects:
                 self._engine.add_object_file(part)

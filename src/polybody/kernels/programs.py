@@ -46,7 +46,8 @@ class Made:
 
     def digest(self) -> str:
         """The name of its code: the text holds the whole expression graph, constants to the last bit."""
-        described = "\0".join(["modules", llvmlite.__version__, self.target.describe(), *self.texts])
+        model = "near" if machine.is_near(self.target.triple) else "far"
+        described = "\0".join(["modules", llvmlite.__version__, self.target.describe(), model, *self.texts])
         return hashlib.sha256(described.encode()).hexdigest()
 
 
