@@ -38,8 +38,10 @@ def is_near(triple: str) -> bool:
 def _machine(target: Target, level: int) -> llvm.TargetMachine:
     initialise_llvm()
     chosen = llvm.Target.from_triple(target.triple)
-    options = {"codemodel": "small", "reloc": "pic"} if is_near(target.triple) else {}
-    return chosen.create_target_machine(cpu=target.cpu, features=target.features, opt=level, jit=True, **options)
+    model, relocation = ("small", "pic") if is_near(target.triple) else ("jitdefault", "default")
+    return chosen.create_target_machine(
+        cpu=target.cpu, features=target.features, opt=level, jit=True, codemodel=model, reloc=relocation
+    )
 
 
 def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
