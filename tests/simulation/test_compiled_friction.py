@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from typing import Any
 
@@ -153,3 +154,18 @@ def test_loops_stick_and_rest_at_stops_as_in_python(
     assert len(ours.happenings) >= 3
     assert ours.audit.trusted
     assert np.abs([model.constraints.residual(at) for at in ours.q]).max() < 1e-12
+
+
+def test_joints_that_chatter_within_one_step_end_the_run_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gripper's damping that steps of this length cannot follow: λh = 65, where rk4 is stable to 2.8."""
+    bridge = pytest.importorskip("pinocchio_bridge")
+    urdf = bridge.robot_file("z1.urdf")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = pb.load(urdf)
+    limits = model.joint_limits()
+    q = np.clip(model.neutral(), limits["lower"] + 0.05, limits["upper"] - 0.05)
+    law = pb.PD(model, q + np.array([0, 0, 0, 0, 0, 0, 0.15]), 100.0, 20.0, gravity=True)
+    monkeypatch.setattr("polybody.simulation.run.MOST_CHANGES", 20)
+    with pytest.raises(pb.PolybodyError, match="20 times within one step of 0.001 s; forces change faster"):
+        pb.simulate(model, 0.1, q, controller=law, method="rk4", dt=1e-3)

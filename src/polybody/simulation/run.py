@@ -52,6 +52,8 @@ MOST_A_SECOND = 5_000
 #: steps over which it is seen that the rest would take far too many
 WINDOW = 1_000
 FAR_TOO_MANY = 5  # times the bound
+#: changes between sticking and sliding within one fixed step after which it is given up
+MOST_CHANGES = 100
 #: how often progress is told of, at least, in a run by compiled code
 PROGRESS = 200
 #: methods that write the dynamics themselves, without loops
@@ -288,6 +290,7 @@ class Run:
                 self.reached, self.last = t, y
                 if halt is not None:
                     return halt
+                self._refuse_chatter(t)
                 fresh = True
                 break
             else:
@@ -398,6 +401,15 @@ class Run:
             if self.steps < self.most:
                 reason = f"steps have shrunk to {1 / rate:.2g} s, and {foreseen:.2g} would be needed"
             raise SimulationError(self._state_text(reason), self.reached)
+
+    def _refuse_chatter(self, t: float) -> None:
+        """Raise where joints stick and slide without end within one fixed step: the step is then not the motion's."""
+        changes, dt = self.switches.changes, self.options.dt
+        if self.method.adaptive or len(changes) < MOST_CHANGES or t - changes[-MOST_CHANGES] >= dt:
+            return
+        reason = f"joints came to rest or began to slide {MOST_CHANGES} times within one step of {dt:g} s"
+        advice = "forces change faster than such steps can follow: a smaller dt, dop853 or radau may help"
+        raise SimulationError(self._state_text(f"{reason}; {advice}"), t)
 
     def _state_text(self, reason: str) -> str:
         """What a run that cannot go on says: why, and its last state."""

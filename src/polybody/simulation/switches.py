@@ -55,6 +55,7 @@ class Switches:
             problem.stops = self.stops
         self._watched: list[tuple[Function, int, Action]] | None = None
         self._last_time, self._at_once = -np.inf, 0
+        self.changes: list[float] = []  # times at which joints came to rest or began to slide
 
     def functions(self) -> list[tuple[Function, int]]:
         if self._watched is None:
@@ -136,6 +137,7 @@ class Switches:
         """The joint begins to slide, against the force that held it."""
         friction = self.problem.friction
         assert friction is not None
+        self.changes.append(t)
         force, _ = self.stops.holding(stick)(self.problem, t, y)
         self.stops.held.pop(stick.v, None)
         friction.sliding[stick.v] = -int(np.sign(force))
@@ -145,6 +147,7 @@ class Switches:
 
     def _come_to_rest(self, slot: int, t: float, y: Array) -> tuple[Array, str | None]:
         self._halted.add(slot)  # dealt with by `settle`
+        self.changes.append(t)
         y = y.copy()
         y[self.problem.nq + slot] = 0.0
         return y, None
