@@ -92,7 +92,9 @@ def one(kind: str, number: signal.Signals, folder: Path, after: float, clock: Cl
     while clock.now - begun < after and process.poll() is None:
         time.sleep(0.01)
     signalled = clock.now
-    if number == signal.SIGINT:
+    if process.poll() is not None:
+        pass  # it was faster
+    elif number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
@@ -38,6 +39,7 @@ AHEAD = 2
 #: how often a chunk whose worker died is tried anew
 PATIENCE = 4
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_on_this_node: dict[str, Job] = {}  # the job that this worker of Ray computes now, by its key
 _job: Job | None = None
 _form: str | None = None
 
@@ -250,15 +252,23 @@ def _require_listener(cluster: str) -> None:
                          "with 'ray start --address=HOST:6379'") from None
 
 
-def _on_node(job: Job, codes: list[tuple[str, str, dict[str, Any], bytes]], index: int, form: str | None) -> Result:
-    from polybody.kernels import cache
+def _on_node(key: str, parts: list[Any], index: int, form: str | None) -> Result:
+    """One chunk by a worker of Ray, which takes the job out of the object store once: as a task's own argument it would
+    be unpickled for every chunk, and know none of the code that it has used."""
+    if key not in _on_this_node:
+        import ray
 
-    os.environ.setdefault("POLYBODY_TIER", "optimised")
-    for digest, kind, facts, code in codes:
-        if not (cache.folder() / (digest + kind)).exists():
-            cache.store(digest, facts, code, kind)
+        from polybody.kernels import cache
+
+        os.environ.setdefault("POLYBODY_TIER", "optimised")
+        job, codes = ray.get(parts)
+        for digest, kind, facts, code in codes:
+            if not (cache.folder() / (digest + kind)).exists():
+                cache.store(digest, facts, code, kind)
+        _on_this_node.clear()
+        _on_this_node[key] = job
     with threads(1):
-        return content_of(job, index, form)
+        return content_of(_on_this_node[key], index, form)
 
 
 def on_ray(job: Job, indices: Sequence[int], cluster: str, form: str | None) -> Iterator[Result]:
@@ -266,14 +276,15 @@ def on_ray(job: Job, indices: Sequence[int], cluster: str, form: str | None) -> 
     ray = connect(cluster)
     from polybody.kernels import cache
 
-    here, codes = ray.put(job), ray.put(cache.used())
+    parts = [ray.put(job), ray.put(cache.used())]  # in a list: workers fetch them when they need to
+    given = uuid.uuid4().hex, parts
     remote = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_on_node)
     todo, waiting = iter(indices), {}
     try:
         while True:
             width = max(1, int(ray.cluster_resources().get("CPU", 1))) * AHEAD
             for index in islice(todo, max(width - len(waiting), 0)):
-                waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index, form)] = index
+                waiting[remote.options(name=f"study chunk {index}").remote(*given, index, form)] = index
             if not waiting:
                 return
             finished, _ = ray.wait(list(waiting), num_returns=1, timeout=5.0)
@@ -283,7 +294,7 @@ def on_ray(job: Job, indices: Sequence[int], cluster: str, form: str | None) -> 
                     yield ray.get(reference)
                 except (ray.exceptions.ObjectLostError, ray.exceptions.WorkerCrashedError,
                         ray.exceptions.NodeDiedError):  # fmt: skip
-                    waiting[remote.options(name=f"study chunk {index}").remote(here, codes, index, form)] = index
+                    waiting[remote.options(name=f"study chunk {index}").remote(*given, index, form)] = index
     finally:
         for reference in waiting:
             ray.cancel(reference, force=False)
