@@ -52,9 +52,13 @@ def block_svg(net: Network) -> str:
     first: dict[str, Any] = {}  # how the tree enters each body; joints that close loops come later
     for entry in outward(net):
         first.setdefault(entry[1], entry)
-    order = list(first.values())
+    order = _branch_by_branch(list(first.values()))
     column = {body: k for k, (_, body, *_) in enumerate(order)}
-    forward, active, inverse = TOP + 40, TOP + 170, TOP + 300
+    far = [k for k, (_, _, before, _) in enumerate(order) if before != WORLD and k != column[before] + 1]
+    lane = {k: 16.0 + 9.0 * n for n, k in enumerate(far)}  # lines of branches that begin elsewhere, one below another
+    forward = TOP + 40
+    active = forward + 130 + 9 * len(far)
+    inverse = active + 130
     drawn: list[str] = []
     for k, (joint, body, before, _) in enumerate(order):
         x = MARGIN + 150 + COLUMN * k
@@ -75,11 +79,10 @@ def block_svg(net: Network) -> str:
         if before != WORLD:
             i = column[before]
             xi = MARGIN + 150 + COLUMN * i
-            lift = 0.0 if k == i + 1 else 16.0 + 8.0 * (k - i)
+            lift = drop = lane.get(k, 0.0)
             drawn.append(_line([(xi + 46, forward), (xi + 62, forward), (xi + 62, forward + 24 + lift),
                                 (x - 82, forward + 24 + lift), (x - 82, forward + 11)]))
             drawn.append(words((xi + 62 + x - 82) / 2, forward + 20 + lift, "K_aᵀ", size=11))
-            drop = 0.0 if k == i + 1 else 16.0 + 8.0 * (k - i)
             drawn.append(_line([(x - 46, inverse), (x - 60, inverse), (x - 60, inverse + 26 + drop),
                                 (xi + 70, inverse + 26 + drop), (xi + 70, inverse + 11)]))
             drawn.append(words((xi + 70 + x - 60) / 2, inverse + 40 + drop, "K_a", size=11))
@@ -92,12 +95,24 @@ def block_svg(net: Network) -> str:
     if closing:
         said = f"joined afterwards, by their circuits: {', '.join(closing)}"
         drawn.append(words(MARGIN / 2, 58, said, size=12, anchor="start", halo=False))
-    deep = 30 + 8 * len(order)
+    deep = 30 + 9 * len(far)
     return page(max(MARGIN + 190 + COLUMN * len(order), 9 * len(title)), inverse + 110 + deep, [*names, *drawn])
 
 
+def _branch_by_branch(order: list[Any]) -> list[Any]:
+    """Bodies with each branch in one piece, so that most follow their predecessor's column."""
+    found: list[Any] = []
+    waiting = [entry for entry in reversed(order) if entry[2] == WORLD]
+    while waiting:
+        entry = waiting.pop()
+        found.append(entry)
+        waiting += [other for other in reversed(order) if other[2] == entry[1]]
+    return found
+
+
 def _short(body: str) -> str:
-    return body if len(body) <= 8 else body[:7] + "…"
+    """A long name without its middle: what tells bodies apart is often at the end."""
+    return body if len(body) <= 8 else f"{body[:4]}…{body[-3:]}"
 
 
 def solution_svg(system: Any) -> str:
