@@ -50,20 +50,18 @@ COMMANDS: tuple[str, ...] = (
     "cache",
 )
 
-# Help is drawn with rich on a terminal; piped, it is plain text whose lines are not wrapped, in half the time.
-DRAWN = sys.stdout is not None and sys.stdout.isatty()
+# Help is plain text: rich's boxes take as long to load as all else together. Piped, its lines are not wrapped.
+WIDTH = {"max_content_width": 120} if sys.stdout is not None and sys.stdout.isatty() else {
+    "terminal_width": PIPED_WIDTH, "max_content_width": PIPED_WIDTH}  # fmt: skip
 app = typer.Typer(
     name="polybody",
     cls=FriendlyGroup,
     help="Model, simulate and analyse robots and mechanisms, with five formulations of multibody dynamics.",
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode="rich" if DRAWN else None,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,  # plain tracebacks: they can be pasted into an issue
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        **({} if DRAWN else {"terminal_width": PIPED_WIDTH, "max_content_width": PIPED_WIDTH}),
-    },
+    context_settings={"help_option_names": ["-h", "--help"], **WIDTH},
 )
 
 
