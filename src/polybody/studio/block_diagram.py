@@ -111,7 +111,7 @@ def _branch_by_branch(order: list[Any]) -> list[Any]:
 
 
 def _short(body: str) -> str:
-    """A long name without its middle: what tells bodies apart is often at the end."""
+    """A long name without its middle: names often differ at their end only."""
     return body if len(body) <= 8 else f"{body[:4]}…{body[-3:]}"
 
 
