@@ -59,8 +59,11 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
         if closed:  # on the way out, where it is raised once Python's own handler is back
             return
         if not repeating:
-            _thread.start_new_thread(repeat, ())
-            repeating = True
+            repeating = True  # first: on a busy machine the next interrupt comes before this one has returned
+            try:
+                _thread.start_new_thread(repeat, ())
+            except RuntimeError:  # no thread is left
+                repeating = False
         raise KeyboardInterrupt
 
     try:

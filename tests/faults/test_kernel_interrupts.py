@@ -1,12 +1,17 @@
 """Ctrl-C during kernels: real SIGINTs at random times, in a process of its own that must live on and answer rightly."""
 
+import functools
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
+
+from polybody.kernels import locks
 
 LATENCY = 0.5  # seconds from the signal to the exception
 
@@ -69,3 +74,26 @@ def test_interrupts_at_random_times_are_prompt_and_leave_the_process_whole(what,
     latencies = [float(word) for word in child.stdout.split()]
     assert len(latencies) == 25
     assert latencies[-1] < LATENCY * workers  # of all its threads together
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
+def test_what_interrupted_work_holds_is_freed_before_the_process_may_end() -> None:
+    freed = []
+
+    class Engine:
+        """As LLVM's: freeing it takes a while, and must not go on while the library is unloaded."""
+
+        def __del__(self) -> None:
+            time.sleep(0.2)
+            freed.append(True)
+
+    def work(engine: Engine) -> None:
+        time.sleep(0.2)
+
+    sender = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        locks.undisturbed(functools.partial(work, Engine()))
+    assert not freed
+    locks._await_all()
+    assert freed

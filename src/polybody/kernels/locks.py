@@ -58,6 +58,7 @@ class Lock:
 T = TypeVar("T")
 LOOK = 0.05  # seconds between looks for an interrupt
 _under_way: dict[int, Any] = {}  # locks that threads of `undisturbed` release when they are done
+_abandoned: list[Any] = []  # what they found and nobody waits for: freed by the end of the process, not by the thread
 
 
 def undisturbed(work: Callable[[], T]) -> T:
@@ -72,12 +73,15 @@ def begun(work: Callable[[], T]) -> Callable[[], T]:
     """Begin `work()` in a thread of its own; the function that waits for its answer."""
     answer: list[T] = []
     raised: list[BaseException] = []
+    given = [work]
     done = _thread.allocate_lock()
     done.acquire()
 
     def run() -> None:
+        # What the work holds may have no other owner after an interrupt. It is freed here, before `done` says that this
+        # thread is through with LLVM: the end of the process unloads that.
         try:
-            answer.append(work())
+            answer.append(given.pop()())
         except BaseException as error:
             raised.append(error)
         finally:
@@ -90,10 +94,15 @@ def begun(work: Callable[[], T]) -> Callable[[], T]:
     except RuntimeError:  # no thread is left, or the interpreter is ending
         _under_way.pop(id(done), None)
         return work
+    del work
 
     def waited() -> T:
-        while not done.acquire(timeout=LOOK):  # a signal that comes just before the waiting begins does not end it
-            pass
+        try:
+            while not done.acquire(timeout=LOOK):  # a signal that comes just before the waiting begins does not end it
+                pass
+        except BaseException:
+            _abandoned.append((answer, raised))
+            raise
         if raised:
             raise raised[0]
         return answer[0]
