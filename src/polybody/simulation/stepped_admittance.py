@@ -17,13 +17,22 @@ from polybody.simulation.compiled.own_numbers import numbers_of
 from polybody.simulation.compiled.own_state import Own, shape_of
 from polybody.simulation.compiled.task_laws import measured_text
 from polybody.simulation.controllers import Admittance
-from polybody.simulation.stepped_control import FIRST, INSTANT, Control, chosen, flags_of, stage_weights
+from polybody.simulation.stepped_control import (
+    FIRST,
+    INSTANT,
+    Control,
+    chosen,
+    flags_of,
+    require_constant_loops,
+    stage_weights,
+)
 
 Array = np.ndarray
 
 
 def admitting(model: Model, law: Admittance, times: Array, h: float) -> Control:
     """The texts of an admittance controller."""
+    require_constant_loops(model)
     known, n = numbers_of(law.model), law.motion.size
     own, frame = Own(known), FrameText(known, law.motion)
     shape = shape_of([own.actuated(known.jacobian(q, law.motion.name)[-n:], q) for q in own.places])

@@ -25,16 +25,19 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.errors import InputError
 from polybody.formulations import denoc
+from polybody.model.configurations import draw
 from polybody.model.model import Model
 from polybody.quantities.regressors import ordered_terms, regressor
 from polybody.simulation.compiled.laws import NotCompiled, Signals, law_of
 from polybody.simulation.compiled.own_numbers import numbers_of
 from polybody.simulation.compiled.tracing import key_of, samples_of, traced
 from polybody.simulation.controllers import (
+    PD,
     Adaptive,
     Admittance,
     DisturbanceObserver,
     Given,
+    GravityCompensation,
     Sampled,
     Sampling,
     Stateful,
@@ -43,6 +46,8 @@ from polybody.simulation.controllers import (
 Array = np.ndarray
 #: columns of a row before those of the law: whether the step begins a run, at an instant, at an effect; time since one
 FIRST, INSTANT, EFFECT, SINCE = range(4)
+#: controllers that take a state as it is, on the loops of their own model or not
+AS_IT_IS = (PD, GravityCompensation)
 SAME = 1e-9
 
 
@@ -128,6 +133,8 @@ def _plain(model: Model, controller: Any, times: Array, h: float) -> Control:
         controller = Given(model, controller)
     owner = None if isinstance(controller, Given) else getattr(controller, "model", None)
     known = numbers_of(owner) if isinstance(owner, Model) else model
+    if isinstance(owner, Model) and type(controller) not in AS_IT_IS:
+        require_constant_loops(model)
     if getattr(controller, "path", None) is not None:
         controller = copy(controller)
         controller.path = Tabulated(known, controller.path, times, h)
@@ -143,6 +150,17 @@ def _plain(model: Model, controller: Any, times: Array, h: float) -> Control:
     rows = np.array([law.signals.row(t + h / 2) for t in times]).reshape(len(times), -1)
     digest = f" of {mechanism.digest[:24]}" if isinstance(owner, Model) else ""
     return Control(f"{law.key}{digest}", text, rows, law.constants)
+
+
+def require_constant_loops(model: Model) -> None:
+    """Refuse where constraints depend on the parameters: a state is then off the loops of the controller's model."""
+    if not model.mechanism.constrained:
+        return
+    rng, values = np.random.default_rng(3), model.parameters.nominal
+    q = draw(model.mechanism, rng, 3)
+    found = [model.engine.constraints.residual(q, x) for x in (values, values + 1e-3 * rng.normal(size=len(values)))]
+    if not np.allclose(*found, rtol=1e-12, atol=1e-12):
+        raise NotCompiled("it puts the state onto the loops of its own model, and the parameters change the loops")
 
 
 def flags_of(clock: Any, times: Array) -> Array:
@@ -274,4 +292,5 @@ MAKERS: dict[type, Callable[..., Control]] = {
     Sampled: _sampled, Stateful: _stateful, DisturbanceObserver: _observed, Adaptive: _adaptive,
 }
 
-__all__ = ["FIRST", "INSTANT", "Control", "Tabulated", "chosen", "control_of", "flags_of", "stage_weights", "steps_of"]
+__all__ = ["FIRST", "INSTANT", "Control", "Tabulated", "chosen", "control_of", "flags_of",
+           "require_constant_loops", "stage_weights", "steps_of"]  # fmt: skip

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from polybody.constraints.assembly import AssemblyError
+from polybody.model.configurations import draw
 from polybody.model.model import Model
 from polybody.simulation.compiled.laws import Law, NotCompiled
 
@@ -27,6 +28,8 @@ def of_own_numbers(model: Model, controller: Any, make: Callable[[Model, Any], L
     if (owner.nq, owner.nv) != (model.nq, model.nv):
         raise NotCompiled("the controller is that of another model, with other coordinates")
     known = numbers_of(owner)
+    if known.mechanism.constrained or model.mechanism.constrained:
+        _require_same_loops(model, known)
     law = make(known, controller)
     mechanism = known.engine.reduced_mechanism
 
@@ -34,6 +37,14 @@ def of_own_numbers(model: Model, controller: Any, make: Callable[[Model, Any], L
         return law.text(mechanism, t, q, v, c, row, domain)
 
     return replace(law, key=f"{law.key} of {mechanism.digest[:24]}", text=text)
+
+
+def _require_same_loops(model: Model, known: Model) -> None:
+    """A controller puts a state that is off its own loops onto them, by iteration: that is done in Python."""
+    q = draw(model.mechanism, np.random.default_rng(3), 3)
+    ours, theirs = (x.engine.constraints.residual(q) for x in (model, known))
+    if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-9, atol=1e-12):
+        raise NotCompiled("the loops of the controller's own model have other lengths")
 
 
 def numbers_of(owner: Model) -> Model:
