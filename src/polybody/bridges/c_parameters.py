@@ -1,4 +1,4 @@
-"""C text that tells whether parameters are possible, and which is not: functions of states do not look at them.
+"""C text that reports whether parameters are possible, and which is not: functions of states do not look at them.
 
     0        all are possible
     k + 1    parameter k is not finite, or out of its bounds

@@ -66,7 +66,7 @@ def sensitivities(
     model, with `q0`, `v0`, `duration`, `sample` and `parameters`. `controller` is that of the run: None, constant joint
     forces (nv,), controllers of `pb.controllers` (along any path, in frames, sampled, with a memory), a function of
     (t, q, v) that is an expression of NumPy, or a casadi.Function. Controllers that cannot be differentiated, such as
-    quantised ones, are refused with the reason. Models that controllers compute with keep the values they have. Steps
+    quantised ones, raise an error. Models that controllers compute with keep the values they have. Steps
     are at most `dt`, by `method` "rk4" or "semi-implicit". Joint limits are not enforced.
     """
     if isinstance(run, Trajectory):
