@@ -1,6 +1,7 @@
 """Ctrl-C during kernels: real SIGINTs at random times, in a process of its own that must live on and answer rightly."""
 
 import functools
+import gc
 import os
 import signal
 import subprocess
@@ -9,9 +10,11 @@ import textwrap
 import threading
 import time
 
+import llvmlite.binding as llvm
 import pytest
 
-from polybody.kernels import locks
+from polybody.kernels import locks, machine, programs
+from polybody.kernels.target import host
 
 LATENCY = 0.5  # seconds from the signal to the exception
 
@@ -97,3 +100,19 @@ def test_what_interrupted_work_holds_is_freed_before_the_process_may_end() -> No
     assert not freed
     locks._await_all()
     assert freed
+
+
+def test_machine_code_is_freed_where_no_interrupt_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = programs.joined([machine.assemble("define double @f(double %x) {\n ret double %x\n}", host())])
+    freed_by, dispose = [], llvm.ExecutionEngine._dispose
+
+    def disposed(engine: llvm.ExecutionEngine) -> None:
+        freed_by.append(threading.current_thread())
+        dispose(engine)
+
+    monkeypatch.setattr(llvm.ExecutionEngine, "_dispose", disposed)
+    machine.Loaded(code, ["f"])  # dropped at once
+    gc.collect()
+    machine.Loaded(code, ["f"])
+    assert freed_by
+    assert threading.main_thread() not in freed_by

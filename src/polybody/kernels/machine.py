@@ -10,7 +10,10 @@ import ctypes
 import ctypes.util
 import functools
 import sys
+import weakref
+from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -58,6 +61,12 @@ def assemble(text: str, target: Target, *, level: int = 1) -> bytes:
     return undisturbed(work)
 
 
+#: LLVM's objects of each `Loaded`. They have a `__del__` in Python, where an interrupt is lost: not whoever drops the
+#: last reference frees them, but the thread that loads the next code (`undisturbed`). The callback is written in C.
+_engines: dict[Any, Any] = {}
+_freed: deque[Any] = deque()
+
+
 class Loaded:
     """Object code in memory; alive as long as this object is. `code`: object files, each after its length."""
 
@@ -69,6 +78,8 @@ class Loaded:
 
     def _load(self, code: bytes, names: Sequence[str]) -> None:
         with _lock:
+            while _freed:
+                _engines.pop(_freed.popleft(), None)
             if sys.platform == "win32":  # frames above a page are probed by a function that only ntdll has
                 address = ctypes.cast(ctypes.WinDLL("ntdll").__chkstk, ctypes.c_void_p).value
                 llvm.add_symbol("__chkstk", address)
@@ -76,12 +87,13 @@ class Loaded:
             machine = llvm.Target.from_triple(triple).create_target_machine(jit=True)
             # llvmlite's own manager of memory allocates the sections of an object side by side
             in_one_piece = True if is_near(triple) else None
-            self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=in_one_piece)
-            self._objects = [llvm.ObjectFileRef.from_data(part) for part in _apart(code)]
-            for part in self._objects:
-                self._engine.add_object_file(part)
-            self._engine.finalize_object()
-            self.addresses = {name: self._engine.get_function_address(name) for name in names}
+            engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=in_one_piece)
+            objects = [llvm.ObjectFileRef.from_data(part) for part in _apart(code)]
+            for part in objects:
+                engine.add_object_file(part)
+            engine.finalize_object()
+            self.addresses = {name: engine.get_function_address(name) for name in names}
+            _engines[weakref.ref(self, _freed.append)] = engine, objects
 
 
 def _apart(code: bytes) -> list[bytes]:
