@@ -104,3 +104,25 @@ def test_a_joint_that_is_driven_by_its_speed_beyond_its_limit_is_named() -> None
     net.part("turn", "speed_source", "arm.s", speed=1.0)
     with pytest.raises(pb.PolybodyError, match=r"arm.s limits"):
         pb.simulate(net, 0.5)
+
+
+def test_limits_inside_a_loop_act_as_in_the_model_s_own_run() -> None:
+    build = pb.Builder("slider-crank", gravity=(0, -9.81, 0))
+    build.body("crank", 1.0, (0.1, 0, 0), (0.001, 0.01, 0.01))
+    build.body("rod", 0.8, (0.25, 0, 0), (0.001, 0.02, 0.02))
+    build.joint("turn", "revolute", "world", "crank", limits=(-0.5, 2.0))
+    at = np.eye(4)
+    at[0, 3] = 0.2
+    build.joint("knee", "revolute", "crank", "rod", at)
+    build.point_on_line("guide", "world", (0, 0, 0), (1, 0, 0), "rod", (0.5, 0, 0))
+    model = build.model()
+    q = model.assemble([0.4, -0.5])
+    times = np.linspace(0, 0.8, 30)
+    wanted = pb.simulate(model, 0.8, q, rtol=1e-10, atol=1e-12, times=times)
+    net = alone(model)
+    run = pb.simulate(net, 0.8, {"arm.turn.q": q[0], "arm.knee.q": q[1]}, rtol=1e-10, atol=1e-12, times=times)
+    np.testing.assert_allclose(run.configuration("arm"), wanted.q, atol=1e-7)
+    assert run["arm.turn.q"].min() == pytest.approx(-0.5, abs=1e-9)
+    free = pb.simulate(net, 0.8, {"arm.turn.q": q[0], "arm.knee.q": q[1]}, limits="ignore")
+    assert free["arm.turn.q"].min() < -0.6
+    assert free.audit.energy_error_relative < 1e-8

@@ -182,7 +182,7 @@ class ModelComponent:
         model, nq = self.model, self.model.nq
         if model.mechanism.constrained:
             def closed(x: Array) -> Array:
-                q = model.assemble(x[:nq])
+                q = model.assemble(x[:nq], limits=False)  # limits are other parts
                 return np.concatenate([q, model.assemble_velocity(q, x[nq:])])
 
             return [([*self.configuration_names, *self.velocity_names], closed)]
