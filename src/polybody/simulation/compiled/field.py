@@ -37,8 +37,8 @@ from polybody.simulation.compiled.watch import Watch
 from polybody.simulation.currents import Circuits
 
 Array = np.ndarray
-#: velocities above which straight-line code takes too long to compile: with loops, and of trees, which have rolled code
-MOST_VELOCITIES, MOST_OF_TREES = 130, 80
+#: velocities above which straight-line code takes too long to compile
+MOST_VELOCITIES = 130
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,7 +409,7 @@ def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Ar
 
 def require_compilable(model: Model, method: str) -> None:
     """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
-    if model.nv > (MOST_VELOCITIES if model.mechanism.constrained else MOST_OF_TREES):
+    if model.nv > MOST_VELOCITIES:
         raise NotCompiled(f"{model.nv} velocities are too many for straight-line code")
     closed = all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints)
     if not closed and (method in ("semi-implicit", "midpoint") or model.mechanism.constrained):
