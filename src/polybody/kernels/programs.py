@@ -52,7 +52,7 @@ class Made:
 
 
 _runtimes: dict[Target, machine.Loaded] = {}
-_preparing: dict[Target, list[object]] = {}  # keeps what was prepared alive until it is asked for
+_preparing: set[Target] = set()
 _programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
 _lock = Lock()
 
@@ -70,10 +70,10 @@ def runtime_of(target: Target) -> machine.Loaded:
 
 
 def prepare(target: Target) -> None:
-    """Begin to make, beside whoever traces, what the first kernel of a process needs: the runtime, the interpreter."""
+    """Begin to make the runtime, which the first kernel of a process needs, beside whoever traces that."""
     if target not in _preparing and target not in _runtimes:
-        _preparing[target] = []
-        begun(lambda: _preparing[target].extend([runtime_of(target), interpreter(target)]))
+        _preparing.add(target)
+        begun(lambda: runtime_of(target))
 
 
 def has_runtime(target: Target) -> bool:
