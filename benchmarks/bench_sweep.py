@@ -3,8 +3,8 @@
     python benchmarks/bench_sweep.py [--states 10000000] [--chunk 262144] [--json benchmarks/results/sweep.json]
 
 Two ways. In one call: arguments and results of all states are in memory, and the peak is what lies above them. In
-chunks: states are drawn, computed into memory that is used again, and reduced (the largest torque of each joint), as a
-study does with results that nobody keeps; the peak is what the process needs above what it had before. One thread.
+chunks: the same chunk of states is computed again and again into memory that is used again, and reduced (the largest
+torque of each joint); drawing states is not counted, neither in the time nor in the peak. One thread.
 """
 
 from __future__ import annotations
