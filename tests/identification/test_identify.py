@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -160,3 +161,21 @@ def test_drive_gains_follow_from_a_known_payload(arm) -> None:
         parts.append({"t": t, "q": q, "v": v, "i": i})
     found = pb.identify_drive_gains(arm, *parts, frame="link6", **held, terms="armature+viscous+coulomb+offset")
     np.testing.assert_allclose(found.gains, gains, rtol=0.05)
+
+
+def test_a_model_without_masses_is_identified_as_one_with_them() -> None:
+    rows = [{"a": 0.4, "alpha": 1.2}, {"a": 0.3, "d": 0.1}]
+    true = pb.from_dh([{**row, "mass": 3.0, "com": (-0.1, 0.02, 0.05), "inertia": (0.05, 0.04, 0.06)} for row in rows])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing has mass
+        bare = pb.from_dh(rows)
+    t, rng = np.linspace(0, 8, 800), np.random.default_rng(2)
+    q, v, a = (np.zeros((len(t), 2)) for _ in range(3))
+    for k in range(1, 5):
+        (A, phase), w = rng.normal(size=(2, 2)), 0.8 * k
+        angle = w * t[:, None] + 3 * phase
+        q, v, a = q + A * np.sin(angle), v + A * w * np.cos(angle), a - A * w * w * np.sin(angle)
+    tau = true.inverse_dynamics(q, v, a) + 0.3 * v + 0.02 * rng.normal(size=q.shape)
+    found = pb.identify(bare, {"t": t, "q": q, "v": v, "tau": tau}, terms="viscous")
+    assert found.consistent
+    assert found.training_error < 0.02

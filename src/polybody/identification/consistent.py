@@ -55,6 +55,19 @@ def parameters_of(J: Any, length: float) -> list[Any]:
     return [J[3, 3], J[0, 3] * length, J[1, 3] * length, J[2, 3] * length, *inertia]
 
 
+def _typical_mass(fit: Fit, K: Array, nominal: Array, length: float) -> float:
+    """The size of masses: the model's own; where it has none, or far smaller ones than the data need, that of the data.
+
+    A prior in units of masses that are next to nothing would outweigh every measurement.
+    """
+    own, n = float(np.mean(np.abs(nominal[:, 0]))), nominal.size
+    units = np.ones(K.shape[1])
+    units[:n] = np.tile([1.0] + [length] * 3 + [length**2] * 6, len(nominal))
+    x = np.linalg.lstsq(fit.R, fit.z, rcond=None)[0]
+    needed = float(np.abs(np.linalg.lstsq(K * units, x, rcond=None)[0][:n]).max(initial=0.0))
+    return max(own if own > 0.01 * needed else needed, 1e-6)
+
+
 def consistent_parameters(
     fit: Fit, K: Array, names: Sequence[str], prior: Array, bodies: int, length: float, weight: float
 ) -> Array:
@@ -65,7 +78,7 @@ def consistent_parameters(
         raise InputError("physically consistent estimates need cvxpy: pip install 'polybody[identify]'") from None
     n = 10 * bodies
     nominal = np.reshape(prior[:n], (bodies, 10))
-    mass = max(float(np.mean(np.abs(nominal[:, 0]))), 1e-3)
+    mass = _typical_mass(fit, K, nominal, length)
     matrices = [cp.Variable((4, 4), PSD=True) for _ in range(bodies)]
     joints = cp.Variable(len(names) - n)
     p = cp.hstack([*(x for J in matrices for x in parameters_of(J, length)), joints])
