@@ -188,6 +188,7 @@ def test_tolerances_of_a_four_bar_spread_its_coupler_curve(tmp_path: Path) -> No
         ({"vary": {"q": [[0.0, 1.0]]}}, r"axis 'q' has 2 numbers for 6"),
         ({"vary": {"payload.mass": [1.0]}, "keep": ["tao"]}, r"no result 'tao' .did you mean 'tau'"),
         ({"vary": {"payload.mass": [1.0]}, "samples": 5}, r"no axis is a distribution"),
+        ({"vary": {"kp": [1.0]}, "quantity": None, "rollout": {"steps": 1, "method": "rk5"}}, r"did you mean 'rk4'"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_computed(tmp_path: Path, change: Any, message: str) -> None:

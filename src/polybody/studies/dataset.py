@@ -190,9 +190,10 @@ class Folder:
                 table = table_of(content) if isinstance(content, dict) else content
                 write_beside(path, 0o644, lambda neighbour: _write_file(table, neighbour, self.form))
         except OSError as error:
+            why = os.strerror(error.errno) if error.errno else error
             raise PolybodyError(
-                f"{self.chunks}: chunk {index} cannot be written ({error.strerror or error}); what is finished stays, "
-                "and the study can be resumed"
+                f"{self.chunks}: chunk {index} cannot be written ({why}); "
+                "what is finished stays, and the study can be resumed"
             ) from None
 
     def files(self) -> list[Path]:

@@ -206,8 +206,9 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
                 again.append(index)
                 deaths[index] = deaths.get(index, 0) + 1
                 if deaths[index] > PATIENCE:
-                    raise PolybodyError(f"workers died {deaths[index]} times with chunk {index} under way; it may need "
-                                        "more memory than there is: take a smaller chunk") from None
+                    raise PolybodyError(f"workers died {deaths[index]} times with chunk {index} under way: it may need "
+                                        "more memory than there is (take a smaller chunk), or the script that starts "
+                                        "the study lacks if __name__ == '__main__':") from None
         finally:
             if waiting:  # interrupted: Python would wait at its end for chunks under way, and for workers that start
                 for process in list((getattr(pool, "_processes", None) or {}).values()):

@@ -347,6 +347,8 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
         raise InputError(f"{kind} needs {needed!r}")
     if kind == "rollout":
         whole("steps", options["steps"], 1)
+    if kind != "linearize" and "method" in options:
+        _check_method(kind, options["method"])
     for name in ("duration", "dt", "rtol", "atol", "sample"):
         if options.get(name) is not None:
             positive(name, options[name])
@@ -359,6 +361,16 @@ def _options(model: Model | None, kind: str, given: Mapping[str, Any], at: Mappi
         if name not in ("kp", "kd", "target", "gravity"):
             raise InputError(f"controller has no {name!r}; expected kp, kd, target, gravity: a PD law")
     return options
+
+
+def _check_method(kind: str, method: Any) -> None:
+    """What every case would fail with."""
+    from polybody.simulation.integrators import METHODS
+    from polybody.simulation.rollout import METHODS as OF_ROLLOUTS
+
+    known = list(METHODS) if kind == "simulate" else list(OF_ROLLOUTS)
+    if method not in known:
+        raise InputError(f"{kind} has no method {method!r}{nearest(str(method), known)}; available: {', '.join(known)}")
 
 
 def _plain(value: Any) -> Any:
