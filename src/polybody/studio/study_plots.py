@@ -26,6 +26,7 @@ Array = np.ndarray
 MOST = 8  # columns in one picture
 DRAWN = 4000  # cases drawn as points or lines
 BLUE = "#2563eb"
+ROUNDING = 1e-14  # of the largest number of a vector
 
 
 def _figure(width: float, height: float) -> Any:
@@ -38,12 +39,16 @@ def _figure(width: float, height: float) -> Any:
 
 
 def _columns(results: StudyResults) -> tuple[dict[str, Array], dict[str, Array]]:
-    """(varied numbers, results) that vary at all and are finite somewhere."""
+    """(varied numbers, results) that are finite somewhere and vary, by more than the rounding of their vector."""
     varied = set(results.facts()["varied"])
+    scalars, largest = results.scalars(), {}
+    for name, y in scalars.items():
+        owner, size = name.partition("[")[0], float(np.abs(y[np.isfinite(y)]).max(initial=0.0))
+        largest[owner] = max(largest.get(owner, 0.0), size)
     inputs, outputs = {}, {}
-    for name, y in results.scalars().items():
+    for name, y in scalars.items():
         good = y[np.isfinite(y)]
-        if len(good) and np.ptp(good) > 0:
+        if len(good) and np.ptp(good) > ROUNDING * largest[name.partition("[")[0]]:
             (inputs if name.partition("[")[0] in varied else outputs)[name] = y
     return inputs, outputs
 
