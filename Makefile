@@ -46,7 +46,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 # Only what running needs: no linters, no other engines. Bytecode is written for what is imported, not for all that is
-# installed: that saves a third of the time.
+# installed: that saves a third of pip's processor time.
 $(RUNNING): pyproject.toml
 	$(call environment)
 	@echo "== installing polybody and what it needs to run"
