@@ -74,3 +74,39 @@ def test_a_run_that_fails_says_which(variant: pb.Model) -> None:
     values = np.array([linkage.parameters.nominal, 1.1 * linkage.parameters.nominal])
     with pytest.raises(pb.PolybodyError, match="state 1 of the batch"):
         pb.simulate(linkage, 0.01, q0, parameters=values)
+
+
+def test_an_interrupt_ends_all_runs_and_keeps_those_made(variant: pb.Model) -> None:
+    asked: list[int] = []
+
+    def interrupting(t: float, q: Any, v: Any) -> float:
+        asked.append(1)
+        if len(asked) > 40:
+            raise KeyboardInterrupt
+        return 1.0
+
+    p = np.tile(variant.parameters.nominal, (9, 1))
+    with pytest.warns(pb.PolybodyWarning, match="of 9 runs are returned"):
+        runs = pb.simulate(variant, 0.02, Q0, parameters=p, sample=0.01, events=[pb.Event("never", interrupting)])
+    assert 1 <= len(runs) < 9
+    assert runs.shape == (len(runs),)
+    assert runs[-1].stopped.startswith("interrupted at")
+    assert all(run.stopped is None for run in list(runs)[:-1])
+    assert len(asked) == 41  # nothing is begun after it
+
+
+def test_the_error_of_a_run_carries_the_runs_before_it(variant: pb.Model) -> None:
+    asked: list[int] = []
+
+    def failing(t: float, q: Any, v: Any) -> float:
+        asked.append(1)
+        if len(asked) > 200:
+            raise ZeroDivisionError
+        return 1.0
+
+    p = np.tile(variant.parameters.nominal, (99, 1))
+    with pytest.raises(pb.PolybodyError, match=r"ZeroDivisionError.*state .* of the batch") as caught:
+        pb.simulate(variant, 0.02, Q0, parameters=p, sample=0.01, events=[pb.Event("never", failing)])
+    kept = caught.value.runs  # type: ignore[attr-defined]
+    assert 1 <= len(kept) < 99
+    assert kept.q.shape == (len(kept), 3, 6)

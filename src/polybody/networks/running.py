@@ -25,6 +25,7 @@ from polybody.simulation.arguments import number, positive, sample_times
 from polybody.simulation.events import Event, Happening
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.integrators.base import Options
+from polybody.simulation.trajectory import INTERRUPTED
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
@@ -109,7 +110,7 @@ class _Run:
         except BlowUp as reason:
             stopped = f"the run diverged after t = {self.reached:.9g} s ({reason})"
         except KeyboardInterrupt:
-            stopped = f"interrupted at t = {self.reached:.9g} s"
+            stopped = f"{INTERRUPTED} t = {self.reached:.9g} s"
         except SimulationError as error:
             error.trajectory = self._trajectory(str(error), began)  # pyright: ignore[reportAttributeAccessIssue]
             raise

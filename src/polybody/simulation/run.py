@@ -41,7 +41,7 @@ from polybody.simulation.problem import RUNAWAY, Controller, Problem
 from polybody.simulation.runs import each_run
 from polybody.simulation.saturation import chosen_efforts
 from polybody.simulation.switches import Switches
-from polybody.simulation.trajectory import Pieces, Trajectory
+from polybody.simulation.trajectory import INTERRUPTED, Pieces, Trajectory
 
 Array = np.ndarray
 FRICTION = ("stick", "smooth")
@@ -241,7 +241,7 @@ class Run:
         except BlowUp as reason:
             stopped = self._blown_up(str(reason))
         except KeyboardInterrupt:
-            stopped = f"interrupted at t = {self.reached:.9g} s"
+            stopped = f"{INTERRUPTED} t = {self.reached:.9g} s"
         except BaseException as error:  # sys.exit() in a user's function too
             self._carry(error, said, clock)
             raise

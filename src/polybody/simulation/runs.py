@@ -1,7 +1,8 @@
 """Runs of one machine with many sets of parameters: `simulate(variant, …, parameters=(n, k))`.
 
 Each run is one of its own, with adaptive steps, events and an audit; the compiled steps are shared, as parameters are
-inputs of them. For thousands of fixed-step runs without events see `rollout`.
+inputs of them. For thousands of fixed-step runs without events see `rollout`. An interrupt ends them all, and an error
+too: the runs made so far are returned, or carried by the error as `runs`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError, PolybodyError, warn
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import as_model, float_array, state_array
 from polybody.model.batches import batch_shape
 from polybody.names import counted
-from polybody.simulation.trajectory import Trajectory
+from polybody.simulation.trajectory import INTERRUPTED, Trajectory
 
 Array = np.ndarray
 P = ParamSpec("P")
@@ -26,6 +27,8 @@ R = TypeVar("R")
 
 class Runs:
     """Runs with leading dimensions `shape`: `runs[3]` or `runs[1, 2]` is a `Trajectory`, iteration goes through all.
+
+    After an interrupt, shape is the number of runs made; the last of them ends early.
 
     t (n,), q (*shape, n, nq), v, a, tau (*shape, n, nv) and work (*shape, n) are available if all runs have the same
     times, which `sample` or `times` ensure unless events or a run that stopped early add others.
@@ -123,13 +126,19 @@ def each_run(simulate: Callable[P, R]) -> Callable[P, R]:
             return one(())
         if not np.prod(lead):
             raise InputError(f"parameters, q0 and v0 broadcast to {lead}: there is no run to make")
-        runs = []
+        runs: list[Trajectory] = []
         for index in np.ndindex(lead):
             try:
                 runs.append(one(index))
-            except PolybodyError as error:
-                error.args = (f"{error}{state_text(index)}", *error.args[1:])
+            except BaseException as error:
+                if runs:
+                    setattr(error, "runs", Runs(runs, (len(runs),)))  # noqa: B010  of any exception
+                if isinstance(error, PolybodyError):
+                    error.args = (f"{error}{state_text(index)}", *error.args[1:])
                 raise
+            if str(runs[-1].stopped).startswith(INTERRUPTED) and len(runs) < np.prod(lead):
+                warn(f"interrupted: the first {len(runs)} of {np.prod(lead)} runs are returned")
+                return Runs(runs, (len(runs),))
         return Runs(runs, lead)
 
     return call  # type: ignore[return-value]

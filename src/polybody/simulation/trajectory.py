@@ -19,6 +19,8 @@ from polybody.simulation.events import Happening
 from polybody.simulation.integrators import Interpolant
 
 Array = np.ndarray
+#: how `stopped` begins after an interrupt
+INTERRUPTED = "interrupted at"
 
 
 @dataclass
@@ -132,4 +134,4 @@ class Trajectory:
         return outlet("run", "html")(self)
 
 
-__all__ = ["Pieces", "Trajectory"]
+__all__ = ["INTERRUPTED", "Pieces", "Trajectory"]
