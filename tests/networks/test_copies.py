@@ -129,23 +129,6 @@ def test_moving_multiports_are_linearized_as_expanded_ones() -> None:
     assert_allclose(mine.A, theirs.A, atol=1e-8)
 
 
-def test_what_reduced_sub_networks_cannot_have_is_named() -> None:
-    net = pb.Network("closed")
-    net.ground(left=(0, 0, 0), right=(1, 0, 0))
-    net.use("a", link(), reduced=True)
-    net.joint("first", "revolute", "world.left", "a.upper.pin")
-    net.joint("last", "revolute", "world.right", "a.lower.tip")
-    with pytest.raises(pb.PolybodyError, match="'last' closes a loop"):
-        pb.simulate(net, 0.1)
-    net = pb.Network("sprung")
-    net.ground(left=(0, 0, 0), right=(1, 0, 0))
-    net.use("a", link(), reduced=True)
-    net.joint("first", "revolute", "world.left", "a.upper.pin")
-    net.spring("S", "world.right", "a.lower.tip", 10.0)
-    with pytest.raises(pb.PolybodyError, match="'S' acts between"):
-        pb.simulate(net, 0.1)
-
-
 def test_the_closed_form_of_a_port_is_the_multiport_evaluated() -> None:
     net = pb.Network("pendulum", gravity=(0, -9.81, 0))
     net.ground(pin=(0, 0, 0))

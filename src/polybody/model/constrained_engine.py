@@ -276,18 +276,27 @@ class ConstrainedEngine:
 
         if quantity.constrained is None:
             return self.tree.function(quantity)
-        q = self.assembly.general_place(self.assembly.from_neutral())
-        plan = self.plans.of_columns(self.coordinates(q), q)
-        if plan is None:
-            raise PolybodyError(
-                f"{self.mechanism.name!r} has no configuration at which its coordinates are independent"
-            )
+        q, plan = self._own_plan()
         if not self._can_drive(quantity, plan, q):
             raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so it has no function")
         made = self._traced(quantity, plan)
         names = [name for name, _ in self.results(quantity)]
         columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
         return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
+
+    def function_plan(self) -> Plan:
+        """The plan of elimination of `function`."""
+        return self._own_plan()[1]
+
+    def _own_plan(self) -> tuple[Array, Plan]:
+        """(a place in general position, the plan of the model's own coordinates there)."""
+        q = self.assembly.general_place(self.assembly.from_neutral())
+        plan = self.plans.of_columns(self.coordinates(q), q)
+        if plan is None:
+            raise PolybodyError(
+                f"{self.mechanism.name!r} has no configuration at which its coordinates are independent"
+            )
+        return q, plan
 
     def compile(
         self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],

@@ -34,9 +34,8 @@ def model_of(net: Network) -> Model:
     build, parts = Builder(net.name, net.gravity), net.parts
     for body in parts.bodies.values():
         build.body(body.name, float(body.mass), body.com, body.inertia)
-    followers, groups = parts.followers(), Groups()
+    followers, closing = parts.followers(), closing_joints(net)
     for joint in parts.joints.values():
-        closing = not groups.join(node_of(net, joint.a), node_of(net, joint.b))
         (body_a, pose_a), (body_b, pose_b) = (_port(net, port) for port in (joint.a, joint.b))
         drive: dict[str, Any] = {
             key: getattr(joint, key) for key in ("stiffness", "damping") if getattr(joint, key).any()
@@ -45,7 +44,7 @@ def model_of(net: Network) -> Model:
             drive["rest"] = joint.rest
         if joint.armature.any():
             drive["armature"] = np.diag(joint.armature)
-        if closing:
+        if joint.name in closing:
             if joint.name in followers or joint.armature.any():
                 what = "follows another" if joint.name in followers else "has an armature"
                 raise PolybodyError(f"joint {joint.name!r} {what} and closes a loop; a model has no record for it")
@@ -61,6 +60,13 @@ def model_of(net: Network) -> Model:
         build.couple(gear.follower, gear.leader, float(gear.factor), float(gear.offset))
     _add_others(net, build)
     return model_from(_with_laws(net, build.description()), warn=False)  # oddities were told where bodies were made
+
+
+def closing_joints(net: Network) -> set[str]:
+    """Joints that close circuits: those between bodies that joints before them connect already."""
+    groups = Groups()
+    return {joint.name for joint in net.parts.joints.values()
+            if not groups.join(node_of(net, joint.a), node_of(net, joint.b))}
 
 
 def _with_laws(net: Network, description: Description) -> Description:
@@ -135,4 +141,4 @@ def _add_others(net: Network, build: Builder) -> None:
                     name=motor.name, coordinate=coordinate)
 
 
-__all__ = ["model_of"]
+__all__ = ["closing_joints", "model_of"]

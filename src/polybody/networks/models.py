@@ -9,7 +9,7 @@
 A coordinate that nothing is connected to has tau = 0, a winding no current. The forward form is explicit where torques
 come from springs and currents (elastic drives); where inertias are geared to the joints without elasticity the inverse
 form makes the coupled equations M a + … that are solved together. `reduced` are sub-networks in their (m+1)-port form,
-which then say ID in the model's place. Dry friction in the model's joints is the smooth law
+which then say ID, and with loops FD, in the model's place. Dry friction in the model's joints is the smooth law
 of `forward_dynamics`, and limits do not act; in runs `joint_laws` adds both, as `pb.simulate(model)` has them.
 """
 
@@ -115,7 +115,9 @@ class ModelComponent:
             tau = tau + ca.sparsify(ca.DM(motors.torques)) @ i
         tau = tau - self._smooth_friction(v)
         if self.form == "forward":
-            residuals += ca.vertsplit(der(v) - _call(model, "forward_dynamics", q, v, tau))
+            found = (_call(model, "forward_dynamics", q, v, tau) if self.reduced is None
+                     else self.reduced.accelerations(q, v, tau))
+            residuals += ca.vertsplit(der(v) - found)
         else:
             a = der(v)
             needed = _call(model, "inverse_dynamics", q, v, a) if self.reduced is None else self.reduced(q, v, a)
@@ -225,9 +227,10 @@ def flat_components(net: Network) -> list[Component]:
                   if motor.plus is not None and motor.minus is not None}
         form, reduced = "forward", None
         if net.reductions:
-            from polybody.networks.reduced import reduced_dynamics
+            from polybody.networks.pieces import reduced_dynamics
 
-            form, reduced = "inverse", reduced_dynamics(net, model)
+            form = "forward" if model.mechanism.constrained else "inverse"
+            reduced = reduced_dynamics(net, model)
         components.append(ModelComponent(net.name, model, "", places, form, reduced))
     kinds = {"voltage": ("voltage_source", "voltage"), "current": ("current_source", "current"),
              "resistor": ("resistor", "resistance")}

@@ -120,8 +120,7 @@ class Network(BodyNetwork):
         """Add a copy of another network as a sub-network, its terminals connected to `nodes`.
 
         With `reduced` its bodies stay one component, the (m+1)-port of (18)-(39) at each state with q and v of its own,
-        to which joints outside connect; the motion is the same.
-
+        to which joints, springs, rods, gears and relations outside connect; it may have loops. The motion is the same.
 
         Names of its parts, bodies, joints, models and inner nodes are prefixed: `name.R1`; ports of its bodies are
         `name.BODY.PORT`, to be connected by joints.

@@ -1,4 +1,4 @@
-"""Sub-networks of bodies as (m+1)-ports that move: each by its own terminal equations, joints between their ports.
+"""Sub-networks of bodies as (m+1)-ports that move: each by its own terminal equations, joined at their ports.
 
 A sub-network k has an entry port (a body B of its, where the joint that carries it ends) and ports where other
 sub-networks are carried. Seen from them it is (18)-(39) at each state: with x_B the twist of its entry in its own axes,
@@ -7,39 +7,45 @@ sub-networks are carried. Seen from them it is (18)-(39) at each state: with x_B
     y_k = M_k(q_k) v̇_k + h_k(q_k, v_k),      v̇_k with Ḃ's acceleration less g                                  (20)
     x_A = J_A(q_k) v_k                        at each further port A
 
-A joint between port A of one and the entry B of another gives x_B = Ad x_A + H v_j, so v_k = T_k(q) v with v all joint
-velocities, and the through variables that the cut-sets add up are
+h_k has the forces of springs, dampers, friction and rotors inside. A joint between port A of one and the entry B of
+another gives x_B = Ad x_A + H v_j, so v_k = T_k(q) v with v all joint velocities (v_j = f v_i where j follows i by a
+gear), and the through variables that the cut-sets add up are
 
-    tau = Σ_k T_kᵀ y_k + I v̇_j − passive_j(q_j, v_j)                                                            (42)
+    tau = Σ_k T_kᵀ y_k + Σ_j T_jᵀ (I v̇_j − passive_j(q_j, v_j)) + Σ_s J_sᵀ f_s                                  (42)
 
-Nothing of the inside of a sub-network is used but its terminal equations. The motion is that of the network with all
-sub-networks expanded (`Network.use` without `reduced`), whose model counts the energy of a run.
+with f_s springs between ports of different sub-networks, J_s v their lengthening. Circuits that are closed (loops, rods,
+guides and relations, inside a sub-network or between them) add J v̇ + γ = 0. Their reactions are eliminated: v̇ = G ü + β
+has the motions that pass, by the plan of elimination of `quantities.constrained`, and with tau = M v̇ + h of (42)
+
+    GᵀM G ü = Gᵀ (tau − h − M β)                                                                                (43)
+
+Nothing of a sub-network's inertia and forces is used but its terminal equations. The motion is that of the network with
+all sub-networks expanded (`Network.use` without `reduced`), whose model counts the energy of a run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import domain
-from polybody.errors import InputError
-from polybody.formulations.network.graph import Groups, node_of
-from polybody.formulations.network.parts import WORLD, JointPart, Parts, Port
-from polybody.mechanism.compliant_stops import compliant
+from polybody.constraints.sparse import carried_back, carried_out, sandwiched
+from polybody.formulations.network.parts import GearPart, JointPart, MotorPart, SpringPart
+from polybody.mechanism.compliant_stops import compliant, stop_forces
+from polybody.mechanism.forces import spring_gradient
 from polybody.mechanism.friction import friction_forces
 from polybody.mechanism.joints import ReversedJoint
 from polybody.model.model import Model
-from polybody.networks.mechanism import model_of
-
-if TYPE_CHECKING:
-    from polybody.networks.network import Network
+from polybody.quantities.constrained import Closed, along_plan
 
 Array = np.ndarray
-#: a body's port at its frame, and the joint that stands for its entry
-FRAME, ENTRY = "(frame)", "(entry)"
+#: (q_k, v_k, (R, p) of its entry body in the world) of a piece, as expressions of all joint coordinates
+State = tuple[Any, Any, tuple[Any, Any]]
+#: the joint that stands for the entry of a piece is named by its body and this
+ENTRY = "(entry)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +53,7 @@ class Piece:
     """A sub-network, or bodies outside of all that are joined to each other; no `entry` where it is on the ground."""
 
     name: str
-    model: Model  # with a free joint at its entry, and without gravity there
+    model: Model  # with a free joint at its entry, and without gravity there; its loops are cut
     entry: Entry | None
 
 
@@ -62,237 +68,182 @@ class Entry:
     place_a: tuple[Array, Array]  # (p, R) of its ports in their bodies
     place_b: tuple[Array, Array]
     reverse: bool
+    motors: tuple[MotorPart, ...] = ()  # that turn with it
+
+
+@dataclass(frozen=True, eq=False)
+class Strut:
+    """A spring between points (piece or None for the ground, body, point) of different pieces."""
+
+    part: SpringPart
+    a: tuple[int | None, str, Array]
+    b: tuple[int | None, str, Array]
 
 
 @dataclass(eq=False)
 class ReducedDynamics:
-    """tau(q, v, a) of a mechanism by the terminal equations of its pieces."""
+    """tau(q, v, a) of a mechanism, and with closed circuits a(q, v, tau), by the terminal equations of its pieces."""
 
     whole: Model
     gravity: Array
+    followers: Mapping[str, GearPart]
     pieces: list[Piece] = field(default_factory=list)
+    struts: list[Strut] = field(default_factory=list)
 
     def __call__(self, q: Any, v: Any, a: Any) -> Any:
+        """(42) without the reactions of closed circuits."""
         import casadi as ca
 
         rate = self.whole.casadi("rate").call([q, v])[0]
+        along = ca.vertcat(q, v), ca.vertcat(rate, a)
         tau = ca.SX.zeros(self.whole.nv)
-        poses: list[tuple[Any, Any]] = []  # (R, p) of each piece's entry body
+        states: list[State] = []
         for piece in self.pieces:
-            q_k, v_k, pose = self._state(piece, poses, q, v)
-            poses.append(pose)
-            a_k = ca.jtimes(v_k, ca.vertcat(q, v), ca.vertcat(rate, a))
+            states.append(self._state(piece, states, q, v))
+            q_k, v_k, pose = states[-1]
+            a_k = ca.jtimes(v_k, *along)
             if piece.entry is not None:  # gravity as an acceleration of the entry: the linear part of its numbers
                 free = piece.model.joint_slices()[f"{piece.entry.b} {ENTRY}"][1]
                 a_k[free.start + 3 : free.stop] -= pose[0].T @ ca.DM(self.gravity)
-                tau[self._slots(piece.entry.joint)[1]] += self._carried(piece.entry.joint, q, v, a)
+                own_q, own_v = self._own(piece.entry.joint, q, v)
+                own_a = ca.jtimes(own_v, *along)
+                tau += ca.jacobian(own_v, v).T @ self._carried(piece.entry, own_q, own_v, own_a)
             y = piece.model.casadi("inverse_dynamics").call([q_k, v_k, a_k])[0]
             tau += ca.jacobian(v_k, v).T @ y
+        for strut in self.struts:
+            tau += self._sprung(strut, states, q, v, rate)
         return tau
 
-    def _slots(self, joint: JointPart) -> tuple[slice, slice]:
-        return self.whole.joint_slices()[joint.name] if joint.model is not None else (slice(0, 0), slice(0, 0))
-
-    def _carried(self, joint: JointPart, q: Any, v: Any, a: Any) -> Any:
-        """What an entry joint takes itself: I v̇_j − passive_j."""
+    def accelerations(self, q: Any, v: Any, tau: Any) -> Any:
+        """a under tau with the reactions of closed circuits eliminated, (43)."""
         import casadi as ca
 
         graph: Any = domain("casadi")
-        here_q, here_v = self._slots(joint)
-        u = v[here_v]
-        taken = ca.DM(joint.armature.astype(float)) @ a[here_v] + ca.DM(joint.damping.astype(float)) @ u
-        if joint.stiffness.any():
-            taken += ca.DM(joint.stiffness.astype(float)) @ (q[here_q] - ca.DM(np.asarray(joint.rest, dtype=float)))
-        if joint.friction is not None:
-            taken -= graph.column(friction_forces(joint.friction, graph.scalars(u), domain=graph))
-        return taken
+        engine: Any = self.whole.engine
+        closed = Closed(engine.reduced_mechanism, engine.constraints.traced, along_plan(engine.function_plan()), ())
+        places, speeds = graph.scalars(q), graph.scalars(v)
+        found = closed.motions(places, graph)
+        beta = found.follow(closed.system.bias(places, speeds, domain=graph))
+        any_a = ca.SX.sym("a", self.whole.nv)
+        inertia = ca.vec(ca.densify(ca.jacobian(self(q, v, any_a), any_a)))
+        M = graph.scalars(inertia).reshape(self.whole.nv, self.whole.nv)  # symmetric: by columns is by rows
+        missing = graph.scalars(ca.densify(tau - self(q, v, graph.column(beta))))
+        force = carried_back(found.G, missing, graph)
+        u = graph.solve(sandwiched(found.G, M, graph), force) if len(force) else force
+        return graph.column(carried_out(found.G, u, beta, graph))
 
-    def _state(self, piece: Piece, poses: list[tuple[Any, Any]], q: Any, v: Any) -> tuple[Any, Any, tuple[Any, Any]]:
-        """(q_k, v_k, pose of its entry body) as expressions of all joint coordinates; the entry is at its neutral."""
+    def _own(self, joint: JointPart | str, q: Any, v: Any) -> tuple[Any, Any]:
+        """(q_j, v_j) of a joint's own coordinates: those of its leader, geared, where it follows."""
         import casadi as ca
 
-        slots = self.whole.joint_slices()
+        name = joint if isinstance(joint, str) else joint.name
+        if not isinstance(joint, str) and joint.model is None:
+            return ca.SX(0, 1), ca.SX(0, 1)
+        gear = self.followers.get(name)
+        own_q, own_v = self.whole.joint_slices()[name if gear is None else gear.leader]
+        if gear is None:
+            return q[own_q], v[own_v]
+        return float(gear.factor) * q[own_q] + float(gear.offset), float(gear.factor) * v[own_v]
+
+    def _carried(self, entry: Entry, q: Any, v: Any, a: Any) -> Any:
+        """What an entry joint takes itself at its coordinates: I v̇_j − passive_j, rotors included."""
+        import casadi as ca
+
+        graph: Any = domain("casadi")
+        joint = entry.joint
+        if joint.model is None:
+            return ca.SX(0, 1)
+        taken = ca.DM(joint.armature.astype(float)) @ a + ca.DM(joint.damping.astype(float)) @ v
+        if joint.stiffness.any():
+            taken += graph.column(spring_gradient(joint, graph.scalars(q), domain=graph))
+        if joint.friction is not None:
+            taken -= graph.column(friction_forces(joint.friction, graph.scalars(v), domain=graph))
+        if joint.limits is not None and compliant(joint.limits) and joint.name not in self.followers:
+            taken -= graph.column(stop_forces(joint.limits, graph.scalars(q), graph.scalars(v), domain=graph))
+        for motor in entry.motors:
+            E = ca.DM(motor.speeds[joint.name].astype(float))
+            taken += E @ (float(motor.inertia) * ca.dot(E, a) + float(motor.damping) * ca.dot(E, v))
+        return taken
+
+    def _sprung(self, strut: Strut, states: list[State], q: Any, v: Any, rate: Any) -> Any:
+        """Joint forces that balance a spring; one of zero length pulls with k·line, with no division by its length."""
+        import casadi as ca
+
+        part = strut.part
+        line = self._point(strut.b, states) - self._point(strut.a, states)
+        change = ca.jtimes(line, q, rate)
+        stiffness, length, damping = float(part.stiffness), float(part.length), float(part.damping)
+        force = stiffness * line
+        if length or damping:
+            u = line / ca.norm_2(line)
+            force += (damping * ca.dot(u, change) - stiffness * length) * u
+        return ca.jacobian(change, v).T @ force
+
+    def _point(self, where: tuple[int | None, str, Array], states: list[State]) -> Any:
+        import casadi as ca
+
+        k, body, point = where
+        if k is None:
+            return ca.SX(ca.DM(point))
+        q_k, _, (R, p) = states[k]
+        T = self._pose(k, body, q_k)
+        return p + R @ (T[:3, :3] @ ca.DM(point) + T[:3, 3])
+
+    def _pose(self, k: int, body: str, q_k: Any) -> Any:
+        """4×4 of a body against the entry of its piece."""
+        import casadi as ca
+
+        return ca.reshape(self.pieces[k].model.casadi(f"pose:{body}").call([q_k])[0], 4, 4).T
+
+    def _state(self, piece: Piece, states: list[State], q: Any, v: Any) -> State:
+        """The piece's own coordinates; its entry is at its neutral."""
+        import casadi as ca
+
         q_k, v_k = ca.SX(ca.DM(piece.model.neutral())), ca.SX.zeros(piece.model.nv)
         pose: tuple[Any, Any] = (ca.DM.eye(3), ca.DM.zeros(3))
         for name, (own_q, own_v) in piece.model.joint_slices().items():
             if piece.entry is not None and name == f"{piece.entry.b} {ENTRY}":
-                pose, v_k[own_v] = self._entered(piece.entry, poses, q, v)
+                pose, v_k[own_v] = self._entered(piece.entry, states, q, v)
             else:
-                q_k[own_q], v_k[own_v] = q[slots[name][0]], v[slots[name][1]]
+                q_k[own_q], v_k[own_v] = self._own(name, q, v)
         return q_k, v_k, pose
 
-    def _entered(self, entry: Entry, poses: list[tuple[Any, Any]], q: Any, v: Any) -> tuple[tuple[Any, Any], Any]:
+    def _entered(self, entry: Entry, states: list[State], q: Any, v: Any) -> tuple[tuple[Any, Any], Any]:
         """((R, p) in the world, twist in its own axes) of body B."""
         import casadi as ca
 
         R_A, p_A, x_A = ca.DM.eye(3), ca.DM.zeros(3), ca.DM.zeros(6)
         if entry.before is not None:
-            piece = self.pieces[entry.before]
-            q_k, v_k, (R, p) = self._state(piece, poses, q, v)
-            T = ca.reshape(piece.model.casadi(f"pose:{entry.a}").call([q_k])[0], 4, 4).T
-            J = ca.reshape(piece.model.casadi(f"jacobian:{entry.a}:frame").call([q_k])[0], piece.model.nv, 6).T
+            model = self.pieces[entry.before].model
+            q_k, v_k, (R, p) = states[entry.before]
+            T = self._pose(entry.before, entry.a, q_k)
+            J = ca.reshape(model.casadi(f"jacobian:{entry.a}:frame").call([q_k])[0], model.nv, 6).T
             R_A, p_A, x_A = R @ T[:3, :3], p + R @ T[:3, 3], J @ v_k
-        R_j, p_j, H = self._joint(entry, q)
+        own_q, own_v = self._own(entry.joint, q, v)
+        R_j, p_j, H = _joint(entry, own_q)
         (p_a, R_a), (p_b, R_b) = ((ca.DM(x) for x in place) for place in (entry.place_a, entry.place_b))
         R_to_port = R_a @ R_j  # axes of port b in those of A
         R_AB = R_to_port @ R_b.T
         to_B = p_a + R_a @ p_j - R_AB @ p_b  # from A to B, in the axes of A
-        moved = H @ v[self._slots(entry.joint)[1]]  # at port b, in its axes
+        moved = H @ own_v  # at port b, in its axes
         turn = R_AB.T @ x_A[:3] + R_b @ moved[:3]
         slide = R_AB.T @ (x_A[3:] + ca.cross(x_A[:3], to_B)) + R_b @ moved[3:] - ca.cross(R_b @ moved[:3], p_b)
         return (R_A @ R_AB, p_A + R_A @ to_B), ca.vertcat(turn, slide)
 
-    def _joint(self, entry: Entry, q: Any) -> tuple[Any, Any, Any]:
-        """(R, p, H) of the joint from port a to port b."""
-        import casadi as ca
 
-        graph: Any = domain("casadi")
-        model = entry.joint.model
-        if model is None:
-            return ca.DM.eye(3), ca.DM.zeros(3), ca.DM.zeros(6, 0)
-        model = ReversedJoint(model) if entry.reverse else model
-        own = graph.scalars(q[self._slots(entry.joint)[0]])
-        R, p = model.configuration(own, domain=graph)
-        H = model.velocity_map(own, domain=graph)
-        return ca.reshape(graph.column(R), 3, 3).T, graph.column(p), ca.reshape(graph.column(H), model.nv, 6).T
+def _joint(entry: Entry, q: Any) -> tuple[Any, Any, Any]:
+    """(R, p, H) of the joint from port a to port b."""
+    import casadi as ca
 
-
-def reduced_dynamics(net: Network, whole: Model) -> ReducedDynamics:
-    """The terminal equations of a network's reduced sub-networks, of its other bodies, and of the joints between."""
-    groups = _pieces(net)
-    owner = {body: k for k, bodies in enumerate(groups.values()) for body in bodies}
-    across = {name: joint for name, joint in net.parts.joints.items() if _bridges(net, joint, owner)}
-    _refuse_other_bridges(net, owner, across)
-    made = ReducedDynamics(whole, np.asarray(net.gravity, dtype=float))
-    place: dict[int, int] = {}
-    waiting = list(enumerate(groups.items()))
-    while waiting:
-        ready = [(k, item, entry) for k, item in waiting if (entry := _entry(net, k, owner, across, place)) is not ...]
-        if not ready:
-            raise InputError(f"the sub-network {waiting[0][1][0]!r} is carried by nothing; connect it by a joint")
-        for k, (name, bodies), entry in ready:
-            place[k] = len(made.pieces)
-            made.pieces.append(Piece(name, _own_model(net, name, bodies, across, entry), entry))
-            waiting = [other for other in waiting if other[0] != k]
-    used = {piece.entry.joint.name for piece in made.pieces if piece.entry is not None}
-    closing = [name for name in across if name not in used]
-    closing += [name for name in net.parts.joints if name in {loop.name for loop in whole.mechanism.description.loops}]
-    if closing:
-        raise InputError(f"joint {closing[0]!r} closes a loop, which reduced sub-networks cannot have: use them "
-                         "without `reduced`")
-    return made
+    graph: Any = domain("casadi")
+    model = entry.joint.model
+    if model is None:
+        return ca.DM.eye(3), ca.DM.zeros(3), ca.DM.zeros(6, 0)
+    model = ReversedJoint(model) if entry.reverse else model
+    own = graph.scalars(q)
+    R, p = model.configuration(own, domain=graph)
+    H = model.velocity_map(own, domain=graph)
+    return ca.reshape(graph.column(R), 3, 3).T, graph.column(p), ca.reshape(graph.column(H), model.nv, 6).T
 
 
-def _pieces(net: Network) -> dict[str, list[str]]:
-    """{name: bodies}: the sub-networks that are reduced (outermost first), then groups of bodies outside of them."""
-    found: dict[str, list[str]] = {}
-    outside = []
-    for body in net.parts.bodies:
-        word = min((w for w in net.reductions if body.startswith(f"{w}.")), key=len, default=None)
-        found.setdefault(word, []).append(body) if word is not None else outside.append(body)
-    groups = Groups()
-    for joint in net.parts.joints.values():
-        ends = [node_of(net, port) for port in (joint.a, joint.b)]
-        if all(end in outside for end in ends):
-            groups.join(*ends)
-    for body in outside:
-        found.setdefault(f"bodies with {groups.find(body)!r}", []).append(body)
-    return found
-
-
-def _bridges(net: Network, joint: JointPart, owner: Mapping[str, int]) -> bool:
-    """Whether a joint is between pieces, or carries one from the ground."""
-    ends = [node_of(net, port) for port in (joint.a, joint.b)]
-    if WORLD not in ends:
-        return owner[ends[0]] != owner[ends[1]]
-    body = ends[0] if ends[1] == WORLD else ends[1]
-    word = next((w for w in net.reductions if body.startswith(f"{w}.")), None)
-    return word is not None and not joint.name.startswith(f"{word}.")
-
-
-def _entry(
-    net: Network, k: int, owner: Mapping[str, int], across: Mapping[str, JointPart], place: Mapping[int, int]
-) -> Any:
-    """How piece k is carried, by pieces that have their place: an `Entry`, None by the ground itself, … not yet."""
-    own = {body for body, by in owner.items() if by == k}
-    inside = [joint for name, joint in net.parts.joints.items() if name not in across]
-    if any({node_of(net, j.a), node_of(net, j.b)} & own and WORLD in (node_of(net, j.a), node_of(net, j.b))
-           for j in inside):
-        return None
-    for joint in across.values():
-        for a, b, reverse in ((joint.a, joint.b, False), (joint.b, joint.a, True)):
-            before = node_of(net, a)
-            if node_of(net, b) in own and (before == WORLD or owner[before] in place):
-                _refuse_law(joint)
-                ports = net.ports[a], net.ports[b]
-                at_a, at_b = ((port.place.astype(float), port.axes.astype(float)) for port in ports)
-                carrier = None if before == WORLD else place[owner[before]]
-                return Entry(joint, carrier, before, node_of(net, b), at_a, at_b, reverse)
-    return ...
-
-
-def _refuse_law(joint: JointPart) -> None:
-    stopped = joint.limits is not None and compliant(joint.limits)
-    if joint.driven or stopped or (joint.stiffness.any() and joint.nq != joint.nv):
-        what = "is driven" if joint.driven else "has compliant stops" if stopped else "is elastic in several directions"
-        raise InputError(f"joint {joint.name!r} {what} and carries a reduced sub-network; use that without `reduced`")
-
-
-def _refuse_other_bridges(net: Network, owner: Mapping[str, int], across: Mapping[str, JointPart]) -> None:
-    """Springs, rods, gears, relations and motors act inside one piece."""
-
-    def side(joint: str) -> Any:
-        part = net.parts.joints[joint]
-        ends = [node_of(net, part.a), node_of(net, part.b)]
-        return "between" if joint in across else next(owner[end] for end in ends if end != WORLD)
-
-    sides: list[tuple[str, set[Any]]] = []
-    for kind in ("springs", "forces", "holds"):
-        for name, part in getattr(net.parts, kind).items():
-            ends = {node_of(net, port) for port in (part.a, part.b) if port is not None}
-            sides.append((name, {owner.get(end, WORLD) for end in ends}))
-    sides += [(gear.name, {side(gear.follower), side(gear.leader)}) for gear in net.parts.gears.values()]
-    sides += [(relation.name, {side(j) for j in relation.joints}) for relation in net.parts.relations.values()]
-    sides += [(motor.name, {side(j) for j in motor.speeds}) for motor in net.parts.motors.values()]
-    for name, found in sides:
-        if len(found) > 1 or "between" in found:
-            raise InputError(f"{name!r} acts between sub-networks that are reduced ({', '.join(net.reductions)}), "
-                             "where only joints may: use them without `reduced`")
-
-
-def _own_model(
-    net: Network, name: str, bodies: list[str], across: Mapping[str, JointPart], entry: Entry | None
-) -> Model:
-    """The model of a piece, free at its entry."""
-    from polybody.networks.network import Network
-
-    own, parts = set(bodies), net.parts
-
-    def mine(kind: str) -> dict[str, Any]:
-        return {word: part for word, part in getattr(parts, kind).items() if word not in across
-                and own & {node_of(net, port) for port in (part.a, part.b) if port is not None}}
-
-    made = Network(name, net.gravity if entry is None else (0.0, 0.0, 0.0))
-    joints = mine("joints")
-    made.parts = Parts(
-        bodies={body: parts.bodies[body] for body in bodies}, ground=dict(parts.ground), joints=joints,
-        springs=mine("springs"), forces=mine("forces"), holds=mine("holds"),
-        gears={n: gear for n, gear in parts.gears.items() if gear.follower in joints},
-        relations={n: relation for n, relation in parts.relations.items() if set(relation.joints) <= set(joints)},
-        motors={n: motor for n, motor in parts.motors.items() if set(motor.speeds) <= set(joints)},
-    )  # fmt: skip
-    made.ports = dict(net.ports)
-    used = {*joints, *across, *made.parts.springs, *made.parts.forces, *made.parts.holds}
-    made.connections = {port: user for port, user in net.connections.items() if user in used}
-    if entry is not None:
-        ends = [Port(WORLD, f"{name} {FRAME}", np.zeros(3), np.eye(3)), Port(entry.b, FRAME, np.zeros(3), np.eye(3))]
-        made.ports |= {port.full: port for port in ends}
-        made.joint(f"{entry.b} {ENTRY}", "floating", ends[0].full, ends[1].full)
-    model = model_of(made)
-    if model.mechanism.constrained:
-        raise InputError(f"the sub-network {name!r} has loops or constraints, so that it has no inertia matrix of its "
-                         "own; use it without `reduced`")
-    return model
-
-
-__all__ = ["ReducedDynamics", "reduced_dynamics"]
+__all__ = ["ENTRY", "Entry", "Piece", "ReducedDynamics", "Strut"]

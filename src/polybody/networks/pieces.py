@@ -1,0 +1,153 @@
+"""A network with reduced sub-networks as pieces: which bodies belong together, and what joins or acts between them.
+
+Pieces are groups of bodies that joints connect: of one sub-network that is reduced, or outside of all. Joints that close circuits
+are those of the expanded model; the others are a tree, so that each piece is entered by one joint at most, or
+is on the ground by joints of its own. A piece's model has what acts inside of it: joints with their laws, springs,
+gears, rotors. What acts between pieces is an entry's, a `Strut`, or a row of the closed circuits (`reduced`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.errors import InputError
+from polybody.formulations.network.graph import Groups, node_of
+from polybody.formulations.network.parts import WORLD, JointPart, Parts, Port
+from polybody.mechanism.compliant_stops import compliant
+from polybody.model.model import Model
+from polybody.networks.mechanism import closing_joints, model_of
+from polybody.networks.reduced import ENTRY, Entry, Piece, ReducedDynamics, Strut
+
+if TYPE_CHECKING:
+    from polybody.networks.network import Network
+
+#: a body's port at its frame
+FRAME = "(frame)"
+
+
+def reduced_dynamics(net: Network, whole: Model) -> ReducedDynamics:
+    """The terminal equations of a network's reduced sub-networks, of its other bodies, and of what is between."""
+    loops = closing_joints(net)
+    groups = _groups(net, loops)
+    owner = {body: k for k, bodies in enumerate(groups.values()) for body in bodies}
+    across = {name: joint for name, joint in net.parts.joints.items()
+              if name not in loops and _bridges(net, joint, owner)}
+    made = ReducedDynamics(whole, np.asarray(net.gravity, dtype=float), net.parts.followers())
+    place: dict[int, int] = {}
+    held: set[str] = set()
+    waiting = list(enumerate(groups.items()))
+    while waiting:
+        ready = [(k, item, entry) for k, item in waiting
+                 if (entry := _entry(net, k, owner, across, loops, place)) is not ...]
+        if not ready:
+            raise InputError(f"the sub-network {waiting[0][1][0]!r} is carried by nothing; connect it by a joint")
+        for k, (name, bodies), entry in ready:
+            place[k] = len(made.pieces)
+            inside = _inside(net, {*bodies, WORLD} if entry is None else set(bodies), across)
+            held |= inside
+            made.pieces.append(Piece(name, _own_model(net, name, bodies, inside, entry), entry))
+            waiting = [other for other in waiting if other[0] != k]
+    _refuse_laws(net, sorted(loops - held))
+
+    def end(port: str) -> tuple[int | None, str, np.ndarray]:
+        body = node_of(net, port)
+        return (None if body == WORLD else place[owner[body]]), body, net.ports[port].place.astype(float)
+
+    made.struts = [Strut(part, end(part.a), end(part.b)) for name, part in net.parts.springs.items()
+                   if name not in held]
+    return made
+
+
+def _word(net: Network, body: str) -> str | None:
+    """The outermost reduced sub-network that a body is in."""
+    return min((word for word in net.reductions if body.startswith(f"{word}.")), key=len, default=None)
+
+
+def _groups(net: Network, loops: Collection[str]) -> dict[str, list[str]]:
+    """{name: bodies} of pieces: bodies of one reduced sub-network, or outside of all, that joints connect."""
+    groups = Groups()
+    for joint in net.parts.joints.values():
+        ends = [node_of(net, port) for port in (joint.a, joint.b)]
+        if joint.name not in loops and WORLD not in ends and _word(net, ends[0]) == _word(net, ends[1]):
+            groups.join(*ends)
+    found: dict[str, list[str]] = {}
+    for body in net.parts.bodies:
+        found.setdefault(f"{_word(net, body) or 'bodies'} with {groups.find(body)!r}", []).append(body)
+    return found
+
+
+def _bridges(net: Network, joint: JointPart, owner: Mapping[str, int]) -> bool:
+    """Whether a joint is between pieces, or carries one from the ground."""
+    ends = [node_of(net, port) for port in (joint.a, joint.b)]
+    if WORLD not in ends:
+        return owner[ends[0]] != owner[ends[1]]
+    word = _word(net, ends[0] if ends[1] == WORLD else ends[1])
+    return word is not None and not joint.name.startswith(f"{word}.")
+
+
+def _entry(
+    net: Network, k: int, owner: Mapping[str, int], across: Mapping[str, JointPart], loops: Collection[str],
+    place: Mapping[int, int],
+) -> Any:  # fmt: skip
+    """How piece k is carried, by pieces that have their place: an `Entry`, None by the ground itself, … not yet."""
+    own = {body for body, by in owner.items() if by == k}
+    inside = [joint for name, joint in net.parts.joints.items() if name not in across and name not in loops]
+    if any({node_of(net, j.a), node_of(net, j.b)} & own and WORLD in (node_of(net, j.a), node_of(net, j.b))
+           for j in inside):
+        return None
+    for joint in across.values():
+        for a, b, reverse in ((joint.a, joint.b, False), (joint.b, joint.a, True)):
+            before = node_of(net, a)
+            if node_of(net, b) in own and (before == WORLD or owner[before] in place):
+                ports = net.ports[a], net.ports[b]
+                at_a, at_b = ((port.place.astype(float), port.axes.astype(float)) for port in ports)
+                carrier = None if before == WORLD else place[owner[before]]
+                motors = tuple(motor for motor in net.parts.motors.values() if joint.name in motor.speeds)
+                return Entry(joint, carrier, before, node_of(net, b), at_a, at_b, reverse, motors)
+    return ...
+
+
+def _refuse_laws(net: Network, closing: Collection[str]) -> None:
+    """Joints between pieces that close circuits have no forces of their own."""
+    for name in closing:
+        joint = net.parts.joints[name]
+        stopped = joint.limits is not None and compliant(joint.limits)
+        driven = any(name in motor.speeds for motor in net.parts.motors.values())
+        if joint.stiffness.any() or joint.damping.any() or joint.friction is not None or stopped or driven:
+            raise InputError(f"joint {name!r} closes a loop between reduced sub-networks and has a spring, damping, "
+                             "friction, compliant stops or a motor; use them with reduced=False")
+
+
+def _inside(net: Network, own: Collection[str], across: Mapping[str, JointPart]) -> set[str]:
+    """Joints (also those that close loops) and springs between bodies of one piece."""
+    return {name for kind in (net.parts.joints, net.parts.springs) for name, part in kind.items()
+            if name not in across and {node_of(net, part.a), node_of(net, part.b)} <= set(own)}
+
+
+def _own_model(net: Network, name: str, bodies: list[str], inside: Collection[str], entry: Entry | None) -> Model:
+    """The model of a piece, free at its entry, with its loops cut."""
+    from polybody.networks.network import Network
+
+    parts = net.parts
+    joints = {word: joint for word, joint in parts.joints.items() if word in inside}
+    made = Network(name, net.gravity if entry is None else (0.0, 0.0, 0.0))
+    made.parts = Parts(
+        bodies={body: parts.bodies[body] for body in bodies}, ground=dict(parts.ground), joints=joints,
+        springs={word: spring for word, spring in parts.springs.items() if word in inside},
+        gears={n: gear for n, gear in parts.gears.items() if {gear.follower, gear.leader} <= set(joints)},
+        motors={n: motor for n, motor in parts.motors.items() if set(motor.speeds) <= set(joints)},
+    )  # fmt: skip
+    made.ports = dict(net.ports)
+    made.connections = dict(net.connections)
+    if entry is not None:
+        ends = [Port(WORLD, f"{name} {FRAME}", np.zeros(3), np.eye(3)), Port(entry.b, FRAME, np.zeros(3), np.eye(3))]
+        made.ports |= {port.full: port for port in ends}
+        made.joint(f"{entry.b} {ENTRY}", "floating", ends[0].full, ends[1].full)
+    model = model_of(made)
+    return model.tree if model.mechanism.constrained else model
+
+
+__all__ = ["reduced_dynamics"]

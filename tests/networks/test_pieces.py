@@ -1,0 +1,182 @@
+"""Reduced sub-networks with anything inside and between them: the motion and energy of the expanded network."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import polybody as pb
+from polybody.description.records import Limits
+
+Change = Callable[[pb.Network], None]
+
+
+def leg(inside: Change) -> pb.Network:
+    net = pb.Network("leg")
+    net.body("upper", 1.2, (0.2, 0, 0), (0.001, 0.02, 0.02),
+             ports={"pin": (0, 0, 0), "end": (0.4, 0, 0), "eye": (0.1, 0.05, 0), "side": (0.2, 0.3, 0)})
+    net.body("lower", 0.8, (0.1, 0, 0), (0.001, 0.01, 0.01),
+             ports={"pin": (0, 0, 0), "tip": (0.3, 0, 0), "eye": (0.15, 0.05, 0), "mid": (0.2, 0, 0)})
+    net.body("foot", 0.3, (0.05, 0, 0), (0.001, 0.002, 0.002),
+             ports={"pin": (0, 0, 0), "eye": (0.1, 0.02, 0), "out": (0.2, 0, 0), "toe": (0.2, 0, 0.01)})
+    net.joint("bend", "revolute", "upper.end", "lower.pin")
+    net.joint("ankle", "revolute", "lower.mid", "foot.pin", stiffness=3.0)
+    inside(net)
+    return net
+
+
+def walker(inside: Change, between: Change, reduced: bool, entry: str = "universal", **laws: object) -> pb.Network:
+    """Two legs on each other, the first on the ground."""
+    net = pb.Network("walker", gravity=(0.3, -9.81, 0.4))
+    net.ground(pin=(0.1, 0.2, 0), far=(1.0, 0.3, 0.1))
+    for name in "ab":
+        net.use(name, leg(inside), reduced=reduced)
+    net.joint("first", "revolute", "world.pin", "a.upper.pin", axis=(0, 0.2, 1), armature=0.01, **laws)  # type: ignore[arg-type]
+    net.joint("second", entry, "b.upper.pin", "a.lower.tip", damping=0.2, stiffness=1.0)
+    between(net)
+    return net
+
+
+def nothing(net: pb.Network) -> None: ...
+
+
+def sprung(net: pb.Network) -> None:
+    net.spring("S", "upper.eye", "lower.eye", 30.0, 0.2, 0.5)
+    net.motor("M", "bend", torque_constant=0.05, resistance=1.0, rotor_inertia=1e-4, damping=1e-4, gear=10)
+
+
+def geared(net: pb.Network) -> None:
+    net.gear("G", "ankle", "bend", -2.0, 0.1)
+
+
+def closed(net: pb.Network) -> None:
+    """A four-bar whose last joint is elastic: five rows, of which three hold."""
+    net.body("coupler", 0.4, (0.1, 0, 0), (0.001, 0.003, 0.003), ports={"p": (0, 0, 0), "q": (0.35, 0, 0)})
+    net.joint("turn", "revolute", "upper.side", "coupler.p", damping=0.02)
+    net.joint("close", "revolute", "coupler.q", "foot.out", damping=0.03, stiffness=0.5)
+
+
+def tied(net: pb.Network) -> None:
+    net.relation("R", "ankle - sin(bend)")
+
+
+def struts(net: pb.Network) -> None:
+    net.spring("S", "a.upper.eye", "b.lower.tip", 20.0, 0.3, 0.4)
+    net.spring("Z", "world.far", "b.foot.eye", 5.0)
+    net.motor("M", "first", torque_constant=0.05, resistance=1.0, rotor_inertia=1e-3, damping=1e-2, gear=10)
+
+
+def entry_follows(net: pb.Network) -> None:
+    net.gear("G", "first", "b.bend", 0.5, 0.1)
+    net.gear("H", "b.ankle", "a.ankle", -1.5)
+
+
+def leader_is_an_entry(net: pb.Network) -> None:
+    net.gear("G", "b.bend", "first", 0.5, 0.1)
+
+
+def bound(net: pb.Network) -> None:
+    net.rod("rod", "world.far", "b.foot.toe", 0.9)
+    net.relation("R", "q['b.bend'][0] - q['a.bend'][0] - 0.2*sin(first)")
+
+
+def pinned(net: pb.Network) -> None:
+    net.joint("last", "spherical", "world.far", "b.foot.toe")
+
+
+@functools.cache
+def plain() -> tuple[tuple[str, ...], np.ndarray]:
+    """(states, A) of the legs with nothing added."""
+    found = pb.linearize(walker(nothing, nothing, True))
+    return tuple(found.states), found.A
+
+
+CASES = [(sprung, nothing), (geared, nothing), (nothing, struts), (nothing, entry_follows),
+         (nothing, leader_is_an_entry), (geared, struts), (closed, nothing), (tied, nothing), (nothing, bound),
+         (nothing, pinned)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inside", "between"), CASES, ids=lambda change: change.__name__)
+def test_what_is_inside_and_between_acts_as_in_the_expanded_network(inside: Change, between: Change) -> None:
+    expanded, made = (walker(inside, between, x) for x in (False, True))
+    runs = [pb.simulate(net, 0.1) for net in (expanded, made)]
+    for name, value in runs[0].final.items():
+        assert runs[1].final[name] == pytest.approx(value, rel=1e-7, abs=1e-8), name
+    assert runs[1].audit.energy_error_relative < 1e-10
+    theirs, mine = (pb.linearize(net) for net in (expanded, made))
+    assert mine.states == theirs.states
+    assert_allclose(mine.A, theirs.A, rtol=1e-10, atol=1e-8)
+    states, A = plain()
+    assert mine.states != list(states) or np.abs(A - mine.A).max() > 1e-3  # what was added matters
+
+
+def test_an_entry_has_compliant_stops_and_elasticity_in_several_directions() -> None:
+    stops = Limits(*(np.array([x]) for x in (-0.1, 0.1, np.inf, np.inf)), stiffness=np.array([50.0]),
+                   damping=np.array([1.0]))
+    start = {"first.q": 0.2, "second_0.w": 1.0}
+    runs = [pb.simulate(walker(nothing, nothing, x, "spherical", limits=stops), 0.1, start) for x in (False, True)]
+    for name, value in runs[0].final.items():
+        assert runs[1].final[name] == pytest.approx(value, rel=1e-7, abs=1e-8), name
+
+
+@pytest.mark.parametrize("reduced", [False, True])
+def test_bodies_outside_that_are_joined_through_a_sub_network_and_to_each_other(reduced: bool) -> None:
+    """The last joint closes a circuit through a sub-network, though both its bodies are outside of all."""
+    net = pb.Network("frame", gravity=(0, -9.81, 0))
+    net.ground(pin=(0, 0, 0))
+    net.use("a", leg(nothing), reduced=reduced)
+    for name in "xy":
+        net.body(name, 0.4, (0.1, 0, 0), (0.001, 0.003, 0.003), ports={"p": (0, 0, 0), "q": (0.25, 0, 0)})
+    net.joint("left", "revolute", "a.upper.side", "x.p")
+    net.joint("right", "revolute", "a.lower.eye", "y.p")
+    net.joint("top", "spherical", "x.q", "y.q")
+    net.joint("base", "revolute", "world.pin", "a.upper.pin")
+    run = pb.simulate(net, 0.1)
+    known = pb.simulate(net.model(), 0.1, run.configuration(net.name)[0])
+    assert_allclose(run.configuration(net.name)[-1], known.q[-1], atol=1e-7)
+
+
+def test_a_joint_with_a_law_that_closes_a_loop_between_sub_networks_is_named() -> None:
+    net = walker(nothing, nothing, True)
+    net.joint("last", "spherical", "world.far", "b.foot.toe", damping=0.1)
+    with pytest.raises(pb.PolybodyError, match="'last' closes a loop between reduced .* reduced=False"):
+        pb.simulate(net, 0.1)
+
+
+def test_a_loop_inside_may_be_closed_by_a_joint_with_a_law_and_coordinates_of_its_own() -> None:
+    """A damped ball joint that closes a loop has no record as a force on the loop: the model keeps its coordinates."""
+    def ball(net: pb.Network) -> None:
+        net.body("coupler", 0.4, (0.1, 0, 0), (0.001, 0.003, 0.003), ports={"p": (0, 0, 0), "q": (0.35, 0, 0)})
+        net.joint("turn", "revolute", "upper.side", "coupler.p", damping=0.02)
+        net.joint("close", "spherical", "coupler.q", "foot.out", damping=0.03)
+
+    rates = []
+    for reduced in (False, True):
+        net = pb.Network("one", gravity=(0.3, -9.81, 0.4))
+        net.ground(pin=(0.1, 0.2, 0))
+        net.use("a", leg(ball), reduced=reduced)
+        net.joint("first", "revolute", "world.pin", "a.upper.pin", axis=(0, 0.2, 1))
+        rates.append(pb.linearize(net).A)
+    assert_allclose(rates[1], rates[0], rtol=1e-10, atol=1e-8)
+
+
+def test_a_sub_network_whose_bodies_are_not_connected_inside_is_several_pieces() -> None:
+    pair = pb.Network("pair")
+    for name in "xy":
+        pair.body(name, 1.0, (0.1, 0, 0), (0.01, 0.01, 0.01), ports={"p": (0, 0, 0), "q": (0.2, 0, 0)})
+    pair.spring("S", "x.q", "y.q", 40.0, 0.3)
+    runs = []
+    for reduced in (False, True):
+        net = pb.Network("hung", gravity=(0, -9.81, 0))
+        net.ground(a=(0, 0, 0), b=(1, 0, 0))
+        net.use("s", pair, reduced=reduced)
+        net.joint("left", "revolute", "world.a", "s.x.p")
+        net.joint("right", "revolute", "world.b", "s.y.p")
+        runs.append(pb.simulate(net, 0.1).final)
+    assert abs(runs[0]["right.q"]) > 1e-3
+    for name, value in runs[0].items():
+        assert runs[1][name] == pytest.approx(value, rel=1e-7, abs=1e-8), name
