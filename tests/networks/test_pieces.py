@@ -143,7 +143,7 @@ def test_bodies_outside_that_are_joined_through_a_sub_network_and_to_each_other(
 def test_a_joint_with_a_law_that_closes_a_loop_between_sub_networks_is_named() -> None:
     net = walker(nothing, nothing, True)
     net.joint("last", "spherical", "world.far", "b.foot.toe", damping=0.1)
-    with pytest.raises(pb.PolybodyError, match="'last' closes a loop between reduced .* reduced=False"):
+    with pytest.raises(pb.PolybodyError, match=r"'last' closes a loop between reduced .* reduced=False"):
         pb.simulate(net, 0.1)
 
 

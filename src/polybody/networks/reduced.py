@@ -13,11 +13,12 @@ gear), and the through variables that the cut-sets add up are
 
     tau = Σ_k T_kᵀ y_k + Σ_j T_jᵀ (I v̇_j − passive_j(q_j, v_j)) + Σ_s J_sᵀ f_s                                  (42)
 
-with f_s springs between ports of different sub-networks, J_s v their lengthening. Circuits that are closed (loops, rods,
-guides and relations, inside a sub-network or between them) add J v̇ + γ = 0. Their reactions are eliminated: v̇ = G ü + β
-has the motions that pass, by the plan of elimination of `quantities.constrained`, and with tau = M v̇ + h of (42)
+with f_s springs between ports of different sub-networks, J_s v their lengthening. Circuits that are closed (loops,
+rods, guides and relations, inside a sub-network or between them) add J v̇ + γ = 0. Their reactions are eliminated:
+v̇ = G ü + β has the motions that pass, by the plan of elimination of the expanded model (`quantities.constrained`), and
+with tau = M v̇ + h of (42)
 
-    GᵀM G ü = Gᵀ (tau − h − M β)                                                                                (43)
+    GᵀM G ü = Gᵀ (tau − h − M β)                                                                                (a)
 
 Nothing of a sub-network's inertia and forces is used but its terminal equations. The motion is that of the network with
 all sub-networks expanded (`Network.use` without `reduced`), whose model counts the energy of a run.
@@ -44,7 +45,7 @@ from polybody.quantities.constrained import Closed, along_plan
 Array = np.ndarray
 #: (q_k, v_k, (R, p) of its entry body in the world) of a piece, as expressions of all joint coordinates
 State = tuple[Any, Any, tuple[Any, Any]]
-#: the joint that stands for the entry of a piece is named by its body and this
+#: the joint at the entry of a piece is named by its body and this
 ENTRY = "(entry)"
 
 
@@ -115,7 +116,7 @@ class ReducedDynamics:
         return tau
 
     def accelerations(self, q: Any, v: Any, tau: Any) -> Any:
-        """a under tau with the reactions of closed circuits eliminated, (43)."""
+        """a under tau with the reactions of closed circuits eliminated, (a)."""
         import casadi as ca
 
         graph: Any = domain("casadi")
