@@ -1,9 +1,9 @@
 """A network with reduced sub-networks as pieces: which bodies belong together, and what joins or acts between them.
 
-Pieces are groups of bodies that joints connect: of one sub-network that is reduced, or outside of all. Joints that close circuits
-are those of the expanded model; the others are a tree, so that each piece is entered by one joint at most, or
-is on the ground by joints of its own. A piece's model has what acts inside of it: joints with their laws, springs,
-gears, rotors. What acts between pieces is an entry's, a `Strut`, or a row of the closed circuits (`reduced`).
+Pieces are groups of bodies that joints connect: of one sub-network that is reduced, or outside of all. Joints that
+close circuits are those of the expanded model; the others are a tree, so that each piece is entered by one joint at
+most, or is on the ground by joints of its own. A piece's model has what acts inside of it: joints with their laws,
+springs, gears, rotors. What acts between pieces is an entry's, a `Strut`, or a row of the closed circuits (`reduced`).
 """
 
 from __future__ import annotations
