@@ -5,6 +5,9 @@ function, min(1, 1.345 s/|r|), keeps outliers from pulling. Samples are thinned 
 neighbours that a low-pass filter made alike would count many times. The covariance is σ²(AᵀA)⁻¹ of the weighted rows,
 increased by (1 + ρ)/(1 − ρ) where residuals still follow each other with correlation ρ > 0: what a model does not
 explain is not noise.
+
+Only triangles are computed: QR of [A b] has R and z = Qᵀb side by side, Q is not formed. While all rows of a coordinate
+have one weight, those of each coordinate are reduced once, and every sweep starts from their small triangles.
 """
 
 from __future__ import annotations
@@ -48,11 +51,17 @@ def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
     still = size <= 1e-12 * size.max(initial=1e-300)  # not moved at all by this recording
     size = np.where(still, 1.0, size)
     rows, sigma, trust = A / size, np.ones(m), np.ones((N, m))
+    both = np.concatenate([rows, b[..., None]], axis=-1)
+    reduced = [_triangle(both[:, j]) for j in range(m)]
+    condition = float(np.linalg.cond(_triangle(np.concatenate(reduced))[:, :k]))
     last = SWEEPS[method] - 1
     for sweep in range(last + 1):
-        weights = np.sqrt(trust) / sigma
-        Q, R = np.linalg.qr((rows * weights[..., None]).reshape(-1, k))
-        z = Q.T @ (b * weights).ravel()
+        if np.all(trust == 1.0):
+            weighted = [part / s for part, s in zip(reduced, sigma, strict=True)]
+        else:
+            weighted = [(both * (np.sqrt(trust) / sigma)[..., None]).reshape(-1, k + 1)]
+        whole = _triangle(np.concatenate(weighted))
+        R, z = whole[:k, :k], whole[:k, k]
         x = np.linalg.lstsq(R, z, rcond=1e-12)[0]
         residual = b - rows @ x
         if sweep == last:
@@ -69,8 +78,12 @@ def solve(A: Array, b: Array, method: str = "reweighted") -> Fit:
     inverse = np.linalg.pinv(R)
     covariance = inverse @ inverse.T * variance * _inflation(residual / sigma)
     covariance[still, still] = np.inf
-    return Fit(x / size, covariance / np.outer(size, size), float(np.linalg.cond(rows.reshape(-1, k))), R * size, z,
-               sigma, residual_squares)  # fmt: skip
+    return Fit(x / size, covariance / np.outer(size, size), condition, R * size, z, sigma, residual_squares)
+
+
+def _triangle(rows: Array) -> Array:
+    """R of rows = QR."""
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def _spread(residual: Array, robust: object) -> Array:
