@@ -1,10 +1,12 @@
 """Interrupt `polybody study` at random times, resume it, and compare its files with those of an uninterrupted run.
 
-    python tools/interrupt_studies.py [how many] [seed] [signal: INT, TERM or KILL] [kinds: lanes,rollouts,processes]
+    python tools/interrupt_studies.py [how many] [seed] [signal: INT, TERM or KILL] [kinds: lanes,rollouts,processes,ray]
 
-INT goes to all processes of the group, as from a terminal; TERM and KILL to the driver alone. Prints one line per
-signal, and exits with 1 where files differ, half-written ones are left after resuming, or a worker outlives its driver.
-Times in which this process itself did not run (the machine was busy, or all were paused) are not counted.
+INT goes to all processes of the group, as from a terminal; TERM and KILL to the driver alone. Signals are sent at a
+random time after the folder of the results exists, and until so many of each kind met a study under way: not all of its
+chunks were there when it ended. Prints one line per signal, and exits with 1 where files differ, half-written ones are
+left after resuming, or a worker outlives its driver. Times in which this process itself did not run (the machine was
+busy, or all were paused) are not counted. `ray` starts a cluster of two nodes on this machine.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,8 +28,8 @@ STUDIES = {
 vary:
   payload.mass: {uniform: [0, 3]}
   q: {uniform: [[-1, -1, -1, -1, -1, -1], [1, 1, 1, 1, 1, 1]]}
-samples: 2000000
-chunk: 32768
+samples: 1000000
+chunk: 16384
 do: {quantity: forward_dynamics}
 """),
     "rollouts": ([], """
@@ -37,6 +40,13 @@ do: {rollout: {steps: 1000, dt: 0.001, method: semi-implicit, controller: {kd: 0
 keep: [q_end]
 """),
     "processes": (["--workers", "2"], """
+vary: {link2.mass: {uniform: [15, 20]}}
+samples: 400
+chunk: 8
+do: {simulate: {duration: 0.3, q0: 0.3, method: dop853, limits: ignore}}
+keep: [q_end]
+"""),
+    "ray": (["--cluster", "ADDRESS"], """
 vary: {link2.mass: {uniform: [15, 20]}}
 samples: 400
 chunk: 8
@@ -85,9 +95,11 @@ def alive(group: int) -> list[int]:
 
 
 def one(kind: str, number: signal.Signals, folder: Path, after: float, clock: Clock) -> tuple[float, str, list[int]]:
-    """Start the study, signal it after so many seconds: (how long it took to end, its last line, who is left)."""
+    """Start the study, signal it so many seconds after its folder was made: (how long it took to end, its last line, who is left)."""
     process = subprocess.Popen(command(kind, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                start_new_session=True)  # fmt: skip
+    while not (folder / "study.json").exists() and process.poll() is None:
+        time.sleep(0.002)
     begun = clock.now
     while clock.now - begun < after and process.poll() is None:
         time.sleep(0.01)
@@ -117,32 +129,44 @@ def main() -> int:
     kinds = sys.argv[4].split(",") if len(sys.argv) > 4 else list(STUDIES)
     os.environ["PYTHONPATH"] = str(ROOT / "src")
     clock, wrong = Clock(), 0
-    with tempfile.TemporaryDirectory() as temporary:
+    with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
+        if "ray" in kinds:
+            sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+            from tests.studies.cluster import two_nodes
+
+            STUDIES["ray"][0][1] = stack.enter_context(two_nodes()).address
         for kind in kinds:
-            (Path(temporary) / f"{kind}.yaml").write_text(HEAD + STUDIES[kind][1])
-            whole = Path(temporary) / f"{kind}-whole"
-            subprocess.run(command(kind, whole, "--json"), check=True, capture_output=True)
-            begun = clock.now
-            subprocess.run(command(kind, whole, "--json", "--resume"), check=True, capture_output=True)
-            least = 0.7 * (clock.now - begun)  # importing, reading, and saying what there is
-            subprocess.run(["rm", "-r", str(whole)], check=True)
-            begun = clock.now
-            subprocess.run(command(kind, whole, "--json"), check=True, capture_output=True)
-            most, wanted, slowest = clock.now - begun, contents(whole), 0.0
-            for k in range(count):
-                folder = Path(temporary) / f"{kind}{k}"
-                after = rng.uniform(0.5 * least, most)
-                ended, said, left = one(kind, number, folder, after, clock)
-                chunks = len(list((folder / "chunks").glob("part-*"))) if folder.exists() else 0
-                subprocess.run(command(kind, folder, "--json", "--resume"), check=True, capture_output=True)
-                good = contents(folder) == wanted and not left
-                wrong, slowest = wrong + (not good), max(slowest, ended)
-                verdict = "whole and equal" if good else f"WRONG, left: {left}"
-                print(f"{kind} {k + 1:3} {number.name} after {after:.2f} s, ended after {ended:.2f} s, {chunks} chunks "
-                      f"there, {verdict} ({said:.60})", flush=True)
-                subprocess.run(["rm", "-r", str(folder)], check=True)
-            print(f"{kind}: the slowest ended after {slowest:.2f} s", flush=True)
+            wrong += series(kind, number, count, Path(temporary), rng, clock)
     return int(wrong > 0)
+
+
+def series(kind: str, number: signal.Signals, count: int, temporary: Path, rng: random.Random, clock: Clock) -> int:
+    """Signals until so many met the study under way: how many datasets were wrong."""
+    (temporary / f"{kind}.yaml").write_text(HEAD + STUDIES[kind][1])
+    whole = temporary / f"{kind}-whole"
+    subprocess.run(command(kind, whole, "--json"), check=True, capture_output=True)
+    wanted = contents(whole)
+    written = [path.stat().st_mtime for path in (whole / "chunks").iterdir()]
+    most = max(written) - (whole / "study.json").stat().st_mtime
+    times, wrong, met, sent = [], 0, 0, 0
+    while met < count and sent < 3 * count:
+        sent += 1
+        folder, after = temporary / f"{kind}{sent}", rng.uniform(0, most)
+        ended, said, left = one(kind, number, folder, after, clock)
+        chunks = len(list((folder / "chunks").glob("part-*")))
+        under_way = chunks < len(wanted)
+        subprocess.run(command(kind, folder, "--json", "--resume"), check=True, capture_output=True)
+        good = contents(folder) == wanted and not left
+        wrong, met = wrong + (not good), met + under_way
+        if under_way:
+            times.append(ended)
+        verdict = "whole and equal" if good else f"WRONG, left: {left}"
+        print(f"{kind} {sent:3} {number.name} after {after:.2f} s, ended after {ended:.2f} s, {chunks} of {len(wanted)} "
+              f"chunks there, {verdict} ({said:.60})", flush=True)  # fmt: skip
+        subprocess.run(["rm", "-r", str(folder)], check=True)
+    print(f"{kind}: {number.name} met {met} studies under way (of {sent}), which ended after {min(times, default=0):.2f} "
+          f"to {max(times, default=0):.2f} s; {sent - wrong} of {sent} whole and equal", flush=True)  # fmt: skip
+    return wrong
 
 
 if __name__ == "__main__":

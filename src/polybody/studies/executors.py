@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as ready
 from threading import Thread
 from typing import Any
 
@@ -38,6 +39,8 @@ Result = tuple[int, Any, int]
 AHEAD = 2
 #: how often a chunk whose worker died is tried anew
 PATIENCE = 4
+#: seconds in which a pool reports the death of a worker, unless that worker died while it wrote a result
+GRACE = 1.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _on_this_node: dict[str, Job] = {}  # the job that this worker of Ray computes now, by its key
 _job: Job | None = None
@@ -194,6 +197,8 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
                 if not waiting:
                     return
                 finished, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)  # in pieces, see `awaited`
+                if not finished and _any_ended(pool) and not wait(waiting, GRACE, FIRST_COMPLETED).done:
+                    _cut_off(pool)
                 for future in finished:
                     index = waiting.pop(future)
                     try:
@@ -211,11 +216,28 @@ def _pooled(job: Job, todo: Iterator[int], workers: int, form: str | None) -> It
                                         "the study lacks if __name__ == '__main__':") from None
         finally:
             if waiting:  # interrupted: Python would wait at its end for chunks under way, and for workers that start
-                for process in list((getattr(pool, "_processes", None) or {}).values()):
-                    process.kill()
+                _cut_off(pool)
             pool.shutdown(wait=False, cancel_futures=True)
             ours.close()
             theirs.close()
+
+
+def _workers_of(pool: ProcessPoolExecutor) -> list[Any]:
+    return list((getattr(pool, "_processes", None) or {}).values())
+
+
+def _any_ended(pool: ProcessPoolExecutor) -> bool:
+    return bool(ready([process.sentinel for process in _workers_of(pool)], timeout=0))
+
+
+def _cut_off(pool: ProcessPoolExecutor) -> None:
+    """Kill the workers and close this process's end of the pipe they write to. The pool's thread may be reading a result
+    of which a killed worker wrote a part only: it would wait for the rest for ever, and Python at its end for it."""
+    for process in _workers_of(pool):
+        process.kill()
+    results = getattr(pool, "_result_queue", None)
+    if results is not None:
+        results._writer.close()
 
 
 # ---- Ray -------------------------------------------------------------------------------------------------------------
