@@ -110,6 +110,15 @@ def test_results_of_different_shapes_are_read_chunk_by_chunk() -> None:
     assert [len(t.column("y")[0]) for t in results.batches()] == [2, 3]
 
 
+def test_dry_runs_count_the_start_of_processes() -> None:
+    study = pb.Study(arm(), VARY, samples=8, quantity="gravity_forces", chunk=4)
+    alone, shared = study.dry_run(0.1), study.dry_run(0.1, workers=2)
+    assert alone["start"] == 0.0, "threads start at once"
+    assert shared["by"] == "2 processes"
+    assert shared["start"] > 0.05, "Python itself takes longer to start"
+    assert shared["seconds"] == shared["start"] + 8 / shared["cases_per_second"]
+
+
 def test_dry_runs_estimate_from_whole_chunks() -> None:
     said = pb.Study(arm(), VARY, samples=50_000, quantity="gravity_forces", keep=["gravity"]).dry_run(0.2)
     assert (said["cases"], said["chunk"], said["chunks"]) == (50_000, 16384, 4)

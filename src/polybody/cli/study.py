@@ -134,7 +134,8 @@ def _said(console: Any, answer: dict[str, Any], folder: Path) -> None:
     console.print(f"varied: {', '.join(answer['varied'])}")
     chunks = f"{answer['chunks']:,} {'chunk' if answer['chunks'] == 1 else 'chunks'} of up to {answer['chunk']:,}"
     console.print(f"{chunks}, {answer['batched']}, {answer['by']}")
-    console.print(f"about {answer['cases_per_second']:,.0f} cases per second here: {answer['seconds']:,.1f} s, "
+    start = f" ({answer['start']:.1f} s to start processes)" if answer["start"] else ""
+    console.print(f"about {answer['cases_per_second']:,.0f} cases per second here: {answer['seconds']:,.1f} s{start}, "
                   f"{answer['bytes'] / 1e6:,.1f} MB in {folder}")  # fmt: skip
 
 

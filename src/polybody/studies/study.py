@@ -187,12 +187,13 @@ class Study:
         """Describe a run without executing it: cases, batches, and estimates of time and size from a timed sample.
 
         Samples grow to a whole chunk, or until they take a part of `seconds`; the estimate is for as many threads or
-        processes as `run` would use, without their start.
+        processes as `run` would use. One process is started to know how long that takes.
         """
         executor, count = executor_of(workers, None, self.task.in_lanes and self.template is None)
         with _optimised(), threads(1):
             self._check_first()
             rate, size = self._timed(seconds)
+            start = self._start() if executor is processes else 0.0
         used = max(min(count, self.cases.chunks), 1)
         by = counted(used, "process", "processes") if executor is processes else counted(used, "thread")
         batched = "lanes of one kernel" if self.task.in_lanes and self.template is None else "case by case"
@@ -200,7 +201,8 @@ class Study:
             "name": self.name, "cases": len(self), "chunks": self.cases.chunks, "chunk": self.cases.chunk,
             "kind": self.task.kind, "design": self.cases.design, "varied": varied_names(self.cases),
             "batched": batched, "by": by,
-            "cases_per_second": rate * used, "seconds": len(self) / (rate * used), "bytes": round(size),
+            "cases_per_second": rate * used, "start": start, "seconds": start + len(self) / (rate * used),
+            "bytes": round(size),
         }  # fmt: skip
 
     def _timed(self, seconds: float) -> tuple[float, float]:
@@ -213,6 +215,13 @@ class Study:
             rate, content = self._sample(size)
         slope = (content - one) / (size - 1) if size > 1 else one
         return rate, slope * len(self) + (one - slope) * self.cases.chunks
+
+    def _start(self) -> float:
+        """Seconds until a process that was started has its first case: imports, and the machine code of the job."""
+        job = Job(self.model, replace(self.cases, chunk=1), self.task, self.template)
+        started = time.perf_counter()
+        next(processes(job, [0], 1, "arrow"))
+        return time.perf_counter() - started
 
     def _sample(self, size: int) -> tuple[float, int]:
         """(cases per second, bytes of the file) of so many cases."""
