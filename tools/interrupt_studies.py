@@ -164,8 +164,8 @@ def series(kind: str, number: signal.Signals, count: int, temporary: Path, rng: 
         print(f"{kind} {sent:3} {number.name} after {after:.2f} s, ended after {ended:.2f} s, {chunks} of {len(wanted)} "
               f"chunks there, {verdict} ({said:.60})", flush=True)  # fmt: skip
         subprocess.run(["rm", "-r", str(folder)], check=True)
-    print(f"{kind}: {number.name} met {met} studies under way (of {sent}), which ended after {min(times, default=0):.2f} "
-          f"to {max(times, default=0):.2f} s; {sent - wrong} of {sent} whole and equal", flush=True)  # fmt: skip
+    print(f"{kind}: {number.name} met {met} studies under way (of {sent}), which ended after "
+          f"{min(times, default=0):.2f} to {max(times, default=0):.2f} s; {sent - wrong} of {sent} whole and equal", flush=True)  # fmt: skip
     return wrong
 
 
