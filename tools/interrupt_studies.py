@@ -1,6 +1,6 @@
 """Interrupt `polybody study` at random times, resume it, and compare its files with those of an uninterrupted run.
 
-    python tools/interrupt_studies.py [how many] [seed] [signal: INT, TERM or KILL] [kinds: lanes,rollouts,processes,ray]
+    python tools/interrupt_studies.py [how many] [seed] [INT, TERM or KILL] [kinds: lanes,rollouts,processes,ray]
 
 INT goes to all processes of the group, as from a terminal; TERM and KILL to the driver alone. Signals are sent at a
 random time after the folder of the results exists, and until so many of each kind met a study under way: not all of its
@@ -95,7 +95,7 @@ def alive(group: int) -> list[int]:
 
 
 def one(kind: str, number: signal.Signals, folder: Path, after: float, clock: Clock) -> tuple[float, str, list[int]]:
-    """Start the study, signal it so many seconds after its folder was made: (how long it took to end, its last line, who is left)."""
+    """Signal a study some seconds after its folder was made: (how long it took to end, its last line, who is left)."""
     process = subprocess.Popen(command(kind, folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                start_new_session=True)  # fmt: skip
     while not (folder / "study.json").exists() and process.poll() is None:
@@ -161,11 +161,12 @@ def series(kind: str, number: signal.Signals, count: int, temporary: Path, rng: 
         if under_way:
             times.append(ended)
         verdict = "whole and equal" if good else f"WRONG, left: {left}"
-        print(f"{kind} {sent:3} {number.name} after {after:.2f} s, ended after {ended:.2f} s, {chunks} of {len(wanted)} "
-              f"chunks there, {verdict} ({said:.60})", flush=True)  # fmt: skip
+        print(f"{kind} {sent:3} {number.name} after {after:.2f} s, ended after {ended:.2f} s, {chunks} of "
+              f"{len(wanted)} chunks there, {verdict} ({said:.60})", flush=True)  # fmt: skip
         subprocess.run(["rm", "-r", str(folder)], check=True)
     print(f"{kind}: {number.name} met {met} studies under way (of {sent}), which ended after "
-          f"{min(times, default=0):.2f} to {max(times, default=0):.2f} s; {sent - wrong} of {sent} whole and equal", flush=True)  # fmt: skip
+          f"{min(times, default=0):.2f} to {max(times, default=0):.2f} s; "
+          f"{sent - wrong} of {sent} whole and equal", flush=True)  # fmt: skip
     return wrong
 
 

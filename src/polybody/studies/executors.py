@@ -231,8 +231,11 @@ def _any_ended(pool: ProcessPoolExecutor) -> bool:
 
 
 def _cut_off(pool: ProcessPoolExecutor) -> None:
-    """Kill the workers and close this process's end of the pipe they write to. The pool's thread may be reading a result
-    of which a killed worker wrote a part only: it would wait for the rest for ever, and Python at its end for it."""
+    """Kill the workers and close this process's end of the pipe they write to.
+
+    The pool's thread may be reading a result of which a killed worker wrote a part only: it would wait for the rest for
+    ever, and Python at its end for that thread.
+    """
     for process in _workers_of(pool):
         process.kill()
     results = getattr(pool, "_result_queue", None)
