@@ -153,4 +153,6 @@ def awaited(future: Future[T]) -> T:
     return future.result()
 
 
-__all__ = ["Stop", "as_interrupt", "awaited", "interruptible", "not_passed_to_children", "passed_on", "stop_here"]
+__all__ = [
+    "LATER", "Stop", "as_interrupt", "awaited", "interruptible", "not_passed_to_children", "passed_on", "stop_here",
+]  # fmt: skip

@@ -163,7 +163,7 @@ def test_a_loop_takes_compiled_parts_between_its_calls(monkeypatch: pytest.Monke
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
     first, loop = in_tier(monkeypatch, "auto", "swapped")
     assert loop.interpreted
-    assert background.wait(60)
+    assert background.wait(300)
     loop.refresh()
     assert not loop.interpreted
     states, _ = started(loop, 30, np.zeros(0), 0)

@@ -53,7 +53,8 @@ class Made:
 
 _runtimes: dict[Target, machine.Loaded] = {}
 _preparing: set[Target] = set()
-_programs: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+#: without callbacks when a program goes: in one written in Python, as `WeakValueDictionary` has, interrupts are lost
+_programs: dict[str, weakref.ref[Program]] = {}
 _lock = Lock()
 
 
@@ -113,7 +114,7 @@ def program(title: str, name: str, make: Callable[[], Made]) -> Program:
 def known(title: str) -> Program | None:
     """The program of this title if it need not be compiled."""
     with _lock:
-        found = _programs.get(title)
+        found = _alive(title)
         if found is None:
             traced = cache.load(title, cache.TRACE)
             code = cache.load(traced[0]["code"]) if traced else None
@@ -125,7 +126,17 @@ def known(title: str) -> Program | None:
 def remember(title: str, made: Program) -> Program:
     """Let later kernels of this title have it."""
     with _lock:
-        return _programs.setdefault(title, made)
+        for gone in [key for key in _programs if _alive(key) is None]:
+            del _programs[gone]
+        found = _alive(title)
+        if found is None:
+            found, _programs[title] = made, weakref.ref(made)
+        return found
+
+
+def _alive(title: str) -> Program | None:
+    there = _programs.get(title)
+    return None if there is None else there()
 
 
 def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:

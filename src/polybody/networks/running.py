@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, warn
-from polybody.interrupts import passed_on
+from polybody.interrupts import LATER, passed_on
 from polybody.networks.joint_laws import beyond_drives
 from polybody.networks.motion import Motion
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
@@ -106,7 +106,8 @@ class _Run:
         stopped = None
         self._keep(t, system, y)
         try:
-            stopped = self._advance(t, system, y, end)
+            # CasADi is called all along: functions of numbers, new modes, IDAS' solvers
+            stopped = passed_on(lambda: self._advance(t, system, y, end), LATER)
         except BlowUp as reason:
             stopped = f"the run diverged after t = {self.reached:.9g} s ({reason})"
         except KeyboardInterrupt:
