@@ -112,9 +112,10 @@ def one(kind: str, number: signal.Signals, folder: Path, after: float, clock: Cl
         process.send_signal(number)
     process.wait()
     ended = clock.now - signalled
-    while alive(process.pid) and clock.now - signalled < ended + 2:
+    while alive(process.pid) and clock.now - signalled < ended + 10:  # workers that start end when they have imported
         time.sleep(0.02)
     left = alive(process.pid)
+    print(f"  its processes had ended {clock.now - signalled - ended:.2f} s after it" if not left else "  some go on")
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert process.stdout is not None

@@ -63,7 +63,7 @@ def test_another_version_of_ray_is_a_clear_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", refuse)
     monkeypatch.setattr("polybody.studies.executors._require_listener", lambda cluster: None)
-    with pytest.raises(PolybodyError, match=r"runs another version of Ray or Python .*install the same"):
+    with pytest.raises(PolybodyError, match=r"another version of Ray .*2.9.0 Python: 3.9.1; install the same"):
         connect("10.0.0.1:6379")
     with pytest.raises(PolybodyError):
         study().run(tmp_path / "out", cluster="10.0.0.1:6379")

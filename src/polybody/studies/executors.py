@@ -259,6 +259,7 @@ def connect(cluster: str) -> Any:
         except (ConnectionError, ValueError, RuntimeError) as error:
             text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             if "ersion" in str(error):
+                text = " ".join(str(error).split())  # the versions are in the lines that follow
                 raise PolybodyError(f"the cluster at {cluster!r} runs another version of Ray or Python than this "
                                     f"process (Ray {ray.__version__}): {text}; install the same on all nodes") from None
             raise InputError(f"no Ray cluster at {cluster!r}: {text}; start one with 'ray start --head' and join "
