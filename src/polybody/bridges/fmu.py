@@ -22,6 +22,7 @@ from polybody.bridges.c_library import _prefix, _without_formula
 from polybody.bridges.c_steps import quaternions
 from polybody.bridges.fmu_package import Variables, description, fmu_target, pack, write_sources
 from polybody.errors import InputError
+from polybody.interrupts import interruptible
 from polybody.model.arguments import require_model
 from polybody.model.dispatch import answered_by
 
@@ -91,6 +92,7 @@ class _Fmu:
         write_sources(root, self.name, files)
         (root / "modelDescription.xml").write_text(self._description(token), encoding="utf-8")
 
+    @interruptible
     def _functions(self) -> list[Any]:
         """The CasADi functions behind the calls of fmi3/model.c."""
         import casadi as ca

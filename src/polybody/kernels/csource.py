@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from polybody.errors import InputError
+from polybody.interrupts import interruptible
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.tape import CONST, INPUT, Tape, from_function, results_of, schedule
 
@@ -54,6 +55,7 @@ class Written:
     source: str
 
 
+@interruptible
 def generate(
     name: str, functions: Sequence[ca.Function], *, comment: str = "", more: Sequence[Written] = ()
 ) -> CSource:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.interrupts import interruptible
 from polybody.names import listed, nearest
 from polybody.networks.assembly import Assembly
 from polybody.networks.component import PartComponent
@@ -95,6 +96,7 @@ class Machine:
         return table
 
 
+@interruptible
 def machine(
     net: Network, initial: Mapping[str, Any] | None = None, inputs: Sequence[str] | None = None,
     parameters: Sequence[str] = (), most: int = MOST_COMBINATIONS,
