@@ -230,3 +230,21 @@ def test_what_is_wrong_inside_a_sub_network_is_told_with_its_line(tmp_path, line
     path.write_text(CELL.replace(text, wrong), encoding="utf-8")
     with pytest.raises(pb.PolybodyError, match=f"cell.yaml:{line}:"):
         pb.load_network(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [("{use: {a: 1}}", "which is not defined above"),
+     ("{use: [s], x: b}", "which is not defined above"),
+     ("{use: s, x: {b: 1}}", "must be the name of a node"),
+     ("{use: s, x: [b]}", "must be the name of a node"),
+     ("{kind: resistor, nodes: {b: 1}, resistance: 1}", "got a mapping")],
+)  # fmt: skip
+def test_mappings_and_lists_where_names_belong_are_reported(tmp_path, part, said):
+    path = tmp_path / "odd.yaml"
+    inner = "{parts: {r: {kind: resistor, nodes: [a, ground], resistance: 1}}, terminals: {x: a}}"
+    source = "{kind: voltage_source, nodes: [b, ground], voltage: 1}"
+    path.write_text(f"polybody: 1\nname: n\nnetwork:\n  networks: {{s: {inner}}}\n  parts:\n    v: {source}\n"
+                    f"    p: {part}\n", encoding="utf-8")  # fmt: skip
+    with pytest.raises(pb.PolybodyError, match=f"odd.yaml:7: .*{said}"):
+        pb.load_network(path)

@@ -187,6 +187,8 @@ class _Reader:
             return
         given.pop("kind")
         nodes = given.pop("nodes", ())
+        if isinstance(nodes, dict):
+            raise InputError(f"part {name!r}: nodes must be a name or a list of names, got a mapping")
         nodes = (nodes,) if isinstance(nodes, str) else tuple(tuple(n) if isinstance(n, list) else n for n in nodes)
         chosen = self.kinds.get(kind, kind)
         ports = chosen.domains if isinstance(chosen, Part) else {}
@@ -198,10 +200,13 @@ class _Reader:
     def _used(self, net: Network, name: str, key: str, given: dict[str, Any]) -> None:
         """A sub-network as it is (`use`), or reduced to its terminals (`multiport`)."""
         used = given.pop(key)
-        if used not in self.networks:
+        if not isinstance(used, str) or used not in self.networks:
             raise InputError(f"part {name!r} uses the network {used!r}, which is not defined above; available: "
                              f"{', '.join(self.networks) or 'none'}")
         inner = self.networks[used]
+        for terminal, node in given.items():
+            if isinstance(node, dict | list):
+                raise InputError(f"terminal {terminal!r} of part {name!r} must be the name of a node, got {node!r}")
         nodes: dict[str, Any] = {terminal: str(node) for terminal, node in given.items()}
         if key == "use":
             net.use(name, inner, **nodes)
