@@ -6,7 +6,7 @@
     slide   s = z·p                                                        prismatic, cylindrical
     thread  θ = z·p / h, h the pitch                                       screw
 
-ξ is what they are off `rest`, a turn by the lesser way, between −π and π: the pose of two bodies does not report how
+ξ is what they are off `rest`, a turn by the lesser way, between −π and π: the pose of two bodies does not determine how
 often they went around. The element stores ½ ξᵀKξ and exerts f = −Kξ − Bξ̇ and friction on b: a moment z f
 for turn and thread, a force z f for slide, at b's origin; the opposite acts on a, at the same point.
 """
