@@ -118,4 +118,10 @@ def as_names(what: str, node: Node) -> tuple[str, ...]:
     return tuple(as_text(f"{what}[{i}]", item) for i, item in enumerate(node.items))
 
 
-__all__ = ["as_array", "as_axis", "as_kind", "as_map", "as_names", "as_pose", "as_stages", "mesh_path"]
+def as_expression(what: str, node: Node) -> str:
+    if not isinstance(node, Scalar) or not node.text:
+        raise InputError(f"{what} must be an expression, got {describe(node)}")
+    return node.text
+
+
+__all__ = ["as_array", "as_axis", "as_expression", "as_kind", "as_map", "as_names", "as_pose", "as_stages", "mesh_path"]

@@ -15,7 +15,8 @@ import numpy as np
 
 from polybody.algebra.rotations import matrix_rpy, rpy_matrix
 from polybody.description.checks import check_description
-from polybody.description.mechanism_file.reader import CONTACT_NUMBERS, MOTOR_NUMBERS, VERSION
+from polybody.description.mechanism_file.forces import CONTACT_NUMBERS, MOTOR_NUMBERS
+from polybody.description.mechanism_file.reader import VERSION
 from polybody.description.mechanism_file.values import mesh_path
 from polybody.description.problems import raise_errors
 from polybody.description.records import (
