@@ -81,6 +81,7 @@ class Model:
         self.mechanism = mechanism
         self._plain: dict[tuple[str, str], Any] = {}  # kernels that answer alone, by quantity and kind of numbers
         self._asked: set[tuple[str, str]] = set()
+        self._notes: dict[str, Any] = {}  # what analyses have found out about this model, by name
         self.engine: Engine = engine or engine_of(Source(mechanism))
 
     def __repr__(self) -> str:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,8 +31,6 @@ Array = np.ndarray
 RANK = 1e-9
 #: m, rad: states nearer to the loops are taken as they are
 CLOSED = 1e-10
-#: of models that have been asked: whether actuators move every own coordinate
-_DRIVEN: WeakKeyDictionary[Model, bool] = WeakKeyDictionary()
 
 
 def own_columns(model: Model) -> list[int]:
@@ -50,10 +47,10 @@ def fully_driven(model: Model, q: Array) -> bool:
     """Whether the active joints move every own coordinate, in general position near q."""
     if not len(model.constraints):
         return bool(model.actuation.active.all())
-    if model not in _DRIVEN:
+    if "fully driven" not in model._notes:
         A = joint_map(model, model._assembly.general_place(q))[model.actuation.active]
-        _DRIVEN[model] = int(np.linalg.matrix_rank(A, tol=RANK)) == A.shape[1]
-    return _DRIVEN[model]
+        model._notes["fully driven"] = int(np.linalg.matrix_rank(A, tol=RANK)) == A.shape[1]
+    return model._notes["fully driven"]
 
 
 def actuator_motion(model: Model, q: Array) -> tuple[Array, Array]:
