@@ -71,8 +71,9 @@ def summary(y: Array) -> dict[str, float]:
     if not len(good):
         return {"count": 0}
     q05, q50, q95 = np.percentile(good, [5, 50, 95])
-    return {"count": len(good), "mean": float(good.mean()), "deviation": float(good.std()), "min": float(good.min()),
-            "5 %": float(q05), "median": float(q50), "95 %": float(q95), "max": float(good.max())}  # fmt: skip
+    numbers = {"mean": good.mean(), "deviation": good.std(), "min": good.min(), "5 %": q05, "median": q50, "95 %": q95,
+               "max": good.max()}  # fmt: skip
+    return {"count": len(good)} | {name: float(x) + 0.0 for name, x in numbers.items()}  # 0, never −0
 
 
 __all__ = ["SobolIndices", "sobol_indices", "summary"]
