@@ -31,10 +31,11 @@ import numpy as np
 from polybody.kernels import machine, native
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_methods as methods
+from polybody.kernels import stepping_events as events
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
-from polybody.kernels.stepping_parts import Interpreted, Part, loop_code, part
+from polybody.kernels.stepping_parts import Interpreted, Part, is_known, loop_code, part
 from polybody.kernels.target import Target, host
 
 Array = np.ndarray
@@ -121,7 +122,8 @@ class Loop:
         for name, size in (
             ("stages", stages * parts.answer), ("stage", n), ("spare", n), ("nought", n), ("still", n),
             ("told", 3 + 2 * parts.pivots + PAD), ("turns", 2 * parts.pivots + PAD),
-            ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
+            ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("trial", parts.watched + PAD),
+            ("crossed", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
             ("last_speed", parts.nv), ("matrix", parts.nv**2 if "middle" in parts.keys else 1),
         ):
             self.array(name, np.zeros(size))
@@ -159,6 +161,10 @@ class Loop:
 
     def number(self, name: str) -> float:
         return float(self.numbers[PLACE[name]])
+
+    def flags(self, name: str) -> Array:
+        """An array of words."""
+        return self._kept[name].view(np.int64)
 
     def run(self) -> int:
         """Advance; 0, or why it ended early (`stepping_code`)."""
@@ -203,6 +209,12 @@ def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | 
     return Loop(parts, tableau, loop, functions)
 
 
+def is_at_hand(parts: Parts, *, target: Target | None = None) -> bool:
+    """Whether all its functions are known: nothing would have to be traced."""
+    chosen = (target or host()).with_lanes(1)
+    return all(is_known(key, entry, chosen) for entry, key in parts.keys.items())
+
+
 def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
     loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
@@ -212,7 +224,7 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
         code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
         code_of.INTERPOLANT if adaptive else code_of.HERMITE,
-        code_of.WATCHING if watched else "",
+        events.WATCHING if watched else "",
         code_of.SAMPLES,
         code_of.seen(watched, loops),
     ]
@@ -233,7 +245,7 @@ def _numbers(parts: Parts, tableau: Tableau | None) -> dict[str, float]:
     """The numbers that the loop's text names."""
     numbers: dict[str, float] = {name.upper(): 8 * k for name, k in PLACE.items()}
     n, stages = parts.padded, 0 if tableau is None else tableau.stages
-    numbers |= {"TURNED_AT": numbers["TURNED"]}
+    numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
     return numbers | {
         "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "N": n, "X": 8 * n, "F": 8 * parts.answer,
         "S": parts.answer, "T": 8 * parts.size, "NX": parts.size + 1, "TOLD_AT": 8 * parts.told, "ROW": 8 * parts.row,
@@ -315,4 +327,4 @@ def directions(given: list[int]) -> Array:
     return np.array([{0: 3, 1: 1, -1: 2}[d] for d in given], dtype=np.int64)
 
 
-__all__ = ["Field", "Loop", "Parts", "Tableau", "build", "directions"]
+__all__ = ["Field", "Loop", "Parts", "Tableau", "build", "directions", "is_at_hand"]

@@ -6,13 +6,13 @@ recorded, then two that report whether it may be believed. `job` is an array of 
 
 The loops themselves are in `stepping_methods`; here is what they have in common.
 
-Each step is followed by the way back to the manifold (`_returned`) and by a look at the watched functions at `LOOKS`
-points inside it, by the step's interpolant. A loop ends early and says why:
+Each step is followed by the way back to the manifold (`_returned`) and by a look at the watched functions
+(`stepping_events`). A loop ends early and says why:
 
     CANNOT   the step from the last good state is somebody else's: numbers that are not finite, a field not to be
              believed, steps too small
-    CROSSED  a watched function has changed its sign within the last step
-    TURNED   the last step has passed a singular configuration of constraints
+    CROSSED  a watched function has crossed zero within the last step: the state there is behind that step's end
+    TURNED   the last step has passed a singular configuration of constraints, or its crossing is somebody else's
     FULL     the next step has more samples than there is room for
 """
 
@@ -29,7 +29,7 @@ JOB = (
     "growth", "narrow", "mended", "still", "off_unit", "turned",
     "field_at", "leap_at", "unit_at", "back_at", "watch_at", "middle_at", "ends_at", "field_with",
     "leap_with", "unit_with", "back_with", "watch_with", "middle_with", "ends_with", "speed", "last_speed", "has_speed",
-    "right", "matrix",
+    "right", "matrix", "fresh", "located", "trial", "crossed",
 )  # fmt: skip
 
 COMMON = """
@@ -152,39 +152,9 @@ def _unit(job, x):
     return 0
 """
 
-WATCHING = """
-def _look(job, x, out):
-    call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + WATCH_WITH))
-    return 0
-
-def _crossed(job, x0, f0, x1, f1, h: float):
-    stage = word(job + STAGE)
-    before = word(job + BEFORE)
-    after = word(job + AFTER)
-    found = 0
-    theta = 0.0
-    for m in range(LOOKS):
-        theta = theta + PART
-        at = x1
-        if m + 1 < LOOKS:
-            _inside(job, x0, f0, x1, f1, h, theta, stage)
-            at = stage
-        _look(job, at, after)
-        for i in range(WATCHED):
-            b = number(before + 8 * i)
-            a = number(after + 8 * i)
-            way = word(word(job + DIRECTIONS) + 8 * i)
-            if b < 0.0 and a >= 0.0 and (way & 1) == 1:
-                found = CROSSED
-            if b > 0.0 and a <= 0.0 and (way & 2) == 2:
-                found = CROSSED
-            put(before + 8 * i, a)
-    return found
-"""
-
 SAMPLES = """
-def _sampled(job, x0, f0, x1, f1, h: float):  # states at the wanted times of a step
-    t1 = number(x1 + T)
+def _sampled(job, x0, f0, x1, f1, h: float, last, told):  # states at the wanted times of a step, up to its `last`
+    t1 = number(last + T)
     slack = 1e-13 * (1.0 + size(t1))
     samples = word(job + SAMPLES)
     k = word(job + NEXT)
@@ -196,8 +166,8 @@ def _sampled(job, x0, f0, x1, f1, h: float):  # states at the wanted times of a 
         row = word(job + SAMPLE_STATES) + X * k
         answer = word(job + SAMPLE_ANSWERS) + F * k
         if at >= t1 - slack:
-            _copy(row, x1, N)
-            _copy(answer, f1, S)
+            _copy(row, last, N)
+            _copy(answer, told, S)
             put(row + T, at)
         else:
             _inside(job, x0, f0, x1, f1, h, (at - number(x0 + T)) / h, row)
@@ -246,8 +216,9 @@ def seen(watched: bool, loops: bool) -> str:
         lines.append("    if word(job + TURNED_AT) == 1:\n        turned = TURNED")
     if watched:
         begin.append("    _look(job, x, word(job + BEFORE))")
-        lines.append("    if _crossed(job, x0, f0, x1, f1, h) != 0:\n        return CROSSED")
-    lines.append("    status = _sampled(job, x0, f0, x1, f1, h)\n    if status != 0:\n        return status")
+        lines.append("    if _crossed(job, x0, f0, x1, f1, h) != 0:")
+        lines.append("        if turned != 0:\n            return turned\n        return _ended(job, x0, f0, x1, f1, h)")
+    lines.append("    status = _sampled(job, x0, f0, x1, f1, h, x1, f1)\n    if status != 0:\n        return status")
     return "\n".join([*begin, "    return status", "", *lines, "    return turned", ""])
 
 

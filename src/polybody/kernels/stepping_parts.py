@@ -92,6 +92,12 @@ def part(key: str, name: str, entry: str, make: Callable[[], ca.Function], targe
         return found
 
 
+def is_known(key: str, entry: str, target: Target) -> bool:
+    """Whether the part is there, in this process or on disk."""
+    title = digest("part", key, target, [entry])
+    return title in _PARTS or bool(cache.load(title, cache.TRACE))
+
+
 def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function], target: Target) -> Part:
     tier = background.tier()
     if tier == "optimised" or cache.load(title, cache.TRACE):
@@ -191,4 +197,4 @@ def part_text(name: str, traced: tape.Tape, target: Target) -> str:
     return "\n".join([f'target triple = "{target.triple}"', function, support_text(target)])
 
 
-__all__ = ["PORTS", "Compiled", "Interpreted", "Part", "loop_code", "part", "part_text"]
+__all__ = ["PORTS", "Compiled", "Interpreted", "Part", "is_known", "loop_code", "part", "part_text"]

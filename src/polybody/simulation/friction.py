@@ -75,13 +75,18 @@ class Stick:
 
 @dataclass(frozen=True)
 class SlidingSpeed:
-    """How fast a velocity slides the way it goes, as a function of (t, y): crosses zero downwards as it comes to rest.
+    """How fast a slot of v slides the way it goes, as a function of (t, y): crosses zero downwards as it comes to rest.
 
     `place` is where it stands in y.
     """
 
+    slot: int
     place: int
     direction: int
+
+    @property
+    def label(self) -> tuple[str, int]:
+        return "rests", self.slot
 
     def __call__(self, t: float, y: Array) -> float:
         return self.direction * float(y[self.place])
@@ -89,9 +94,14 @@ class SlidingSpeed:
 
 @dataclass(frozen=True, eq=False)
 class Overload:
-    """By how much the load on a joint that sticks exceeds its friction, as a function of (problem, t, y)."""
+    """By how much the load on a slot that sticks exceeds its friction, as a function of (problem, t, y)."""
 
+    slot: int
     holding: Callable[[Any, float, Array], tuple[float, float]]
+
+    @property
+    def label(self) -> tuple[str, int]:
+        return "slips", self.slot
 
     def __call__(self, problem: Any, t: float, y: Array) -> float:
         force, level = self.holding(problem, t, y)

@@ -276,7 +276,13 @@ class Run:
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
                     t, y, fresh = self.reached, self.last, False
-                    continue
+                    if not step.crossed:
+                        continue
+                    y, halt = self._act(self.compiled.crossed(step, self.switches.functions()), t, y)
+                    if halt is not None:
+                        return halt
+                    fresh = True
+                    break
                 crossing = self._look(step, fresh)
                 fresh = False
                 if crossing is None:
@@ -286,11 +292,9 @@ class Run:
                 t, which, dense = crossing
                 at = step.y1 if t >= step.t1 else self.problem.project(dense(t))
                 self._accept(step, t)
-                y, halt = self.switches.act(which, t, at)
-                self.reached, self.last = t, y
+                y, halt = self._act(which, t, at)
                 if halt is not None:
                     return halt
-                self._refuse_chatter(t)
                 fresh = True
                 break
             else:
@@ -299,6 +303,14 @@ class Run:
             if t >= until:
                 until = self._sampled(t, y, end)
         return None
+
+    def _act(self, which: list[int], t: float, y: Array) -> tuple[Array, str | None]:
+        """(the state after what happens, why the run ends there or None)."""
+        y, halt = self.switches.act(which, t, y)
+        self.reached, self.last = t, y
+        if halt is None:
+            self._refuse_chatter(t)
+        return y, halt
 
     def _stretch(self, t: float, y: Array, end: float, fresh: bool) -> Iterator[Step | Chunk]:
         """Steps until an event changes what happens: single ones, and chunks of many."""
@@ -374,7 +386,8 @@ class Run:
         self.reached, self.last = float(chunk.rows.t[count]), chunk.rows.y[count]
         samples = chunk.samples_until(self.reached)
         if samples is None:
-            self.record.many(chunk.rows[1 : count + 1])
+            still = int(count == len(chunk) and chunk.rows.t[count] <= chunk.rows.t[count - 1])  # a crossing where it began
+            self.record.many(chunk.rows[1 : count + 1 - still])
         else:
             self.record.many(samples)
             self.next += len(samples)

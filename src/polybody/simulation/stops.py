@@ -59,6 +59,10 @@ class Excess:
 
     stop: Stop
 
+    @property
+    def label(self) -> tuple[str, Stop]:
+        return "reached", self.stop
+
     def __call__(self, t: float, y: Array) -> float:
         return self.stop.excess(y)
 
@@ -69,6 +73,10 @@ class Pull:
 
     stop: Stop
     holding: Callable[[Any, float, Array], tuple[float, float]]
+
+    @property
+    def label(self) -> tuple[str, Stop]:
+        return "left", self.stop
 
     def __call__(self, problem: Any, t: float, y: Array) -> float:
         return self.stop.side * self.holding(problem, t, y)[0]

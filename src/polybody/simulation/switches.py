@@ -126,10 +126,10 @@ class Switches:
         for slot in friction.slots if friction is not None else ():
             held = self.stops.held.get(slot)
             if isinstance(held, Stick):
-                overload = partial(Overload(self.stops.holding(held)), self.problem)
+                overload = partial(Overload(slot, self.stops.holding(held)), self.problem)
                 found.append((overload, 1, partial(self._slip, held)))
             elif held is None and friction is not None and friction.sliding[slot]:
-                speed = SlidingSpeed(self.problem.nq + slot, friction.sliding[slot])
+                speed = SlidingSpeed(slot, self.problem.nq + slot, friction.sliding[slot])
                 found.append((speed, -1, partial(self._come_to_rest, slot)))
         return found
 

@@ -29,7 +29,8 @@ def rows_of(parts: Parts, states: Array, answers: Array) -> Rows:
 class Chunk:
     """Steps from rows[k] to rows[k + 1]; `rates` at their ends, `dense` the interpolants' rows of adaptive methods.
 
-    `samples` are the states at the wanted times among them, None where every step is kept.
+    `samples` are the states at the wanted times among them, None where every step is kept. Where the last step ends
+    at a crossing, `crossed` are the labels of what crossed zero, and `whole` is that step's own end.
     """
 
     rows: Rows
@@ -40,6 +41,8 @@ class Chunk:
     off_loops: float = 0.0
     evaluations: int = 0
     dense: Array | None = None
+    crossed: frozenset[Any] = frozenset()
+    whole: tuple[float, Array, Array] | None = None  # (t, y, rate)
 
     def __len__(self) -> int:
         return len(self.rows) - 1
@@ -50,10 +53,13 @@ class Chunk:
 
     def interpolant(self, k: int) -> Interpolant:
         """Of step k."""
-        t0, h, y0 = float(self.rows.t[k]), float(self.rows.t[k + 1] - self.rows.t[k]), self.rows.y[k]
+        t0, y0 = float(self.rows.t[k]), self.rows.y[k]
+        t1, y1, f1 = float(self.rows.t[k + 1]), self.rows.y[k + 1], self.rates[k + 1]
+        if self.whole is not None and k == len(self) - 1:
+            t1, y1, f1 = self.whole
         if self.dense is not None:
-            return _Dense(t0, h, y0, self.dense[k])
-        return _Hermite(t0, h, y0, self.rows.y[k + 1], self.rates[k], self.rates[k + 1])
+            return _Dense(t0, t1 - t0, y0, self.dense[k])
+        return _Hermite(t0, t1 - t0, y0, y1, self.rates[k], f1)
 
     def step(self, k: int, rejected: int | None = 0) -> Step:
         """Step k by itself, for who looks inside it."""

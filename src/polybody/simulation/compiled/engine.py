@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.kernels import background
-from polybody.kernels.stepping import Field, Loop, Parts, Tableau, build, directions
+from polybody.kernels.stepping import Field, Loop, Parts, Tableau, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
@@ -26,7 +26,7 @@ from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.holding import Holding, holding_of
 from polybody.simulation.compiled.laws import NotCompiled, law_of
 from polybody.simulation.compiled.tracing import traced
-from polybody.simulation.compiled.watch import Watch, watch_of
+from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.integrators import Integrator, Options, Step
@@ -65,6 +65,7 @@ class Compiled:
         self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[str, Loop] = {}
         self._fields: dict[str, Field] = {}
+        self._watches: dict[Any, Watch] = {}
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
         self.length = FIRST_CHUNK
         self._was_frozen = problem.friction is not None  # whoever rubs will stick
@@ -188,7 +189,7 @@ class Compiled:
         """Forces that a computer holds until its next instant are constants of the field."""
         if self._is_sampled:
             forces = self.problem.torque(t, *self.problem.split(y))
-            self.acting = replace(self.acting, law=replace(self.acting.law, constants=forces))
+            self.acting = self.acting.renumbered(law=replace(self.acting.law, constants=forces))
 
     # Steps.
 
@@ -204,12 +205,12 @@ class Compiled:
         self._hold_sampled(t, y)
         for known in self._loops.values():
             known.set(has_speed=0)
-        watch = watch_of(functions, self.acting.holding)
+        watch = self._watch(functions)
         self.called = self.called or watch.called
-        first = self._next if self._ended == t and not fresh else self._first_step(t, y, end)
-        by_hand = 1 if fresh and functions else 0
+        first = self._next if self._ended == t else self._first_step(t, y, end)
+        by_hand = 1 if fresh and watch.called else 0
         if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
-            by_hand = PATIENCE_AT_STOPS
+            by_hand = PATIENCE_AT_STOPS if not is_at_hand(self._parts(self.acting, watch)) else by_hand
             self._was_frozen = True
         begun, taken = t, 0  # chunks end when their seconds are over; the times of steps do not depend on it
         while t < end:
@@ -217,26 +218,41 @@ class Compiled:
                 for step in self._own_steps(t, y, end, first, by_hand):
                     yield step
                     t, y, first = step.t1, step.y1, step.t1 - step.t0
-                by_hand, begun, taken = 0, t, 0
+                by_hand, begun, taken, fresh = 0, t, 0, False
                 continue
             loop = self.loop(watch)
             loop.refresh()
+            loop.set(fresh=int(fresh))
             times = None if self.method.adaptive else self._times(begun, taken, end)
-            status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called, times)
+            crossing = watch.labels if not watch.called else None
+            status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called, times, crossing)
             count = len(chunk) if chunk is not None else 0
             if chunk is not None and count:
+                t, y, fresh = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy(), False
+                first = self._next = loop.number("h")
+                self._ended, taken = t, taken + count
                 if watch.called:
                     yield from (chunk.step(k) for k in range(count))
-                elif status in (CROSSED, TURNED):
+                elif status == TURNED:
                     if count > 1:
                         yield self._cut(chunk, count - 1)
                     yield replace(chunk.step(count - 1), watched=not loop.word("turned"))
                 else:
                     yield chunk
-                t, y = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy()
-                first = self._next = loop.number("h")
-                self._ended, taken = t, taken + count
             by_hand = PATIENCE if status == CANNOT else 0
+
+    def _watch(self, functions: list[tuple[Any, int]]) -> Watch:
+        """What is looked at now: few sets of functions come again and again."""
+        holding = self.acting.holding
+        key = (holding.frozen, *(label_of(function) for function, _ in functions))
+        if key not in self._watches:
+            self._watches[key] = watch_of(functions, holding)
+        return self._watches[key]
+
+    @staticmethod
+    def crossed(chunk: Chunk, functions: list[tuple[Any, int]]) -> list[int]:
+        """Which of the functions have crossed zero at its end."""
+        return [k for k, (function, _) in enumerate(functions) if label_of(function) in chunk.crossed]
 
     def _cut(self, chunk: Chunk, count: int) -> Chunk:
         """Its first steps, with the samples that they hold."""
@@ -263,15 +279,15 @@ class Compiled:
 
     def _chunk(
         self, loop: Loop, t: float, y: Array, end: float, first: float, samples: Array | None, dense: bool,
-        times: Array | None,
+        times: Array | None, crossing: tuple[Any, ...] | None,
     ) -> tuple[int, Chunk | None]:  # fmt: skip
-        """(why it ended, the steps that were taken)."""
+        """(why it ended, the steps that were taken); up to a crossing where its functions have labels."""
         parts, options, adaptive = loop.parts, self.options, self.method.adaptive
         length, until = self._most_steps, min(end, t + self.pieces)
         if times is not None:
             length = len(times) - 1
             loop.array("times", times)
-        states, answers = np.zeros((length + 1, parts.padded)), np.zeros((length + 1, parts.answer))
+        states, answers = np.zeros((length + 2, parts.padded)), np.zeros((length + 2, parts.answer))
         states[0, : parts.size], states[0, parts.size] = y, t
         loop.array("states", states)
         loop.array("answers", answers)
@@ -295,10 +311,16 @@ class Compiled:
         if samples is not None:
             kept = loop.word("next")
             taken = rows_of(parts, loop.held("sample_states")[:kept], loop.held("sample_answers")[:kept])
+        crossed, whole = frozenset(), None
+        if status == CROSSED and crossing is not None:
+            crossed = frozenset(label for label, yes in zip(crossing, loop.flags("crossed"), strict=False) if yes)
+            whole = float(states[done, parts.size]), states[done, : parts.size].copy(), answers[done, : parts.size].copy()
+            states[done], answers[done] = states[done + 1], answers[done + 1]
         chunk = Chunk(
             rows_of(parts, states[: done + 1], answers[: done + 1]), answers[: done + 1, : parts.size], taken,
             loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
             loop.held("dense")[:done, :, : parts.size] if adaptive and (dense or parts.watched) else None,
+            crossed, whole,
         )  # fmt: skip
         return status, chunk
 
@@ -319,8 +341,11 @@ class Compiled:
             return False
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
             return True
-        holding = replace(self._possible, frozen=frozen)
-        self.acting = replace(self.acting, holding=holding, held=holding.numbers(stops, problem.friction))
+        if self.acting.holding.frozen is not frozen or not self.acting.holding.slots:
+            holding = replace(self._possible, frozen=frozen)
+            self.acting = replace(self.acting, holding=holding, held=np.zeros(holding.size))
+        numbers = self.acting.holding.numbers(stops, problem.friction)
+        self.acting = self.acting.renumbered(held=numbers)
         return True
 
     _room = 1024

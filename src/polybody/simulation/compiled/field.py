@@ -10,7 +10,7 @@ whether the elimination along its plan may be believed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +62,12 @@ class Acting:
     def constants(self) -> Array:
         voltages = [] if self.motors is None else np.asarray(self.motors.voltages, dtype=float)
         return np.concatenate([self.law.constants, self.wrenches, voltages, self.held, self.parameters, [0.0]])
+
+    def renumbered(self, **numbers: Any) -> Acting:
+        """The same texts with other numbers: the law's constants, `held`."""
+        new = replace(self, **numbers)
+        new.__dict__.update({name: self.__dict__[name] for name in ("key", "curved") if name in self.__dict__})
+        return new
 
     @property
     def parameters(self) -> Array:

@@ -163,6 +163,15 @@ class Holding:
         sliding = [-1] * len(self.rubbing)
         return sliding if not self.frozen else [*sliding, *[1] * (2 * len(self.stops) + len(self.rubbing))]
 
+    @property
+    def labels(self) -> list[tuple[str, Any]]:
+        """Of what is watched, in the order of `watched`, as `stops` and `friction` label it."""
+        found: list[tuple[str, Any]] = [("rests", slot) for slot in self.rubbing]
+        if self.frozen:
+            found += [(word, stop) for stop in self.stops for word in ("reached", "left")]
+            found += [("slips", slot) for slot in self.rubbing]
+        return found
+
     def watched(self, q: Array, v: Array, numbers: Array, load: Array | None, domain: Domain) -> list[Any]:
         """What would end the present state; `load` is what holds each joint, (nv,), where something is held."""
         way, free, _, pressed, reachable = self.apart(numbers)

@@ -21,13 +21,15 @@ Text = Callable[[Any, Array, Array, Domain], Any]  # (t, q, v, domain) -> value
 
 @dataclass(frozen=True)
 class Watch:
-    """What is looked at: one text and one direction for each function, and whether some have no text."""
+    """What is looked at: one text, one direction and one label (`label_of`) for each function, and whether some have no
+    text."""
 
     key: str
     texts: tuple[Text, ...] = ()
     directions: tuple[int, ...] = ()
     called: bool = False  # some functions must be called in Python, step by step
     holding: Holding = field(default_factory=Holding)  # what ends the present state of held and sliding joints
+    labels: tuple[Any, ...] = ()
 
     @property
     def count(self) -> int:
@@ -37,10 +39,16 @@ class Watch:
         return [text(t, q, v, domain) for text in self.texts]
 
 
+def label_of(function: Any) -> Any:
+    """What tells a watched function from the others of a run."""
+    function = getattr(function, "func", function)
+    return ("event", id(function.event)) if isinstance(function, EventValue) else getattr(function, "label", function)
+
+
 def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
     """What of the functions of (t, y) that are watched now is text; those of `holding` are, all of them."""
     texts: list[Text] = []
-    keys, directions, called = [], [], False
+    keys, directions, labels, called = [], [], [], False
     for function, direction in functions:
         if isinstance(getattr(function, "func", function), Pull | Overload | SlidingSpeed):
             continue
@@ -54,8 +62,10 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
         keys.append(key)
         texts.append(written)
         directions.append(direction)
+        labels.append(label_of(function))
     keys.append(holding.key)
-    return Watch(";".join(keys), tuple(texts), (*directions, *holding.directions), called, holding)
+    all_directions, all_labels = (*directions, *holding.directions), (*labels, *holding.labels)
+    return Watch(";".join(keys), tuple(texts), all_directions, called, holding, all_labels)
 
 
 def text_of(function: Any) -> tuple[str, Text] | None:
@@ -84,4 +94,4 @@ def _event_text(function: EventValue) -> tuple[str, Text] | None:
     return f"event {key_of(made)}", text
 
 
-__all__ = ["Watch", "watch_of"]
+__all__ = ["Watch", "label_of", "watch_of"]

@@ -1,0 +1,148 @@
+"""Machine code that finds where watched functions cross zero, in the language of `native`.
+
+After a step its watched functions are looked at, at `LOOKS` points, by the step's interpolant. Where one has changed
+its sign between two of them, its root is found by Chandrupatla's method (inverse quadratic interpolation where three
+points support it, else bisection; Adv. Eng. Software 28 (1997) 145), to 1e-14 s + 4e-16 t. The earliest root ends the
+loop: the state there, put back on the manifold, stands in the row behind the step's own end, with its answer, and the
+word `crossed` of each function that reaches zero there is 1.
+
+A step that starts where something has just been dealt with (`fresh`) has functions that are zero there up to rounding:
+their signs are read a moment later, 1e-9 s (1 + t) or a millionth of the step, at most a tenth of it.
+"""
+
+from __future__ import annotations
+
+WATCHING = """
+def _look(job, x, out):
+    call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + WATCH_WITH))
+    return 0
+
+def _look_inside(job, x0, f0, x1, f1, h: float, theta: float, out):
+    at = x1
+    if theta < 1.0:
+        at = word(job + STAGE)
+        _inside(job, x0, f0, x1, f1, h, theta, at)
+    return _look(job, at, out)
+
+def _crosses(b: float, a: float, way):
+    if b < 0.0 and a >= 0.0 and (way & 1) == 1:
+        return 1
+    if b > 0.0 and a <= 0.0 and (way & 2) == 2:
+        return 1
+    return 0
+
+def _zero(job, x0, f0, x1, f1, h: float, which, low: float, high: float, result):  # of one function, Chandrupatla
+    trial = word(job + TRIAL)
+    a = high
+    fa = number(word(job + AFTER) + which)
+    b = low
+    fb = number(word(job + BEFORE) + which)
+    c = b
+    fc = fb
+    tol = (1e-14 + 4e-16 * size(number(x1 + T))) / h
+    s = 0.5
+    going = 1
+    count = 0
+    if fa == 0.0:
+        going = 0
+    while going == 1:
+        x = a + s * (b - a)
+        _look_inside(job, x0, f0, x1, f1, h, x, trial)
+        f = number(trial + which)
+        if (f < 0.0 and fa < 0.0) or (f > 0.0 and fa > 0.0):
+            c = a
+            fc = fa
+        else:
+            c = b
+            fc = fb
+            b = a
+            fb = fa
+        a = x
+        fa = f
+        near = tol / size(b - a)
+        count += 1
+        if fa == 0.0 or near > 1.0 or count == 100:
+            going = 0
+        xi = (a - b) / (c - b)
+        phi = (fa - fb) / (fc - fb)
+        s = 0.5
+        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+            s = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        s = least(1.0 - 0.5 * near, most(0.5 * near, s))
+    if size(fb) < size(fa):
+        a = b
+    put(result, a)
+    return 0
+
+def _located(job, x0, f0, x1, f1, h: float, low: float, high: float):
+    before = word(job + BEFORE)
+    after = word(job + AFTER)
+    crossed = word(job + CROSSED_AT)
+    found = job + LOCATED
+    first = 2.0
+    for i in range(WATCHED):
+        way = word(word(job + DIRECTIONS) + 8 * i)
+        at = 2.0
+        if _crosses(number(before + 8 * i), number(after + 8 * i), way) == 1:
+            _zero(job, x0, f0, x1, f1, h, 8 * i, low, high, found)
+            at = number(found)
+        put(crossed + 8 * i, at)
+        first = least(first, at)
+    same = 1e-12 * (1.0 + size(number(x0 + T) + first * h))
+    for i in range(WATCHED):
+        together = 0
+        if (number(crossed + 8 * i) - first) * h <= same:
+            together = 1
+        put(crossed + 8 * i, together)
+    put(found, first)
+    return 0
+
+def _crossed(job, x0, f0, x1, f1, h: float):
+    before = word(job + BEFORE)
+    after = word(job + AFTER)
+    low = 0.0
+    if word(job + FRESH) == 1:
+        put(job + FRESH, 0)
+        moment = most(1e-9 * (1.0 + size(number(x0 + T))), 1e-6 * h)
+        low = least(moment, 0.1 * h) / h
+        _look_inside(job, x0, f0, x1, f1, h, low, before)
+    found = 0
+    high = 0.0
+    for m in range(LOOKS):
+        if found == 0:
+            high = high + PART
+            _look_inside(job, x0, f0, x1, f1, h, high, after)
+            for i in range(WATCHED):
+                way = word(word(job + DIRECTIONS) + 8 * i)
+                if _crosses(number(before + 8 * i), number(after + 8 * i), way) == 1:
+                    found = CROSSED
+            if found == 0:
+                _copy(before, after, WATCHED)
+                low = high
+            else:
+                _located(job, x0, f0, x1, f1, h, low, high)
+    return found
+
+def _ended(job, x0, f0, x1, f1, h: float):  # the state at the crossing, behind the step's end
+    theta = number(job + LOCATED)
+    x = x1 + X
+    f = f1 + F
+    if theta >= 1.0:
+        _copy(x, x1, N)
+        _copy(f, f1, S)
+    else:
+        _inside(job, x0, f0, x1, f1, h, theta, x)
+        put(x + T, number(x0 + T) + theta * h)
+        if _returned(job, x) != 0:
+            return TURNED
+        if _evaluate(job, x, f) != 0:
+            return TURNED
+        if _finite(f, NX) == 0:
+            return TURNED
+    status = _sampled(job, x0, f0, x1, f1, h, x, f)
+    if status != 0:
+        return status
+    return CROSSED
+"""
+
+__all__ = ["WATCHING"]
