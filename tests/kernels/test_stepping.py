@@ -31,7 +31,7 @@ def parts(watched: bool = False, stiff: bool = False) -> Parts:
 
 
 def started(loop: Loop, length: int, samples: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    states, answers = np.zeros((length + 1, loop.parts.padded)), np.zeros((length + 1, loop.parts.answer))
+    states, answers = np.zeros((length + 2, loop.parts.padded)), np.zeros((length + 2, loop.parts.answer))
     states[0, 0] = 1.0
     for name, array in {
         "states": states, "answers": answers, "constants": np.ones(1), "breaks": np.zeros(1), "table": np.zeros(1),
@@ -48,7 +48,7 @@ def by_rk4(steps: int, end: float = 1.0, **options: bool) -> tuple[int, np.ndarr
     loop = build("test", parts(**options), runge_kutta_4())
     states, answers = started(loop, steps, np.zeros(0), 0)
     loop.array("times", np.linspace(0, end, steps + 1))
-    return loop.run(), states, answers, loop
+    return loop.run(), states[: steps + 1], answers[: steps + 1], loop
 
 
 def test_errors_of_fixed_steps_fall_by_the_fourth_power() -> None:
@@ -73,6 +73,28 @@ def test_loop_stops_after_the_step_in_which_a_function_crosses() -> None:
     assert status == CROSSED
     assert states[done - 1, 0] > 0.5 >= states[done, 0]
     assert states[done - 1, 3] < np.pi / 3 <= states[done, 3]
+
+
+@pytest.mark.parametrize(("steps", "tolerance"), [(100, 1e-8), (400, 1e-10)])
+def test_crossing_of_a_fixed_step_is_where_its_cubic_crosses(steps: int, tolerance: float) -> None:
+    status, _, _, loop = by_rk4(steps, 2.0, watched=True)
+    found = loop.held("states")[loop.word("done") + 1]
+    assert status == CROSSED
+    assert loop.flags("crossed")[0] == 1
+    assert abs(found[3] - np.pi / 3) < tolerance
+    assert abs(found[0] - 0.5) < 1e-14
+
+
+@pytest.mark.parametrize(("fresh", "root"), [(0, np.pi / 3), (1, 5 * np.pi / 3)])
+def test_crossings_of_adaptive_steps_are_found_and_what_was_dealt_with_is_not_found_again(fresh: int, root: float) -> None:
+    """From (0.5 ± rounding) at t = π/3, where cos t has just crossed 0.5, the next crossing is at 5π/3."""
+    loop = build("test", parts(watched=True), dormand_prince_8())
+    states, _ = started(loop, 2000, np.zeros(0), 0)
+    if fresh:
+        states[0, :4] = 0.5 + 1e-15, -np.sin(np.pi / 3), 0.0, np.pi / 3
+    loop.set(h=0.1, end=9.0, until=9.0, max_step=np.inf, rtol=1e-12, atol=1e-12, dense_wanted=1, fresh=fresh)
+    assert loop.run() == CROSSED
+    assert abs(loop.held("states")[loop.word("done") + 1, 3] - root) < 1e-10
 
 
 def by_dop853(tolerance: float, samples: np.ndarray, room: int, end: float = 6.0, **options: bool) -> tuple[int, Loop]:

@@ -147,6 +147,13 @@ class Loop:
         self._kept[name] = values
         self.job[PLACE[name]] = values.ctypes.data
 
+    def room(self, name: str, *shape: int) -> Array:
+        """An array of at least so many rows, the one that is there where it is large enough."""
+        kept = self._kept.get(name)
+        if kept is None or kept.ndim != len(shape) or len(kept) < shape[0]:
+            self.array(name, np.zeros(shape))
+        return self._kept[name]
+
     def held(self, name: str) -> Array:
         return self._kept[name]
 

@@ -373,8 +373,9 @@ class Run:
     def _accept_chunk(self, chunk: Chunk) -> None:
         """The same for many steps at once."""
         problem, nq = self.problem, self.problem.nq
-        fast = np.abs(chunk.rows.y[1:, nq : nq + problem.nv]).max(axis=1, initial=0.0) > RUNAWAY
-        count = int(np.argmax(fast)) + 1 if fast.any() else len(chunk)
+        speeds, count = np.abs(chunk.rows.y[1:, nq : nq + problem.nv]), len(chunk)
+        if speeds.max(initial=0.0) > RUNAWAY:
+            count = int(np.argmax(speeds.max(axis=1) > RUNAWAY)) + 1
         self.steps += count
         self.rejected += chunk.rejected
         self.off_manifold = max(self.off_manifold, chunk.off_manifold)

@@ -6,8 +6,8 @@ rows of joints at their stops, impulses λ and restitution e (Newton),
 
     y⁺ = y⁻ + Nᵀλ,      0 ≤ λ  ⊥  N y⁺ + e N y⁻ ≥ 0                                                           (1)
 
-which is what minimises |Nᵀλ + (1 + e) y⁻|² over λ ≥ 0: a non-negative least-squares problem, solvable however many
-stops there are and whether or not they are redundant. Where the fastest rebound would be slower than `REST`, e = 0.
+which is what minimises |Nᵀλ + (1 + e) y⁻|² over λ ≥ 0: a least-squares problem with bounds, solvable however many stops
+there are and whether or not they are redundant. N y⁻ are the joints' own speeds. Where the fastest rebound would be slower than `REST`, e = 0.
 Joints that then rest are pressed by forces f, the same with accelerations,
 
     0 ≤ f  ⊥  N (Nᵀf + c) ≥ 0,      N c = the joints' accelerations without stops                             (2)
@@ -31,6 +31,7 @@ from polybody.simulation.friction import Stick
 
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
+WELL = 1e9  # S_ii over what elimination leaves of it, up to which S = N Nᵀ is divided by
 MOST_HITS = 50  # one throwing others onto their stops, at one time
 
 
@@ -132,17 +133,16 @@ class Stops:
         B is that of q where it is known.
         """
         B = self.motions(q) if B is None else B
-        N = inward(B, struck)
-        y, impulses = np.linalg.lstsq(B, v, rcond=None)[0], np.zeros(len(struck))
+        N, impulses, after = inward(B, struck), np.zeros(len(struck)), v.copy()
+        sides, rows, tiny = [-stop.side for stop in struck], [stop.v for stop in struck], 1e-12 * (1 + np.abs(v).max())
         for again in range(MOST_HITS):
-            approach = -(N @ y)
-            if np.max(approach, initial=0.0) <= 1e-12 * (1 + np.abs(v).max()):
+            speeds = sides * after[rows]
+            if np.max(-speeds, initial=0.0) <= tiny:
                 break
             e = self.restitution if again < MOST_HITS - 1 else 0.0
-            e = e if e * np.max(approach) >= REST else 0.0
-            impulse = nonnegative(N, (1 + e) * y)
-            y, impulses = y + N.T @ impulse, impulses + impulse
-        after, tiny = B @ y, 1e-12 * (1 + np.abs(v).max())
+            e = e if e * np.max(-speeds) >= REST else 0.0
+            impulse = bounded(N, (1 + e) * speeds)
+            after, impulses = after + B @ (N.T @ impulse), impulses + impulse
         for stop in struck:
             if abs(after[stop.v]) < tiny:
                 after[stop.v] = 0.0
@@ -164,16 +164,16 @@ class Stops:
         along = np.array([-stop.side * a[stop.v] for stop in resting])
         if rubbing:
             rows = np.array([B[stick.v] for stick, _ in rubbing])
-            every = np.concatenate([N, rows])
-            c = np.linalg.lstsq(every, np.concatenate([along, [a[stick.v] for stick, _ in rubbing]]), rcond=None)[0]
+            every, along = np.concatenate([N, rows]), np.concatenate([along, [a[stick.v] for stick, _ in rubbing]])
             levels = np.array([level for _, level in rubbing])
-            low = [-np.inf if (stick.v, 1) in {(s.v, s.side) for s in beside} else -level for stick, level in rubbing]
-            high = [np.inf if (stick.v, -1) in {(s.v, s.side) for s in beside} else level for stick, level in rubbing]
+            ends = {(s.v, s.side) for s in beside}
+            low = [-np.inf if (stick.v, 1) in ends else -level for stick, level in rubbing]
+            high = [np.inf if (stick.v, -1) in ends else level for stick, level in rubbing]
             bounds = (np.concatenate([np.zeros(len(N)), low]), np.concatenate([np.full(len(N), np.inf), high]))
-            found = bounded(every, c, *bounds)
+            found = bounded(every, along, *bounds)
             force, rub = found[: len(N)], found[len(N) :]
         else:
-            force, rub = nonnegative(N, np.linalg.lstsq(N, along, rcond=None)[0]), np.zeros(0)
+            force, rub = bounded(N, along), np.zeros(0)
         pressed = force > 1e-12 * max(float(force.max(initial=0.0)), 1e-300)
         self.held = {stop.v: stop for stop, yes in zip(resting, pressed, strict=True) if yes}
         if rubbing:
@@ -184,6 +184,9 @@ class Stops:
             self.implied = set()
             return [float(x) for x in rub]
         rows, others = N[pressed], [k for k in range(len(resting)) if not pressed[k]]
+        self.implied = set()
+        if not others:
+            return []
         off = N[others] - (N[others] @ np.linalg.pinv(rows)) @ rows
         lengths = np.linalg.norm(N[others], axis=1)
         self.implied = {
@@ -206,24 +209,57 @@ def inward(B: Array, stops: list[Stop]) -> Array:
     return np.array([-stop.side * B[stop.v] for stop in stops]).reshape(len(stops), B.shape[1])
 
 
-def nonnegative(N: Array, c: Array) -> Array:
-    """λ ≥ 0 that minimises |Nᵀλ + c|."""
-    from scipy.optimize import nnls
-
-    return nnls(N.T, -c)[0] if N.size else np.zeros(len(N))
-
-
-def bounded(N: Array, c: Array, low: Array, high: Array) -> Array:
-    """λ between bounds that minimises |Nᵀλ + c|."""
-    from scipy.optimize import lsq_linear
-
-    # Levels of zero leave nothing between the bounds, which the solver refuses.
+def bounded(N: Array, g: Array, low: Array | None = None, high: Array | None = None) -> Array:
+    """λ between bounds, by default 0 ≤ λ, that minimises |Nᵀλ + c|, g = N c."""
+    low = np.zeros(len(N)) if low is None else low
+    high = np.full(len(N), np.inf) if high is None else high
+    # Levels of zero leave nothing between the bounds, which solvers refuse.
     free = high > low
-    result = np.zeros(len(N))
-    if free.any():
-        found = lsq_linear(N[free].T, -c, (low[free], high[free]), method="bvls", tol=1e-14)
-        result[free] = found.x
-    return result
+    if not free.all():
+        result = np.zeros(len(N))
+        if free.any():
+            result[free] = bounded(N[free], g[free], low[free], high[free])
+        return result
+    found = within(N @ N.T, g, low, high)
+    if found is None:  # rows that depend on each other: by their own factors, not by their products
+        from scipy.optimize import lsq_linear
+
+        c = np.linalg.lstsq(N, g, rcond=None)[0]
+        found = lsq_linear(N.T, -c, (low, high), method="bvls", tol=1e-14).x
+    return found
+
+
+def within(S: Array, g: Array, low: Array, high: Array) -> Array | None:
+    """The minimum of ½ λᵀSλ + gᵀλ between bounds by active sets, from that without bounds; None where S is nearly
+    singular, or rounding lets sets come again."""
+    n, x = len(S), None
+    if n <= 1:
+        return np.minimum(np.maximum(-g / S[0], low), high) if n and S[0, 0] > 0 else None if n else np.zeros(0)
+    try:
+        left = np.linalg.cholesky(S).diagonal() ** 2
+    except np.linalg.LinAlgError:  # not positive definite
+        return None
+    if not np.all(left * WELL > S.diagonal()):
+        return None
+    at = np.zeros(n, dtype=int)  # −1 and 1 at a bound, 0 between them
+    for _ in range(4 * n + 8):
+        free, x_new = at == 0, np.where(at < 0, low, np.where(at > 0, high, 0.0))
+        x_new[free] = np.linalg.solve(S[np.ix_(free, free)], -(g[free] + S[np.ix_(free, ~free)] @ x_new[~free]))
+        beyond = np.where(x_new < low, -1, np.where(x_new > high, 1, 0))
+        if not beyond.any():
+            x, slope = x_new, g + S @ x_new
+            wrong = -at * slope < -1e-13 * (np.abs(g) + np.abs(S) @ np.abs(x_new))
+            if not wrong.any():
+                return x_new
+            at[int(np.argmax(np.where(wrong, np.abs(slope), 0.0)))] = 0
+        elif x is None:
+            at = np.where(beyond != 0, beyond, at)
+        else:  # from the last point within bounds as far as they let it
+            move, ends = x_new - x, np.where(x_new < low, low, high)
+            ways = np.where(beyond != 0, (ends - x) / np.where(beyond != 0, move, 1.0), np.inf)
+            k = int(np.argmin(ways))
+            x, at[k] = x + ways[k] * move, beyond[k]
+    return None
 
 
 def _root(M: Array) -> Array:

@@ -63,9 +63,10 @@ class Compiled:
         if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
             raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
-        self._loops: dict[str, Loop] = {}
+        self._loops: dict[tuple[str, str], Loop] = {}
         self._fields: dict[str, Field] = {}
         self._watches: dict[Any, Watch] = {}
+        self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
         self.length = FIRST_CHUNK
         self._was_frozen = problem.friction is not None  # whoever rubs will stick
@@ -75,7 +76,7 @@ class Compiled:
 
     def renew(self) -> None:
         """Take the numbers of what acts anew."""
-        self.acting = acting_of(self.problem)
+        self.acting, self._by_held = acting_of(self.problem), {}
         self._hold()
 
     # Loops.
@@ -85,7 +86,7 @@ class Compiled:
         if self.problem.loops:
             self._follow_plan()
         acting = self.acting
-        key = f"{acting.key} | {watch.key}"
+        key = acting.key, watch.key
         if key not in self._loops:
             self._loops[key] = self._built(acting, watch)
         self._loops[key].array("constants", acting.constants)
@@ -287,13 +288,11 @@ class Compiled:
         if times is not None:
             length = len(times) - 1
             loop.array("times", times)
-        states, answers = np.zeros((length + 2, parts.padded)), np.zeros((length + 2, parts.answer))
+        states, answers = loop.room("states", length + 2, parts.padded), loop.room("answers", length + 2, parts.answer)
         states[0, : parts.size], states[0, parts.size] = y, t
-        loop.array("states", states)
-        loop.array("answers", answers)
         self._sampled(loop, samples, length)
         if adaptive:
-            loop.array("dense", np.zeros((length + 1, 7, parts.padded)))
+            loop.room("dense", length + 1, 7, parts.padded)
             loop.set(dense_wanted=int(dense or parts.watched > 0))
         loop.set(
             steps=length, evaluations=0, rejected=0, off_manifold=0.0, off_loops=0.0, h=float(first), end=float(end),
@@ -303,8 +302,9 @@ class Compiled:
         status = loop.run()
         if status == FULL:
             self._room *= 4
-        self._paced(time.perf_counter() - clock)
         done = loop.word("done")
+        if done == length:
+            self._paced(time.perf_counter() - clock)
         if not done:
             return status, None
         taken = None
@@ -317,9 +317,9 @@ class Compiled:
             whole = float(states[done, parts.size]), states[done, : parts.size].copy(), answers[done, : parts.size].copy()
             states[done], answers[done] = states[done + 1], answers[done + 1]
         chunk = Chunk(
-            rows_of(parts, states[: done + 1], answers[: done + 1]), answers[: done + 1, : parts.size], taken,
+            rows_of(parts, states[: done + 1], answers[: done + 1]), answers[: done + 1, : parts.size].copy(), taken,
             loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
-            loop.held("dense")[:done, :, : parts.size] if adaptive and (dense or parts.watched) else None,
+            loop.held("dense")[:done, :, : parts.size].copy() if adaptive and (dense or parts.watched) else None,
             crossed, whole,
         )  # fmt: skip
         return status, chunk
@@ -342,10 +342,15 @@ class Compiled:
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
             return True
         if self.acting.holding.frozen is not frozen or not self.acting.holding.slots:
-            holding = replace(self._possible, frozen=frozen)
-            self.acting = replace(self.acting, holding=holding, held=np.zeros(holding.size))
+            if frozen not in self._by_held or self._by_held[frozen].plan is not self.acting.plan:
+                holding = replace(self._possible, frozen=frozen)
+                made = self._by_held[frozen] = replace(self.acting, holding=holding, held=np.zeros(holding.size))
+                assert made.key  # written once, for all that are renumbered
+            now = self.acting
+            self.acting = self._by_held[frozen].renumbered(law=now.law, wrenches=now.wrenches)
         numbers = self.acting.holding.numbers(stops, problem.friction)
-        self.acting = self.acting.renumbered(held=numbers)
+        if not np.array_equal(numbers, self.acting.held):
+            self.acting = self.acting.renumbered(held=numbers)
         return True
 
     _room = 1024
@@ -355,8 +360,8 @@ class Compiled:
         count = 0 if samples is None else len(samples)
         room = min(count, max(self._room, length))
         loop.array("samples", np.zeros(1) if samples is None else np.ascontiguousarray(samples))
-        loop.array("sample_states", np.zeros((room, loop.parts.padded)))
-        loop.array("sample_answers", np.zeros((room, loop.parts.answer)))
+        loop.room("sample_states", room, loop.parts.padded)
+        loop.room("sample_answers", room, loop.parts.answer)
         loop.set(next=0, count=count, room=room)
 
     def _paced(self, seconds: float) -> None:

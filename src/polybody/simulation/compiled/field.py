@@ -9,8 +9,9 @@ whether the elimination along its plan may be believed.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -65,8 +66,9 @@ class Acting:
 
     def renumbered(self, **numbers: Any) -> Acting:
         """The same texts with other numbers: the law's constants, `held`."""
-        new = replace(self, **numbers)
-        new.__dict__.update({name: self.__dict__[name] for name in ("key", "curved") if name in self.__dict__})
+        new = copy.copy(self)  # with its key
+        for name, value in numbers.items():
+            object.__setattr__(new, name, value)
         return new
 
     @property
