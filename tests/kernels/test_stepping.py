@@ -86,7 +86,7 @@ def test_crossing_of_a_fixed_step_is_where_its_cubic_crosses(steps: int, toleran
 
 
 @pytest.mark.parametrize(("fresh", "root"), [(0, np.pi / 3), (1, 5 * np.pi / 3)])
-def test_crossings_of_adaptive_steps_are_found_and_what_was_dealt_with_is_not_found_again(fresh: int, root: float) -> None:
+def test_adaptive_steps_find_crossings_but_not_again_the_one_they_start_from(fresh: int, root: float) -> None:
     """From (0.5 ± rounding) at t = π/3, where cos t has just crossed 0.5, the next crossing is at 5π/3."""
     loop = build("test", parts(watched=True), dormand_prince_8())
     states, _ = started(loop, 2000, np.zeros(0), 0)

@@ -217,7 +217,8 @@ def seen(watched: bool, loops: bool) -> str:
     if watched:
         begin.append("    _look(job, x, word(job + BEFORE))")
         lines.append("    if _crossed(job, x0, f0, x1, f1, h) != 0:")
-        lines.append("        if turned != 0:\n            return turned\n        return _ended(job, x0, f0, x1, f1, h)")
+        lines.append("        if turned != 0:\n            return turned")
+        lines.append("        return _ended(job, x0, f0, x1, f1, h)")
     lines.append("    status = _sampled(job, x0, f0, x1, f1, h, x1, f1)\n    if status != 0:\n        return status")
     return "\n".join([*begin, "    return status", "", *lines, "    return turned", ""])
 

@@ -387,7 +387,7 @@ class Run:
         self.reached, self.last = float(chunk.rows.t[count]), chunk.rows.y[count]
         samples = chunk.samples_until(self.reached)
         if samples is None:
-            still = int(count == len(chunk) and chunk.rows.t[count] <= chunk.rows.t[count - 1])  # a crossing where it began
+            still = int(chunk.rows.t[count] <= chunk.rows.t[count - 1])  # a crossing where its step began
             self.record.many(chunk.rows[1 : count + 1 - still])
         else:
             self.record.many(samples)

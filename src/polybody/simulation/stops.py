@@ -7,8 +7,8 @@ rows of joints at their stops, impulses λ and restitution e (Newton),
     y⁺ = y⁻ + Nᵀλ,      0 ≤ λ  ⊥  N y⁺ + e N y⁻ ≥ 0                                                           (1)
 
 which is what minimises |Nᵀλ + (1 + e) y⁻|² over λ ≥ 0: a least-squares problem with bounds, solvable however many stops
-there are and whether or not they are redundant. N y⁻ are the joints' own speeds. Where the fastest rebound would be slower than `REST`, e = 0.
-Joints that then rest are pressed by forces f, the same with accelerations,
+there are and whether or not they are redundant. N y⁻ are the joints' own speeds. Where the fastest rebound would be
+slower than `REST`, e = 0. Joints that then rest are pressed by forces f, the same with accelerations,
 
     0 ≤ f  ⊥  N (Nᵀf + c) ≥ 0,      N c = the joints' accelerations without stops                             (2)
 
@@ -134,7 +134,8 @@ class Stops:
         """
         B = self.motions(q) if B is None else B
         N, impulses, after = inward(B, struck), np.zeros(len(struck)), v.copy()
-        sides, rows, tiny = [-stop.side for stop in struck], [stop.v for stop in struck], 1e-12 * (1 + np.abs(v).max())
+        sides, rows = np.array([-stop.side for stop in struck]), [stop.v for stop in struck]
+        tiny = 1e-12 * (1 + np.abs(v).max())
         for again in range(MOST_HITS):
             speeds = sides * after[rows]
             if np.max(-speeds, initial=0.0) <= tiny:
