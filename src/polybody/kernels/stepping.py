@@ -30,8 +30,8 @@ import numpy as np
 
 from polybody.kernels import machine, native
 from polybody.kernels import stepping_code as code_of
-from polybody.kernels import stepping_methods as methods
 from polybody.kernels import stepping_events as events
+from polybody.kernels import stepping_methods as methods
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
