@@ -314,7 +314,8 @@ class Compiled:
         crossed, whole = frozenset(), None
         if status == CROSSED and crossing is not None:
             crossed = frozenset(label for label, yes in zip(crossing, loop.flags("crossed"), strict=False) if yes)
-            whole = float(states[done, parts.size]), *(x[done, : parts.size].copy() for x in (states, answers))
+            own = slice(parts.size)
+            whole = float(states[done, parts.size]), states[done, own].copy(), answers[done, own].copy()
             states[done], answers[done] = states[done + 1], answers[done + 1]
         chunk = Chunk(
             rows_of(parts, states[: done + 1], answers[: done + 1]), answers[: done + 1, : parts.size].copy(), taken,
