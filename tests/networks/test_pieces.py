@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import polybody as pb
-from polybody.description.records import Limits
+from polybody.description.records import FRICTION_DEFAULTS, Friction, Limits
 
 Change = Callable[[pb.Network], None]
 
@@ -140,11 +141,101 @@ def test_bodies_outside_that_are_joined_through_a_sub_network_and_to_each_other(
     assert_allclose(run.configuration(net.name)[-1], known.q[-1], atol=1e-7)
 
 
-def test_a_joint_with_a_law_that_closes_a_loop_between_sub_networks_is_named() -> None:
-    net = walker(nothing, nothing, True)
-    net.joint("last", "spherical", "world.far", "b.foot.toe", damping=0.1)
-    with pytest.raises(pb.PolybodyError, match=r"'last' closes a loop between reduced .* reduced=False"):
-        pb.simulate(net, 0.1)
+def closing(kind: str, flipped: bool = False, **laws: Any) -> Change:
+    def change(net: pb.Network) -> None:
+        ends = ("b.foot.toe", "world.far") if flipped else ("world.far", "b.foot.toe")
+        net.joint("last", kind, *ends, **laws)
+
+    return change
+
+
+def driven(net: pb.Network) -> None:
+    closing("spherical")(net)
+    net.motor("M", "last", torque_constant=0.05, resistance=1.0, rotor_inertia=1e-3, damping=1e-2, gear=10)
+
+
+def led_from_outside(net: pb.Network) -> None:
+    """A joint in the loop of b follows one of a: the loop is no longer b's own."""
+    closing("cylindrical", damping=0.1, stiffness=2.0)(net)
+    net.gear("G", "b.ankle", "a.ankle", 0.5)
+
+
+def sized(n: int, **given: float) -> Friction:
+    return Friction(**{key: np.full(n, given.get(key, x or given["coulomb"])) for key, x in FRICTION_DEFAULTS.items()})
+
+
+STOPS = Limits(*(np.full(2, x) for x in (-0.1, 0.1, np.inf, np.inf)), stiffness=np.full(2, 50.0),
+               damping=np.full(2, 1.0))
+LAWS = {
+    "elastic ball": closing("spherical", damping=0.1, stiffness=2.0),
+    "flipped ball": closing("spherical", True, damping=0.1, stiffness=2.0),
+    "elastic cylinder": closing("cylindrical", damping=0.1, stiffness=2.0),
+    "friction": closing("cylindrical", friction=sized(2, coulomb=0.3, viscous=0.1)),
+    "armature": closing("universal", armature=0.1),
+    "stops": closing("universal", limits=STOPS),
+    "motor": driven,
+    "led from outside": led_from_outside,
+}
+
+
+@pytest.mark.parametrize("inside", [nothing, closed], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("law", LAWS)
+def test_joints_with_laws_close_loops_between_sub_networks_as_in_the_expanded_one(inside: Change, law: str) -> None:
+    """Accelerations against the expanded model, reactions against the tableau of all bodies: no code in common."""
+    expanded, made = (walker(inside, LAWS[law], x, "spherical") for x in (False, True))
+    model = expanded.model()
+    rng = np.random.default_rng(1)
+    q = model.assemble(model.integrate(model.neutral(), 0.2 * rng.normal(size=model.nv)))
+    v = model.assemble_velocity(q, rng.normal(size=model.nv))
+    tau = rng.normal(size=model.nv)
+    a, wrenches = made.port_wrenches(q, v, tau)
+    assert_allclose(a, model.forward_dynamics(q, v, tau), rtol=0, atol=1e-12 * np.abs(a).max())
+    slices = {name: part for name, part in model.joint_slices().items() if name in expanded.parts.joints}
+    known = expanded.solve({n: q[s] for n, (s, _) in slices.items()}, {n: v[s] for n, (_, s) in slices.items()},
+                           forces={n: tau[s] for n, (_, s) in slices.items()})
+    assert {"first", "second", "last"} <= set(wrenches)
+    for name in ("first", "second", "last"):
+        sure = ~np.asarray(known.indeterminate[name]) if known.redundant else np.ones(6, dtype=bool)
+        scale = np.abs(known.reactions[name]).max()
+        assert_allclose(wrenches[name][sure], known.reactions[name][sure], rtol=0, atol=1e-10 * scale)
+    without = walker(inside, closing("cylindrical" if law in ("friction", "elastic cylinder") else "spherical"), False,
+                     "spherical").model()
+    if without.nv == model.nv:  # what was added matters
+        assert np.abs(without.forward_dynamics(q, v, tau) - a).max() > 1e-3
+
+
+def test_an_elastic_joint_that_closes_a_loop_between_sub_networks_moves_and_is_linearized_as_expanded() -> None:
+    expanded, made = (walker(closed, LAWS["elastic ball"], x, "spherical") for x in (False, True))
+    runs = [pb.simulate(net, 0.02) for net in (expanded, made)]
+    for name, value in runs[0].final.items():
+        assert runs[1].final[name] == pytest.approx(value, rel=1e-7, abs=1e-8), name
+    assert runs[1].audit.energy_error_relative < 1e-10
+    theirs, mine = (pb.linearize(net) for net in (expanded, made))
+    assert_allclose(mine.A, theirs.A, rtol=1e-9, atol=1e-8)
+
+
+def test_a_joint_that_a_gear_names_is_no_joint_that_closes_a_loop() -> None:
+    """The last joint of a four-bar leads another: the loop is cut elsewhere."""
+    net = pb.Network("bars", gravity=(0, -9.81, 0))
+    net.ground(a=(0, 0, 0), b=(1, 0, 0), c=(2, 0, 0))
+    for name in "xyzw":
+        net.body(name, 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02), ports={"p": (0, 0, 0), "q": (0.8, 0, 0)})
+    net.joint("one", "revolute", "world.a", "x.p")
+    net.joint("two", "revolute", "x.q", "y.p")
+    net.joint("three", "revolute", "y.q", "z.q")
+    net.joint("four", "revolute", "world.b", "z.p")
+    net.joint("five", "revolute", "world.c", "w.p")
+    net.gear("G", "five", "four", 2.0)
+    model = net.model()
+    assert "four" in model.joint_names
+    q = model.assemble(model.neutral() + 0.3)
+    v = model.assemble_velocity(q, np.ones(model.nv))
+    slices = {name: part for name, part in model.joint_slices().items()}
+    known = net.solve({n: q[s] for n, (s, _) in slices.items()}, {n: v[s] for n, (_, s) in slices.items()})
+    a = model.forward_dynamics(q, v, np.zeros(model.nv))
+    for name, (_, own) in slices.items():
+        assert_allclose(a[own], known.accelerations[name], rtol=1e-9)
+    assert_allclose(known.accelerations["five"], 2 * known.accelerations["four"], rtol=1e-9)
 
 
 def test_a_loop_inside_may_be_closed_by_a_joint_with_a_law_and_coordinates_of_its_own() -> None:

@@ -24,6 +24,19 @@ class Place:
         self.mechanism, self.q, self.v, self.domain = mechanism, q, v, domain
         self.poses: list[Pose] = body_poses(mechanism, q, domain=domain)
 
+    @classmethod
+    def given(
+        cls, mechanism: Mechanism, q: Array, v: Array, poses: list[Pose], twists: list[Array], *, domain: Domain
+    ) -> Place:  # fmt: skip
+        """The place of bodies whose poses, and world-axes twists at the world's origin, are known from elsewhere.
+
+        Frames name bodies by their index in these lists. It has no columns.
+        """
+        place = cls.__new__(cls)
+        place.mechanism, place.q, place.v, place.domain, place.poses = mechanism, q, v, domain, poses
+        place.__dict__["twists"] = twists
+        return place
+
     @cached_property
     def columns(self) -> list[Array]:
         return world_maps(self.mechanism, self.q, self.poses, domain=self.domain)

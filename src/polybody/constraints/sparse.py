@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from polybody.algebra.domains import Array, Domain
 
 
@@ -47,4 +49,11 @@ def carried_out(G: Array, u: Array, start: Array, domain: Domain) -> Array:
     return result
 
 
-__all__ = ["carried_back", "carried_out", "sandwiched"]
+def product(G: Array, X: Array, domain: Domain) -> Array:
+    """G X, known zeros of G skipped."""
+    zero = domain.zeros(G.shape[0])
+    columns = [carried_out(G, x, zero, domain) for x in X.T]
+    return np.array(columns, dtype=domain.dtype).reshape(X.shape[1], G.shape[0]).T
+
+
+__all__ = ["carried_back", "carried_out", "product", "sandwiched"]

@@ -34,7 +34,7 @@ def model_of(net: Network) -> Model:
     build, parts = Builder(net.name, net.gravity), net.parts
     for body in parts.bodies.values():
         build.body(body.name, float(body.mass), body.com, body.inertia)
-    followers, closing = parts.followers(), closing_joints(net)
+    named, closing = named_joints(net), closing_joints(net)
     for joint in parts.joints.values():
         (body_a, pose_a), (body_b, pose_b) = (_port(net, port) for port in (joint.a, joint.b))
         drive: dict[str, Any] = {
@@ -45,9 +45,9 @@ def model_of(net: Network) -> Model:
         if joint.armature.any():
             drive["armature"] = np.diag(joint.armature)
         if joint.name in closing:
-            if joint.name in followers or joint.armature.any():
-                what = "follows another" if joint.name in followers else "has an armature"
-                raise PolybodyError(f"joint {joint.name!r} {what} and closes a loop; a model has no record for it")
+            if joint.name in named:
+                raise PolybodyError(f"joint {joint.name!r} is named by a gear or relation and closes a loop, as all "
+                                    "joints of that loop are named; a model has no record for it")
             build.loop(joint.name, joint.kind, body_a, body_b, pose_a, pose_b, **_motion(joint), **drive)
             continue
         child = body_b
@@ -62,10 +62,20 @@ def model_of(net: Network) -> Model:
     return model_from(_with_laws(net, build.description()), warn=False)  # oddities were told where bodies were made
 
 
+def named_joints(net: Network) -> set[str]:
+    """Joints whose coordinates gears and relations name."""
+    parts = net.parts
+    geared = {name for gear in parts.gears.values() for name in (gear.follower, gear.leader)}
+    return geared | {name for relation in parts.relations.values() for name in relation.joints}
+
+
 def closing_joints(net: Network) -> set[str]:
-    """Joints that close circuits: those between bodies that joints before them connect already."""
-    groups = Groups()
-    return {joint.name for joint in net.parts.joints.values()
+    """Joints that close circuits: those between bodies that joints before them connect already.
+
+    Joints that gears and relations name come first, for they need coordinates.
+    """
+    groups, named = Groups(), named_joints(net)
+    return {joint.name for joint in sorted(net.parts.joints.values(), key=lambda joint: joint.name not in named)
             if not groups.join(node_of(net, joint.a), node_of(net, joint.b))}
 
 
@@ -141,4 +151,4 @@ def _add_others(net: Network, build: Builder) -> None:
                     name=motor.name, coordinate=coordinate)
 
 
-__all__ = ["closing_joints", "model_of"]
+__all__ = ["closing_joints", "model_of", "named_joints"]

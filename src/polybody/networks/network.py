@@ -15,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from polybody.errors import InputError
 from polybody.formulations.network import Network as BodyNetwork
 from polybody.interrupts import interruptible
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from polybody.linearization import StateSpace
     from polybody.networks.trajectory import NetworkTrajectory
 
+Array = np.ndarray
 _GROUNDS = (GROUND, "world")
 
 
@@ -120,7 +124,8 @@ class Network(BodyNetwork):
         """Add a copy of another network as a sub-network, its terminals connected to `nodes`.
 
         With `reduced` its bodies stay one component, the (m+1)-port of (18)-(39) at each state with q and v of its own,
-        to which joints, springs, rods, gears and relations outside connect; it may have loops. The motion is the same.
+        with its loops eliminated by itself. Anything may connect to its ports: joints with any law, also those that
+        close loops, springs, rods, guides, gears and relations. The motion is the same.
 
         Names of its parts, bodies, joints, models and inner nodes are prefixed: `name.R1`; ports of its bodies are
         `name.BODY.PORT`, to be connected by joints.
@@ -191,6 +196,18 @@ class Network(BodyNetwork):
         from polybody.networks.port_equations import port_equations
 
         return port_equations(self, ports, form)
+
+    def port_wrenches(self, q: ArrayLike, v: ArrayLike, forces: ArrayLike) -> tuple[Array, dict[str, Array]]:
+        """(a, {joint: wrench}) of a network with reduced sub-networks at one state, by their terminal equations.
+
+        q, v, joint forces and the accelerations a are arrays in the order of `model()`. Wrenches [moment; force], of
+        joints, rods and guides between sub-networks, act on port b, at it, in world axes.
+        """
+        from polybody.networks.pieces import reduced_dynamics
+
+        if not self.reductions:
+            raise InputError(f"network {self.name!r} has no reduced sub-networks; `solve` reports all reactions")
+        return reduced_dynamics(self, self.model()).at(q, v, forces)
 
     def as_part(self, name: str | None = None) -> Part:
         """Reduce this network to one `Part`, its m-port in closed form; its ports are the terminals.

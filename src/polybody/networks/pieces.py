@@ -3,12 +3,16 @@
 Pieces are groups of bodies that joints connect: of one sub-network that is reduced, or outside of all. Joints that
 close circuits are those of the expanded model; the others are a tree, so that each piece is entered by one joint at
 most, or is on the ground by joints of its own. A piece's model has what acts inside of it: joints with their laws,
-springs, gears, rotors. What acts between pieces is an entry's, a `Strut`, or a row of the closed circuits (`reduced`).
+loops, springs, gears, rotors, rods, guides, relations. What acts between pieces is an entry's, a `Strut`, or `Between`
+ports (`circuits`). A joint that closes a circuit between pieces and has coordinates of its own in the expanded model
+(armature, limits, a motor, springs in several directions) carries a piece without mass there, as in
+`mechanism.driven_loops`, that is welded to its other end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +20,10 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.formulations.network.graph import Groups, node_of
 from polybody.formulations.network.parts import WORLD, JointPart, Parts, Port
-from polybody.mechanism.compliant_stops import compliant
 from polybody.model.model import Model
 from polybody.networks.mechanism import closing_joints, model_of
-from polybody.networks.reduced import ENTRY, Entry, Piece, ReducedDynamics, Strut
+from polybody.networks.ports import ENTRY, Coordinates, Entry, Piece, Strut
+from polybody.networks.reduced import ReducedDynamics
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
@@ -30,14 +34,15 @@ FRAME = "(frame)"
 
 def reduced_dynamics(net: Network, whole: Model) -> ReducedDynamics:
     """The terminal equations of a network's reduced sub-networks, of its other bodies, and of what is between."""
+    net = _with_ends(net, whole)
     loops = closing_joints(net)
     groups = _groups(net, loops)
     owner = {body: k for k, bodies in enumerate(groups.values()) for body in bodies}
     across = {name: joint for name, joint in net.parts.joints.items()
               if name not in loops and _bridges(net, joint, owner)}
-    made = ReducedDynamics(whole, np.asarray(net.gravity, dtype=float), net.parts.followers())
     place: dict[int, int] = {}
     held: set[str] = set()
+    pieces: list[Piece] = []
     waiting = list(enumerate(groups.items()))
     while waiting:
         ready = [(k, item, entry) for k, item in waiting
@@ -45,20 +50,47 @@ def reduced_dynamics(net: Network, whole: Model) -> ReducedDynamics:
         if not ready:
             raise InputError(f"the sub-network {waiting[0][1][0]!r} is carried by nothing; connect it by a joint")
         for k, (name, bodies), entry in ready:
-            place[k] = len(made.pieces)
+            place[k] = len(pieces)
             inside = _inside(net, {*bodies, WORLD} if entry is None else set(bodies), across)
             held |= inside
-            made.pieces.append(Piece(name, _own_model(net, name, bodies, inside, entry), entry))
+            pieces.append(Piece(name, _own_model(net, name, bodies, inside, entry), entry))
             waiting = [other for other in waiting if other[0] != k]
-    _refuse_laws(net, sorted(loops - held))
 
     def end(port: str) -> tuple[int | None, str, np.ndarray]:
         body = node_of(net, port)
         return (None if body == WORLD else place[owner[body]]), body, net.ports[port].place.astype(float)
 
-    made.struts = [Strut(part, end(part.a), end(part.b)) for name, part in net.parts.springs.items()
-                   if name not in held]
+    struts = [Strut(part, end(part.a), end(part.b)) for name, part in net.parts.springs.items() if name not in held]
+    gravity = np.asarray(net.gravity, dtype=float)
+    made = ReducedDynamics(whole, gravity, Coordinates(whole, net.parts.followers()), pieces, struts)
+    made.close({body: place[k] for body, k in owner.items()})
     return made
+
+
+def _with_ends(net: Network, whole: Model) -> Network:
+    """Joints that close circuits and have coordinates in the expanded model go to a body without mass, welded."""
+    own = whole.joint_slices()
+    chosen = [name for name in closing_joints(net) if name in own]
+    if not chosen:
+        return net
+    copy = type(net)(net.name, net.gravity)
+    parts = vars(net.parts) | {"joints": {}, "bodies": dict(net.parts.bodies)}
+    copy.parts, copy.ports, copy.connections = Parts(**parts), dict(net.ports), dict(net.connections)
+    copy.reductions = net.reductions
+    welds: dict[str, JointPart] = {}
+    for name, joint in net.parts.joints.items():
+        if name not in chosen:
+            copy.parts.joints[name] = joint
+            continue
+        end = f"{name}_end"
+        copy.body(end, ports={"a": np.eye(4), "b": np.eye(4)})
+        copy.parts.joints[name] = replace(joint, b=f"{end}.a")
+        empty = np.zeros((0, 0))
+        copy.connections |= {f"{end}.a": name, f"{end}.b": f"{name}_weld"}
+        welds[f"{name}_weld"] = JointPart(f"{name}_weld", "fixed", None, f"{end}.b", joint.b, empty, empty, np.zeros(0),
+                                          empty, False, None, None)
+    copy.parts.joints |= welds
+    return copy
 
 
 def _word(net: Network, body: str) -> str | None:
@@ -110,25 +142,16 @@ def _entry(
     return ...
 
 
-def _refuse_laws(net: Network, closing: Collection[str]) -> None:
-    """Joints between pieces that close circuits have no forces of their own."""
-    for name in closing:
-        joint = net.parts.joints[name]
-        stopped = joint.limits is not None and compliant(joint.limits)
-        driven = any(name in motor.speeds for motor in net.parts.motors.values())
-        if joint.stiffness.any() or joint.damping.any() or joint.friction is not None or stopped or driven:
-            raise InputError(f"joint {name!r} closes a loop between reduced sub-networks and has a spring, damping, "
-                             "friction, compliant stops or a motor; use them with reduced=False")
-
-
 def _inside(net: Network, own: Collection[str], across: Mapping[str, JointPart]) -> set[str]:
-    """Joints (also those that close loops) and springs between bodies of one piece."""
-    return {name for kind in (net.parts.joints, net.parts.springs) for name, part in kind.items()
-            if name not in across and {node_of(net, part.a), node_of(net, part.b)} <= set(own)}
+    """Joints (also those that close loops), springs, rods, guides and relations between bodies of one piece."""
+    parts = net.parts
+    found = {name for kind in (parts.joints, parts.springs, parts.holds) for name, part in kind.items()
+             if name not in across and {node_of(net, part.a), node_of(net, part.b)} <= set(own)}
+    return found | {name for name, relation in parts.relations.items() if set(relation.joints) <= found}
 
 
 def _own_model(net: Network, name: str, bodies: list[str], inside: Collection[str], entry: Entry | None) -> Model:
-    """The model of a piece, free at its entry, with its loops cut."""
+    """The model of a piece, free at its entry."""
     from polybody.networks.network import Network
 
     parts = net.parts
@@ -139,6 +162,8 @@ def _own_model(net: Network, name: str, bodies: list[str], inside: Collection[st
         springs={word: spring for word, spring in parts.springs.items() if word in inside},
         gears={n: gear for n, gear in parts.gears.items() if {gear.follower, gear.leader} <= set(joints)},
         motors={n: motor for n, motor in parts.motors.items() if set(motor.speeds) <= set(joints)},
+        holds={n: hold for n, hold in parts.holds.items() if n in inside},
+        relations={n: relation for n, relation in parts.relations.items() if n in inside},
     )  # fmt: skip
     made.ports = dict(net.ports)
     made.connections = dict(net.connections)
@@ -146,8 +171,7 @@ def _own_model(net: Network, name: str, bodies: list[str], inside: Collection[st
         ends = [Port(WORLD, f"{name} {FRAME}", np.zeros(3), np.eye(3)), Port(entry.b, FRAME, np.zeros(3), np.eye(3))]
         made.ports |= {port.full: port for port in ends}
         made.joint(f"{entry.b} {ENTRY}", "floating", ends[0].full, ends[1].full)
-    model = model_of(made)
-    return model.tree if model.mechanism.constrained else model
+    return model_of(made)
 
 
 __all__ = ["reduced_dynamics"]

@@ -1,250 +1,328 @@
 """Sub-networks of bodies as (m+1)-ports that move: each by its own terminal equations, joined at their ports.
 
-A sub-network k has an entry port (a body B of its, where the joint that carries it ends) and ports where other
-sub-networks are carried. Seen from them it is (18)-(39) at each state: with x_B the twist of its entry in its own axes,
-ν its inner velocities, v_k = [x_B; ν], and g the gravity,
+Seen from its ports, piece k (`ports`) is (18)-(39) at each state: with g the gravity,
 
-    y_k = M_k(q_k) v̇_k + h_k(q_k, v_k),      v̇_k with Ḃ's acceleration less g                                  (20)
-    x_A = J_A(q_k) v_k                        at each further port A
+    y_k = M_k(q_k) v̇_k + h_k(q_k, v_k),      v̇_k with the acceleration of its entry less g                     (20)
 
-h_k has the forces of springs, dampers, friction and rotors inside. A joint between port A of one and the entry B of
-another gives x_B = Ad x_A + H v_j, so v_k = T_k(q) v with v all joint velocities (v_j = f v_i where j follows i by a
-gear), and the through variables that the cut-sets add up are
+h_k has the forces of springs, dampers, friction and rotors inside. Its own closed circuits are eliminated, (a) of
+`circuits`, which leaves M*_k = G_kᵀ M_k G_k and G_kᵀ y_k for ẇ_k = [ẋ_B; the motions it leaves inside]. With
+ẇ_k = W_k ċ + …, the through variables that the cut-sets add up are
 
-    tau = Σ_k T_kᵀ y_k + Σ_j T_jᵀ (I v̇_j − passive_j(q_j, v_j)) + Σ_s J_sᵀ f_s                                  (42)
+    tau = Σ_k W_kᵀ y*_k + Σ_j T_jᵀ (I v̇_j − passive_j(q_j, v_j)) + Σ_s J_sᵀ f_s                                  (42)
 
-with f_s springs between ports of different sub-networks, J_s v their lengthening. Circuits that are closed (loops,
-rods, guides and relations, inside a sub-network or between them) add J v̇ + γ = 0. Their reactions are eliminated:
-v̇ = G ü + β has the motions that pass, by the plan of elimination of the expanded model (`quantities.constrained`), and
-with tau = M v̇ + h of (42)
+with passive_j of joints between pieces, f_s springs between ports (in joints that close circuits too), J_s their rates.
+Circuits that are closed between pieces leave ċ = N ü + ν, (b), so that with M_c = Σ W_kᵀ M*_k W_k + Σ T_jᵀ I T_j
 
-    GᵀM G ü = Gᵀ (tau − h − M β)                                                                                (a)
+    NᵀM_c N ü = Nᵀ (tau − h_c − M_c ν)                                                                          (c)
 
-Nothing of a sub-network's inertia and forces is used but its terminal equations. The motion is that of the network with
-all sub-networks expanded (`Network.use` without `reduced`), whose model counts the energy of a run.
-"""
+is solved by elimination in the order of the pieces, the outermost first: what is taken off the others as its motions are
+eliminated is its Schur complement, the inertia with which it is felt at its entry. The reactions of joints between
+pieces follow from (42) with the joint opened, and from the loads that circuits between ports bear.
+
+Nothing of a sub-network is used but its terminal equations. The motion is that of the network with all sub-networks
+expanded (`Network.use` without `reduced`), whose model names the coordinates and counts the energy of a run.
+"""  # noqa: E501
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from polybody.algebra.domains import domain
-from polybody.constraints.sparse import carried_back, carried_out, sandwiched
-from polybody.formulations.network.parts import GearPart, JointPart, MotorPart, SpringPart
-from polybody.mechanism.compliant_stops import compliant, stop_forces
-from polybody.mechanism.forces import spring_gradient
-from polybody.mechanism.friction import friction_forces
-from polybody.mechanism.joints import ReversedJoint
+from polybody.constraints.constraint import PairConstraint
+from polybody.constraints.elimination import Elimination
+from polybody.constraints.plan import Plan
+from polybody.constraints.sparse import carried_back, carried_out, product, sandwiched
+from polybody.errors import InputError
+from polybody.mechanism.closure_springs import wrench_on_b
 from polybody.model.model import Model
-from polybody.quantities.constrained import Closed, along_plan
+from polybody.networks.circuits import Between, Inner, Passing, Seen, between, entries, inner, passing, planned
+from polybody.networks.ports import Coordinates, Entry, Piece, State, Strut
 
 Array = np.ndarray
-#: (q_k, v_k, (R, p) of its entry body in the world) of a piece, as expressions of all joint coordinates
-State = tuple[Any, Any, tuple[Any, Any]]
-#: the joint at the entry of a piece is named by its body and this
-ENTRY = "(entry)"
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """A sub-network, or bodies outside of all that are joined to each other; no `entry` where it is on the ground."""
-
-    name: str
-    model: Model  # with a free joint at its entry, and without gravity there; its loops are cut
-    entry: Entry | None
-
-
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """The joint that carries a piece: from body A of piece `before` (None: the ground) to body B."""
-
-    joint: JointPart
-    before: int | None
-    a: str
-    b: str
-    place_a: tuple[Array, Array]  # (p, R) of its ports in their bodies
-    place_b: tuple[Array, Array]
-    reverse: bool
-    motors: tuple[MotorPart, ...] = ()  # that turn with it
-
-
-@dataclass(frozen=True, eq=False)
-class Strut:
-    """A spring between points (piece or None for the ground, body, point) of different pieces."""
-
-    part: SpringPart
-    a: tuple[int | None, str, Array]
-    b: tuple[int | None, str, Array]
 
 
 @dataclass(eq=False)
 class ReducedDynamics:
-    """tau(q, v, a) of a mechanism, and with closed circuits a(q, v, tau), by the terminal equations of its pieces."""
+    """tau(q, v, a) of a network without closed circuits, and a(q, v, tau), by the terminal equations of its pieces."""
 
     whole: Model
     gravity: Array
-    followers: Mapping[str, GearPart]
-    pieces: list[Piece] = field(default_factory=list)
-    struts: list[Strut] = field(default_factory=list)
+    coordinates: Coordinates
+    pieces: list[Piece]
+    struts: list[Strut]
+    between: Between = field(default_factory=Between)
 
     def __call__(self, q: Any, v: Any, a: Any) -> Any:
-        """(42) without the reactions of closed circuits."""
-        import casadi as ca
-
-        rate = self.whole.casadi("rate").call([q, v])[0]
-        along = ca.vertcat(q, v), ca.vertcat(rate, a)
-        tau = ca.SX.zeros(self.whole.nv)
-        states: list[State] = []
-        for piece in self.pieces:
-            states.append(self._state(piece, states, q, v))
-            q_k, v_k, pose = states[-1]
-            a_k = ca.jtimes(v_k, *along)
-            if piece.entry is not None:  # gravity as an acceleration of the entry: the linear part of its numbers
-                free = piece.model.joint_slices()[f"{piece.entry.b} {ENTRY}"][1]
-                a_k[free.start + 3 : free.stop] -= pose[0].T @ ca.DM(self.gravity)
-                own_q, own_v = self._own(piece.entry.joint, q, v)
-                own_a = ca.jtimes(own_v, *along)
-                tau += ca.jacobian(own_v, v).T @ self._carried(piece.entry, own_q, own_v, own_a)
-            y = piece.model.casadi("inverse_dynamics").call([q_k, v_k, a_k])[0]
-            tau += ca.jacobian(v_k, v).T @ y
-        for strut in self.struts:
-            tau += self._sprung(strut, states, q, v, rate)
-        return tau
+        """(42) of a network without closed circuits."""
+        return self._needed.call([q, v, a])[0][: self.whole.nv]
 
     def accelerations(self, q: Any, v: Any, tau: Any) -> Any:
-        """a under tau with the reactions of closed circuits eliminated, (a)."""
+        """a under tau, (c)."""
+        return self._solved.call([q, v, tau])[0]
+
+    def at(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike) -> tuple[Array, dict[str, Array]]:
+        """(a, {name: wrench [moment; force] on its port b, there, in world axes}) of what is between pieces.
+
+        The whole wrench, as of `Network.solve`.
+        """
+        sizes = {"q": self.whole.nq, "v": self.whole.nv, "forces": self.whole.nv}
+        given = [np.asarray(x, dtype=float) for x in (q, v, tau)]
+        for (name, size), x in zip(sizes.items(), given, strict=True):
+            if x.shape != (size,):
+                raise InputError(f"{name} has shape {x.shape}, expected ({size},), in the order of Network.model()")
+            if not np.isfinite(x).all():
+                raise InputError(f"{name} has entries that are not finite numbers")
+        a, entered, borne = (np.array(x, dtype=float).ravel() for x in self._solved(*given))
+        found = dict(zip((entry.joint.name for entry in self._entries), entered.reshape(-1, 6), strict=True))
+        for element, wrench in zip(self._bearing, borne.reshape(-1, 6), strict=True):
+            joint = element.name.removesuffix("_weld")  # which bears what the joint before it does
+            found[joint if joint in self.coordinates.slices else element.name] = wrench
+        return a, found
+
+    @property
+    def _entries(self) -> list[Entry]:
+        return [piece.entry for piece in self.pieces if piece.entry is not None]
+
+    @cached_property
+    def _bearing(self) -> list[PairConstraint]:
+        return [element for element in self.between.rows if isinstance(element, PairConstraint)]
+
+    # What is read of the pieces at a state, with δ of all entries.
+
+    def _states(self, q: Any, v: Any, shift: Any) -> list[State]:
+        states: list[State] = []
+        entered = 0
+        for piece in self.pieces:
+            states.append(self.coordinates.state(piece, states, q, v, shift[entered : entered + 6]))
+            entered += 0 if piece.entry is None else 6
+        return states
+
+    @cached_property
+    def _symbols(self) -> tuple[Any, Any, Any]:
         import casadi as ca
 
-        graph: Any = domain("casadi")
+        sizes = ("q", self.whole.nq), ("v", self.whole.nv), ("delta", 6 * len(self._entries))
+        q, v, shift = (ca.SX.sym(name, size) for name, size in sizes)
+        return q, v, shift
+
+    @cached_property
+    def _read(self) -> list[State]:
+        return self._states(*self._symbols)
+
+    @cached_property
+    def _seen(self) -> Seen:
+        q, v, _ = self._symbols
+        return Seen.of(self.between.links, self._read, self.whole, q, v)
+
+    def _at_rest(self, expressions: list[Any], *more: Any) -> Any:
+        """Function (q, v, …) of expressions at δ = 0."""
+        import casadi as ca
+
+        q, v, shift = self._symbols
+        still = ca.DM.zeros(*shift.shape)
+        found = ca.Function("open", [q, v, shift, *more], expressions).call([q, v, still, *more])
+        return ca.Function("reduced", [q, v, *more], found, {"cse": True})
+
+    @cached_property
+    def _needed(self) -> Any:
+        """(q, v, a) -> forces along [v; δ] that balance all but the reactions of closed circuits, (42)."""
+        import casadi as ca
+
+        q, v, shift = self._symbols
+        a = ca.SX.sym("a", self.whole.nv)
+        motions = ca.vertcat(v, shift)
+        rate = self.whole.casadi("rate").call([q, v])[0]
+        along = ca.vertcat(q, v), ca.vertcat(rate, a)
+        force = ca.SX.zeros(motions.shape[0])
+        for state in self._read:
+            piece, a_k = state.piece, ca.jtimes(state.v, *along)
+            if piece.entry is not None:  # gravity as an acceleration of the entry: the linear part of its numbers
+                a_k[piece.free.start + 3 : piece.free.stop] -= state.R.T @ ca.DM(self.gravity)
+                own_q, own_v = self.coordinates.own(piece.entry.joint, q, v)
+                taken = self.coordinates.exerted(piece.entry, own_q, own_v)
+                taken += ca.DM(self.coordinates.inertia(piece.entry)) @ ca.jtimes(own_v, *along)
+                force += ca.jacobian(own_v, motions).T @ taken
+            y = piece.tree.casadi("inverse_dynamics").call([state.q, state.v, a_k])[0]
+            force += ca.jacobian(state.v, motions).T @ y
+        for strut in self.struts:
+            force += _sprung(strut, self._read, motions)
+        return self._at_rest([force + self._seen.taken(self.between, motions)], a)
+
+    # Closed circuits.
+
+    @cached_property
+    def _sample(self) -> Array:
+        """A configuration in general position: plans of elimination are made there."""
         engine: Any = self.whole.engine
-        closed = Closed(engine.reduced_mechanism, engine.constraints.traced, along_plan(engine.function_plan()), ())
-        places, speeds = graph.scalars(q), graph.scalars(v)
-        found = closed.motions(places, graph)
-        beta = found.follow(closed.system.bias(places, speeds, domain=graph))
-        any_a = ca.SX.sym("a", self.whole.nv)
-        inertia = ca.vec(ca.densify(ca.jacobian(self(q, v, any_a), any_a)))
-        M = graph.scalars(inertia).reshape(self.whole.nv, self.whole.nv)  # symmetric: by columns is by rows
-        missing = graph.scalars(ca.densify(tau - self(q, v, graph.column(beta))))
-        force = carried_back(found.G, missing, graph)
-        u = graph.solve(sandwiched(found.G, M, graph), force) if len(force) else force
-        return graph.column(carried_out(found.G, u, beta, graph))
+        if not self.whole.mechanism.constrained:
+            return self.whole.neutral()
+        return engine.assembly.general_place(engine.assembly.from_neutral())
 
-    def _own(self, joint: JointPart | str, q: Any, v: Any) -> tuple[Any, Any]:
-        """(q_j, v_j) of a joint's own coordinates: those of its leader, geared, where it follows."""
+    @cached_property
+    def _wanted(self) -> set[int]:
+        """Velocities that stay independent where they can: those of the expanded model."""
+        engine: Any = self.whole.engine
+        return set(engine.coordinates(self._sample) if self.whole.mechanism.constrained else range(self.whole.nv))
+
+    @cached_property
+    def _inners(self) -> dict[int, Inner]:
         import casadi as ca
 
-        name = joint if isinstance(joint, str) else joint.name
-        if not isinstance(joint, str) and joint.model is None:
-            return ca.SX(0, 1), ca.SX(0, 1)
-        gear = self.followers.get(name)
-        own_q, own_v = self.whole.joint_slices()[name if gear is None else gear.leader]
-        if gear is None:
-            return q[own_q], v[own_v]
-        return float(gear.factor) * q[own_q] + float(gear.offset), float(gear.factor) * v[own_v]
+        q, v, shift = self._symbols
+        slices, found = self.coordinates.slices, {}
+        for k, state in enumerate(self._read):
+            piece = state.piece
+            columns = [-1] * piece.model.nv
+            for name, (_, own) in piece.model.joint_slices().items():
+                if name in slices:
+                    columns[own] = list(range(slices[name][1].start, slices[name][1].stop))
+            if not piece.model.mechanism.constrained:
+                continue
+            here = ca.Function("q", [q, v, shift], [state.q])(self._sample, 0, 0)
+            part = inner(piece, columns, np.array(here, dtype=float).reshape(1, -1), self._wanted)
+            if part is not None:
+                found[k] = part
+        return found
 
-    def _carried(self, entry: Entry, q: Any, v: Any, a: Any) -> Any:
-        """What an entry joint takes itself at its coordinates: I v̇_j − passive_j, rotors included."""
+    def close(self, owner: dict[str, int]) -> None:
+        """Find what closes circuits between pieces: all that pieces do not close for themselves."""
+        inside = {element.name for part in self._inners.values() for element in part.system.elements}
+        held = {spring.name for piece in self.pieces for spring in piece.model.mechanism.closure_springs}
+        self.between = between(self.whole, owner, inside, held)
+
+    @cached_property
+    def _solved(self) -> Any:
+        """(q, v, tau) -> (a, wrenches at entries' ports b, wrenches that circuits between pieces bear), (c)."""
         import casadi as ca
 
         graph: Any = domain("casadi")
-        joint = entry.joint
-        if joint.model is None:
-            return ca.SX(0, 1)
-        taken = ca.DM(joint.armature.astype(float)) @ a + ca.DM(joint.damping.astype(float)) @ v
-        if joint.stiffness.any():
-            taken += graph.column(spring_gradient(joint, graph.scalars(q), domain=graph))
-        if joint.friction is not None:
-            taken -= graph.column(friction_forces(joint.friction, graph.scalars(v), domain=graph))
-        if joint.limits is not None and compliant(joint.limits) and joint.name not in self.followers:
-            taken -= graph.column(stop_forces(joint.limits, graph.scalars(q), graph.scalars(v), domain=graph))
-        for motor in entry.motors:
-            E = ca.DM(motor.speeds[joint.name].astype(float))
-            taken += E @ (float(motor.inertia) * ca.dot(E, a) + float(motor.damping) * ca.dot(E, v))
-        return taken
+        q, v, shift = self._symbols
+        tau = ca.SX.sym("tau", self.whole.nv)
+        nv, motions = self.whole.nv, ca.vertcat(v, shift)
+        rate = self.whole.casadi("rate").call([q, v])[0]
+        own = passing(self._inners, self._read, nv)
+        slip = self._seen.velocity(self.between.rows)
+        R = entries(ca.jacobian(slip, motions))
+        gamma = graph.scalars(ca.densify(ca.jtimes(slip, q, rate)))
+        R_c = product(R[:, :nv], own.E, graph)
+        rho = carried_out(R[:, :nv], own.drift, gamma, graph)
+        found = Elimination(R_c, self._plan(R_c, own), graph)
+        beta = carried_out(own.E, found.follow(rho), own.drift, graph)
+        needed = self._needed.call([q, v, graph.column(beta)])[0]
+        missing = graph.scalars(ca.densify(tau - needed[:nv]))
+        force = carried_back(found.G, carried_back(own.E, missing, graph), graph)
+        M = sandwiched(found.G, self._inertia(own), graph)
+        order = self._order(own, found.plan)
+        u = graph.zeros(len(order))
+        u[order] = graph.solve(M[np.ix_(order, order)], force[order]) if order else force
+        a = carried_out(own.E, carried_out(found.G, u, found.follow(rho), graph), own.drift, graph)
+        spent = self._needed.call([q, v, graph.column(a)])[0]
+        load = carried_back(own.E, graph.scalars(ca.densify(spent[:nv] - tau)), graph)
+        multipliers = found.least(found.bear(load))
+        opened = graph.scalars(ca.densify(spent[nv:])) - carried_back(R[:, nv:], multipliers, graph)
+        told = [graph.column(a), self._at_ports(graph.column(opened)), self._borne(multipliers)]
+        return self._at_rest(told, tau)
 
-    def _sprung(self, strut: Strut, states: list[State], q: Any, v: Any, rate: Any) -> Any:
-        """Joint forces that balance a spring; one of zero length pulls with k·line, with no division by its length."""
+    def _plan(self, R_c: Array, own: Passing) -> Plan:
         import casadi as ca
 
-        part = strut.part
-        line = self._point(strut.b, states) - self._point(strut.a, states)
-        change = ca.jtimes(line, q, rate)
-        stiffness, length, damping = float(part.stiffness), float(part.length), float(part.damping)
-        force = stiffness * line
-        if length or damping:
-            u = line / ca.norm_2(line)
-            force += (damping * ca.dot(u, change) - stiffness * length) * u
-        return ca.jacobian(change, v).T @ force
+        graph: Any = domain("casadi")
+        q, v, shift = self._symbols
+        numbers = ca.Function("rows", [q, v, shift], [graph.column(R_c)])(self._sample, 0, 0) if R_c.size else []
+        sample = np.array(numbers, dtype=float).reshape(1, *R_c.shape)
+        return planned(sample, {k for k, i in enumerate(own.chosen) if i in self._wanted}, set())
 
-    def _point(self, where: tuple[int | None, str, Array], states: list[State]) -> Any:
+    def _inertia(self, own: Passing) -> Array:
+        """M_c = Σ W_kᵀ M*_k W_k + Σ T_jᵀ I T_j."""
         import casadi as ca
 
-        k, body, point = where
-        if k is None:
-            return ca.SX(ca.DM(point))
-        q_k, _, (R, p) = states[k]
-        T = self._pose(k, body, q_k)
-        return p + R @ (T[:3, :3] @ ca.DM(point) + T[:3, 3])
+        graph: Any = domain("casadi")
+        q, v, _ = self._symbols
+        total = graph.zeros(len(own.chosen), len(own.chosen))
+        for k, state in enumerate(self._read):
+            W = product(entries(ca.jacobian(state.v, v)), own.E, graph)
+            tree = state.piece.tree
+            M = entries(ca.reshape(tree.casadi("mass_matrix").call([state.q])[0], tree.nv, tree.nv))
+            if k in own.own:
+                M, W = sandwiched(own.own[k].G, M, graph), W[list(own.own[k].plan.independent)]
+            total = total + sandwiched(W, M, graph)
+            if state.piece.entry is not None:
+                _, own_v = self.coordinates.own(state.piece.entry.joint, q, v)
+                T = product(entries(ca.jacobian(own_v, v)), own.E, graph)
+                total = total + sandwiched(T, graph.array(self.coordinates.inertia(state.piece.entry)), graph)
+        return total
 
-    def _pose(self, k: int, body: str, q_k: Any) -> Any:
-        """4×4 of a body against the entry of its piece."""
+    def _order(self, own: Passing, plan: Plan) -> list[int]:
+        """Independent motions, those of the outermost pieces first, and the entry of each after what is inside."""
+        slices = self.coordinates.slices
+        names = [name for piece in reversed(self.pieces)
+                 for name in (*piece.model.joint_slices(), *([piece.entry.joint.name] if piece.entry else []))]
+        places = {i: k for k, i in enumerate(own.chosen[c] for c in plan.independent)}
+        ordered = [i for name in dict.fromkeys(names) if name in slices
+                   for i in range(slices[name][1].start, slices[name][1].stop) if i in places]
+        return [places[i] for i in dict.fromkeys([*ordered, *places])]
+
+    # Reactions.
+
+    def _at_ports(self, opened: Any) -> Any:
+        """Wrenches on port b of each entry's joint, from those on the entry's body at its frame in its own axes."""
         import casadi as ca
 
-        return ca.reshape(self.pieces[k].model.casadi(f"pose:{body}").call([q_k])[0], 4, 4).T
+        found = [ca.SX(0, 1)]
+        for k, state in enumerate(state for state in self._read if state.piece.entry is not None):
+            entry = state.piece.entry
+            assert entry is not None
+            moment, force = state.R @ opened[6 * k : 6 * k + 3], state.R @ opened[6 * k + 3 : 6 * k + 6]
+            place, (R, p) = entry.place_b, (state.R, state.p)
+            if entry.reverse:  # port b of the joint is on the carrier
+                place, (R, p) = entry.place_a, (ca.DM.eye(3), ca.DM.zeros(3))
+                if entry.before is not None:
+                    R, p = self._read[entry.before].pose(entry.a)
+            lever = state.p - (p + R @ ca.DM(place[0]))
+            sign = -1.0 if entry.reverse else 1.0
+            found += [sign * (moment + ca.cross(lever, force)), sign * force]
+        return ca.vertcat(*found)
 
-    def _state(self, piece: Piece, states: list[State], q: Any, v: Any) -> State:
-        """The piece's own coordinates; its entry is at its neutral."""
-        import casadi as ca
-
-        q_k, v_k = ca.SX(ca.DM(piece.model.neutral())), ca.SX.zeros(piece.model.nv)
-        pose: tuple[Any, Any] = (ca.DM.eye(3), ca.DM.zeros(3))
-        for name, (own_q, own_v) in piece.model.joint_slices().items():
-            if piece.entry is not None and name == f"{piece.entry.b} {ENTRY}":
-                pose, v_k[own_v] = self._entered(piece.entry, states, q, v)
-            else:
-                q_k[own_q], v_k[own_v] = self._own(name, q, v)
-        return q_k, v_k, pose
-
-    def _entered(self, entry: Entry, states: list[State], q: Any, v: Any) -> tuple[tuple[Any, Any], Any]:
-        """((R, p) in the world, twist in its own axes) of body B."""
-        import casadi as ca
-
-        R_A, p_A, x_A = ca.DM.eye(3), ca.DM.zeros(3), ca.DM.zeros(6)
-        if entry.before is not None:
-            model = self.pieces[entry.before].model
-            q_k, v_k, (R, p) = states[entry.before]
-            T = self._pose(entry.before, entry.a, q_k)
-            J = ca.reshape(model.casadi(f"jacobian:{entry.a}:frame").call([q_k])[0], model.nv, 6).T
-            R_A, p_A, x_A = R @ T[:3, :3], p + R @ T[:3, 3], J @ v_k
-        own_q, own_v = self._own(entry.joint, q, v)
-        R_j, p_j, H = _joint(entry, own_q)
-        (p_a, R_a), (p_b, R_b) = ((ca.DM(x) for x in place) for place in (entry.place_a, entry.place_b))
-        R_to_port = R_a @ R_j  # axes of port b in those of A
-        R_AB = R_to_port @ R_b.T
-        to_B = p_a + R_a @ p_j - R_AB @ p_b  # from A to B, in the axes of A
-        moved = H @ own_v  # at port b, in its axes
-        turn = R_AB.T @ x_A[:3] + R_b @ moved[:3]
-        slide = R_AB.T @ (x_A[3:] + ca.cross(x_A[:3], to_B)) + R_b @ moved[3:] - ca.cross(R_b @ moved[:3], p_b)
-        return (R_A @ R_AB, p_A + R_A @ to_B), ca.vertcat(turn, slide)
+    def _borne(self, multipliers: Array) -> Any:
+        """Wrenches of circuits between pieces on their b, springs in their joints counted in."""
+        graph: Any = domain("casadi")
+        twists = [graph.scalars(x) for x in self._seen.twists]
+        springs, found, row = self.between.springs, [graph.zeros(0)], 0
+        for element in self.between.rows:
+            if isinstance(element, PairConstraint):
+                wrench = element.wrench_map(self._seen.place) @ multipliers[row : row + element.size]
+                if element.name in springs:
+                    wrench = wrench + wrench_on_b(springs[element.name], self._seen.poses, twists, domain=graph)[0]
+                found.append(wrench)
+            row += element.size
+        return graph.column(np.concatenate(found))
 
 
-def _joint(entry: Entry, q: Any) -> tuple[Any, Any, Any]:
-    """(R, p, H) of the joint from port a to port b."""
+def _sprung(strut: Strut, states: list[State], motions: Any) -> Any:
+    """Forces that balance a spring; one of zero length pulls with k·line, with no division by its length."""
     import casadi as ca
 
-    graph: Any = domain("casadi")
-    model = entry.joint.model
-    if model is None:
-        return ca.DM.eye(3), ca.DM.zeros(3), ca.DM.zeros(6, 0)
-    model = ReversedJoint(model) if entry.reverse else model
-    own = graph.scalars(q)
-    R, p = model.configuration(own, domain=graph)
-    H = model.velocity_map(own, domain=graph)
-    return ca.reshape(graph.column(R), 3, 3).T, graph.column(p), ca.reshape(graph.column(H), model.nv, 6).T
+    def point(where: tuple[int | None, str, Array]) -> tuple[Any, Any]:
+        """(place, velocity) in the world."""
+        k, body, place = where
+        if k is None:
+            return ca.SX(ca.DM(place)), ca.SX.zeros(3)
+        (R, p), x = states[k].pose(body), states[k].twist(body)
+        return p + R @ ca.DM(place), R @ (x[3:] + ca.cross(x[:3], ca.DM(place)))
+
+    part, (a, b) = strut.part, (point(strut.a), point(strut.b))
+    line, change = b[0] - a[0], b[1] - a[1]
+    stiffness, length, damping = float(part.stiffness), float(part.length), float(part.damping)
+    force = stiffness * line
+    if length or damping:
+        u = line / ca.norm_2(line)
+        force += (damping * ca.dot(u, change) - stiffness * length) * u
+    return ca.jacobian(change, motions).T @ force
 
 
-__all__ = ["ENTRY", "Entry", "Piece", "ReducedDynamics", "Strut"]
+__all__ = ["ReducedDynamics"]

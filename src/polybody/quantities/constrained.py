@@ -30,7 +30,7 @@ from polybody.constraints.coupling_forces import coupling_forces as tree_couplin
 from polybody.constraints.elimination import Elimination, squares
 from polybody.constraints.motions import Motions
 from polybody.constraints.plan import Plan
-from polybody.constraints.sparse import carried_back, carried_out, sandwiched
+from polybody.constraints.sparse import carried_back, carried_out, product, sandwiched
 from polybody.constraints.system import Constraints
 from polybody.errors import PolybodyError
 from polybody.formulations import denoc
@@ -346,7 +346,7 @@ def motion_derivatives(
     near = neighbours(c, q, v, a, load, wrenches, domain)
     right = np.concatenate([-near.R_q, -near.R_v, G.T], axis=1)
     u = domain.solve(mass_matrix(c, q, domain=domain), right) if m else right
-    moved = [_times(G, x, domain) for x in (u[:, :m], u[:, m : 2 * m], u[:, 2 * m :])]
+    moved = [product(G, x, domain) for x in (u[:, :m], u[:, m : 2 * m], u[:, 2 * m :])]
     return moved[0] + near.W_q, moved[1] + near.W_v, moved[2], G, near.V
 
 
@@ -385,13 +385,6 @@ def inverse_dynamics_derivatives(
         whole[driven] = part + own if k == 0 else part
         results.append(whole)
     return tuple(results)
-
-
-def _times(G: Array, X: Array, domain: Domain) -> Array:
-    """G X, known zeros of G skipped."""
-    zero = domain.zeros(G.shape[0])
-    columns = [carried_out(G, x, zero, domain) for x in X.T]
-    return np.array(columns, dtype=domain.dtype).reshape(X.shape[1], G.shape[0]).T
 
 
 # The implicit and the augmented form: no ranks are decided.
