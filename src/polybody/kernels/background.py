@@ -1,8 +1,8 @@
 """Compilation behind the caller's back: one thread that takes jobs in turn while the fast tier answers.
 
 A job is a function of `between`, which it calls wherever it can be left off: there the thread ends when the process
-does. Jobs begin once no other has come for a moment, so that the first calls of a session, which trace and interpret,
-have the interpreter to themselves.
+does. Jobs begin once no other has come for a moment and nobody builds a kernel (`building`), so that the first calls of
+a session, which trace and interpret, have Python and LLVM to themselves: both do one thing at a time.
 
 The end of the process waits for the piece in hand, some tenths of a second at most, because LLVM must not work while
 its library is being unloaded. A forked child has no such thread: what was not done is done by one of its own, started
@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import _thread
 import atexit
+import contextlib
 import os
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from polybody.errors import InputError, PolybodyWarning
 
@@ -26,6 +27,7 @@ Job = Callable[[Callable[[], None]], None]
 TIERS = ("auto", "optimised", "fast")
 PAUSE = 0.15  # seconds without a new job before work begins, and how long it is put off at most
 LATEST = 1.0
+WAITED = 0.3  # seconds that a piece of a job waits at most for those who build
 
 
 class _Stopped(Exception):
@@ -40,6 +42,7 @@ class _Worker:
         self.thread: object = None  # what the thread that works was told to be, if there is one
         self.stopping = False
         self.asked = 0.0
+        self.builders: dict[int, float] = {}  # threads that make kernels now, and since when
 
     def wake(self) -> None:
         """See to it that there is a thread while there are jobs."""
@@ -81,13 +84,24 @@ class _Worker:
         with self.lock:
             while self.jobs and not self.stopping:
                 now = time.monotonic()
-                left = min(self.asked + PAUSE, begun + LATEST) - now
+                last = now if self.is_building() else self.asked
+                left = min(last + PAUSE, begun + LATEST) - now
                 if left <= 0:
                     return True
                 self.changed.wait(left)
             return False
 
+    def is_building(self) -> bool:
+        """Whether somebody waits for a kernel. An entry that an interrupt left behind counts for a while only."""
+        now = time.monotonic()
+        return any(now - since < LATEST for since in self.builders.values())
+
     def between(self) -> None:
+        """Where a job may be left off, or wait for those who build."""
+        end = time.monotonic() + WAITED
+        with self.lock:
+            while self.is_building() and not self.stopping and (left := end - time.monotonic()) > 0:
+                self.changed.wait(left)
         if self.stopping:
             raise _Stopped
 
@@ -111,6 +125,24 @@ def submit(name: str, job: Job) -> None:
         worker.asked = time.monotonic()
         worker.changed.notify_all()
     worker.wake()
+
+
+@contextlib.contextmanager
+def building() -> Iterator[None]:
+    """Whoever makes a kernel that a call waits for has the machine to itself meanwhile, and for a moment after."""
+    worker, own = _worker, threading.get_ident()
+    if time.monotonic() - worker.builders.get(own, -LATEST) < LATEST:
+        yield  # part of something larger
+        return
+    with worker.lock:
+        worker.builders[own] = time.monotonic()
+    try:
+        yield
+    finally:
+        with worker.lock:
+            worker.builders.pop(own, None)
+            worker.asked = max(worker.asked, time.monotonic())
+            worker.changed.notify_all()
 
 
 def wake() -> None:
@@ -149,4 +181,4 @@ atexit.register(_stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 
-__all__ = ["submit", "tier", "wait", "wake"]
+__all__ = ["building", "submit", "tier", "wait", "wake"]

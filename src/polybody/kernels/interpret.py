@@ -19,7 +19,7 @@ import numpy as np
 from polybody.kernels.code import Code
 from polybody.kernels.emit import filled, same_texts, support_text
 from polybody.kernels.operations import LIBM, OPERATIONS, SINCOS, SLOT
-from polybody.kernels.tape import CONST, FROM, INPUT, LONG, MINUS, PLUS, Tape, fused, reachable
+from polybody.kernels.tape import CONST, FROM, INPUT, LONG, MINUS, PLUS, Tape, fused, is_one_of, reachable
 from polybody.kernels.target import Target
 
 WORDS = 5  # of an instruction
@@ -72,7 +72,7 @@ def _encoded(tape: Tape, target: Target) -> Instructions:
     for n, product in tape.products.items():
         if n in rank:
             words[rank[n], 0] = fused_numbers[product[0]]
-    special = (ops < 0) | np.isin(ops, list(LONG | {ca.OP_POW, ca.OP_CONSTPOW}))
+    special = (ops < 0) | is_one_of(ops, LONG | {ca.OP_POW, ca.OP_CONSTPOW})
     for k in np.flatnonzero(special).tolist():
         n, result = needed[k], int(words[k, 1])
         code, left, right = tape.nodes[n]

@@ -50,7 +50,7 @@ TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; m
 
 STREAMED_FROM = 12 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 4
 
-AT_ONCE, RESULT_COST = 1200, 4  # operations, with so many for each result: compiled sooner than anybody minds
+AT_ONCE, RESULT_COST = 60, 4  # operations, with so many for each result: compiled sooner than anybody minds
 
 _building = Lock()
 _adopting = Lock()
@@ -393,7 +393,7 @@ def build(
         facts = {key: loaded.facts[key] for key in ("nodes", "work")}
         return chosen.with_lanes(loaded.facts["lanes"]), {**facts, "dense": dense}
 
-    with _building:
+    with background.building(), _building:
         found = known(title)
         if found is not None:
             final, facts = form_facts(found)

@@ -17,6 +17,8 @@ may replace it on the class and on an instance (which needs a `__dict__`), and `
 parameters. Annotations stay with the Python function, and mocks made with `autospec` check no arguments, as for
 builtins.
 
+Their machine code is the same for all; the first time on a machine it is compiled in the background (`background`).
+
 Descriptors are CPython's (`PyDescr_NewMethod`); where kernels cannot be called alone, the Python function stays.
 """
 
@@ -25,16 +27,18 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+from collections.abc import Callable
 from types import FunctionType
 
 from polybody.errors import PolybodyError
-from polybody.kernels import lone_code, machine, runtime
+from polybody.kernels import background, cache, lone_code, machine, runtime
 from polybody.kernels.locks import Lock
 from polybody.kernels.pool import address
 from polybody.kernels.programs import Made, digest, kept
 from polybody.kernels.target import host
 
 _lock = Lock()
+_waiting: dict[tuple[type, str], Callable[[], None]] = {}  # methods that become fast once code is there
 _taken: list[object] = []  # for each cell what it refers to, for ever: a class may keep its methods
 
 
@@ -43,10 +47,32 @@ def fast_method(owner: type, name: str, slot: str, function: FunctionType) -> No
     with _lock:
         if owner.__dict__.get(name) is not function or not runtime.can_be_called_alone():
             return
-        k = len(_taken)
-        if k == lone_code.METHODS:
-            raise PolybodyError(f"{owner.__name__}.{name}: {k} methods are fast already, and no more can be")
-        code = _code()
+        if len(_taken) == lone_code.METHODS:
+            raise PolybodyError(
+                f"{owner.__name__}.{name}: {len(_taken)} methods are fast already, and no more can be"
+            )
+        if background.tier() != "auto" or _is_made():
+            _put(owner, name, slot, function)
+            return
+        _waiting[owner, name] = lambda: _put(owner, name, slot, function)
+        if len(_waiting) == 1:
+            background.submit("methods", _put_all)
+
+
+def _put_all(between: Callable[[], None]) -> None:
+    """Once their code is compiled."""
+    between()
+    _code()
+    with _lock:
+        while _waiting:
+            _waiting.popitem()[1]()
+
+
+def _put(owner: type, name: str, slot: str, function: FunctionType) -> None:
+    with _lock:
+        if owner.__dict__.get(name) is not function or len(_taken) == lone_code.METHODS:
+            return
+        k, code = len(_taken), _code()
         document = f"{name}{_text_signature(function)}\n--\n\n{function.__doc__ or ''}"
         method = runtime.MethodDef(name.encode(), code.addresses[f"method_{k}"], runtime.FASTCALL, document.encode())
         facts = {
@@ -79,12 +105,20 @@ def _text_signature(function: FunctionType) -> str:
     return str(plain).replace("(", "($", 1)
 
 
+def _is_made() -> bool:
+    """Whether the code need not be compiled."""
+    return bool(_code.cache_info().currsize or cache.load(_title(), cache.TRACE))
+
+
+def _title() -> str:
+    return digest("methods", str(runtime.slot_offset(runtime.Lone, "plan")), host(), [])
+
+
 @functools.cache
 def _code() -> machine.Loaded:
     target, plan_at = host(), runtime.slot_offset(runtime.Lone, "plan")
-    title = digest("methods", str(plan_at), target, [])
     text = lone_code.methods_text(target.triple, plan_at)
-    code, _ = kept(title, "methods", lambda: Made(text, target))
+    code, _ = kept(_title(), "methods", lambda: Made(text, target))
     return machine.Loaded(code, ["cells_at", *(f"method_{k}" for k in range(lone_code.METHODS))])
 
 

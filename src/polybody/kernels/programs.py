@@ -53,6 +53,7 @@ class Made:
 
 _runtimes: dict[Target, machine.Loaded] = {}
 _preparing: set[Target] = set()
+_keep: list[object] = []  # programs are kept by who uses them: these are used next
 #: without callbacks when a program goes: in one written in Python, as `WeakValueDictionary` has, interrupts are lost
 _programs: dict[str, weakref.ref[Program]] = {}
 _lock = Lock()
@@ -71,10 +72,15 @@ def runtime_of(target: Target) -> machine.Loaded:
 
 
 def prepare(target: Target) -> None:
-    """Begin to make the runtime, which the first kernel of a process needs, beside whoever traces that."""
+    """Begin to make the code that the first kernel of a process needs, beside whoever traces that."""
     if target not in _preparing and target not in _runtimes:
         _preparing.add(target)
-        begun(lambda: runtime_of(target))
+
+        def work() -> None:
+            runtime_of(target)
+            _keep.append(interpreter(target))
+
+        begun(work)
 
 
 def has_runtime(target: Target) -> bool:

@@ -12,7 +12,6 @@ import importlib
 import inspect
 import math
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from types import MemberDescriptorType
 from typing import Any
@@ -73,9 +72,9 @@ def layout() -> str:
 @functools.cache
 def can_be_called_alone() -> bool:
     """Whether objects of this Python and this NumPy are laid out as `lone` reads them."""
-    if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+    if sys.implementation.name != "cpython" or not getattr(sys, "_is_gil_enabled", lambda: True)():
         return False
-    if object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:
+    if object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:  # 32 where there need be no GIL
         return False
     probe = np.arange(3.0)
     pair = Lone(probe, len, None)

@@ -28,7 +28,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from polybody.kernels import machine, native
+from polybody.kernels import background, machine, native, programs, stepping_parts
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_events as events
 from polybody.kernels import stepping_methods as methods
@@ -36,6 +36,7 @@ from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
 from polybody.kernels.stepping_parts import Interpreted, Part, is_known, loop_code, part
+from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target, host
 
 Array = np.ndarray
@@ -81,7 +82,7 @@ class Parts:
     nq: int  # its first numbers, and the next nv, are what `back` changes
     nv: int
     recorded: int  # numbers beside ẋ
-    make: Callable[[str], ca.Function]
+    make: Callable[[str], ca.Function | Tape]
     keys: Mapping[str, str]  # {part: what tells it from others}; the field is one of them
     row: int = 0  # numbers in a row of signals
     watched: int = 0
@@ -195,6 +196,13 @@ class Field:
         given = [np.ascontiguousarray(a, dtype=float) for a in (x, constants, row)]
         self._call(*(a.ctypes.data for a in (*given, rate, told, self._context)))
         return rate, told
+
+
+def prepare() -> None:
+    """Begin to make the code that the first run of a process needs, beside whoever traces its field."""
+    stepping_parts.prepare(host().with_lanes(1))
+    if background.tier() == "auto":
+        programs.prepare(host())  # of the batches that look at its results
 
 
 def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | None = None) -> Loop:
@@ -334,4 +342,4 @@ def directions(given: list[int]) -> Array:
     return np.array([{0: 3, 1: 1, -1: 2}[d] for d in given], dtype=np.int64)
 
 
-__all__ = ["Field", "Loop", "Parts", "Tableau", "build", "directions", "is_at_hand"]
+__all__ = ["Field", "Loop", "Parts", "Tableau", "build", "directions", "is_at_hand", "prepare"]

@@ -20,7 +20,7 @@ from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, native, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
-from polybody.kernels.locks import Lock
+from polybody.kernels.locks import Lock, begun
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept
 from polybody.kernels.rows import in_blocks
@@ -30,7 +30,7 @@ Array = np.ndarray
 #: what the loop calls them with: numbers of inputs (from memory), and of results
 PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "unit": (2, 2), "back": (2, 2),
          "watch": (3, 1)}  # fmt: skip
-AT_ONCE = 300  # operations: compiled sooner than anybody minds
+AT_ONCE = 40  # operations: compiled sooner than anybody minds
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +80,10 @@ MOST_PARTS = 256
 _lock = Lock()
 
 
-def part(key: str, name: str, entry: str, make: Callable[[], ca.Function], target: Target) -> Part:
+def part(key: str, name: str, entry: str, make: Callable[[], ca.Function | tape.Tape], target: Target) -> Part:
     """The part of this key: of this process, from disk, interpreted, or compiled."""
     title = digest("part", key, target, [entry])
-    with _lock:
+    with background.building(), _lock:
         found = _PARTS.get(title)
         if found is None:
             while len(_PARTS) >= MOST_PARTS:
@@ -98,7 +98,7 @@ def is_known(key: str, entry: str, target: Target) -> bool:
     return title in _PARTS or bool(cache.load(title, cache.TRACE))
 
 
-def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function], target: Target) -> Part:
+def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | tape.Tape], target: Target) -> Part:
     tier = background.tier()
     if tier == "optimised" or cache.load(title, cache.TRACE):
         code = kept(title, name, lambda: Made(part_text(entry, _tape(entry, make()), target), target))[0]
@@ -119,13 +119,15 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function], ta
 
     if tier != "fast":
         background.submit(name, later)
-    shim = _shims(target).addresses[f"shim{sum(PORTS[entry])}"]
-    return Interpreted(interpret.encode(traced, target), interpreter(target), shim)
+    code = interpret.encode(traced, target)
+    with _making:
+        shim = _shims(target).addresses[f"shim{sum(PORTS[entry])}"]
+    return Interpreted(code, interpreter(target), shim)
 
 
 def loop_code(title: str, name: str, make: Callable[[], Made]) -> machine.Loaded:
     """The loop itself: a short text, compiled at once; its function is `advance`."""
-    with _lock:
+    with background.building(), _lock:
         if title not in _LOOPS:
             while len(_LOOPS) >= MOST_PARTS:
                 _LOOPS.pop(next(iter(_LOOPS)))
@@ -135,6 +137,24 @@ def loop_code(title: str, name: str, make: Callable[[], Made]) -> machine.Loaded
 
 _LOOPS: dict[str, machine.Loaded] = {}
 _SHIMS: dict[Target, machine.Loaded] = {}
+
+
+def prepare(target: Target) -> None:
+    """Begin to make the code that interpreted parts need, beside whoever traces the first of them."""
+    if target not in _SHIMS and target not in _preparing and background.tier() == "auto":
+        _preparing.add(target)
+
+        def work() -> None:
+            _keep.append(interpreter(target))
+            with _making:
+                _shims(target)
+
+        begun(work)
+
+
+_preparing: set[Target] = set()
+_keep: list[object] = []  # programs are kept by who uses them: this one is used next
+_making = Lock()
 
 
 def _shims(target: Target) -> machine.Loaded:
@@ -161,7 +181,7 @@ def _shims_text(counts: list[int], target: Target) -> str:
     return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), {})])
 
 
-def _tape(entry: str, function: ca.Function) -> tape.Tape:
+def _tape(entry: str, function: ca.Function | tape.Tape) -> tape.Tape:
     traced = tape.from_function(function)
     found = len(traced.input_sizes), len(traced.outputs)
     if found != PORTS[entry]:
@@ -197,4 +217,4 @@ def part_text(name: str, traced: tape.Tape, target: Target) -> str:
     return "\n".join([f'target triple = "{target.triple}"', function, support_text(target)])
 
 
-__all__ = ["PORTS", "Compiled", "Interpreted", "Part", "is_known", "loop_code", "part", "part_text"]
+__all__ = ["PORTS", "Compiled", "Interpreted", "Part", "is_known", "loop_code", "part", "part_text", "prepare"]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import casadi as ca
@@ -86,7 +86,7 @@ class Tape:
             op = table[:, 0].astype(np.int64)
             given = np.full((len(op), 3), -1, dtype=np.int64)
             for k, least in ((0, 1), (1, 2)):
-                has = np.isin(op, [code for code, arity in ARITY.items() if arity >= least])
+                has = is_one_of(op, [code for code, arity in ARITY.items() if arity >= least])
                 given[has, k] = table[has, 1 + k].astype(np.int64)
             self._table = op, given
         op, given = self._table
@@ -236,13 +236,22 @@ def reachable(tape: Tape) -> list[int]:
     """The nodes that outputs need, arguments before results."""
     _, given = tape.columns()
     seen = np.zeros(len(given) + 1, dtype=bool)  # the last for arguments that are not there
-    front = np.unique(np.array([n for nodes in tape.outputs for n in nodes], dtype=np.int64))
+    last = np.zeros(len(seen), dtype=np.int64)
+    front = np.array([n for nodes in tape.outputs for n in nodes], dtype=np.int64)
     while len(front):
         seen[front] = True
         below = given[front].ravel()
         below = below[~seen[below] & (below >= 0)]
-        front = np.unique(below)
+        last[below] = places = np.arange(len(below))
+        front = below[last[below] == places]  # each once: `np.unique` imports more than a first answer has time for
     return np.flatnonzero(seen[:-1]).tolist()
+
+
+def is_one_of(codes: np.ndarray, some: Iterable[int]) -> np.ndarray:
+    """Which codes of operations are among these: `np.isin` in less time."""
+    chosen = np.zeros(max(OPERATIONS) + 2, dtype=bool)  # the last for codes below zero
+    chosen[list(some)] = True
+    return chosen[np.maximum(codes, -1)]
 
 
 def _waves(tape: Tape, needed: Sequence[int]) -> list[Wave]:

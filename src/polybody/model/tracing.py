@@ -137,19 +137,21 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
     return passed_on(traced)
 
 
+def as_traced(make: Callable[..., Any], *arguments: Any) -> Any:
+    """What kernels compile of `make(*arguments)`: the tape of nodes, or a casadi.Function as it is."""
+    with without_collection():
+        found = make(*arguments)
+        return found.tape() if isinstance(found, Recorded) else found
+
+
 def compiled(
     name: str, inputs: Inputs, outputs: Outputs, make: Callable[[], Any], key: str, dtype: Any = np.float64
 ) -> Kernel:
     """The kernel of what `make()` traces; `key` distinguishes it from all others of this code."""
     from polybody import kernels
 
-    def made() -> Any:
-        with without_collection():
-            found = make()
-            return found.tape() if isinstance(found, Recorded) else found
-
     title = f"{name}:{key}:{source_digest()}"
-    return kernels.build(plain_name(name), list(inputs), list(outputs), made, title, dtype=dtype)
+    return kernels.build(plain_name(name), list(inputs), list(outputs), lambda: as_traced(make), title, dtype=dtype)
 
 
-__all__ = ["Recorded", "compiled", "plain_name", "source_digest", "trace"]
+__all__ = ["Recorded", "as_traced", "compiled", "plain_name", "source_digest", "trace"]

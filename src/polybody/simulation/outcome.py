@@ -12,12 +12,12 @@ from polybody.errors import warn
 from polybody.mechanism.saturation import drive_limits
 from polybody.simulation.audit import (
     Audit,
+    KeptMomentum,
     allowed_energy,
     doubts_about,
     energy_balance,
     limit_excess,
     momentum_applies,
-    momentum_balance,
 )
 from polybody.simulation.saturation import Saturation, saturations
 from polybody.simulation.trajectory import Trajectory
@@ -35,10 +35,11 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     t, y, tau = rows.t, rows.y, rows.tau
     q, v, work = y[:, : problem.nq], y[:, problem.nq : problem.nq + problem.nv], y[:, -1]
     seconds = time.perf_counter() - clock
-    kinetic, potential = model.energy(q, v)
+    note = momentum_applies(model, bool(problem.wrenches) or _base_driven(run, tau))
+    momentum = None if note else KeptMomentum(model, q, v)
+    kinetic, potential = model.energy(q, v) if momentum is None else momentum.energy
     error, relative = energy_balance(kinetic, potential, work)
     allowed = allowed_energy(run.method.adaptive, run.options.rtol, run.options.atol, run.steps)
-    note = momentum_applies(model, bool(problem.wrenches) or _base_driven(run, tau))
     excess, passed = (None, "") if run.switches.limits != "stop" else limit_excess(run.switches.stops.all, q)
     audit = Audit(
         method=run.method.name,
@@ -48,7 +49,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
         energy_error=error,
         energy_error_relative=relative,
         energy_allowed_relative=allowed,
-        momentum_error_relative=None if note else momentum_balance(model, t, q, v, kinetic),
+        momentum_error_relative=None if momentum is None else momentum.balance(t),
         momentum_note=note,
         quaternion_error=run.off_manifold if problem.curved else None,
         seconds=seconds,

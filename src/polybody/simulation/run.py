@@ -212,6 +212,9 @@ class Run:
         if wanted is False:
             self.path, self.problem.compilable = "python: asked for", False
             return
+        from polybody.kernels import stepping
+
+        stepping.prepare()
         from polybody.simulation.compiled.engine import Compiled
         from polybody.simulation.compiled.rates import Rates
 

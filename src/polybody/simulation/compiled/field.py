@@ -28,6 +28,7 @@ from polybody.mechanism.saturation import DriveLimits, saturated
 from polybody.model.constrained_engine import GROWTH
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
+from polybody.model.tracing import Recorded, as_traced
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
@@ -237,18 +238,20 @@ class Acting:
         return power
 
     def function(self, name: str, watched: Watch | None = None) -> Any:
-        """The casadi.Function of a part of `kernels.stepping`."""
+        """The tape or casadi.Function of a part of `kernels.stepping`."""
         if name == "watch":
             assert watched is not None
-            return self._watch(watched)
+            return as_traced(self._watch, watched)
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": self._middle, "ends": self._ends}  # fmt: skip
-        return makers[name]()
+        return as_traced(makers[name])
 
     def _function(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
-        """The casadi.Function; what of the mechanism is a symbol becomes a part of the constants."""
+        """What `kernels` compile; what of the mechanism is a symbol becomes a part of the constants."""
         import casadi
 
+        if not (self.mechanism.symbols or self.known.symbols or any(isinstance(x, casadi.SX) for x in results)):
+            return Recorded(name, columns, results)
         outputs = [x if isinstance(x, casadi.SX) else graph.column(x) for x in results]
         for symbols in {id(m): m.symbols for m in (self.mechanism, self.known)}.values():
             if symbols:

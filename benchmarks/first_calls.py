@@ -1,0 +1,100 @@
+"""Public calls as text, for `bench_first_answers.py`: each is run once in a process of its own.
+
+Names at hand: pb, np, model, q (closed), v and tau (zeros), frame (the last), pose (its pose), joint (the first with
+one number) and its place in q, folder (an empty one), asked(name) for a quantity of the table.
+"""
+
+from __future__ import annotations
+
+#: beside every quantity of the table: what users call
+CALLS = {
+    "batch of 1000": "model.inverse_dynamics(np.tile(q, (1000, 1)), np.tile(v, (1000, 1)), np.tile(v, (1000, 1)))",
+    "float32 batch": "model.inverse_dynamics(*(np.tile(x, (64, 1)).astype(np.float32) for x in (q, v, v)))",
+    "out": "model.mass_matrix(q, out=np.empty((model.nv, model.nv)))",
+    "wrenches": "model.inverse_dynamics(q, v, v, wrenches={frame: np.ones(6)})",
+    "forward wrenches": "model.forward_dynamics(q, v, v, wrenches={frame: np.ones(6)})",
+    "parameters": "model.with_parameters('*.mass').inverse_dynamics(q, v, v)",
+    "payload": "model.with_payload(frame, 1.0).inverse_dynamics(q, v, v)",
+    "gravity": "model.with_gravity((0, 0, 0)).gravity_forces(q)",
+    "frame": "model.with_frame('tool', model.body_names[-1]).pose(q, 'tool')",
+    "lock": "model.lock(joint, q).mass_matrix(model.lock(joint, q).neutral() if len(q) < 2 else np.delete(q, place))",
+    "compute": "model.compute(q, v, v, quantities=['inverse_dynamics', 'mass_matrix', 'energy'])",
+    "jacobian in frame": "model.jacobian(q, frame, axes='frame')",
+    "public reactions": "model.reactions(q, v, v)",
+    "public integrate": "model.integrate(q, v, 0.1)",
+    "public difference": "model.difference(q, q)",
+    "normalize": "model.normalize(q)",
+    "random_configuration": "model.random_configuration(0)",
+    "random_configuration 1000": "model.random_configuration(0, size=1000)",
+    "assemble": "model.assemble()",
+    "assemble near": "model.assemble(q + 1e-3)",
+    "assemble_velocity": "model.assemble_velocity(q, v + 1)",
+    "assemble_acceleration": "model.assemble_acceleration(q, v, v + 1)",
+    "mobility": "model.mobility(q)",
+    "constraints.residual": "model.constraints.residual(q)",
+    "constraints.jacobian": "model.constraints.jacobian(q)",
+    "constraints.bias": "model.constraints.bias(q, v)",
+    "constraints.rank": "model.constraints.rank(q)",
+    "constraints.joint_positions": "model.constraints.joint_positions(q)",
+    "constraints.solution": "model.constraints.solution(q, v, v)",
+    "constraints.loads": "model.constraints.loads(q, v, v)",
+    "constraints.joint_motion": "model.constraints.joint_motion(q, v, v)",
+    "regressor.energy": "model.regressor.energy(q, v)",
+    "regressor.momentum": "model.regressor.momentum(q, v)",
+    "regressor.nonzeros": "model.regressor.nonzeros(q, v, v)",
+    "influence": "model.coefficients.influence(q, frame)",
+    "influence 2": "model.coefficients.influence(q, frame, 2)",
+    "coefficients.task_space_inertia": "model.coefficients.task_space_inertia(q, frame)",
+    "coefficients.dynamic_arrays": "model.coefficients.dynamic_arrays(q)",
+    "coefficients.operators": "model.coefficients.operators(q, v)",
+    "hybrid_dynamics": "model.actuation.hybrid_dynamics(q, v, v, v, active=[joint])",
+    "active_forces": "model.actuation.active_forces(q, v, v)",
+    "holding_forces": "model.actuation.holding_forces(q)",
+    "formulation influence": "model.inverse_dynamics(q, v, v, formulation='influence')",
+    "formulation network": "model.inverse_dynamics(q, v, v, formulation='network')",
+    "formulation operators": "model.inverse_dynamics(q, v, v, formulation='operators')",
+    "formulation poincare": "model.inverse_dynamics(q, v, v, formulation='poincare')",
+    "casadi": "model.casadi('inverse_dynamics')",
+    "simulate": "pb.simulate(model, 0.02, q, v)",
+    "simulate rk4": "pb.simulate(model, 0.02, q, v, method='rk4')",
+    "simulate semi-implicit": "pb.simulate(model, 0.02, q, v, method='semi-implicit')",
+    "simulate radau": "pb.simulate(model, 0.02, q, v, method='radau')",
+    "simulate PD": "pb.simulate(model, 0.02, q, v, pb.PD(model, q, 10.0, 1.0))",
+    "simulate gravity compensation": "pb.simulate(model, 0.02, q, v, pb.controllers.GravityCompensation(model))",
+    "simulate function": "pb.simulate(model, 0.02, q, v, lambda t, q, v: -v)",
+    "rollout": "pb.rollout(model, q, v, steps=10)",
+    "rollout tau": "pb.rollout(model, np.tile(q, (16, 1)), np.tile(v, (16, 1)), np.zeros((16, 10, model.nv)))",
+    "inverse_kinematics": "pb.inverse_kinematics(model, {frame: pose}, q)",
+    "inverse_kinematics point": "pb.inverse_kinematics(model, {frame: pose[:3, 3]}, q)",
+    "reach": "pb.reach(model, [pb.Goal(frame, pose)], q)",
+    "transfer": "pb.transfer(model, pb.Joints(*model.constraints.independent or model.joint_names)).mass_matrix(q)",
+    "redundant": "pb.redundant(model, pb.Position(frame)).velocity(q, np.zeros(3))",
+    "actuator_forces": "pb.actuator_forces(model, q, v, v, limits=None)",
+    "performance": "pb.performance(model, frame).measures(q)",
+    "base_parameters": "pb.base_parameters(model)",
+    "configurations": "pb.configurations(model)",
+    "linearize": "pb.linearize(model, q, v, tau)",
+    "derivative": "pb.derivative(model, 'gravity_forces', q, wrt='q')",
+    "sensitivities": "pb.sensitivities(model.with_parameters('*.mass'), q0=q, v0=v, duration=0.01)",
+    "save": "model.save(folder + '/saved.yaml', lossy=True)",
+    "export_c": "pb.export_c(model, folder + '/c', ['inverse_dynamics'])",
+}  # fmt: skip
+#: seconds within which a call answers; those of first derivatives may take longer
+LIMIT, DERIVATIVES = 0.3, 1.0
+SLOWER = ("derivatives", "linearize", "derivative", "sensitivities", "radau", "implicit_residual")
+
+
+def limit(name: str) -> float:
+    """Seconds allowed."""
+    return DERIVATIVES if any(part in name for part in SLOWER) else LIMIT
+
+
+def quantities(frames: list[str]) -> dict[str, str]:
+    """Every quantity of the table, by `asked`, with frames for those that need one."""
+    from polybody.quantities.table import FAMILIES, QUANTITIES
+
+    parameters = {"relative_pose": f":{frames[-1]}:{frames[1]}", "reactions": ":world"}
+    framed = ("pose", "jacobian", "jacobian_rate", "frame_velocity", "frame_acceleration", "task_space_inertia")
+    parameters |= dict.fromkeys((*framed, "influence"), f":{frames[-1]}")
+    names = [family + parameters.get(family, "") for family in (*QUANTITIES, *FAMILIES)]
+    return {name.partition(":")[0]: f"asked({name!r})" for name in names}
