@@ -43,6 +43,8 @@ Array = np.ndarray
 PAD = 4  # numbers: rows are whole vectors
 KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
+LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
 ORDER = ("field", "leap", "middle", "ends", "unit", "back", "watch")
 
 
@@ -112,7 +114,7 @@ class Loop:
         """`functions()` are the parts as they are now: interpreted at first, compiled later."""
         self.parts, self.tableau = parts, tableau
         self._alive, self._functions = loaded, functions
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(loaded.addresses["advance"])
+        self._call = LOOP_CALL(loaded.addresses["advance"])
         self.job = np.zeros(len(JOB), dtype=np.int64)
         self.numbers = self.job.view(np.float64)
         self._kept: dict[str, Array] = {}
@@ -120,14 +122,19 @@ class Loop:
         self.interpreted = True  # some part is still to be compiled
         self.refresh()
         n, stages = parts.padded, 16
-        for name, size in (
+        scratch = (
             ("stages", stages * parts.answer), ("stage", n), ("spare", n), ("nought", n), ("still", n),
             ("told", 3 + 2 * parts.pivots + PAD), ("turns", 2 * parts.pivots + PAD),
             ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("trial", parts.watched + PAD),
             ("crossed", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
             ("last_speed", parts.nv), ("matrix", parts.nv**2 if "middle" in parts.keys else 1),
-        ):
-            self.array(name, np.zeros(size))
+        )
+        places = np.cumsum([0, *(size for _, size in scratch)])
+        self._scratch = np.zeros(places[-1])  # one block: what is made with every run must be made quickly
+        first = self._scratch.ctypes.data
+        for (name, size), at in zip(scratch, places.tolist(), strict=False):
+            self._kept[name] = self._scratch[at : at + size]
+            self.job[PLACE[name]] = first + 8 * at
         self.job[PLACE["pow"]] = int(machine.libm_table()[LIBM.index("pow")])
         if tableau is not None:
             self.array("tableau", np.ascontiguousarray(tableau.rows))
@@ -187,15 +194,20 @@ class Field:
         self.parts, self._part = parts, part(
             parts.keys["field"], f"{name} field", "field", lambda: parts.make("field"), chosen
         )  # fmt: skip
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)(self._part.address)
+        self._call = FIELD_CALL(self._part.address)
         self._context = self._part.context()
+        self._places: tuple[Array, ...] = ()
 
     def __call__(self, x: Array, constants: Array, row: Array) -> tuple[Array, Array]:
         """(ẋ, numbers recorded beside it and the two that report whether they may be believed)."""
-        rate, told = np.empty(self.parts.size + 1), np.empty(self.parts.recorded + 2)
-        given = [np.ascontiguousarray(a, dtype=float) for a in (x, constants, row)]
-        self._call(*(a.ctypes.data for a in (*given, rate, told, self._context)))
-        return rate, told
+        if not self._places:
+            sizes = len(x), len(constants), len(row), self.parts.size + 1, self.parts.recorded + 2
+            self._places = tuple(np.zeros(size) for size in sizes)
+            self._addresses = [a.ctypes.data for a in (*self._places, self._context)]
+        at_x, at_constants, at_row, rate, told = self._places
+        at_x[:], at_constants[:], at_row[:] = x, constants, row
+        self._call(*self._addresses)
+        return rate.copy(), told.copy()
 
 
 def prepare() -> None:
@@ -244,7 +256,8 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
         code_of.seen(watched, loops),
     ]
     if adaptive:
-        pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED, methods.ADAPTIVE]
+        pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED]
+        pieces += [methods.FIRST_STEP, methods.ADAPTIVE]
     else:
         own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
         pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]
@@ -267,7 +280,7 @@ def _numbers(parts: Parts, tableau: Tableau | None) -> dict[str, float]:
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
         "ENTRIES": float(parts.size), "DENSE_ROW": 7 * 8 * n, "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "KEPT": KEPT,
-        "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
+        "FIRST_POWER": 1 / 8, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
     }  # fmt: skip
 
 

@@ -146,6 +146,45 @@ def advance(job):
     return status
 """
 
+#: The first step of adaptive methods, where h = 0 asks for it, from two evaluations (Hairer, Nørsett & Wanner, Solving
+#: Ordinary Differential Equations I, II.4). With norms relative to the tolerances, p the order of the error estimate,
+#: h₀ is a hundredth of ‖y₀‖/‖f₀‖; f₁ is the rate after an Euler step by h₀, d₂ = ‖f₁ − f₀‖/h₀, and
+#: h₁ = (0.01/max(‖f₀‖, d₂))^(1/(p + 1)),  h = min(100 h₀, h₁). FIRST_POWER is 1/(p + 1).
+FIRST_STEP = """
+def _norm(job, d, x, result):  # root mean square, relative to the tolerances
+    total = 0.0
+    for i in range(CONTROLLED):
+        part = number(d + 8 * i) / (number(job + ATOL) + number(job + RTOL) * size(number(x + 8 * i)))
+        total = total + part * part
+    put(result, root(total / ENTRIES))
+    return 0
+
+def _first(job, x, f):
+    result = job + FIRST
+    stage = word(job + STAGE)
+    later = word(job + STAGES) + F
+    span = number(job + END) - number(x + T)
+    _norm(job, x, x, result)
+    long = number(result)
+    _norm(job, f, x, result)
+    speed = number(result)
+    h = 1e-6
+    if long >= 1e-5 and speed >= 1e-5:
+        h = 0.01 * long / speed
+    h = least(h, span)
+    mix(stage, x, 1.0, f, h, x, 0.0, x, 0.0)
+    if _evaluate(job, stage, later) != 0:
+        return CANNOT
+    mix(stage, later, 1.0, f, 0.0 - 1.0, x, 0.0, x, 0.0)
+    _norm(job, stage, x, result)
+    fastest = most(speed, number(result) / h)
+    best = most(1e-6, 1e-3 * h)
+    if fastest > 1e-15:
+        best = power(word(job + POW), 0.01 / fastest, FIRST_POWER)
+    put(job + H, least(least(100.0 * h, best), least(span, number(job + MAX_STEP))))
+    return 0
+"""
+
 ADAPTIVE = """
 def _tried(job, x, f, new, h: float):  # the twelve stages of a try, and the rate at its end
     K = word(job + STAGES)
@@ -207,6 +246,8 @@ def advance(job):
     k = 0
     put(job + DONE, 0)
     status = _begin(job, x, f)
+    if status == 0 and number(job + H) == 0.0:
+        status = _first(job, x, f)
     until = number(job + UNTIL)
     while k < steps and status == 0 and number(x + T) < until:
         new = x + X
@@ -294,4 +335,4 @@ def _moved(job, K, f, new, answer):
     return status
 """
 
-__all__ = ["ADAPTIVE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIXED", "IMPLICIT", "MOVED", "STAYED"]
+__all__ = ["ADAPTIVE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIRST_STEP", "FIXED", "IMPLICIT", "MOVED", "STAYED"]

@@ -13,6 +13,7 @@ twentieth of the velocity limit. Limits of zero say nothing: files write them wh
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +37,7 @@ class DriveLimits:
         return bool(np.isfinite([self.effort, self.velocity, self.power]).any())
 
 
+@lru_cache(maxsize=32)  # asked for with every run
 def drive_limits(mechanism: Mechanism) -> DriveLimits:
     """Those of the joints' limits."""
     found = {key: np.full(mechanism.nv, np.inf) for key in ("effort", "velocity", "power")}

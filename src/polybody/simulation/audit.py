@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,7 @@ def momentum_applies(model: Model, acted: bool) -> str:
     return ""
 
 
+@lru_cache(maxsize=32)
 def kept_directions(mechanism: Any) -> tuple[Array, Array] | None:
     """Projectors on the directions in which the ground exerts no moment and no force; None where it always does.
 

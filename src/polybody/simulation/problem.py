@@ -11,6 +11,7 @@ larger than the step's own error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -311,6 +312,7 @@ class _Constant:
         return self.value
 
 
+@lru_cache(maxsize=32)
 def _has_dampers(mechanism: Any) -> bool:
     joints = any(j.damping.any() or j.friction is not None or compliant(j.limits) for j in mechanism.joints)
     joints = joints or bool(mechanism.motor_damping.any())

@@ -175,7 +175,10 @@ def simulate(
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
-    passed_on(functools.partial(run.compile, compiled))
+    if problem.driven or events:  # users' functions are traced
+        passed_on(functools.partial(run.compile, compiled))
+    else:
+        run.compile(compiled)
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.is_regular(start, y):
         model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused
@@ -328,7 +331,7 @@ class Run:
     def _sampled(self, t: float, y: Array, end: float) -> float:
         """Tell the controller the state at an instant of its own; the time of the next one, or the end."""
         controller = self.problem.controller
-        if not isinstance(controller, Sampling):
+        if controller is None or not isinstance(controller, Sampling):
             return end
         call_user("the controller", t, controller.sample, t, *self.problem.split(y))
         return min(end, controller.next_sample(t))

@@ -20,12 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from polybody.constraints.ranks import null_space
 from polybody.mechanism.compliant_stops import compliant
+from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model
 from polybody.simulation.friction import Stick
 
@@ -270,8 +272,13 @@ def _root(M: Array) -> Array:
 
 def finite_limits(model: Model) -> list[Stop]:
     """Every finite limit of joints whose q and v correspond number by number."""
+    return list(_limits(model.mechanism))
+
+
+@lru_cache(maxsize=32)
+def _limits(mechanism: Mechanism) -> tuple[Stop, ...]:
     stops = []
-    for joint in model.mechanism.independent_joints:
+    for joint in mechanism.independent_joints:
         if not joint.model.rates_are_velocities or compliant(joint.limits):  # compliant stops are among the forces
             continue
         for k in range(joint.nv):
@@ -279,7 +286,7 @@ def finite_limits(model: Model) -> list[Stop]:
             for side, limit in ((-1, joint.limits.lower[k]), (1, joint.limits.upper[k])):
                 if np.isfinite(limit):
                     stops.append(Stop(joint.name, *place, side, float(limit)))
-    return stops
+    return tuple(stops)
 
 
 __all__ = ["REST", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]

@@ -30,8 +30,7 @@ from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.integrators import Integrator, Options, Step
-from polybody.simulation.integrators.first_step import first_step
-from polybody.simulation.integrators.tableaux import ERROR_ORDER, TABLEAUX
+from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -181,11 +180,6 @@ class Compiled:
             return None
         return rate[:-1], rate[nq : nq + nv], told[:nv], told[nv:count]
 
-    def rate(self, t: float, y: Array) -> Array:
-        """ẏ, as `Problem.rate`."""
-        found = self.recorded(t, y)
-        return self.problem.rate(t, y) if found is None else found[0]
-
     def _hold_sampled(self, t: float, y: Array) -> None:
         """Forces that a computer holds until its next instant are constants of the field."""
         if self._is_sampled:
@@ -208,7 +202,7 @@ class Compiled:
             known.set(has_speed=0)
         watch = self._watch(functions)
         self.called = self.called or watch.called
-        first = self._next if self._ended == t else self._first_step(t, y, end)
+        first = self._next if self._ended == t else self._first_step(t, end)
         by_hand = 1 if fresh and watch.called else 0
         if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
             by_hand = PATIENCE_AT_STOPS if not is_at_hand(self._parts(self.acting, watch)) else by_hand
@@ -260,17 +254,16 @@ class Compiled:
         rows = chunk.rows[: count + 1]
         return replace(chunk, rows=rows, samples=chunk.samples_until(float(rows.t[-1])))
 
-    def _first_step(self, t: float, y: Array, end: float) -> float:
+    def _first_step(self, t: float, end: float) -> float:
+        """Seconds; 0 where the loop is to find it."""
         if not self.method.adaptive:
             return self.options.dt
-        if self.options.first_step is not None:
-            return min(self.options.first_step, end - t)
-        atol = np.full(self.problem.size, self.options.atol)
-        atol[-1] = np.inf
-        return first_step(self.rate, t, y, end, self.options.max_step, ERROR_ORDER, self.options.rtol, atol)
+        return 0.0 if self.options.first_step is None else min(self.options.first_step, end - t)
 
     def _own_steps(self, t: float, y: Array, end: float, first: float, count: int) -> Iterator[Step]:
-        options = replace(self.options, first_step=min(first, end - t)) if self.method.adaptive else self.options
+        options = self.options
+        if self.method.adaptive:
+            options = replace(options, first_step=min(first, end - t) or None)
         begun = time.perf_counter()
         for step, _ in zip(self.method.steps(self.problem, t, y, end, options), range(count), strict=False):
             yield step

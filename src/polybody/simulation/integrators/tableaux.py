@@ -12,8 +12,6 @@ import numpy as np
 if TYPE_CHECKING:
     from polybody.kernels.stepping import Tableau
 
-ERROR_ORDER = 7  # of the adaptive pair's error estimate
-
 
 @cache
 def runge_kutta_4() -> Tableau:
@@ -53,4 +51,4 @@ def _coefficients() -> dict[str, Any]:
 
 TABLEAUX: dict[str, Callable[[], Tableau]] = {"rk4": runge_kutta_4, "dop853": dormand_prince_8}
 
-__all__ = ["ERROR_ORDER", "TABLEAUX"]
+__all__ = ["TABLEAUX"]
