@@ -7,8 +7,12 @@ taken as pivots body by body from the ground outwards, and of each body first th
 
 so a base parameter is a pivot plus a combination of parameters further out. Loops and followers hide more, by
 identities of the structure (`loop_space`), which give W there too: at most rank W combinations are seen. The rank of Y
-at sampled states says how many are seen at least. Where both agree the answer is exact (`exact`); only where the
-geometry hides something that no known identity explains are the rows of W reduced to those that sampled states show.
+at sampled states says how many are seen at least. Where both agree the answer is exact. `proof` tells what it rests on:
+
+    structure     identities of the joints alone
+    identities    also relations of special geometry, each proved without rounding (`proofs.motions`)
+    samples       relations that assembled configurations show to 16 digits and that no proof is known for; or the
+                  geometry hides something that no identity explains, and W is reduced to what sampled states show
 """
 
 from __future__ import annotations
@@ -23,8 +27,9 @@ from numpy.typing import ArrayLike
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
 from polybody.identification.loop_space import lasting_motions, loop_space, related_space
+from polybody.identification.proofs.motions import proved_motions
 from polybody.identification.row_space import row_space, span
-from polybody.identification.states import sample_states
+from polybody.identification.states import mobility_at, sample_states
 from polybody.model.model import Model
 from polybody.model.sets import one_set
 from polybody.names import counted
@@ -36,6 +41,8 @@ Array = np.ndarray
 PIVOT_ORDER = ("Izz", "Ixx", "Ixy", "Ixz", "Iyz", "mx", "my", "Iyy", "mz", "mass")
 #: sampled singular values below this part of the largest count as zero
 SAMPLED_TOLERANCE = 1e-8
+#: configurations that suggest identities
+SUGGESTING = 24
 #: what rounding leaves of a singular value that is zero
 ROUNDING = 1e-15
 #: a column that differs from a combination of earlier ones by less than this part is one
@@ -51,10 +58,16 @@ class BaseParameters:
     matrix: Array  # (count, parameters)
     terms: tuple[str, ...]  # joint terms beside the inertial parameters
     gap: float  # of sampled singular values, last kept over first dropped; inf where the structure alone decides
-    exact: bool = True  # the structure explains all that sampled states do not show
+    proof: str = "structure"  # what the number rests on: structure, identities or samples
+    identities: tuple[str, ...] = ()  # of special geometry, that were proved
 
     def __len__(self) -> int:
         return len(self.pivots)
+
+    @property
+    def exact(self) -> bool:
+        """Whether identities that are proved explain all that sampled states do not show."""
+        return self.proof != "samples"
 
     @property
     def formulas(self) -> tuple[str, ...]:
@@ -83,6 +96,10 @@ class BaseParameters:
         lines += [f"  {k + 1:3}  {text}" for k, text in enumerate(self.formulas)]
         if self.invisible:
             lines.append(f"without effect: {', '.join(self.invisible)}")
+        if self.identities:
+            lines.append(f"along all motions: {', '.join(self.identities)}")
+        if not self.exact:
+            lines.append("read from sampled configurations, not proved")
         return "\n".join(lines)
 
 
@@ -95,9 +112,9 @@ def base_parameters(
 
     `joints` are the velocities whose joints have the terms (default: all). The result follows from the structure. For
     loops and joints that follow others its number is compared with the rank at sampled states (`seed`), with `gap` the
-    gap of their singular values; `exact` is False where samples show fewer than the structure explains, and the result
-    is then what samples show. `parameters`, (k,), are values of the parameters of `model.with_parameters`, on whose
-    geometry the combinations depend.
+    gap of their singular values. `proof` says what the number rests on: "structure"; "identities" of special geometry,
+    which are proved and listed (`identities`); or "samples", where `exact` is False. `parameters`, (k,), are values of
+    the parameters of `model.with_parameters`, on whose geometry the combinations depend.
     """
     chosen = ordered_terms(terms)
     m = model.mechanism  # a cut tree has the digest of the whole
@@ -116,9 +133,9 @@ _KNOWN: dict[Any, BaseParameters] = {}
 def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, seed: int) -> BaseParameters:
     names = column_names(model.mechanism, chosen)
     W, units = _tree_rows(model, chosen)
-    gap, exact = float("inf"), True
+    gap, proof, identities = float("inf"), "structure", ()
     if model.mechanism.constrained or model.mechanism.followers:
-        W, gap, exact = _with_loops(model, W, units, chosen, seed)
+        W, gap, proof, identities = _with_loops(model, W, units, chosen, seed)
     if joints is not None:
         kept = _kept(model, chosen, joints)
         W, units, names = span(W[:, kept]), units[kept], [names[k] for k in kept]
@@ -128,33 +145,46 @@ def _found(model: Model, chosen: tuple[str, ...], joints: Sequence[int] | None, 
     K[:, pivots] = np.eye(len(pivots))
     weight = np.abs(K) * units / units[pivots][:, None]
     K[weight < 1e-9 * np.maximum(1.0, weight.max(axis=1, initial=0.0))[:, None]] = 0.0
-    return BaseParameters(tuple(names), np.array(pivots, dtype=int), _tidy(K), chosen, gap, exact)
+    return BaseParameters(tuple(names), np.array(pivots, dtype=int), _tidy(K), chosen, gap, proof, identities)
 
 
-def _with_loops(model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int) -> tuple[Array, float, bool]:
-    """(W, gap, exact) of what loops and followers let joint forces show."""
+def _with_loops(
+    model: Model, W: Array, units: Array, terms: tuple[str, ...], seed: int
+) -> tuple[Array, float, str, tuple[str, ...]]:
+    """(W, gap, proof, identities) of what loops and followers let joint forces show."""
     m, n = model.mechanism, 10 * len(model.mechanism.bodies)
     Y = _stacked(model, terms, seed, len(span(W))) * units
     if m.constrained:
         W = loop_space(m, W)
     W = span(W)
+    proof, identities = "structure", ()
     values, _ = _shown(Y, W)
     if _rank(values)[0] < len(W):
         q, v, _ = sample_states(model, 2 * (6 * len(m.bodies) + m.nv), seed + 1)
+        V, gravity = lasting_motions(m, q, v)
         first = {term: n + m.nv * k for k, term in enumerate(terms)}
-        W = related_space(W, *lasting_motions(m, q, v), len(m.bodies), first)
+        W = related_space(W, V, gravity, len(m.bodies), first)
         if m.constrained:
             W = loop_space(m, W)
+            proof, identities = _proved(model, q, V, gravity)
     values, directions = _shown(Y, W)
     rank, gap = _rank(values)
     if rank == len(W):
-        return W, float(values[-1] / values[0]) / ROUNDING if rank else np.inf, True
+        return W, float(values[-1] / values[0]) / ROUNDING if rank else np.inf, proof, identities
     if gap < 10:
         raise PolybodyError(
             f"{model.name!r}: the number of base parameters cannot be determined from the sampled states (singular "
             f"values {values[rank - 1]:.1e} and {values[rank]:.1e}); its motions may be near a singular configuration"
         )
-    return directions[:rank] @ W, gap, False
+    return directions[:rank] @ W, gap, "samples", ()
+
+
+def _proved(model: Model, q: Array, V: Array, gravity: Array) -> tuple[str, tuple[str, ...]]:
+    """(proof, identities): whether the relations that configurations q show hold along all motions."""
+    found = proved_motions(model.mechanism, q[:: max(1, len(q) // SUGGESTING)], mobility_at(model, q[0]))
+    if found is None or (found.motions, found.directions) != (len(V), len(gravity)):
+        return "samples", ()
+    return "identities", found.relations
 
 
 def _shown(Y: Array, W: Array) -> tuple[Array, Array]:

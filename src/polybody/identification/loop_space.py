@@ -29,7 +29,7 @@ parallelogram move alike, couplings tie velocities. These are constant linear re
     R [x_1; …; x_n; v] = 0      along all motions,                                                            (4)
 
 and where they hold, (1) needs to vanish only on the null space of R: linear equations for p. Relations are statements
-about the kinematics alone. They are read from assembled configurations: they hold there to rounding, or plainly not.
+about the kinematics alone. Assembled configurations show them to rounding; `proofs.motions` proves them without.
 
 Identities bound the number of base parameters from above, and the rank at sampled states bounds it from below: where
 both agree, and `base_parameters` compares them, the number is exact and so are the formulas.

@@ -60,6 +60,11 @@ def _regular(model: Model, rng: np.random.Generator) -> Array:
     return beside if _motions(model, beside)[0].shape[1] < Z.shape[1] else start
 
 
+def mobility_at(model: Model, q: Array) -> int:
+    """How many directions keep the loops at a configuration."""
+    return _motions(model, q)[0].shape[1]
+
+
 def _motions(model: Model, q: Array) -> tuple[Array, float]:
     """Directions that keep the loops, and the least singular value of the others: zero at singular configurations."""
     J = model.constraints.jacobian(q)
@@ -69,4 +74,4 @@ def _motions(model: Model, q: Array) -> tuple[Array, float]:
     return Z, float(s[rank - 1]) if rank else 1.0
 
 
-__all__ = ["sample_states"]
+__all__ = ["mobility_at", "sample_states"]

@@ -1,0 +1,1 @@
+"""Proofs of identities of motion, without rounding."""
