@@ -7,7 +7,7 @@ taken as pivots body by body from the ground outwards, and of each body first th
 
 so a base parameter is a pivot plus a combination of parameters further out. Loops and followers hide more, by
 identities of the structure (`loop_space`), which give W there too: at most rank W combinations are seen. The rank of Y
-at sampled states says how many are seen at least. Where both agree the answer is exact. `proof` reports what it rests on:
+at sampled states says how many are seen at least. Where both agree the answer is exact. What `proof` says of it:
 
     structure     identities of the joints alone
     identities    also relations of special geometry, each proved without rounding (`proofs.motions`)
