@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from polybody.algebra.domains import FLOAT, domain
+from polybody.algebra.graph import leaf, replayed
 from polybody.algebra.jets import along
 from polybody.kernels import build
 from polybody.model.tracing import trace
@@ -45,6 +46,19 @@ def test_nodes_fold_what_is_known():
     ):  # fmt: skip
         assert found is expected or found == expected
     assert [found.op for found in (x + (-y), (-x) * y, x * -2.0)] == ["OP_SUB", "OP_NEG", "OP_NEG"]
+
+
+def test_a_replayed_graph_is_the_text_at_other_values():
+    graph = domain("casadi")
+    (cx, x), (cy, y), (cz, z) = (graph.variables(name, 3) for name in "xyz")
+    found = replayed(list(_text(x, y, domain=graph)), dict(zip([a.serial for a in x], z * y, strict=True)))
+    wanted = _text(z * y, y, domain=graph)
+    values = np.random.default_rng(2).uniform(0.2, 1.5, size=(3, 3))
+    for column in (found, wanted):
+        column[:] = [float(casadi.Function("f", [cx, cy, cz], [entry.sx])(*values)) for entry in column]
+    np.testing.assert_allclose(found, wanted.astype(float), rtol=1e-14)
+    hidden = leaf(casadi.sin(x[0].sx))  # an expression that a replay cannot see into
+    assert replayed([hidden * y[0]], {x[0].serial: z[0]}) is None
 
 
 @pytest.mark.parametrize("tier", ["fast", "optimised"])

@@ -14,7 +14,7 @@ import pytest
 from helpers import elementwise, of_function
 
 from polybody.errors import InputError, PolybodyWarning
-from polybody.kernels import background, bodies, build, kernel, programs
+from polybody.kernels import background, bodies, build, iterate, kernel, programs
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.target import host, without_fma
 
@@ -92,6 +92,26 @@ def test_compiled_code_is_swapped_in_for_single_calls_and_batches(monkeypatch):
     for found, wanted in zip((made(x, y), made(x[0].copy(), y[0].copy())), before, strict=True):
         for f, w in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(f, w)
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_steps_are_interpreted_until_their_loop_is_compiled(monkeypatch, tmp_path, every):
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    x, p, u = ca.SX.sym("x", 3), ca.SX.sym("p", 1), ca.SX.sym("u", 2)
+    step = ca.Function("f", [x, p, u], [ca.vertcat(x[1] + u[0], ca.sin(x[2]) * p, 0.3 * x[0] * u[1])])
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(3,)), rng.normal(size=(21, 1)), rng.normal(size=(21, 100))
+    build_it = lambda: iterate.build("orbit", (3, 1, 2), 50, lambda: step, f"tiers {every}", every=every)  # noqa: E731
+    monkeypatch.setenv("POLYBODY_TIER", "auto")
+    monkeypatch.setattr(background, "PAUSE", 60.0)
+    monkeypatch.setattr(background, "LATEST", 60.0)
+    first = build_it()
+    assert isinstance(first, iterate.Stepwise)
+    found = first(*values)
+    assert background.wait(300)
+    assert not isinstance(build_it(), iterate.Stepwise)
+    np.testing.assert_array_equal(found, build_it()(*values))
+    np.testing.assert_array_equal(found, first(*values))  # one step interpreted, 49 compiled
 
 
 def test_calls_go_on_in_threads_while_code_is_swapped_in(monkeypatch):

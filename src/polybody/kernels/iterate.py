@@ -10,6 +10,9 @@ The body is a loop around the step's straight-line code. x and p are kept as vec
 written, by the same transposition as in `rows`, at an offset that grows from step to step. The first step and the last
 are read from the context, so that one compilation serves every length, and many steps can be made in several rounds,
 between which Python handles signals: a later round begins with the state that the one before it left in the result.
+
+Until that is compiled, in the background, an interpreted kernel of one step (`kernel.interpreted`) takes a batch of
+states from step to step: see `Stepwise`.
 """
 
 from __future__ import annotations
@@ -21,12 +24,14 @@ import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels import machine, tape
+from polybody.interrupts import passed_on
+from polybody.kernels import background, machine, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes
-from polybody.kernels.kernel import FIRST_TOUCH, NANOSECONDS, TURN, Kernel
+from polybody.kernels.kernel import FIRST_TOUCH, NANOSECONDS, TURN, Kernel, interpreted
+from polybody.kernels.locks import Lock
 from polybody.kernels.operations import LIBM
-from polybody.kernels.programs import Made, digest, program
+from polybody.kernels.programs import Made, Program, compiled, digest, known, prepare, program, remember
 from polybody.kernels.rows import RowPorts, module_text
 from polybody.kernels.target import Target, host
 
@@ -35,21 +40,21 @@ def build(
     name: str,
     sizes: tuple[int, int, int],
     steps: int,
-    trace: Callable[[], ca.Function],
+    trace: Callable[[], ca.Function | tape.Tape],
     key: bytes | str,
     *,
     every: bool = True,
     dtype: Any = np.float64,
     lanes: int | None = None,
     target: Target | None = None,
-) -> Kernel:
+) -> Kernel | Stepwise:
     """`sizes` are (nx, np, nu). `trace()` gives the SX function of the step: columns x[, p][, u] to one column x."""
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     nx, n_constant, n_table = sizes
     if steps < 1:
         raise InputError(f"{name}: {steps} steps; expected at least 1")
 
-    def make() -> Made:
+    def read() -> tape.Tape:
         traced = tape.from_function(trace())
         expected = [nx, *(n for n in (n_constant, n_table) if n)]
         if traced.input_sizes != expected or [len(o) for o in traced.outputs] != [nx]:
@@ -57,21 +62,102 @@ def build(
                 f"{name}: the step takes {traced.input_sizes} and gives {[len(o) for o in traced.outputs]} numbers; "
                 f"expected {expected} and [{nx}]"
             )
+        return traced
+
+    def made(traced: tape.Tape) -> Made:
         facts = {"nodes": traced.operations(), "work": traced.work()}
         return Made(body_text(traced, sizes, every, chosen), chosen, facts)
 
     title = digest("iterate", key, chosen, [name, *sizes, every])
-    loaded = program(title, name, make)
+
+    def whole(count: int) -> Kernel:
+        return _kernel(name, sizes, count, program(title, name, lambda: made(read())), every, chosen)
+
+    if background.tier() == "optimised" or (title not in _waiting and known(title)):
+        return whole(steps)
+    with background.building(), _lock:
+        step = _waiting.get(title)
+        if step is None:
+            prepare(chosen)
+            traced = passed_on(read)
+            step = interpreted(name, _inputs(sizes, 1), [("x", (nx,))], traced, chosen)
+
+            def job(between: Callable[[], None]) -> None:
+                between()
+                remember_long(title, Program(*compiled(title, name, made(traced), between)))
+                _waiting.pop(title, None)
+
+            _waiting[title] = step
+            if background.tier() == "auto":
+                background.submit(name, job)
+    return Stepwise(step, sizes, steps, every, lambda: None if title in _waiting else whole)
+
+
+#: steps that are interpreted until they are compiled, by title
+_waiting: dict[str, Kernel] = {}
+_lock = Lock()
+
+
+def remember_long(title: str, made: Program) -> None:
+    """For as long as the process lives: between two rollouts nobody else may hold it."""
+    _kept.append(remember(title, made))
+
+
+_kept: list[Program] = []
+
+
+class Stepwise:
+    """The kernel before it is compiled: states go from step to step in Python, a whole batch at a time."""
+
+    def __init__(
+        self, step: Kernel, sizes: tuple[int, int, int], steps: int, every: bool,
+        ready: Callable[[], Callable[[int], Kernel] | None],
+    ) -> None:  # fmt: skip
+        """`ready()` makes kernels of so many steps, once it can."""
+        self.step, self.sizes, self.steps, self.every, self.ready = step, sizes, steps, every, ready
+
+    def __call__(self, x: Any, *others: Any) -> np.ndarray:
+        nx, n_constant, n_table = self.sizes
+        given = [np.asarray(value, dtype=self.step.dtype) for value in (x, *others)]
+        x, constant = given[0], given[1 : 1 + bool(n_constant)]
+        lead = np.broadcast_shapes(*(value.shape[:-1] for value in given))
+        table = given[-1].reshape(*given[-1].shape[:-1], self.steps, n_table) if n_table else None
+        kept = np.empty((*lead, self.steps, nx), self.step.dtype) if self.every else None
+        for k in range(self.steps):
+            make = self.ready() if k else None
+            if make is not None:  # compiled meanwhile: the rest at once
+                rest = [] if table is None else [np.ascontiguousarray(table[..., k:, :]).reshape(*table.shape[:-2], -1)]
+                x = make(self.steps - k)(x, *constant, *rest)
+                if kept is None:
+                    return x
+                kept[..., k:, :] = x
+                return kept
+            x = self.step(x, *constant, *([] if table is None else [np.ascontiguousarray(table[..., k, :])]))
+            if kept is not None:
+                kept[..., k, :] = x
+        return np.broadcast_to(x, (*lead, nx)).copy() if kept is None else kept
+
+
+def _inputs(sizes: tuple[int, int, int], steps: int) -> list[tuple[str, int]]:
+    nx, n_constant, n_table = sizes
+    return [("x", nx), *([("p", n_constant)] if n_constant else []), *([("u", steps * n_table)] if n_table else [])]
+
+
+def _kernel(
+    name: str, sizes: tuple[int, int, int], steps: int, loaded: Program, every: bool, chosen: Target
+) -> Kernel:
+    nx = sizes[0]
     one = (max(1, loaded.facts["work"]) * NANOSECONDS + FIRST_TOUCH * nx * every) * chosen.lanes
     rounds = range(0, steps, max(1, min(steps, int(TURN / one))))
     contexts = [
         np.concatenate([machine.libm_table(), np.array([k, min(k + rounds.step, steps)], dtype=np.uint64)])
         for k in rounds
     ]
-    inputs = [("x", nx), *([("p", n_constant)] if n_constant else []), *([("u", steps * n_table)] if n_table else [])]
     result = (steps, nx) if every else (nx,)
     nodes, work = loaded.facts["nodes"] * steps, loaded.facts["work"] * steps
-    return Kernel(name, inputs, [("x", result)], loaded, chosen, nodes=nodes, work=work, contexts=contexts)
+    return Kernel(
+        name, _inputs(sizes, steps), [("x", result)], loaded, chosen, nodes=nodes, work=work, contexts=contexts
+    )
 
 
 class _Offset(RowPorts):
@@ -157,4 +243,4 @@ def body_text(traced: tape.Tape, sizes: tuple[int, int, int], every: bool, targe
     return module_text(code, target)
 
 
-__all__ = ["body_text", "build"]
+__all__ = ["Stepwise", "body_text", "build"]

@@ -411,7 +411,7 @@ def build(
             found = remember(title, Program(*compiled(title, name, made)))
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
-    kernel = _interpreted(name, inputs, outputs, traced, chosen)
+    kernel = interpreted(name, inputs, outputs, traced, chosen)
 
     def job(between: Callable[[], None]) -> None:
         between()
@@ -431,7 +431,7 @@ def build(
     return kernel
 
 
-def _interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, target: Target) -> Kernel:
+def interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, target: Target) -> Kernel:
     """The kernel in the fast tier."""
     code = interpret.encode(traced, target)
     return Kernel(

@@ -307,7 +307,7 @@ class ConstrainedEngine:
     def iterate(
         self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,
         dtype: type[np.floating] = np.float64,
-    ) -> Kernel:  # fmt: skip
+    ) -> Callable[..., Array]:  # fmt: skip
         return self.tree.iterate(f"{name} {self.source.digest}", sizes, steps, make, every, dtype)
 
     def kernel(self, quantity: Quantity) -> Kernel:

@@ -147,7 +147,7 @@ class Engine(Protocol):
     def iterate(
         self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,
         dtype: type[np.floating] = np.float64,
-    ) -> Kernel:  # fmt: skip
+    ) -> Callable[..., Array]:  # fmt: skip
         """The kernel that iterates a step function made of this mechanism (`kernels.iterate`)."""
         ...
 

@@ -27,7 +27,7 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
-from polybody.model.tracing import Recorded, compiled, plain_name, source_digest, trace
+from polybody.model.tracing import Recorded, as_traced, compiled, plain_name, source_digest, trace
 from polybody.quantities.quantity import Quantity, sizes_of
 
 if TYPE_CHECKING:
@@ -212,12 +212,13 @@ class TreeEngine:
     def iterate(
         self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,
         dtype: type[np.floating] = np.float64,
-    ) -> Kernel:  # fmt: skip
+    ) -> Callable[..., Array]:  # fmt: skip
         """The kernel that iterates the step function `make()` makes of this mechanism (kernels.iterate)."""
         from polybody.kernels import iterate
 
         key = f"{name}:{self.source.digest}:{source_digest()}"
-        return iterate.build(name.replace(" ", "_"), sizes, steps, make, key, every=every, dtype=dtype)
+        read = lambda: as_traced(make)  # noqa: E731
+        return iterate.build(name.replace(" ", "_"), sizes, steps, read, key, every=every, dtype=dtype)
 
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         """A tree has nothing to close."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, domain
+from polybody.algebra.graph import replayed
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.interrupts import interruptible
@@ -27,6 +28,7 @@ from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
+from polybody.model.tracing import Recorded
 from polybody.model.wrenches import checked
 from polybody.names import counted
 from polybody.quantities.frames import find_frame
@@ -242,7 +244,7 @@ class _Advance:
         #: values of the model's parameters, after the law's constants: (..., k) or none
         self.given = model.engine.source.given(parameters)
         if not model.mechanism.constrained:
-            model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))  # what cannot move says so
+            model.engine.require_dynamics(model.neutral(), np.zeros(model.nv))  # what cannot move says so
             return
         q, v = x[..., : model.nq], x[..., model.nq :]
         if parameters is None:
@@ -322,7 +324,7 @@ class _Advance:
 
 
 def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None = None) -> Any:
-    """casadi.Function (x, p[, u]) -> x after one step; with loops x ends with the growth.
+    """Function (x, p[, u]) -> x after one step, traced; with loops x ends with the growth.
 
     p = [h, constants of the law, parameters of the model].
     """
@@ -353,11 +355,13 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
         new = _midpoint(m, made, tau, graph)
     else:
         step = _runge_kutta if method == "rk4" else _semi_implicit
-        parts = step(m, q, v, h, accelerated, graph)
+        parts = step(m, q, v, h, accelerated, graph, law.timed)
         if loops is not None:
             q, v, growth = loops.returned(*parts, graph)
             worst = graph.where(graph.less(x[-1], growth), growth, x[-1])
             parts = (q, v, np.array([worst], dtype=object))
+        if not count:
+            return Recorded("step", [column for column, _ in made.values()], [np.concatenate(parts)])
         new = graph.column(np.concatenate(parts))
     columns = [column for column, _ in made.values()]
     whole = casadi.Function("step", [*columns, *m.symbols], [new])
@@ -366,13 +370,20 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
     return casadi.Function("step", columns, whole.call([*columns, made["p"][0][1 + law.constants :]]))
 
 
-def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
-    def rate(q: Array, v: Array, ahead: Any = None) -> tuple[Array, Array]:
+def _runge_kutta(
+    m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any, timed: bool
+) -> tuple[Array, Array]:
+    def text(q: Array, v: Array, ahead: Any = None) -> tuple[Array, Array]:
         q = unit(m, q, graph)  # as `simulate` reads its stages
         return kinematics.rate(m, q, v, domain=graph), accelerated(q, v, ahead)
 
+    def rate(at: Array, speed: Array, ahead: Any) -> tuple[Array, Array]:
+        given = {x.serial: y for x, y in zip([*q, *v], [*at, *speed], strict=True)}
+        found = None if timed else replayed([*k1[0], *k1[1]], given)
+        return text(at, speed, ahead) if found is None else (np.array(found[: m.nq]), np.array(found[m.nq :]))
+
     half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
-    k1 = rate(q, v)
+    k1 = text(q, v)
     k2 = rate(q + k1[0] * half, v + k1[1] * half, half)
     k3 = rate(q + k2[0] * half, v + k2[1] * half, half)
     k4 = rate(q + k3[0] * h, v + k3[1] * h, h)
@@ -382,7 +393,9 @@ def _runge_kutta(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: An
     return unit(m, q1, graph), v1
 
 
-def _semi_implicit(m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any) -> tuple[Array, Array]:
+def _semi_implicit(
+    m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any, timed: bool
+) -> tuple[Array, Array]:
     faster = v + accelerated(q, v) * h
     return kinematics.integrate(m, q, faster * h, domain=graph), faster
 
