@@ -124,6 +124,24 @@ def simulate(
     q0 and v0 broadcast with the sets, and the result is a `Runs`, whose elements are trajectories and whose q, v, a and
     tau are (..., n, nv). The same compiled steps serve all sets.
     """
+    run, y, end, said = prepared(
+        model, duration, q0, v0, controller, wrenches=wrenches, voltages=voltages, currents0=currents0, method=method,
+        dt=dt, rtol=rtol, atol=atol, max_step=max_step, first_step=first_step, sample=sample, times=times, start=start,
+        events=events, limits=limits, restitution=restitution, efforts=efforts, friction=friction, dense=dense,
+        max_steps=max_steps, progress=progress, compiled=compiled, parameters=parameters,
+    )  # fmt: skip
+    return run.to_end(run.start, y, end, said)
+
+
+def prepared(
+    model: Model, duration: float, q0: Any, v0: Any, controller: Controller | None, *, wrenches: Any = None,
+    voltages: Any = None, currents0: Any = None, method: str = "dop853", dt: float = 1e-3, rtol: float = 1e-9,
+    atol: float = 1e-11, max_step: float = np.inf, first_step: float | None = None, sample: float | None = None,
+    times: Any = None, start: float = 0.0, events: Sequence[Event] = (), limits: str = "stop", restitution: float = 0.0,
+    efforts: str | None = None, friction: str = "stick", dense: bool = False, max_steps: int | None = None,
+    progress: Callable[[float], None] | None = None, compiled: bool | None = None, parameters: Any = None,
+) -> tuple[Run, Array, float, dict[str, Any]]:  # fmt: skip
+    """(the run that `simulate` makes of its arguments, its first state, its end, its options)."""
     origin = model = as_model("simulate", model)
     if parameters is not None:
         model = model.parameters.at(parameters)
@@ -182,7 +200,8 @@ def simulate(
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.is_regular(start, y):
         model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused
-    return run.to_end(start, y, end, said)
+    run.start, run.end = start, end
+    return run, y, end, said
 
 
 class Run:
@@ -209,6 +228,11 @@ class Run:
         self.path = "python"
         self.steps, self.rejected, self.off_manifold = 0, 0, 0.0
         self.rejected_known = True
+        self.start, self.end = 0.0, 0.0
+        #: who is told of every step and every event (`recording`), and times at which steps must end for it
+        self.watcher: Any = None
+        self.marks: Array = np.zeros(0)
+        self._due = -np.inf  # the controller's next instant
 
     def compile(self, wanted: bool | None) -> None:
         """Have steps taken by compiled code, where that can be."""
@@ -276,6 +300,8 @@ class Run:
         settled = self.switches.settle(t, y)
         self._keep_first(t, y)
         y = settled
+        if self.watcher is not None:
+            self.watcher.begun(self, t, y)
         fresh = False
         while t < end:
             for step in self._stretch(t, y, until, fresh):
@@ -312,8 +338,11 @@ class Run:
 
     def _act(self, which: list[int], t: float, y: Array) -> tuple[Array, str | None]:
         """(the state after what happens, why the run ends there or None)."""
+        before, functions = y, self.switches.functions() if self.watcher is not None else []
         y, halt = self.switches.act(which, t, y)
         self.reached, self.last = t, y
+        if self.watcher is not None:
+            self.watcher.event(self, t, before, y, [functions[k][0] for k in which])
         if halt is None:
             self._refuse_chatter(t)
         return y, halt
@@ -331,10 +360,17 @@ class Run:
     def _sampled(self, t: float, y: Array, end: float) -> float:
         """Tell the controller the state at an instant of its own; the time of the next one, or the end."""
         controller = self.problem.controller
+        if len(self.marks):
+            ahead = self.marks[self.marks > t]
+            end = min(end, ahead[0]) if len(ahead) else end
         if controller is None or not isinstance(controller, Sampling):
             return end
-        call_user("the controller", t, controller.sample, t, *self.problem.split(y))
-        return min(end, controller.next_sample(t))
+        if not len(self.marks) or t >= self._due:
+            call_user("the controller", t, controller.sample, t, *self.problem.split(y))
+            self._due = controller.next_sample(t)
+            if self.watcher is not None:
+                self.watcher.sampled(t, y)
+        return min(end, self._due)
 
     def _bounded(self) -> None:
         """Tell compiled code how far it may go before it comes back."""
@@ -372,6 +408,11 @@ class Run:
         look = self.problem.watch_anew if step.watched else self.problem.watch
         look(step.y1)
         self.reached, self.last = until, step.y1
+        if self.watcher is not None:
+            inside = until < step.t1
+            last = self.problem.project(step.dense()(until)) if inside else step.y1
+            whole = (step.t1, step.y1) if inside else None
+            self.watcher.steps(self, np.array([step.t0, until]), np.array([step.y0, last]), whole)
         self._guard()
         if self.progress is not None:
             call_user("the progress function", until, self.progress, until)
@@ -391,6 +432,9 @@ class Run:
             for k in range(count):
                 self.pieces.add(float(chunk.rows.t[k]), float(chunk.rows.t[k + 1]), chunk.interpolant(k))
         self.reached, self.last = float(chunk.rows.t[count]), chunk.rows.y[count]
+        if self.watcher is not None:
+            whole = None if chunk.whole is None or count < len(chunk) else chunk.whole[:2]
+            self.watcher.steps(self, chunk.rows.t[: count + 1], chunk.rows.y[: count + 1], whole)
         samples = chunk.samples_until(self.reached)
         if samples is None:
             still = int(chunk.rows.t[count] <= chunk.rows.t[count - 1])  # a crossing where its step began
@@ -494,4 +538,4 @@ def _short(values: Array) -> str:
     return f"{values[0]:.6g}" if len(values) == 1 else "[" + ", ".join(f"{x:.4g}" for x in values) + "]"
 
 
-__all__ = ["LIMITS", "WITHOUT_LOOPS", "Happening", "Run", "simulate"]
+__all__ = ["LIMITS", "WITHOUT_LOOPS", "Happening", "Run", "prepared", "simulate"]

@@ -1,43 +1,64 @@
-"""How a motion depends on parameters of the model: forward sensitivities by the traced step, exact for the steps taken.
+"""How a motion depends on parameters of the model: forward sensitivities along the steps of a run.
 
-With x_{k+1} = Φ(x_k, p) the step of `rollout` (its controller and the return to the loops included),
+With x = [q; v; currents] and z what the controller remembers, a run is a chain of steps x ← Φ(x, z, p), of instants
+z ← U(x, z) of the controller and of events, and so is S = ∂x/∂p:
 
-    S_{k+1} = Φ_x S_k + Φ_p,        S = ∂x/∂p,   x = [q; v],
+    S ← Φ_x S + Φ_z S_z + Φ_p      (`variation`),      S_z ← U_x S + U_z S_z,      events by `saltation`.
 
-which is one compiled function of [x; z; S], iterated like a rollout; z is what the controller remembers. S_0 = 0 on a
-tree; with loops the dependent numbers of x_0 follow the geometry (`linearization.derivative`). No differences are
-taken, so S is the derivative of the discrete motion to rounding, and that of the motion to the order of the method.
+No differences are taken: S is the derivative of the steps that were taken to rounding, and that of the motion to the
+order of the method. S_0 = 0 on a tree; with loops the dependent numbers of x_0 follow the geometry
+(`linearization.derivative`).
 
-Controllers enter as text (`stepped_control`): those with a text of their own, and functions that are expressions of
-(t, q, v). The machine varies, its controller does not: a controller that computes with a model knows the numbers that
-this model had when the controller was made.
+Controllers enter as text: those of `pb.controllers`, and functions that are expressions of (t, q, v). The machine
+varies, its controller does not: a controller that computes with a model knows the numbers that this model had when the
+controller was made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polybody.algebra.domains import domain
 from polybody.errors import InputError
 from polybody.interrupts import interruptible
-from polybody.model.arguments import as_model, finite, state_array
+from polybody.model.arguments import as_model
 from polybody.model.model import Model
+from polybody.mechanism.kinematics import rate
 from polybody.simulation.arguments import positive
 from polybody.simulation.compiled.laws import NotCompiled
-from polybody.simulation.loop_steps import LoopSteps
-from polybody.simulation.rollout import Law, step_function
-from polybody.simulation.stepped_control import Control, control_of, steps_of
+from polybody.simulation.controllers import Given, Sampling
+from polybody.simulation.events import Event
+from polybody.simulation.failures import BlowUp
+from polybody.simulation.recording import Crossing, Instant, Record
+from polybody.simulation.run import Run, prepared
+from polybody.simulation.saltation import Saltation, names_of
+from polybody.simulation.stage_control import control_of
 from polybody.simulation.trajectory import Trajectory
+from polybody.simulation.variation import Variation
 
 Array = np.ndarray
-METHODS = ("rk4", "semi-implicit")
+#: how far a run and the same run made again may be apart, over 1 + |q|: else something that acted was not given
+SAME = 1e-3
+#: methods that have no steps of their own to differentiate, and the one that takes their place
+STEPPED = {"cvodes": "radau", "idas": "radau"}
+
+
+class EventTime(NamedTuple):
+    """When an event happened, what it was, and how its time depends on the parameters, t_p (k,): NaN where joints leave
+    their stops or begin to slide."""
+
+    t: float
+    names: tuple[str, ...]
+    t_p: Array
 
 
 class Sensitivities(NamedTuple):
-    """Times t (n,), the motion q (n, nq), v (n, nv), and its derivatives q_p (n, nq, k), v_p (n, nv, k); names (k,)."""
+    """Times t (n,), the motion q (n, nq), v (n, nv), and its derivatives q_p (n, nq, k), v_p (n, nv, k); names (k,).
+
+    `events` lists the times of events and their derivatives.
+    """
 
     t: Array
     q: Array
@@ -45,6 +66,7 @@ class Sensitivities(NamedTuple):
     q_p: Array
     v_p: Array
     names: tuple[str, ...]
+    events: tuple[EventTime, ...] = ()
 
 
 @interruptible
@@ -57,65 +79,71 @@ def sensitivities(
     duration: float | None = None,
     sample: float | None = None,
     parameters: Any = None,
-    dt: float = 1e-3,
-    method: str = "rk4",
+    wrenches: Mapping[str, Any] | None = None,
+    voltages: Any = None,
+    currents0: Any = None,
+    events: Sequence[Event] = (),
+    method: str | None = None,
+    dt: float | None = None,
+    **options: Any,
 ) -> Sensitivities:
     """Sensitivities ∂q/∂p and ∂v/∂p along a motion, with p the parameters of `model.with_parameters`.
 
-    `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose initial state, times and parameters are used; or a
-    model, with `q0`, `v0`, `duration`, `sample` and `parameters`. `controller` is that of the run: None, constant joint
-    forces (nv,), controllers of `pb.controllers` (along any path, in frames, sampled, with a memory), a function of
-    (t, q, v) that is an expression of NumPy, or a casadi.Function. Controllers that cannot be differentiated, such as
-    quantised ones, raise an error. Models that controllers compute with keep the values they have. Steps
-    are at most `dt`, by `method` "rk4" or "semi-implicit". Joint limits are not enforced.
+    `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose initial state, times, parameters and options are
+    used; or a model, with the arguments that `pb.simulate` takes (`q0`, `v0`, `duration`, `sample`, `parameters`,
+    `limits`, `restitution`, `friction`, `efforts`, `rtol`, …). What acted on the run is not kept with it: give its
+    `controller`, `wrenches`, `voltages` and `events` again. `controller` is None, constant joint forces (nv,),
+    controllers of `pb.controllers` (along any path, in frames, sampled, with a memory), a function of (t, q, v) that is
+    an expression of NumPy, or a casadi.Function; others raise an error with the reason. Models that controllers compute
+    with keep the values they have.
+
+    The run is made again by `method` (by default its own, radau for cvodes and idas; "rk4" if only `dt` is given) with
+    steps that end at the wanted times, and its steps are differentiated exactly; impacts, sticking and events by
+    saltation. `events` of the result has the derivatives of their times.
     """
     if isinstance(run, Trajectory):
-        model, values, q, v, times = _of_run(run, controller)
+        model, asked, times = _of_run(run, controller, wrenches, voltages)
     else:
-        model, values, q, v, times = _of_model(run, q0, v0, duration, sample, parameters)
+        model, asked, times = _of_model(run, q0, v0, duration, sample, parameters)
     if not len(model.parameters):
         raise InputError("the model has no parameters; make the run with model.with_parameters(…)")
-    if method not in METHODS:
-        raise InputError(f"no method {method!r}; available: {', '.join(METHODS)}")
-    each = steps_of(controller, times[0], times[1] - times[0], positive("dt", dt))
-    h = float((times[-1] - times[0]) / (each * (len(times) - 1)))
-    steps = each * (len(times) - 1)
-    begins = times[0] + h * np.arange(steps)
+    asked |= {"method": "rk4"} if dt is not None and method is None and "dt" not in asked else {}
+    asked |= {key: x for key, x in {"method": method, "dt": dt}.items() if x is not None} | options
+    asked["method"] = STEPPED.get(asked.get("method", ""), asked.get("method", "dop853"))
+    if isinstance(controller, Sampling):
+        from polybody.simulation.stepped_sensitivities import stepped_sensitivities
+
+        return stepped_sensitivities(run, controller, q0=q0, v0=v0, duration=duration, sample=sample,
+                                     parameters=parameters, dt=dt or 1e-3, method=method or "rk4")  # fmt: skip
+    if controller is not None and not callable(controller):
+        controller = Given(model, controller)
     try:
-        control = control_of(model, controller, begins, h)
+        control = control_of(model, controller)
+        made, y, end, _ = prepared(
+            model, asked.pop("duration"), asked.pop("q0"), asked.pop("v0"), controller, wrenches=wrenches,
+            voltages=voltages, currents0=currents0, events=events, times=times[-1:], **asked,
+        )  # fmt: skip
+        record = _recorded(made, y, end, times)
+        chain = Chain(Variation(made.problem, control, made.method.name), Saltation, made, record, times)
+        found = chain.followed(_start(model, y))
     except NotCompiled as reason:
-        raise InputError(f"the controller cannot be differentiated: {reason}") from None
-    own = model.parameters.at(values)
-    own.engine.require_closed(q, v)
-    loops = LoopSteps(own, q) if model.mechanism.constrained else None
-    start = _start(model, q, v, values, loops is not None, control.memory)
-    kernel, table = _kernel(model, control, method, loops, steps, len(start)), np.column_stack([begins, control.rows])
-    states = kernel(start, np.concatenate([[h], control.constants, values]), table.ravel())[each - 1 :: each]
-    if not np.isfinite(states).all():
-        raise InputError("the motion or its derivatives are not finite; take a smaller dt")
-    whole = np.concatenate([start[None], states])
-    n, k = model.nq + model.nv, len(model.parameters)
-    S = whole[:, -(n + control.memory) * k :].reshape(len(whole), -1, k)
-    return Sensitivities(
-        times, whole[:, : model.nq], whole[:, model.nq : n], S[:, : model.nq], S[:, model.nq : n],
-        tuple(model.parameters.names),
-    )  # fmt: skip
+        raise InputError(f"the run cannot be differentiated: {reason}") from None
+    if isinstance(run, Trajectory):
+        _require_same(run, found)
+    return found
 
 
-def _of_run(run: Trajectory, controller: Any) -> tuple[Model, Array, Array, Array, Array]:
-    if controller is None and np.any(run.tau):
+def _of_run(run: Trajectory, controller: Any, wrenches: Any, voltages: Any) -> tuple[Model, dict[str, Any], Array]:
+    if controller is None and voltages is None and np.any(run.tau):
         raise InputError("the run was driven: give its controller, sensitivities(run, controller)")
     if len(run.t) < 2:
         raise InputError("the run has one state only")
-    steps = np.diff(run.t)
-    if np.ptp(steps) > 1e-9 * steps.max():
-        raise InputError("the run's states are not at equal times; simulate(..., sample=0.01) keeps such")
-    return run.model, run.model.parameters.nominal, run.q[0], run.v[0], run.t
+    return run.model, {**run.options, "q0": run.q[0], "v0": run.v[0]}, run.t
 
 
 def _of_model(
     given: Any, q0: Any, v0: Any, duration: float | None, sample: float | None, parameters: Any
-) -> tuple[Model, Array, Array, Array, Array]:
+) -> tuple[Model, dict[str, Any], Array]:
     model = as_model("sensitivities", given)
     if duration is None:
         raise InputError("sensitivities of a model need a duration; those of a run have the run's")
@@ -123,78 +151,90 @@ def _of_model(
         raise InputError("the model has no parameters; see model.with_parameters(…)")
     length = positive("duration", duration)
     count = max(1, round(length / positive("sample", sample if sample is not None else length / 100)))
-    values = model.parameters.nominal if parameters is None else model.parameters.checked(parameters)
-    if values.ndim != 1:
-        raise InputError(f"sensitivities take one set of parameters, got shape {values.shape}")
-    start = model.neutral() if q0 is None else finite("q0", model._q(q0, "q0"))
-    speed = np.zeros(model.nv) if v0 is None else finite("v0", state_array("v0", v0, model.nv))
-    return model, values, start, speed, np.linspace(0.0, length, count + 1)
+    if parameters is not None:
+        values = model.parameters.checked(parameters)
+        if values.ndim != 1:
+            raise InputError(f"sensitivities take one set of parameters, got shape {values.shape}")
+        model = model.parameters.at(values)
+    return model, {"duration": length, "q0": q0, "v0": v0}, np.linspace(0.0, length, count + 1)
 
 
-def _start(model: Model, q: Array, v: Array, values: Array, loops: bool, memory: int) -> Array:
-    """[x_0; growth, with loops; z = 0; S_0]."""
-    n, k = model.nq + model.nv, len(values)
-    S = np.zeros((n, k))
-    if loops:
-        from polybody.linearization.derivative import followers_of
-
-        q_p, v_p, _ = followers_of(model, q, v, None, values)
-        S = np.concatenate([_numbers(model, q) @ q_p, v_p])  # type: ignore[list-item]
-    return np.concatenate([q, v, np.zeros((1 if loops else 0) + memory), S.ravel(), np.zeros(memory * k)])
-
-
-def _numbers(model: Model, q: Array) -> Array:
-    """Γ(q): how the numbers of q change along tangent vectors."""
-    from polybody.mechanism.kinematics import rate
-
-    return np.column_stack([rate(model.mechanism, q, e) for e in np.eye(model.nv)])
+def _recorded(run: Run, y: Array, end: float, times: Array) -> Record:
+    """Every step of the run, made now, with steps that end at the wanted times."""
+    record = Record()
+    run.watcher, run.marks = record, times
+    try:
+        run.reached, run.last = run.start, y
+        run.advance(run.start, y, end)
+    except BlowUp as reason:
+        raise InputError(f"the run ends at t = {run.reached:.9g} s: {reason}") from None
+    return record
 
 
-def _kernel(model: Model, control: Control, method: str, loops: LoopSteps | None, steps: int, size: int) -> Any:
-    width = 1 + control.rows.shape[1]
-    sizes = (size, 1 + len(control.constants) + len(model.parameters), width)
-    name = f"sensitivities {method} {control.key} {width}{f' loops {loops.label}' if loops else ''}"
-    make: Callable[[], Any] = lambda: _augmented(model, control, method, loops)  # noqa: E731
-    return model.engine.iterate(name, sizes, steps, make, True)
+def _start(model: Model, y: Array) -> Array:
+    """S_0, (nq + nv, k)."""
+    nq, nv = model.nq, model.nv
+    if not model.mechanism.constrained:
+        return np.zeros((nq + nv, len(model.parameters)))
+    from polybody.linearization.derivative import followers_of
+
+    q, v = y[:nq], y[nq : nq + nv]
+    q_p, v_p, _ = followers_of(model, q, v, None, model.parameters.nominal)
+    numbers = np.column_stack([rate(model.mechanism, q, e) for e in np.eye(nv)])
+    return np.concatenate([numbers @ q_p, v_p])  # type: ignore[list-item]
 
 
-def _augmented(model: Model, control: Control, method: str, loops: LoopSteps | None) -> Any:
-    """casadi.Function ([x; z; S], p, u) -> the same after one step."""
-    import casadi
+class Chain:
+    """S along the parts of a run."""
 
-    width, count, memory = 1 + control.rows.shape[1], len(control.constants), control.memory
+    def __init__(self, of: Variation, salting: type[Saltation], run: Run, record: Record, times: Array) -> None:
+        self.of, self.record, self.times, self.run = of, record, times, run
+        self.salted = salting(of, run.switches.stops)
 
-    def text(m: Any, q: Array, v: Array, c: Array, u: Array, domain: Any) -> Array:
-        return control.text(u[0], q, v, u[width:], c, u[1:width], domain)
+    def followed(self, start: Array) -> Sensitivities:
+        of, problem = self.of, self.of.problem
+        n, nq, nv, k = of.n, problem.nq, problem.nv, of.k
+        S = np.zeros((n, k))
+        S[: nq + nv] = start
+        z, y, happened = np.zeros(0), self.record.start, []
+        rows: list[tuple[float, Array, Array]] = [(float(self.times[0]), y, S)]
+        for part in self.record.parts:
+            if isinstance(part, Crossing):
+                S, shift = self.salted(part, S, z)
+                happened.append(EventTime(part.t, names_of(part), shift))
+                if rows[-1][0] == part.t:
+                    rows.pop()
+                    rows.append((part.t, part.after, S))
+                continue
+            if isinstance(part, Instant):
+                continue
+            for D, t, y in zip(of.derivatives(part.mode, part.plan, part.t, part.y, z), part.t[1:], part.y[1:],
+                               strict=True):  # fmt: skip
+                S = D[:, :n] @ S + D[:, n : n + k]
+                if self._is_wanted(float(t), len(rows)):
+                    rows.append((float(t), y, S))
+        if not all(np.isfinite(S).all() for _, _, S in rows):
+            raise InputError("the motion or its derivatives are not finite; take smaller steps")
+        Y, all_S = np.array([y for _, y, _ in rows]), np.array([S for _, _, S in rows])
+        return Sensitivities(
+            np.array([t for t, _, _ in rows]), Y[:, :nq], Y[:, nq : nq + nv], all_S[:, :nq], all_S[:, nq : nq + nv],
+            tuple(problem.whole.parameters.names), tuple(happened),
+        )
 
-    step = step_function(model, Law(control.key, count, width + memory, text, timed=True), method, loops)
-    x, p, _ = step.sx_in()
-    u, z = casadi.SX.sym("u", width), casadi.SX.sym("z", memory)
-    n, k = model.nq + model.nv, len(model.parameters)
-    kept = z if control.update is None else _updating(model, control, width)(x[:n], z, p[1 : 1 + count], u)
-    new = step(x, p, casadi.vertcat(u, kept))
-    S = casadi.SX.sym("S", (n + memory) * k)
-    seeds = casadi.reshape(S, k, n + memory).T  # row by row
-    still = casadi.SX.zeros(x.shape[0] - n, k)  # of the growth
-    along = casadi.vertcat(seeds[:n, :], still, seeds[n:, :], casadi.SX.zeros(p.shape[0] - k, k), casadi.SX.eye(k))
-    moved = casadi.jtimes(casadi.vertcat(new[:n], kept), casadi.vertcat(x, z, p), along)
-    return casadi.Function("augmented", [casadi.vertcat(x, z, S), p, u], [
-        casadi.densify(casadi.vertcat(new, kept, casadi.vec(moved.T)))])  # fmt: skip
+    def _is_wanted(self, t: float, count: int) -> bool:
+        return count < len(self.times) and abs(t - self.times[count]) <= 1e-9 * (1 + abs(t))
 
 
-def _updating(model: Model, control: Control, width: int) -> Any:
-    """casadi.Function (x, z, c, u) -> z at the beginning of a step."""
-    import casadi
-
-    graph: Any = domain("casadi")
-    sizes = {"x": model.nq + model.nv, "z": control.memory, "c": len(control.constants), "u": width}
-    made = {name: graph.variables(name, size) for name, size in sizes.items() if size}
-    nodes = {name: made[name][1] if size else np.zeros(0) for name, size in sizes.items()}
-    x, u = nodes["x"], nodes["u"]
-    assert control.update is not None
-    found = control.update(u[0], x[: model.nq], x[model.nq :], nodes["z"], nodes["c"], u[1:], graph)
-    columns = [made[name][0] if size else casadi.SX.sym(name, 0) for name, size in sizes.items()]
-    return casadi.Function("update", columns, [graph.column(found)])
+def _require_same(run: Trajectory, found: Sensitivities) -> None:
+    """The run made again is the run: what was not given again would change it."""
+    count = min(len(run.t), len(found.t))
+    off = np.abs(run.q[:count] - found.q[:count]).max(axis=1) / (1 + np.abs(run.q[:count]).max())
+    if not (off <= SAME).all():
+        k = int(np.argmax(~(off <= SAME)))
+        raise InputError(
+            f"made again, the run is elsewhere at t = {run.t[k]:.6g} s, by {off[k]:.3g}: give the controller, wrenches, "
+            "voltages and events that it was made with; or it is not determined to that accuracy (take smaller steps)"
+        )
 
 
-__all__ = ["Sensitivities", "sensitivities"]
+__all__ = ["EventTime", "Sensitivities", "sensitivities"]

@@ -24,7 +24,7 @@ from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.holding import Holding, holding_of
-from polybody.simulation.compiled.laws import NotCompiled, law_of
+from polybody.simulation.compiled.laws import Law, NotCompiled, law_of
 from polybody.simulation.compiled.tracing import traced
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
@@ -387,19 +387,20 @@ def possible_holding(problem: Problem, method: str) -> Holding:
     return holding_of(stops, friction, stops.pressing)
 
 
-def acting_of(problem: Problem) -> Acting:
-    """What acts in a problem, as text; or `NotCompiled`."""
+def acting_of(problem: Problem, law: Law | None = None) -> Acting:
+    """What acts in a problem, as text, with another law instead of its controller's where one is given; or
+    `NotCompiled`."""
     model = problem.model
     frames, values, changing = [], [np.zeros(0)], []
     for name, given in problem.wrenches.items():
         fixed = getattr(given, "value", None)
-        frames.append(find_frame(model.mechanism, name))
+        frames.append(find_frame(model.engine.tree.traced_mechanism, name))
         values.append(np.zeros(6) if fixed is None else fixed)
         changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
     if problem.circuits.closed and callable(problem.circuits.voltages):
         raise NotCompiled("the voltages are called in Python")
     plan = (lambda: problem.motion.plans.free(None)) if problem.loops else None
-    law = law_of(problem.whole, problem.controller, plan)
+    law = law_of(problem.whole, problem.controller, plan) if law is None else law
     circuits = problem.circuits if problem.circuits.closed else None
     return Acting(
         model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),

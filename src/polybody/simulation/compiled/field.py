@@ -98,8 +98,8 @@ class Acting:
     @cached_property
     def key(self) -> str:
         """What distinguishes its graph from others of the same code."""
-        frames = [(f.body, f.position.tolist()) for f in self.frames]
-        motors = None if self.motors is None else repr(self.motors.motors)
+        frames = [frame.name for frame in self.frames]
+        motors = None if self.motors is None else self.motors.inductive.tolist()
         plan = self.plan.label if self.plan else ""
         limits = None if self.drives is None else [self.drives.effort, self.drives.velocity, self.drives.power]
         bounds = "" if limits is None else np.array(limits).tobytes().hex()
@@ -158,15 +158,15 @@ class Acting:
             tau = saturated(self.drives, tau, v, domain=graph)
         if self.motors is None:
             return tau, graph.zeros(0), graph.zeros(0)
-        motors, inductive = self.motors.motors, self.motors.inductive
-        left = voltages - graph.array(self.motors.back_emf) @ v
+        motors, inductive = self.mechanism.motors, self.motors.inductive  # their numbers may be parameters
+        left = voltages - graph.array(motors.voltages) @ v
         currents = graph.zeros(len(motors))
         currents[inductive] = i
-        for k in np.flatnonzero(motors.inductance == 0):
+        for k in sorted(set(range(len(motors))) - set(inductive)):
             currents[k] = left[k] / graph.const(motors.resistance[k])
         left = left - graph.array(motors.resistance) * currents
         rates = left[inductive] / graph.array(motors.inductance[inductive])
-        return tau + graph.array(self.motors.torques) @ currents, currents, rates
+        return tau + graph.array(motors.torques) @ currents, currents, rates
 
     def rubbed(self, v: Array, tau: Array, c: Array, graph: Domain) -> Array:
         """tau with what dry friction exerts on joints that slide."""
@@ -287,9 +287,9 @@ class Acting:
         tau = self.rubbed(v, self.drive(q, v, i, t, c, row, graph)[0], c, graph)
         power = self.power(q, (v + faster) / graph.const(2), tau, loads, c, graph)
         if self.motors is not None and self.motors.size:
-            k, motors = self.motors.inductive, self.motors.motors
+            k, motors = self.motors.inductive, self.mechanism.motors
             L, R = graph.array(motors.inductance[k]), graph.array(motors.resistance[k])
-            push = (self.split_constants(c)[2] - graph.array(self.motors.back_emf) @ faster)[k]
+            push = (self.split_constants(c)[2] - graph.array(motors.voltages) @ faster)[k]
             i = (L * i + push * h[0]) / (L + R * h[0])
         new = np.concatenate([moved, faster, i, [x[self.size - 1] + power * h[0], t + h[0]]])
         return self._function("leap", [columns[0], answer, step, *columns[1:]], columns[1], [new], graph)
