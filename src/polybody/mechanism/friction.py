@@ -12,6 +12,7 @@ each of them. What depends on the joint's reaction (`load`) needs the motion, an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,4 +72,14 @@ def from_numbers(numbers: Array) -> Friction | None:
     return Friction(coulomb, viscous, static, speed, half * 2, width, np.zeros(len(coulomb)))
 
 
-__all__ = ["friction_forces", "from_numbers", "numbers_of", "stribeck_excess"]
+def smoothed(record: Any) -> Any:
+    """A joint's record with only the viscous part of its friction."""
+    law = record.friction
+    if law is None:
+        return record
+    zero = np.zeros(len(law.coulomb))
+    none = all(isinstance(x, float) and x == 0 for x in law.viscous)
+    return replace(record, friction=None if none else replace(law, coulomb=zero, static=zero, load=zero))
+
+
+__all__ = ["friction_forces", "from_numbers", "numbers_of", "smoothed", "stribeck_excess"]

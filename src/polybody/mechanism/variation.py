@@ -18,6 +18,7 @@ from polybody.algebra.domains import domain
 from polybody.description.parameters import Parameter
 from polybody.description.records import Description
 from polybody.description.substitution import substituted
+from polybody.mechanism.friction import smoothed
 from polybody.mechanism.mechanism import Mechanism, mechanism_from
 
 Array = np.ndarray
@@ -25,14 +26,18 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """Which numbers of a description are inputs; `couplings` as in `mechanism_from`."""
+    """Which numbers of a description are inputs; `couplings` as in `mechanism_from`.
+
+    `smooth` are joints whose dry friction is left out: numbers of it are then inputs that nothing reads.
+    """
 
     description: Description
     parameters: tuple[Parameter, ...]
     couplings: bool = True
+    smooth: tuple[str, ...] = ()
 
     def __reduce__(self) -> Any:
-        return type(self), (self.description, self.parameters, self.couplings)  # symbols are made anew
+        return type(self), (self.description, self.parameters, self.couplings, self.smooth)  # symbols are made anew
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -45,7 +50,7 @@ class Variation:
     def digest(self) -> str:
         """What the compiled code depends on: all other numbers, and which are inputs."""
         bare = substituted(self.description, self.parameters, np.ones(len(self)))
-        text = "\n".join([bare.digest(), *(p.name for p in self.parameters), str(self.couplings)])
+        text = "\n".join([bare.digest(), *(p.name for p in self.parameters), str(self.couplings), *self.smooth])
         return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
@@ -60,7 +65,11 @@ class Variation:
         return self._built(values)
 
     def _built(self, values: Any) -> Mechanism:
-        return mechanism_from(substituted(self.description, self.parameters, values), couplings=self.couplings)
+        described = substituted(self.description, self.parameters, values)
+        if self.smooth:
+            joints = (smoothed(x) if x.name in self.smooth else x for x in described.joints)
+            described = replace(described, joints=tuple(joints))
+        return mechanism_from(described, couplings=self.couplings)
 
 
 __all__ = ["Variation"]

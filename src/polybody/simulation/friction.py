@@ -27,10 +27,10 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT
 from polybody.description.records import Friction
-from polybody.mechanism.friction import stribeck_excess
+from polybody.mechanism.friction import smoothed, stribeck_excess
 from polybody.mechanism.geared import own_velocities
 from polybody.mechanism.mechanism import Mechanism, TreeJoint
-from polybody.model.model import Model
+from polybody.model.model import Model, varied_model
 from polybody.simulation.failures import BlowUp
 
 if TYPE_CHECKING:
@@ -120,6 +120,13 @@ class DryFriction:
         self.loaded = any(part.law.load[part.k] for part in self.parts)
         self.smooth = smooth_at(model, origin)
 
+    @property
+    def texts(self) -> tuple[Rubbing, ...]:
+        """The parts with what is a parameter of their laws as a symbol."""
+        traced = self.model.engine.tree.source.traced
+        laws = {joint.name: joint.friction for joint in traced.joints}
+        return tuple(replace(part, law=laws[part.joint]) for part in self.parts)
+
     def stick(self, slot: int, q: Array) -> Stick:
         """The slot held where it is."""
         name = next(part.joint for part in self.parts if part.v == slot)
@@ -206,11 +213,12 @@ def smooth_at(model: Model, origin: Model | None) -> Model:
 
 @lru_cache(maxsize=16)
 def varied_without_dry_friction(model: Model) -> Model | None:
-    """The same with the parameters of a model as parameters; None where it has none, or dry friction is among them."""
-    names, smooth = model.parameters.names, without_dry_friction(model)
-    if not names or any(".friction" in name for name in names):
+    """The same with the parameters of a model as parameters; None where it has none."""
+    source = model.engine.source
+    if source.variation is None or source.values is None:
         return None
-    return smooth.with_parameters(*names)
+    names = tuple(joint.name for joint in model.mechanism.joints if sticks(joint))
+    return varied_model(without_dry_friction(model).mechanism, replace(source.variation, smooth=names), source.values)
 
 
 @lru_cache(maxsize=16)
@@ -219,15 +227,7 @@ def without_dry_friction(model: Model) -> Model:
     m = model.mechanism
     names = {joint.name for joint in m.joints if sticks(joint)}
 
-    def viscous(record: Any) -> Any:
-        law = record.friction
-        if record.name not in names or law is None:
-            return record
-        zero = np.zeros(len(law.coulomb))
-        rest = replace(law, coulomb=zero, static=zero, load=zero)
-        return replace(record, friction=rest if np.any(law.viscous) else None)
-
-    records = {record.name: viscous(record) for record in m.description.joints}
+    records = {x.name: smoothed(x) if x.name in names else x for x in m.description.joints}
     joints = tuple(replace(j, friction=records[j.name].friction, record=records[j.name]) for j in m.joints)
     described = replace(m.description, joints=tuple(records.values()))
     return Model(replace(m, joints=joints, description=described))

@@ -32,14 +32,14 @@ class Mode:
 class Stretch:
     """Steps from (t[k], y[k]) to (t[k + 1], y[k + 1]) in one mode; `plan` of elimination, with loops.
 
-    Where the last one ends at an event inside a step, `whole` is (time, state) at the end of that step.
+    `inside`: the last one ends at an event within a step of the method, by the step's interpolant.
     """
 
     t: Array
     y: Array
     mode: Mode
     plan: Any
-    whole: tuple[float, Array] | None = None
+    inside: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +74,8 @@ class Record:
     def begun(self, run: Run, t: float, y: Array) -> None:
         self.mode, self.start = _mode(run), y
 
-    def steps(self, run: Run, t: Array, y: Array, whole: tuple[float, Array] | None) -> None:
-        self.parts.append(Stretch(t.copy(), y.copy(), self.mode, _plan(run), whole))
+    def steps(self, run: Run, t: Array, y: Array, inside: bool) -> None:
+        self.parts.append(Stretch(t.copy(), y.copy(), self.mode, _plan(run), inside))
 
     def event(self, run: Run, t: float, before: Array, after: Array, functions: list[Callable[..., Any]]) -> None:
         was, self.mode = self.mode, _mode(run)

@@ -411,8 +411,7 @@ class Run:
         if self.watcher is not None:
             inside = until < step.t1
             last = self.problem.project(step.dense()(until)) if inside else step.y1
-            whole = (step.t1, step.y1) if inside else None
-            self.watcher.steps(self, np.array([step.t0, until]), np.array([step.y0, last]), whole)
+            self.watcher.steps(self, np.array([step.t0, until]), np.array([step.y0, last]), inside)
         self._guard()
         if self.progress is not None:
             call_user("the progress function", until, self.progress, until)
@@ -433,8 +432,8 @@ class Run:
                 self.pieces.add(float(chunk.rows.t[k]), float(chunk.rows.t[k + 1]), chunk.interpolant(k))
         self.reached, self.last = float(chunk.rows.t[count]), chunk.rows.y[count]
         if self.watcher is not None:
-            whole = None if chunk.whole is None or count < len(chunk) else chunk.whole[:2]
-            self.watcher.steps(self, chunk.rows.t[: count + 1], chunk.rows.y[: count + 1], whole)
+            inside = chunk.whole is not None and count == len(chunk)
+            self.watcher.steps(self, chunk.rows.t[: count + 1], chunk.rows.y[: count + 1], inside)
         samples = chunk.samples_until(self.reached)
         if samples is None:
             still = int(chunk.rows.t[count] <= chunk.rows.t[count - 1])  # a crossing where its step began

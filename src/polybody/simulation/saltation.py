@@ -29,9 +29,9 @@ from polybody.simulation.compiled.tracing import samples_of, traced
 from polybody.simulation.events import Event
 from polybody.simulation.friction import Overload, SlidingSpeed
 from polybody.simulation.recording import Crossing
-from polybody.simulation.stops import REST, Excess, Pull, Stop, Stops, inward, nonnegative
+from polybody.simulation.step_derivatives import StepDerivatives
+from polybody.simulation.stops import MOST_HITS, REST, Excess, Pull, Stop, Stops, bounded, inward
 from polybody.simulation.switches import AT, EventValue
-from polybody.simulation.variation import Variation
 
 Array = np.ndarray
 #: (active slots of v, 1 + e) of every pass of an impact
@@ -42,19 +42,19 @@ TOGETHER = 1e-6
 class Saltation:
     """What events of a run do to sensitivities."""
 
-    def __init__(self, of: Variation, stops: Stops) -> None:
+    def __init__(self, of: StepDerivatives, stops: Stops) -> None:
         self.of, self.stops = of, stops
 
     def __call__(self, event: Crossing, S: Array, z: Array) -> tuple[Array, Array]:
         """(S⁺, t' (k,)): NaN where the time is not differentiated, as of joints that leave their stops."""
-        slopes = [self._slope(function, event) for function in event.functions]
-        known = [(function, slope) for function, slope in zip(event.functions, slopes, strict=True) if slope is not None]
+        slopes = [(function, self._slope(function, event)) for function in event.functions]
+        known = [(function, slope) for function, slope in slopes if slope is not None]
         if not known:
             return S, np.full(S.shape[1], np.nan)
         n, of = self.of.n, self.of
         before = of.rate(event.t, event.before, z, event.mode, event.plan)
         rates = [self._rate(function, slope, before, event.t) for function, slope in known]
-        # Sums are over functions that happen at this time: they must agree, or the state has no derivative.
+        # Functions that cross zero at the same time must shift alike, or the state has no derivative.
         shifts = np.array([-(g_x @ S) / speed for speed, g_x in rates])
         if np.abs(shifts - shifts[0]).max() > TOGETHER * (1 + np.abs(shifts).max()):
             names = ", ".join(_name(function) for function, _ in known)
@@ -167,16 +167,26 @@ class Saltation:
 def passes_of(stops: Stops, struck: list[Stop], q: Array, v: Array) -> Passes:
     """The passes of `Stops.impact`: which stops push in each, and 1 + e."""
     B = stops.motions(q)
-    N, y, found = inward(B, struck), np.linalg.lstsq(B, v, rcond=None)[0], []
-    while len(found) < 50:
-        approach = -(N @ y)
-        if np.max(approach, initial=0.0) <= 1e-12 * (1 + np.abs(v).max()):
+    N, after, found = inward(B, struck), v.copy(), []
+    sides, rows = np.array([-stop.side for stop in struck]), [stop.v for stop in struck]
+    while len(found) < MOST_HITS:
+        speeds = sides * after[rows]
+        if np.max(-speeds, initial=0.0) <= 1e-12 * (1 + np.abs(v).max()):
             break
-        e = stops.restitution if stops.restitution * np.max(approach) >= REST else 0.0
-        impulse = nonnegative(N, (1 + e) * y)
-        found.append((tuple(stop.v for stop, x in zip(struck, impulse, strict=True) if x > 0), 1 + e))
-        y = y + N.T @ impulse
+        e = stops.restitution if stops.restitution * np.max(-speeds) >= REST else 0.0
+        impulse = bounded(N, (1 + e) * speeds)
+        after = after + B @ (N.T @ impulse)
+        found.append((_independent(N, impulse > 0, rows), 1 + e))
     return tuple(found)
+
+
+def _independent(N: Array, pushing: Array, slots: list[int]) -> tuple[int, ...]:
+    """Slots of stops that push, without those whose rows are combinations of others'."""
+    chosen: list[int] = []
+    for k in np.flatnonzero(pushing):
+        if np.linalg.matrix_rank(N[[*chosen, k]], tol=1e-9 * np.linalg.norm(N[k])) > len(chosen):
+            chosen.append(int(k))
+    return tuple(slots[k] for k in chosen)
 
 
 @lru_cache(maxsize=64)

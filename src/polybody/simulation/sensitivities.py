@@ -3,7 +3,7 @@
 With x = [q; v; currents] and z what the controller remembers, a run is a chain of steps x ← Φ(x, z, p), of instants
 z ← U(x, z) of the controller and of events, and so is S = ∂x/∂p:
 
-    S ← Φ_x S + Φ_z S_z + Φ_p      (`variation`),      S_z ← U_x S + U_z S_z,      events by `saltation`.
+    S ← Φ_x S + Φ_z S_z + Φ_p      (`step_derivatives`),      S_z ← U_x S + U_z S_z,      events by `saltation`.
 
 No differences are taken: S is the derivative of the steps that were taken to rounding, and that of the motion to the
 order of the method. S_0 = 0 on a tree; with loops the dependent numbers of x_0 follow the geometry
@@ -23,9 +23,9 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import interruptible
+from polybody.mechanism.kinematics import rate
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
-from polybody.mechanism.kinematics import rate
 from polybody.simulation.arguments import positive
 from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers import Given, Sampling
@@ -35,8 +35,8 @@ from polybody.simulation.recording import Crossing, Instant, Record
 from polybody.simulation.run import Run, prepared
 from polybody.simulation.saltation import Saltation, names_of
 from polybody.simulation.stage_control import control_of
+from polybody.simulation.step_derivatives import StepDerivatives
 from polybody.simulation.trajectory import Trajectory
-from polybody.simulation.variation import Variation
 
 Array = np.ndarray
 #: how far a run and the same run made again may be apart, over 1 + |q|: else something that acted was not given
@@ -109,7 +109,8 @@ def sensitivities(
         raise InputError("the model has no parameters; make the run with model.with_parameters(…)")
     asked |= {"method": "rk4"} if dt is not None and method is None and "dt" not in asked else {}
     asked |= {key: x for key, x in {"method": method, "dt": dt}.items() if x is not None} | options
-    asked["method"] = STEPPED.get(asked.get("method", ""), asked.get("method", "dop853"))
+    if asked.get("method") in STEPPED:
+        asked |= {"method": STEPPED[asked["method"]], "rtol": max(asked.get("rtol", 0.0), 1e-9)}
     if isinstance(controller, Sampling):
         from polybody.simulation.stepped_sensitivities import stepped_sensitivities
 
@@ -124,7 +125,7 @@ def sensitivities(
             voltages=voltages, currents0=currents0, events=events, times=times[-1:], **asked,
         )  # fmt: skip
         record = _recorded(made, y, end, times)
-        chain = Chain(Variation(made.problem, control, made.method.name), Saltation, made, record, times)
+        chain = Chain(StepDerivatives(made.problem, control, made.method.name), Saltation, made, record, times)
         found = chain.followed(_start(model, y))
     except NotCompiled as reason:
         raise InputError(f"the run cannot be differentiated: {reason}") from None
@@ -187,7 +188,7 @@ def _start(model: Model, y: Array) -> Array:
 class Chain:
     """S along the parts of a run."""
 
-    def __init__(self, of: Variation, salting: type[Saltation], run: Run, record: Record, times: Array) -> None:
+    def __init__(self, of: StepDerivatives, salting: type[Saltation], run: Run, record: Record, times: Array) -> None:
         self.of, self.record, self.times, self.run = of, record, times, run
         self.salted = salting(of, run.switches.stops)
 
@@ -208,8 +209,7 @@ class Chain:
                 continue
             if isinstance(part, Instant):
                 continue
-            for D, t, y in zip(of.derivatives(part.mode, part.plan, part.t, part.y, z), part.t[1:], part.y[1:],
-                               strict=True):  # fmt: skip
+            for D, t, y in zip(of.derivatives(part, z), part.t[1:], part.y[1:], strict=True):
                 S = D[:, :n] @ S + D[:, n : n + k]
                 if self._is_wanted(float(t), len(rows)):
                     rows.append((float(t), y, S))
@@ -232,7 +232,7 @@ def _require_same(run: Trajectory, found: Sensitivities) -> None:
     if not (off <= SAME).all():
         k = int(np.argmax(~(off <= SAME)))
         raise InputError(
-            f"made again, the run is elsewhere at t = {run.t[k]:.6g} s, by {off[k]:.3g}: give the controller, wrenches, "
+            f"made again, the run is {off[k]:.3g} away at t = {run.t[k]:.6g} s: give the controller, wrenches, "
             "voltages and events that it was made with; or it is not determined to that accuracy (take smaller steps)"
         )
 

@@ -54,7 +54,7 @@ class Holding:
         if not self.frozen and not self.rubs:
             return ""
         stops = [(stop.v, stop.q, stop.side, stop.limit.hex()) for stop in self.stops]
-        rubs = [(rub.v, rub.q, rub.k, rub.factor, [np.asarray(x).tolist() for x in vars(rub.law).values()])
+        rubs = [(rub.v, rub.q, rub.k, rub.factor, _numbers(rub.law))
                 for rub in self.rubs]  # fmt: skip
         return f"{self.slots} {stops} {rubs} {self.frozen}"
 
@@ -102,7 +102,7 @@ class Holding:
         for rub in self.rubs:
             if rub.v == slot and rub.factor:
                 own = stribeck_excess(rub.law, rub.k, v[slot] * domain.const(rub.factor), domain=domain)
-                own = own + domain.const(float(rub.law.coulomb[rub.k]))
+                own = own + domain.array(rub.law.coulomb[rub.k : rub.k + 1])[0]
                 total = total + own * domain.const(abs(rub.factor))
         return total
 
@@ -191,11 +191,16 @@ class Holding:
         return values
 
 
+def _numbers(law: Any) -> list[Any]:
+    """The numbers of a law of friction, None where they are parameters."""
+    return [[x if isinstance(x, float) else None for x in np.asarray(part).tolist()] for part in vars(law).values()]
+
+
 def holding_of(stops: Stops | None, friction: DryFriction | None, pressing: bool) -> Holding:
     """What of a run may be held; `pressing` where limits are stops."""
     limits: Sequence[Stop] = stops.all if stops is not None and pressing else ()
     slots = {stop.v: stop.q for stop in limits} | ({} if friction is None else friction.slots)
-    rubs = () if friction is None else tuple(friction.parts)
+    rubs = () if friction is None else friction.texts
     return Holding(tuple((slots[v], v) for v in sorted(slots)), tuple(limits), rubs)
 
 
