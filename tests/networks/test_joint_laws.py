@@ -28,6 +28,19 @@ def alone(model: pb.Model) -> pb.Network:
     return net
 
 
+def crank() -> pb.Model:
+    """A slider-crank with limits."""
+    build = pb.Builder("slider-crank", gravity=(0, -9.81, 0))
+    build.body("crank", 1.0, (0.1, 0, 0), (0.001, 0.01, 0.01))
+    build.body("rod", 0.8, (0.25, 0, 0), (0.001, 0.02, 0.02))
+    build.joint("turn", "revolute", "world", "crank", limits=(-0.5, 2.0))
+    at = np.eye(4)
+    at[0, 3] = 0.2
+    build.joint("knee", "revolute", "crank", "rod", at)
+    build.point_on_line("guide", "world", (0, 0, 0), (1, 0, 0), "rod", (0.5, 0, 0))
+    return build.model()
+
+
 NARROW = ((-0.6, 1.0), (-0.4, 0.5))
 STRIBECK = {"coulomb": 0.3, "static": 0.4, "stribeck": 0.05, "viscous": 0.1}
 
@@ -86,11 +99,6 @@ def test_what_does_not_act_is_named() -> None:
         pb.simulate(alone(two_links({"coulomb": 0.1, "load": 0.01})), 0.01)
 
 
-def test_exports_name_limits_that_do_not_act(tmp_path) -> None:
-    with pytest.warns(pb.PolybodyWarning, match=r"the limits of arm.s do not act"):
-        pb.export_c(alone(two_links(0, ((-0.6, 1.0), None))), tmp_path / "c")
-
-
 def test_a_drive_beyond_what_its_model_states_is_named() -> None:
     limits = {"lower": -9.0, "upper": 9.0, "effort": 2.0}
     net = alone(two_links(0, (limits, None)))
@@ -107,15 +115,7 @@ def test_a_joint_that_is_driven_by_its_speed_beyond_its_limit_is_named() -> None
 
 
 def test_limits_inside_a_loop_act_as_in_the_model_s_own_run() -> None:
-    build = pb.Builder("slider-crank", gravity=(0, -9.81, 0))
-    build.body("crank", 1.0, (0.1, 0, 0), (0.001, 0.01, 0.01))
-    build.body("rod", 0.8, (0.25, 0, 0), (0.001, 0.02, 0.02))
-    build.joint("turn", "revolute", "world", "crank", limits=(-0.5, 2.0))
-    at = np.eye(4)
-    at[0, 3] = 0.2
-    build.joint("knee", "revolute", "crank", "rod", at)
-    build.point_on_line("guide", "world", (0, 0, 0), (1, 0, 0), "rod", (0.5, 0, 0))
-    model = build.model()
+    model = crank()
     q = model.assemble([0.4, -0.5])
     times = np.linspace(0, 0.8, 30)
     wanted = pb.simulate(model, 0.8, q, rtol=1e-10, atol=1e-12, times=times)

@@ -209,14 +209,34 @@ def test_an_input_whose_rate_is_needed_stays_constant_and_is_named(tmp_path: Pat
 
 
 def test_combinations_of_modes_beyond_reason_are_refused_by_name(tmp_path: Path) -> None:
-    net = pb.Network("clutches")
-    net.part("T", "torque_source", "n0", torque="sin(time)")
-    net.part("J", "inertia", "n0", inertia=1.0)
+    """Modes that decide what is a state: x is given in one, and moves on in the other."""
+    kind = pb.Part("latch", {"out": "signal"}, {}, ["out.x = x"], {"x": ""}, modes={
+        "moving": {"equations": ["der(x) = 1"], "to": {"held": "x > 1"}},
+        "held": {"equations": ["x = 1"], "to": {"moving": "time > 5"}}})  # fmt: skip
+    net = pb.Network("latches")
     for k in range(2):
-        net.part(f"K{k}", "clutch", f"n{k}", f"n{k + 1}", capacity=0.5)
-        net.part(f"J{k}", "inertia", f"n{k + 1}", inertia=1.0)
-    with pytest.raises(pb.PolybodyError, match=r"K0, K1.*more than 2 combinations of modes.*combinations=4"):
+        net.part(f"L{k}", kind, out=f"n{k}")
+    with pytest.raises(pb.PolybodyError, match=r"L0, L1.*more than 2 combinations of modes.*combinations=4"):
         pb.export_c(net, tmp_path / "c", combinations=2)
+
+
+def test_clutches_between_inertias_are_data(tmp_path: Path) -> None:
+    """A chain of six clutches: 3^6 combinations, written as one."""
+    net = pb.Network("clutches")
+    net.part("T", "torque_source", "n0", torque="6*sin(3*time)")
+    net.part("J", "inertia", "n0", inertia=0.4)
+    for k in range(6):
+        net.part(f"K{k}", "clutch", f"n{k}", f"n{k + 1}", capacity=3.0 - 0.4 * k)
+        net.part(f"J{k}", "inertia", f"n{k + 1}", inertia=0.5)
+        net.part(f"D{k}", "rotational_damper", f"n{k + 1}", damping=0.1)
+    net.part("T6", "torque_source", "n6", torque="-4*sin(5*time)")
+    library = Library(net, tmp_path / "c", {})
+    library.advance(3.0)
+    run = pb.simulate(net, 3.0, rtol=1e-10, atol=1e-12)
+    assert run.audit.switches > 6
+    found = library.values()
+    for key, value in run.final.items():
+        assert abs(found[key] - value) < 1e-7 * (1 + abs(value)), (key, found[key], value)
 
 
 def test_modes_of_many_diodes_are_data(tmp_path: Path) -> None:
@@ -259,16 +279,6 @@ def test_files_with_networks_are_exported_on_the_command_line(tmp_path: Path) ->
     assert (tmp_path / "rc.fmu").stat().st_size > 1000
     done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "e"), "-q", "mass_matrix"])
     assert done.exit_code != 0
-
-
-def test_an_exported_choice_of_states_that_may_become_singular_is_named(tmp_path: Path) -> None:
-    from test_choice_of_states import LENGTH, pendulum
-
-    with pytest.warns(pb.PolybodyWarning, match="stops where that becomes singular"):
-        library = Library(pendulum(), tmp_path / "c", {"rod.px": 0.0, "rod.py": -LENGTH, "mx.v": 8.0})
-    library.advance(0.05)
-    run = pb.simulate(pendulum(), 0.05, {"rod.px": 0.0, "rod.py": -LENGTH, "mx.v": 8.0})
-    assert_allclose(library.values()["rod.py"], run.final["rod.py"], atol=1e-8)
 
 
 def geared(ratio: float = 3.0, inertia: float = 0.1, damping: float = 0.2) -> pb.Network:
@@ -371,18 +381,37 @@ def test_directional_derivatives_of_fmus_are_differences_of_their_answers(name: 
     fmu.freeInstance()
 
 
-def test_an_exported_choice_of_states_that_becomes_singular_is_reported(tmp_path: Path) -> None:
+def cartesian() -> pb.Network:
+    """A pendulum in Cartesian coordinates, as one part: index three."""
     kind = pb.Part("pendulum", {"": "signal"}, {}, ["x = 0", "der(px) = vx", "der(py) = vy", "der(vx) = -px*pull",
                    "der(vy) = -py*pull - 9.81", "px*px + py*py = 1"],
                    {"px": ("m", 1.0), "py": ("m", 0.0), "vx": "m/s", "vy": "m/s", "pull": ""})  # fmt: skip
     net = pb.Network("cartesian")
     net.part("P", kind, "n")
-    with pytest.warns(pb.PolybodyWarning, match="POOR_STATES"):
-        library = Library(net, tmp_path / "c", {"P.px": 0.8, "P.py": -0.6})
-    d, statuses = ctypes.c_double, []
-    for k in range(1, 200):
-        statuses.append(library.c.net_advance(ctypes.byref(library.state), d(0.01 * k), d(1e-3), d(1e-8), d(1e-10)))
-        if statuses[-1]:
-            break
-    text = (tmp_path / "c" / "net.h").read_text()
-    assert statuses[-1] == int(text.split("NET_POOR_STATES = ")[1].split(",")[0].split(" ")[0])
+    return net
+
+
+def swung(net: pb.Network) -> tuple[float, dict[str, float]]:
+    """(duration, start): over every singular place of a choice of states, several times."""
+    return (1.2, {"rod.px": 0.0, "rod.py": -0.7, "mx.v": 8.4}) if net.name == "pendulum" else (2.0, {"P.px": 0.8,
+                                                                                                   "P.py": -0.6})
+
+
+@pytest.mark.parametrize("which", ["pendulum", "cartesian"])
+def test_exported_constraints_need_no_choice_of_states(which: str, tmp_path: Path) -> None:
+    from test_choice_of_states import pendulum
+
+    net = pendulum() if which == "pendulum" else cartesian()
+    duration, start = swung(net)
+    library = Library(net, tmp_path / "c", start)
+    library.advance(duration)
+    run = pb.simulate(net, duration, start, rtol=1e-11, atol=1e-12)
+    assert run.audit.reselections >= 1
+    found = library.values()
+    for key, value in run.final.items():
+        assert abs(found[key] - value) < 1e-6 * (1 + abs(value)), (key, found[key], value)
+    library.c.net_start(ctypes.byref(library.state))
+    library.steps(duration, 4000)
+    found = library.values()
+    for key, value in run.final.items():
+        assert abs(found[key] - value) < 1e-6 * (1 + abs(value)), (key, found[key], value)

@@ -33,6 +33,7 @@ class Assembly:
     started: frozenset[str] = frozenset()  # variables that a user gave a start: they should be states
     constant: frozenset[str] = frozenset()  # inputs that do not change in time: parameters of what is exported
     wanted: Choice = ()  # dummy derivatives to choose first, where others have become poor along the motion
+    every: bool = False  # all variables with a memory are states, with constraints among them
 
     names: list[str] = field(init=False)
     graph: PartGraph = field(init=False)
@@ -91,8 +92,8 @@ class Assembly:
                 table[lead + letter] = self.value(kind, port.name)
         for variable in component.variables:
             table[variable.own] = self.symbols[(self.variables[variable.name], 0)]
-        if isinstance(component, PartComponent):
-            table |= {own: self.symbols[(self.variables[name], 0)] for own, name in component.links.items()}
+        links: Mapping[str, str] = getattr(component, "links", {})
+        table |= {own: self.symbols[(self.variables[name], 0)] for own, name in links.items()}
         for name, symbol in self.inputs.items():
             if name in component.inputs:
                 table[name.removeprefix(f"{component.name}.")] = symbol
@@ -159,7 +160,7 @@ class Assembly:
         try:
             used = {key: symbol for key, symbol in self.symbols.items() if key[1] <= 1}
             reduced = reduce_index(residuals, used, self.keep, self.differentiate, self.fresh, self._probe,
-                                   self.wanted)
+                                   self.wanted, self.every)
         except SingularStructure as fault:
             raise self._ill_posed(fault, owners) from None
         except RedundantConstraints as fault:

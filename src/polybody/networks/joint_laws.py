@@ -112,7 +112,7 @@ def _law(part: ModelComponent, k: int, q: int | None, ends: dict[int, float], ru
                 inputs=["push"], modes=modes, loss=f"{t}*{w}")
     links = {} if q is None else {"place": part.configuration_names[q]}
     return PartComponent(f"{port.name} {what}", kind, {"": (port.head, port.tail)}, kind.values(port.name, {}),
-                         links=links, impacts=frozenset({"upper", "lower"} & set(modes)))
+                         links=links, impacts=frozenset({"upper", "lower"} & set(modes)), law=True)
 
 
 def _level(rub: Rubbing, w: str) -> str:
@@ -124,16 +124,10 @@ def _level(rub: Rubbing, w: str) -> str:
     return f"{coulomb!r} + {above!r}*exp(-(abs({w})*{factor / float(law.stribeck[k])!r})^{float(law.exponent[k])!r})"
 
 
-def not_acting(components: Sequence[Component], *, limits: bool = True) -> list[str]:
-    """What models state about limits and friction that acts in runs only, in words: for linear models and exports."""
-    found = []
-    for part in components:
-        if isinstance(part, ModelComponent):
-            stops = dict.fromkeys(f"{part.prefix}{stop.joint}" for stop in finite_limits(part.model) if limits)
-            rubs = dict.fromkeys(f"{part.prefix}{rub.joint}" for rub in rubbing(part.model.mechanism))
-            found += [f"the limits of {listed(list(stops))} do not act"] if stops else []
-            found += [f"the friction of {listed(list(rubs))} is the smooth law of forward_dynamics"] if rubs else []
-    return found
+def smooth_friction(components: Sequence[Component]) -> list[str]:
+    """Joints of models whose dry friction is the smooth law of `forward_dynamics` in linear models, by name."""
+    return list(dict.fromkeys(f"{part.prefix}{rub.joint}" for part in components if isinstance(part, ModelComponent)
+                              for rub in rubbing(part.model.mechanism)))
 
 
 def beyond_drives(components: Sequence[Component], values: NetworkTrajectory) -> list[str]:
@@ -196,4 +190,4 @@ def impact(
     return after
 
 
-__all__ = ["FRICTION", "LIMITS", "beyond_drives", "impact", "not_acting", "released", "with_joint_laws"]
+__all__ = ["FRICTION", "LIMITS", "beyond_drives", "impact", "released", "smooth_friction", "with_joint_laws"]

@@ -19,10 +19,10 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations.influence.incidence import structure_constants
 from polybody.linearization import StateSpace
-from polybody.names import nearest
+from polybody.names import listed, nearest
 from polybody.networks.component import PartComponent
 from polybody.networks.energy import GROUND
-from polybody.networks.joint_laws import not_acting
+from polybody.networks.joint_laws import smooth_friction
 from polybody.networks.library import part_named
 from polybody.networks.models import ModelComponent
 from polybody.networks.motion import Motion
@@ -58,8 +58,9 @@ def linearize_network(
     `at` in its place.
     """
     motion = Motion(net, sources, frozenset(at or {}))
-    if rough := not_acting(motion.components, limits=False):
-        warn(f"linear model of {net.name!r}: {'; '.join(rough)}, which has a slope where joints would stick")
+    if rough := smooth_friction(motion.components):
+        warn(f"linear model of {net.name!r}: the friction of {listed(rough)} is the smooth law of forward_dynamics, which "
+             "has a slope where joints would stick")
     system, y = motion.start(time, dict(at or {}))
     if steady:
         y = equilibrium(system, time, y)

@@ -48,6 +48,7 @@ class Motion:
             raise InputError(f"network {net.name!r} has no parts that move")
         self.inputs = input_values(self.components, inputs or {})
         self.started, self.restitution, self.constant = started, 0.0, frozenset[str]()
+        self.every = False  # no choice of states: for what is exported
         self.systems: dict[tuple[tuple[tuple[str, str], ...], Choice], System] = {}
         if components is not None:
             return
@@ -67,15 +68,18 @@ class Motion:
         """The system of a combination of modes; `wanted` are dummy derivatives to choose first."""
         key = (tuple(modes.items()), wanted)
         if key not in self.systems:
-            made = semiexplicit(Assembly(self.components, dict(modes), self.started, self.constant, wanted))
+            made = semiexplicit(self._assembly(modes, wanted))
             if made.coupled_models:  # inertias ride rigidly on their joints
                 self.components = [
                     part.inverted() if isinstance(part, ModelComponent) and part.name in made.coupled_models else part
                     for part in self.components
                 ]
-                made = semiexplicit(Assembly(self.components, dict(modes), self.started, self.constant, wanted))
+                made = semiexplicit(self._assembly(modes, wanted))
             self.systems[key] = System(made, self.inputs)
         return self.systems[key]
+
+    def _assembly(self, modes: Modes, wanted: Choice) -> Assembly:
+        return Assembly(self.components, dict(modes), self.started, self.constant, wanted, self.every)
 
     def start(self, t: float, initial: Mapping[str, Any]) -> tuple[System, Array]:
         """The first system and state, in modes that agree with it."""

@@ -42,6 +42,8 @@ class Semiexplicit:
         """Expressions in any unknown as expressions in y, a, u and t."""
         import casadi as ca
 
+        if not self.solved:
+            return [ca.SX(e) for e in expressions]
         symbols = [self.reduced.symbols[key] for key, _ in self.solved]
         _, result = ca.substitute_inplace(symbols, [x for _, x in self.solved], [ca.SX(e) for e in expressions], False)
         return list(result)
@@ -136,6 +138,8 @@ def _linear(
     if ca.depends_on(A, w):
         return None
     r = ca.substitute(F, w, ca.DM.zeros(len(symbols)))
+    if assembly.every and len(symbols) > 1 and ca.symvar(A):  # pivots are chosen at each state
+        return None
     if not ca.symvar(A):
         return _by_numbers(assembly, np.array(ca.evalf(ca.densify(A)), dtype=float), r, owners, keys)
     if len(symbols) == 1:

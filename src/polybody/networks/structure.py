@@ -16,7 +16,7 @@ of the derivatives at one point). Variables are (j, k): the k-th derivative of u
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ class Reduced:
     unknowns: list[Key]
     index: int  # how often the most differentiated equation was, plus one
     pivots: Pivots | None = None  # what the choice of states depends on, where constraints among states were found
+    invariants: list[Any] = field(default_factory=list)  # constraints among the states, where no choice was made
 
     @property
     def orders(self) -> list[int]:
@@ -231,25 +232,32 @@ class Pantelides:
 
 def reduce_index(
     equations: Sequence[Any], symbols: dict[Key, Any], keep: Sequence[int], differentiate: Callable[..., Any],
-    fresh: Callable[[Key], Any], values: Callable[[Any], Any], wanted: Choice = (),
+    fresh: Callable[[Key], Any], values: Callable[[Any], Any], wanted: Choice = (), every: bool = False,
 ) -> Reduced:  # fmt: skip
     """The equations with what must be differentiated of them, and states chosen; `keep` says which unknowns should stay
     states (higher: rather), `values` evaluates a matrix of expressions at a point in general position. `wanted` are
-    dummy derivatives to be chosen first."""
+    dummy derivatives to be chosen first. With `every` nothing is chosen: all but the highest derivatives are states,
+    the last derivative of each equation gives those, and what was differentiated are invariants: an equation that was
+    differentiated c times has variables below their highest derivatives only, in all but its last derivative."""
     count = 1 + max((j for j, _ in symbols), default=-1)
     keys = list(symbols)
     rows = [{keys[c][0] for c in row} for row in incidence(equations, [symbols[k] for k in keys])]
     require_matching(rows, count)
     work = Pantelides(equations, symbols, differentiate, fresh)
     work.run()
-    dummies, pivots = _dummy_derivatives(work, keep, values, wanted)
+    dummies, pivots = (set[Key](), None) if every else _dummy_derivatives(work, keep, values, wanted)
     states = [(j, k) for j, top in work.highest.items() for k in range(top) if (j, k + 1) not in dummies]
     known = set(states)
-    every = [(j, k) for j in range(count) for k in range(work.highest.get(j, 0) + 1)]
-    unknowns = [key for key in every if key not in known]
+    keys = [(j, k) for j in range(count) for k in range(work.highest.get(j, 0) + 1)]
+    unknowns = [key for key in keys if key not in known]
     index = max(len(chain) for chain in work.chains) if work.chains else 1
-    symbols = {key: work.symbols[key] if key in work.symbols else fresh(key) for key in every}
-    return Reduced(symbols, work.equations, work.origin, sorted(states), unknowns, index, pivots)
+    symbols = {key: work.symbols[key] if key in work.symbols else fresh(key) for key in keys}
+    if not every:
+        return Reduced(symbols, work.equations, work.origin, sorted(states), unknowns, index, pivots)
+    last = [chain[-1] for chain in work.chains]
+    invariants = [work.equations[e] for chain in work.chains for e in chain[:-1]]
+    return Reduced(symbols, [work.equations[e] for e in last], [work.origin[e] for e in last], sorted(states), unknowns,
+                   index, None, invariants)
 
 
 def _dummy_derivatives(

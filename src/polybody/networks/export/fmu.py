@@ -36,6 +36,9 @@ def export_network_fmu(
     inputs: Sequence[str] | None = None,
     parameters: Sequence[str] = (),
     combinations: int = MOST_COMBINATIONS,
+    limits: str = "stop",
+    restitution: float = 0.0,
+    friction: str = "stick",
     step: float = STEP,
     tolerance: float = TOLERANCE,
     binary: bool | None = None,
@@ -43,7 +46,8 @@ def export_network_fmu(
 ) -> Path:
     """Write an FMU (FMI 3.0, model exchange and co-simulation) of a network, and return its path.
 
-    `initial`, `inputs`, `parameters` (tunable ones of the FMU) and `combinations` as in `pb.export_c` of a network.
+    `initial`, `inputs`, `parameters` (tunable ones of the FMU), `combinations`, `limits`, `restitution` and `friction`
+    as in `pb.export_c` of a network.
     `step` is the longest internal step of co-simulation in seconds and `tolerance` its relative tolerance; both are
     parameters of the FMU. `binary=None` adds a binary for this machine if a C compiler is found, True requires one,
     False omits it.
@@ -53,7 +57,7 @@ def export_network_fmu(
     target = fmu_target(path, step, force)
     if not tolerance > 0:
         raise InputError(f"tolerance is {tolerance!r}; expected a positive number")
-    made = machine(net, initial, inputs, parameters, combinations)
+    made = machine(net, initial, inputs, parameters, combinations, limits, restitution, friction)
     name = library_prefix(net.name, None)
     comment = f"{net.name}: equations of a network, written by polybody. SI units."
     text = generate("polybody", made.functions, comment=comment, more=[written("polybody", made)])

@@ -7,7 +7,7 @@ does not, follows it. Nothing is allocated, and the state is the caller's: any n
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,14 +24,14 @@ from polybody.bridges.c_library import (
     write_folder,
 )
 from polybody.networks.export.machine import MOST_COMBINATIONS, Machine, machine
+from polybody.simulation.stops import REST
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
 
-STATUS = ("DONE", "NOT_FINITE", "NO_SOLUTION", "SINGULAR", "JUMP", "CHATTER", "OFF_LOOPS", "NO_STEP",
-          "POOR_STATES", "BAD_VALUE")
+STATUS = ("DONE", "NOT_FINITE", "NO_SOLUTION", "SINGULAR", "JUMP", "CHATTER", "OFF_LOOPS", "NO_STEP", "BAD_VALUE")
 #: functions of each combination of modes, and how many results each has
-CALLS = {"rates": 1, "observe": 1, "watch": 1, "complete": 2, "algebra": 2, "slopes": 5, "choice": 1}
+CALLS = {"rates": 1, "observe": 1, "watch": 1, "complete": 2, "algebra": 2, "slopes": 5, "hold": 2}
 SAMPLES = 2
 #: the self-test's steps
 STEPS, DT = 20, 1e-4
@@ -45,6 +45,9 @@ def export_network(
     inputs: Sequence[str] | None = None,
     parameters: Sequence[str] = (),
     combinations: int = MOST_COMBINATIONS,
+    limits: str = "stop",
+    restitution: float = 0.0,
+    friction: str = "stick",
     name: str | None = None,
     force: bool = False,
 ) -> list[Path]:
@@ -53,14 +56,14 @@ def export_network(
     `initial` are start values of variables, as in `pb.simulate`. `inputs` names the sources that become inputs u (by
     default those that are numbers or Python functions); expressions in time are part of the code. `parameters` names
     numbers of parts that can be changed in C ("R1.resistance", "*.damping"); others are constants of the code.
-    `combinations` bounds the combinations of modes that are written. `name` is the prefix of files and functions, by
-    default the network's name.
+    `combinations` bounds the combinations of modes that are written. `limits`, `restitution` and `friction` of models'
+    joints as in `pb.simulate`. `name` is the prefix of files and functions, by default the network's name.
     """
     from polybody.kernels.csource import generate
 
     target = free_folder(folder, force)
     prefix = library_prefix(net.name, name)
-    made = machine(net, initial, inputs, parameters, combinations)
+    made = machine(net, initial, inputs, parameters, combinations, limits, restitution, friction)
     comment = f"{net.name}: equations of a network, written by polybody. SI units."
     text = generate(prefix, made.functions, comment=comment, more=[written(prefix, made)])
     files = {
@@ -82,13 +85,13 @@ def written(prefix: str, made: Machine) -> Any:
     sizes = {"NX": len(made.states), "NA": len(made.algebraic), "NU": len(made.inputs), "ND": len(made.selectors),
              "NP": len(made.parameters),
              "NZ": len(made.observed), "NC": made.conditions, "COMBINATIONS": len(made.combinations),
-             "NPARTS": len(made.modes)}  # fmt: skip
+             "NPARTS": len(made.modes), "NH": max(made.held)}  # fmt: skip
     P = prefix.upper()
     enums = "\n".join(
         [f"enum {{ {', '.join(f'{P}_{key} = {size}' for key, size in sizes.items())} }};",
          f"enum {{ {', '.join(f'{P}_{word} = {k}' for k, word in enumerate(STATUS))} }};"]
     )
-    rooms = {f"{key}_ROOM": max(sizes[key], 1) for key in ("NX", "NA", "NU", "ND", "NP", "NZ", "NC")}
+    rooms = {f"{key}_ROOM": max(sizes[key], 1) for key in ("NX", "NA", "NU", "ND", "NP", "NZ", "NC", "NH")}
     state_rooms = "\n".join(f"#define {P}_{key} {size}" for key, size in rooms.items())
     header = f"{enums}\n{state_rooms}\n{_named(prefix, header)}"
     return Written(header, f"{_tables(prefix, made, rooms)}\n\n{_named(prefix, text)}")
@@ -114,7 +117,8 @@ def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
                ("parameter_names", made.parameters), ("part_names", list(made.modes)))]
     lines += [table("double", f"START_{key.upper()}", getattr(made, key)) for key in "xaudp"]
     lines.append(table("int", "POSITIVE", made.positive))
-    lines.append(f"enum {{ START_MODE = {made.first}, NQUATERNIONS = {len(made.quaternions)} }};")
+    lines.append(f"enum {{ NQUATERNIONS = {len(made.quaternions)} }};")
+    lines += [table("int", "HELD", made.held), *_limits(prefix, made, table)]
     lines.append(table("int", "QUATERNION", [k for four in made.quaternions for k in four]))
     lines.append(table("int", "ITERATED", made.counts))
     places = [", ".join(str(k) for k in [*row, *[0] * (A - len(row))]) for row in made.places]
@@ -146,6 +150,22 @@ def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
             kinds = ", ".join(["const double *"] * 2 + ["double *"] * (takes - 2))
             lines.append(f"static void (*const {call.upper()}[])({kinds}) = {{{entries}}};")
     return "\n".join(lines)
+
+
+def _limits(prefix: str, made: Machine, table: Callable[[str, str, Any], str]) -> list[str]:
+    """Tables of joints that meet their limits."""
+    lines = [f"#define NLIMITS {len(made.limits)}"]
+    if not made.limits:
+        return lines
+    width = max(len(row) for row in made.released)
+    lines += [table("int", f"LIMIT_{word.upper()}", [getattr(limit, word) for limit in made.limits])
+              for word in ("selector", "upper", "lower")]
+    lines += [f"enum {{ MODES_ROOM = {width} }};", f"#define RESTITUTION {made.restitution!r}", f"#define REST {REST!r}",
+              table("int", "RELEASED", [value for row in made.released for value in [*row, *[0] * (width - len(row))]]),
+              table("int", "RELEASED_MODE", made.free)]
+    kinds = ", ".join(["const double *"] * 6 + ["double *"] * 5)
+    entries = ", ".join(f"{prefix}_strike_{k}" for k in range(len(made.combinations)))
+    return [*lines, f"static void (*const STRIKE[])({kinds}) = {{{entries}}};"]
 
 
 def _quoted(text: str) -> str:
@@ -214,8 +234,8 @@ def _readme(prefix: str, made: Machine) -> str:
           if made.parameters else []),
         f"`s.u` are the inputs, held during a step. All return {P}_DONE (0) or what is wrong: NOT_FINITE,",
         "NO_SOLUTION (of algebraic equations), SINGULAR (modes that contradict each other, or loops), JUMP (an ideal",
-        "part asks for an impulse), CHATTER (modes find no agreement), OFF_LOOPS, NO_STEP, POOR_STATES (other",
-        "variables would have to be states in this configuration), BAD_VALUE (of a parameter). Modes are entered where",
+        "part asks for an impulse), CHATTER (modes find no agreement), OFF_LOOPS (constraints among states could not be",
+        "kept), NO_STEP, BAD_VALUE (of a parameter). Modes are entered where",
         "their conditions begin to hold, found by bisection; conditions are looked at where steps end. After setting",
         f"`s.x`, call `{prefix}_settle(&s)`.",
         *rows("x", made.states), *rows("u", made.inputs), *rows("p", made.parameters), *rows("z", made.observed),

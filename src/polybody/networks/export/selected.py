@@ -3,18 +3,24 @@
     free: t = 0        high: t = k (φ − φ_max)        →        t = select(mode; 0, k (φ − φ_max))
 
 Six joints with stops would have 3⁶ combinations of modes; so they have one. Parts whose modes differ otherwise (of a
-diode: i = g v or v = r i) can be `whole`: the residual is selected, and its block of equations is solved with pivots
-chosen at each state, since no coefficient is sure to be there in every mode.
+diode: i = g v or v = r i; of a clutch: t = c or ẇ = 0) can be `whole`: the residual is selected, and its block of
+equations is solved with pivots chosen at each state, since no coefficient is sure to be there in every mode. States are
+then those of all modes: a clutch between inertias slips and sticks with the same ones. `regular` says whether that is so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from polybody.networks.component import Lookup, PartComponent, Port, Variable
 from polybody.networks.expressions import casadi_functions
+
+if TYPE_CHECKING:
+    from polybody.networks.system import System
 
 #: the name of the mode among a component's inputs
 MODE = "(mode)"
@@ -51,6 +57,10 @@ class SelectedComponent:
     @property
     def selector(self) -> str:
         return f"{self.name}.{MODE}"
+
+    @property
+    def links(self) -> dict[str, str]:
+        return self.inner.links
 
     @property
     def modes(self) -> list[str]:
@@ -113,10 +123,30 @@ def selectable(part: PartComponent) -> bool:
     return True
 
 
-def selectable_whole(part: PartComponent) -> bool:
-    """Whether the modes of a part differ in equations without derivatives: the mode does not decide what is a state."""
-    modes = list(part.part.alternatives.values())
-    return bool(modes) and not any("der(" in side.text for mode in modes for e in mode.equations for side in e)
+def derives(part: PartComponent) -> bool:
+    """Whether derivatives stand in the equations of a part's modes."""
+    return any("der(" in side.text for mode in part.part.alternatives.values() for e in mode.equations for side in e)
 
 
-__all__ = ["MODE", "SelectedComponent", "chosen", "selectable", "selectable_whole"]
+def regular(system: System, part: SelectedComponent) -> bool:
+    """Whether the iterated unknowns follow from the states in every mode of a part, at a point in general position."""
+    import casadi as ca
+
+    g = ca.vertcat(*system.algebraic_expressions, ca.SX(0, 1))
+    slopes = system.function("slopes", [ca.vec(ca.densify(ca.jacobian(g, system.a)))])
+    s = np.random.default_rng(1).uniform(0.4, 1.6, size=slopes.size1_in(0))
+    for name in system.called:
+        if name.endswith(f".{MODE}"):
+            s[system.n + system.m + list(system.called).index(name)] = 0.0
+    place = system.n + system.m + list(system.called).index(part.selector)
+    for mode in range(len(part.modes)):
+        s[place] = float(mode)
+        A = np.asarray(slopes(s)).reshape(system.m, system.m)
+        A = A / np.maximum(np.abs(A).max(axis=1, keepdims=True), 1e-300)
+        A = A / np.maximum(np.abs(A).max(axis=0, keepdims=True), 1e-300)
+        if not np.isfinite(A).all() or (system.m and np.linalg.svd(A, compute_uv=False)[-1] < 1e-13):
+            return False
+    return True
+
+
+__all__ = ["MODE", "SelectedComponent", "chosen", "derives", "regular", "selectable"]

@@ -1,4 +1,4 @@
-"""Numbers of parts that stay free in what is exported, and how good an exported choice of states is.
+"""Numbers of parts that stay free in what is exported, and whether a choice of states depends on the configuration.
 
 A tunable number is an input of its part that does not change in time. It must not be zero: zero may take a state away
 (an inductance), so the structure of the equations would be another.
@@ -7,7 +7,7 @@ A tunable number is an input of its part that does not change in time. It must n
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -63,22 +63,4 @@ def may_become_poor(system: System) -> bool:
     return any(s.element_hash() not in constant for level in pivots.levels for s in ca.symvar(level.slopes))
 
 
-def choice_quality(system: System, read: Callable[[list[Any]], list[Any]]) -> Any:
-    """The least |det| of the chosen columns of the constraints' slopes, rows scaled to length one; 1 where no choice
-    can become singular."""
-    import casadi as ca
-
-    pivots = system.equations.reduced.pivots
-    if pivots is None or not system.movable:
-        return ca.SX(1.0)
-    least = ca.SX(1.0)
-    for level in pivots.levels:
-        n, m = level.slopes.shape
-        J = ca.reshape(ca.vertcat(*read(system.closed(ca.vertsplit(ca.vec(ca.densify(level.slopes)))))), n, m)
-        scale = ca.sqrt(ca.sum2(J * J)) + 1e-300
-        chosen = J[:, level.chosen] / ca.repmat(scale, 1, len(level.chosen))
-        least = ca.fmin(least, ca.fabs(ca.det(chosen)))
-    return least
-
-
-__all__ = ["choice_quality", "may_become_poor", "tunable", "tunable_names"]
+__all__ = ["may_become_poor", "tunable", "tunable_names"]

@@ -31,8 +31,8 @@ enum { R_TIME = 0, R_X = 1, R_RATE = R_X + NX, R_U = R_RATE + NX, R_P = R_U + NU
 static const char *const WRONG[] = {"", "numbers are not finite any more", "the algebraic equations found no solution",
     "modes that contradict each other, or a singular configuration of loops",
     "a state would jump: an ideal part asks for an impulse", "the modes find no agreement",
-    "the loops could not be kept closed", "the step became too small",
-    "a configuration in which other variables would have to be states", "not a value of this parameter"};
+    "loops or other constraints among states could not be kept", "the step became too small",
+    "not a value of this parameter"};
 
 static Status told(const Instance *m, Status status, int bad) { return bad ? complain(m, status, WRONG[bad]) : OK; }
 

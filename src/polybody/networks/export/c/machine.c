@@ -98,11 +98,8 @@ static int slopes(@p@_state *s, double *f_x, double *f_t) {
 }
 
 int @p@_rates(@p@_state *s, double *rates) {
-    double quality;
     const int bad = iterate(s);
     if (bad) return bad;
-    CHOICE[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, &quality);
-    if (!(quality > 0.02)) return isfinite(quality) ? @P@_POOR_STATES : @P@_NOT_FINITE;
     RATES[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, rates);
     return isfinite(largest(rates, @P@_NX)) ? @P@_DONE : @P@_NOT_FINITE;
 }
@@ -165,7 +162,45 @@ static int close_loops(@p@_state *s) {
     return @P@_DONE;
 }
 
-/* Quaternions of unit length, loops closed. */
+/* The nearest x at which the constraints among states hold, by Newton's method; 0: done. */
+static int hold(@p@_state *s) {
+    double h[NH_ROOM], h_x[NH_ROOM * NX_ROOM], square[NH_ROOM * NH_ROOM] = {0.0}, before = INFINITY;
+    int order[NH_ROOM], i, j, k, turn;
+    const int n = HELD[s->mode] < @P@_NH ? HELD[s->mode] : @P@_NH;
+    if (!n) return 0;
+    for (turn = 0; turn < 12; turn++) {
+        double size = 0.0;
+        HOLD[s->mode](s->x, s->a, s->u, s->d, s->p, &s->t, h, h_x);
+        if (!isfinite(largest(h, n))) return 1;
+        for (i = 0; i < n; i++) { /* rows of length one */
+            double length = 0.0;
+            for (k = 0; k < @P@_NX; k++) length += h_x[i * @P@_NX + k] * h_x[i * @P@_NX + k];
+            length = sqrt(length);
+            if (!(length > 0.0)) return 1;
+            h[i] /= length;
+            for (k = 0; k < @P@_NX; k++) h_x[i * @P@_NX + k] /= length;
+        }
+        for (i = 0; i < n; i++)
+            for (j = 0; j < n; j++) {
+                square[i * n + j] = i == j ? 1e-14 : 0.0; /* redundant constraints agree with each other */
+                for (k = 0; k < @P@_NX; k++) square[i * n + j] += h_x[i * @P@_NX + k] * h_x[j * @P@_NX + k];
+            }
+        if (factor(square, n, order)) return 1;
+        solve(square, n, order, h);
+        for (k = 0; k < @P@_NX; k++) {
+            double change = 0.0;
+            for (i = 0; i < n; i++) change += h[i] * h_x[i * @P@_NX + k];
+            s->x[k] -= change;
+            if (fabs(change) > size) size = fabs(change);
+        }
+        size /= 1.0 + largest(s->x, @P@_NX);
+        if (size < 1e-14 || (size < 1e-11 && size >= before)) return 0;
+        before = size;
+    }
+    return 1;
+}
+
+/* Quaternions of unit length, loops closed, constraints among states kept. */
 static int project(@p@_state *s) {
     int i, k;
     for (k = 0; k < NQUATERNIONS; k++) {
@@ -174,60 +209,168 @@ static int project(@p@_state *s) {
         length = sqrt(length);
         for (i = 0; i < 4; i++) s->x[QUATERNION[4 * k + i]] /= length;
     }
-    return close_loops(s);
+    if ((k = close_loops(s))) return k;
+    return hold(s) ? @P@_OFF_LOOPS : @P@_DONE;
 }
 
+#if NLIMITS
+/* 0 <= z, W z + u >= 0, one of them zero in each row, by exchange of the first row at fault (Murty); 0: done. */
+static int complementary(const double *W, const double *u, int n, double *z) {
+    double A[NLIMITS * NLIMITS] = {0.0}, b[NLIMITS] = {0.0};
+    int in[NLIMITS] = {0}, at[NLIMITS] = {0}, order[NLIMITS], i, j, m, turn;
+    for (turn = 0; turn < 1000; turn++) {
+        int fault = -1;
+        for (i = m = 0; i < n; i++) if (in[i]) at[m++] = i;
+        for (i = 0; i < m; i++) {
+            b[i] = -u[at[i]];
+            for (j = 0; j < m; j++)
+                A[i * m + j] = W[at[i] * n + at[j]] + (i == j ? 1e-14 * fabs(W[at[i] * n + at[i]]) : 0.0);
+        }
+        if (factor(A, m, order)) return 1;
+        solve(A, m, order, b);
+        for (i = 0; i < n; i++) z[i] = 0.0;
+        for (i = 0; i < m; i++) z[at[i]] = b[i];
+        for (i = 0; i < n && fault < 0; i++) {
+            double rest = u[i], size = fabs(u[i]);
+            for (j = 0; j < n; j++) {
+                rest += W[i * n + j] * z[j];
+                size += fabs(W[i * n + j] * z[j]);
+            }
+            if (in[i] ? z[i] < 0.0 : rest < -1e-13 * size) fault = i;
+        }
+        if (fault < 0) return 0;
+        in[fault] = !in[fault];
+    }
+    return 1;
+}
+
+/* The impact of joints that are at their limits: their speeds change, and every state with them, as the equations of
+   modes in which nothing sticks say. */
+static int strike(@p@_state *s) {
+    double f_x[NX_ROOM * NX_ROOM], f_a[NX_ROOM * NA_ROOM], f_t[NX_ROOM], g_x[NA_ROOM * NX_ROOM], g_t[NA_ROOM];
+    double g[NA_ROOM], g_a[NA_ROOM * NA_ROOM], column[NA_ROOM], f_push[NX_ROOM * NLIMITS], g_push[NA_ROOM * NLIMITS];
+    double w_x[NLIMITS * NX_ROOM], w_a[NLIMITS * NA_ROOM], w[NLIMITS], W[NLIMITS * NLIMITS] = {0.0};
+    double u[NLIMITS] = {0.0}, z[NLIMITS] = {0.0}, away[NLIMITS] = {0.0}, fastest = 0.0;
+    int order[NA_ROOM], at[NLIMITS] = {0}, i, j, k, m = 0, n, bad;
+    @p@_state r = *s;
+    for (k = 0; k < NLIMITS; k++) {
+        const int mode = (int)s->d[LIMIT_SELECTOR[k]];
+        if (mode != LIMIT_UPPER[k] && mode != LIMIT_LOWER[k]) continue;
+        away[m] = mode == LIMIT_UPPER[k] ? -1.0 : 1.0;
+        at[m++] = k;
+    }
+    for (k = 0; k < @P@_ND; k++) r.d[k] = (double)RELEASED[k * MODES_ROOM + (int)s->d[k]];
+    r.mode = RELEASED_MODE[s->mode];
+    if (r.mode < 0) return @P@_SINGULAR;
+    if ((bad = iterate(&r))) return bad;
+    n = iterated(&r);
+    STRIKE[r.mode](r.x, r.a, r.u, r.d, r.p, &r.t, f_push, g_push, w_x, w_a, w);
+    if (n) {
+        SLOPES[r.mode](r.x, r.a, r.u, r.d, r.p, &r.t, f_x, f_a, f_t, g_x, g_t);
+        ALGEBRA[r.mode](r.x, r.a, r.u, r.d, r.p, &r.t, g, g_a);
+        if (factor(g_a, n, order)) return @P@_NO_SOLUTION;
+        for (j = 0; j < NLIMITS; j++) {
+            for (k = 0; k < n; k++) column[k] = g_push[k * NLIMITS + j];
+            solve(g_a, n, order, column);
+            for (i = 0; i < @P@_NX; i++)
+                for (k = 0; k < n; k++) f_push[i * NLIMITS + j] -= f_a[i * n + k] * column[k];
+        }
+        for (j = 0; j < @P@_NX; j++) {
+            for (k = 0; k < n; k++) column[k] = g_x[k * @P@_NX + j];
+            solve(g_a, n, order, column);
+            for (i = 0; i < NLIMITS; i++)
+                for (k = 0; k < n; k++) w_x[i * @P@_NX + j] -= w_a[i * n + k] * column[k];
+        }
+    }
+    for (i = 0; i < m; i++) {
+        u[i] = away[i] * w[at[i]];
+        fastest = fmax(fastest, RESTITUTION * fabs(u[i]));
+    }
+    for (i = 0; i < m; i++) {
+        double size = 0.0;
+        if (fastest >= REST) u[i] *= 1.0 + RESTITUTION;
+        for (j = 0; j < m; j++) {
+            W[i * m + j] = 0.0;
+            for (k = 0; k < @P@_NX; k++) {
+                const double part = away[i] * w_x[at[i] * @P@_NX + k] * f_push[k * NLIMITS + at[j]] * away[j];
+                W[i * m + j] += part;
+                if (i == j) size += fabs(part);
+            }
+        }
+        if (!(W[i * m + i] > 1e-14 * size)) return @P@_JUMP; /* something gives the joint its speed */
+    }
+    if (complementary(W, u, m, z)) return @P@_NO_SOLUTION;
+    for (k = 0; k < @P@_NX; k++)
+        for (j = 0; j < m; j++) s->x[k] += f_push[k * NLIMITS + at[j]] * away[j] * z[j];
+    return project(s);
+}
+
+static int meets(const @p@_state *s, int selector) {
+    int k;
+    for (k = 0; k < NLIMITS; k++)
+        if (LIMIT_SELECTOR[k] == selector)
+            return (int)s->d[selector] == LIMIT_UPPER[k] || (int)s->d[selector] == LIMIT_LOWER[k];
+    return 0;
+}
+#endif
+
 /* Enters modes until no condition to leave one holds, after `which` first (-1: none). */
-static int switched(@p@_state *s, int which) {
+static int switched(@p@_state *s, int which, int starting) {
     double w[NC_ROOM];
     @p@_state before;
+    const @p@_state first = *s;
     int i, turn, bad = complete(s);
     const int forced = which >= 0;
     if (bad) return bad;
     before = *s;
-    for (turn = 0; turn < 60; turn++) {
+    for (turn = 0; turn < 60 + 40 * @P@_NPARTS && !bad; turn++) {
         if (which >= 0) {
-            const int k = s->mode * NC_ROOM + which;
+            const int k = s->mode * NC_ROOM + which, selector = TO_SELECTOR[k];
             for (i = 0; i < @P@_NX; i++) s->x[i] = before.x[i];
             for (i = 0; i < @P@_NA; i++) s->a[i] = before.a[i];
-            if (TO_SELECTOR[k] >= 0) s->d[TO_SELECTOR[k]] = (double)TO_VALUE[k];
+            if (selector >= 0) s->d[selector] = (double)TO_VALUE[k];
             else s->mode = TO_MODE[k];
             if (s->mode < 0) {
-                *s = before;
-                return @P@_SINGULAR;
+                bad = @P@_SINGULAR;
+                break;
             }
+#if NLIMITS
+            if (!starting && selector >= 0 && meets(s, selector)) {
+                if ((bad = strike(s))) break;
+                for (i = 0; i < @P@_NX; i++) before.x[i] = s->x[i];
+            }
+#endif
         }
-        if ((bad = @p@_conditions(s, w))) return bad;
+        if ((bad = @p@_conditions(s, w))) break;
         which = first_that_holds(w);
         if (which < 0) {
-            if ((bad = complete(s))) return bad;
+            if ((bad = complete(s))) break;
             for (i = 0; forced && i < @P@_NX; i++)
-                if (fabs(s->x[i] - before.x[i]) > 1e-6 * (1.0 + fabs(before.x[i]))) {
-                    *s = before;
-                    return @P@_JUMP;
-                }
+                if (fabs(s->x[i] - before.x[i]) > 1e-6 * (1.0 + fabs(before.x[i]))) bad = @P@_JUMP;
+            if (bad) break;
             return @P@_DONE;
         }
     }
-    *s = before;
-    return @P@_CHATTER;
+    (void)starting;
+    *s = first;
+    return bad ? bad : @P@_CHATTER;
 }
 
 int @p@_settle(@p@_state *s) {
     const int bad = project(s);
-    return bad ? bad : switched(s, -1);
+    return bad ? bad : switched(s, -1, 0);
 }
 
 int @p@_start(@p@_state *s) {
     int i;
     s->t = s->h = 0.0;
-    s->mode = START_MODE;
+    s->mode = 0;
     for (i = 0; i < @P@_NX; i++) s->x[i] = START_X[i];
     for (i = 0; i < @P@_NA; i++) s->a[i] = START_A[i];
     for (i = 0; i < @P@_NU; i++) s->u[i] = START_U[i];
     for (i = 0; i < @P@_ND; i++) s->d[i] = START_D[i];
     for (i = 0; i < @P@_NP; i++) s->p[i] = START_P[i];
-    return switched(s, -1);
+    return switched(s, -1, 1);
 }
 
 /* ---- steps within one combination of modes */
@@ -297,24 +440,34 @@ static int stepped(@p@_state *s, double h, double rtol, double atol, double *err
     return rtol > 0.0 ? rosenbrock(s, h, rtol, atol, error) : runge_kutta(s, h, error);
 }
 
-/* A step up to h, or to where the first condition holds: then modes are entered there. */
+/* The first condition above its level, or -1. */
+static int first_above(const double *w, const double *level) {
+    int i;
+    for (i = 0; i < @P@_NC; i++) if (w[i] > level[i]) return i;
+    return -1;
+}
+
+/* A step up to h, or to where the first condition begins to hold: then modes are entered there. */
 static int to_the_next_switch(@p@_state *s, const @p@_state *before, double h, double rtol, double atol) {
-    double w[NC_ROOM], low = 0.0, high = h, error;
-    int turn, which, bad = @p@_conditions(s, w);
+    double w[NC_ROOM], level[NC_ROOM], low = 0.0, high = h, error;
+    int i, turn, which, bad = @p@_conditions(s, w);
     if (bad) return bad;
-    which = first_that_holds(w);
-    if (which < 0) return @P@_DONE;
+    if (first_that_holds(w) < 0) return @P@_DONE;
+    *s = *before;
+    if ((bad = @p@_conditions(s, level))) return bad;
+    /* zero is crossed where a step begins below it; what begins at zero must get away from it */
+    for (i = 0; i < @P@_NC; i++) level[i] = level[i] < 0.0 && w[i] > 0.0 ? 0.0 : 1e-9 * (1.0 + fabs(w[i]));
     for (turn = 0; turn < 60 && high - low > 1e-15 * (1.0 + fabs(before->t)); turn++) {
         const double middle = 0.5 * (low + high);
         *s = *before;
         if ((bad = stepped(s, middle, rtol, atol, &error)) || (bad = @p@_conditions(s, w))) return bad;
-        if (first_that_holds(w) >= 0) high = middle;
+        if (first_above(w, level) >= 0) high = middle;
         else low = middle;
     }
     *s = *before;
     if ((bad = stepped(s, high, rtol, atol, &error)) || (bad = @p@_conditions(s, w))) return bad;
-    which = first_that_holds(w);
-    return which < 0 ? @P@_DONE : switched(s, which);
+    which = first_above(w, level);
+    return which < 0 ? @P@_DONE : switched(s, which, 0);
 }
 
 int @p@_step(@p@_state *s, double dt) {
