@@ -226,7 +226,7 @@ def test_clutches_between_inertias_are_data(tmp_path: Path) -> None:
     net.part("T", "torque_source", "n0", torque="6*sin(3*time)")
     net.part("J", "inertia", "n0", inertia=0.4)
     for k in range(6):
-        net.part(f"K{k}", "clutch", f"n{k}", f"n{k + 1}", capacity=3.0 - 0.4 * k)
+        net.part(f"K{k}", "clutch", f"n{k}", f"n{k + 1}", capacity=3.0 - 0.4 * k - 0.03 * k * k)
         net.part(f"J{k}", "inertia", f"n{k + 1}", inertia=0.5)
         net.part(f"D{k}", "rotational_damper", f"n{k + 1}", damping=0.1)
     net.part("T6", "torque_source", "n6", torque="-4*sin(5*time)")

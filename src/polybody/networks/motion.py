@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from polybody.networks.network import Network
 
 Array = np.ndarray
-SWITCHES = 60  # parts that may change their mode at one time
+SWITCHES = 200  # changes of modes at one time
 JUMP = 1e-6  # relative: what a state may change by at a switch
 
 
@@ -149,7 +149,8 @@ class Motion:
         """The system and state from values of variables, in modes whose conditions to leave do not hold."""
         modes = dict(system.modes)
         pending = list(force)
-        for _ in range(SWITCHES):
+        rng = np.random.default_rng(0)
+        for turn in range(SWITCHES):
             for part, mode in pending:
                 if happenings is not None:
                     happenings.append(Happening(t, part, f"{modes[part]} → {mode}"))
@@ -166,7 +167,8 @@ class Motion:
             if not found:
                 self._refuse_jumps(t, system, y, values, given)
                 return system, y
-            pending = [found[0]]
+            # the first one (Murty's rule); where that goes round in circles, any
+            pending = [found[0 if turn < 20 else int(rng.integers(len(found)))]]
         names = ", ".join(sorted({part for part, _ in found}))
         raise SimulationError(f"the modes of {names} are inconsistent at t = {t:.9g} s: each switch undoes the last", t)
 

@@ -128,11 +128,15 @@ static int complete(@p@_state *s) {
     return @P@_DONE;
 }
 
-/* The first condition that holds, or -1. */
-static int first_that_holds(const double *w) {
-    int i;
-    for (i = 0; i < @P@_NC; i++) if (w[i] > 1e-9 * (1.0 + fabs(w[i]))) return i;
-    return -1;
+/* The first condition that holds after `skipped` others, or the last one; -1: none does. */
+static int one_that_holds(const double *w, int skipped) {
+    int i, found = -1;
+    for (i = 0; i < @P@_NC && skipped >= 0; i++)
+        if (w[i] > 1e-9 * (1.0 + fabs(w[i]))) {
+            found = i;
+            skipped--;
+        }
+    return found;
 }
 
 /* Newton's way back to loops that must stay closed: q first, then v. */
@@ -321,6 +325,7 @@ static int switched(@p@_state *s, int which, int starting) {
     const @p@_state first = *s;
     int i, turn, bad = complete(s);
     const int forced = which >= 0;
+    unsigned chance = 0u;
     if (bad) return bad;
     before = *s;
     for (turn = 0; turn < 60 + 40 * @P@_NPARTS && !bad; turn++) {
@@ -342,7 +347,9 @@ static int switched(@p@_state *s, int which, int starting) {
 #endif
         }
         if ((bad = @p@_conditions(s, w))) break;
-        which = first_that_holds(w);
+        /* the first one (Murty's rule); where that goes round in circles, any */
+        chance = turn < 20 ? 0u : chance * 1103515245u + 12345u;
+        which = one_that_holds(w, (int)(chance >> 16) % 3);
         if (which < 0) {
             if ((bad = complete(s))) break;
             for (i = 0; forced && i < @P@_NX; i++)
@@ -452,7 +459,7 @@ static int to_the_next_switch(@p@_state *s, const @p@_state *before, double h, d
     double w[NC_ROOM], level[NC_ROOM], low = 0.0, high = h, error;
     int i, turn, which, bad = @p@_conditions(s, w);
     if (bad) return bad;
-    if (first_that_holds(w) < 0) return @P@_DONE;
+    if (one_that_holds(w, 0) < 0) return @P@_DONE;
     *s = *before;
     if ((bad = @p@_conditions(s, level))) return bad;
     /* zero is crossed where a step begins below it; what begins at zero must get away from it */
