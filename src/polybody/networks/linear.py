@@ -59,8 +59,8 @@ def linearize_network(
     """
     motion = Motion(net, sources, frozenset(at or {}))
     if rough := smooth_friction(motion.components):
-        warn(f"linear model of {net.name!r}: the friction of {listed(rough)} is the smooth law of forward_dynamics, which "
-             "has a slope where joints would stick")
+        warn(f"linear model of {net.name!r}: the friction of {listed(rough)} is the smooth law of forward_dynamics, "
+             "which has a slope where joints would stick")
     system, y = motion.start(time, dict(at or {}))
     if steady:
         y = equilibrium(system, time, y)

@@ -10,7 +10,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
 
 from polybody.errors import InputError
 from polybody.names import listed, nearest
