@@ -210,17 +210,17 @@ class _Run:
 
     def _sharpened(self, system: System, step: Advance, t: float, which: int) -> tuple[float, int, Array]:
         """(time, which, state) of a crossing found on the interpolant, integrated there and corrected by secants."""
-        if t <= step.t0:
-            return t, which, step.y0
-        if t >= step.t1:
-            return t, which, step.y1
-        slope = step.dense()
-
         def exact(s: float) -> Array:
             last = step.y0
             for part in steps(self.method, system, step.t0, step.y0, s, replace(self.options, times=())):
                 last = part.y1
             return last
+
+        if t <= step.t0:
+            return self._beyond(system, step, t, which, step.y0, exact)
+        if t >= step.t1:
+            return t, which, step.y1
+        slope = step.dense()
 
         h = 1e-3 * (step.t1 - step.t0)
         a, b = (float(self._watch(system, s, slope(s))[which]) for s in (t - h / 2, t + h / 2))
@@ -231,7 +231,18 @@ class _Run:
                 break
             t = min(max(t - told * h / (b - a), step.t0 + 1e-3 * h), step.t1)
             y = exact(t)
-        return t, which, y
+        return self._beyond(system, step, t, which, y, exact)
+
+    def _beyond(
+        self, system: System, step: Advance, t: float, which: int, y: Array, exact: Callable[[float], Array]
+    ) -> tuple[float, int, Array]:
+        """A crossing moved to where a condition to leave a mode holds: just before it, the mode entered would be left
+        at once (a diode's current of +1e-13 A is a forward voltage where it blocks)."""
+        ahead = 1e-15 * (1 + abs(t))
+        while which < len(system.conditions) and t < step.t1 and not self._watch(system, t, y)[which] > 0:
+            t = min(t + ahead, step.t1)
+            y, ahead = exact(t), 4 * ahead
+        return float(t), which, y
 
     def _act(self, system: System, t: float, y: Array, which: int) -> tuple[System, Array, str | None]:
         values = system.values(t, y)

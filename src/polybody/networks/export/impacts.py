@@ -17,7 +17,7 @@ from polybody.networks.system import System
 
 @dataclass(frozen=True)
 class Limit:
-    """A joint that has limits: its place among the parts whose mode is data, and the numbers of its modes (−1: none)."""
+    """A joint that has limits: its place among the parts whose mode is data, the numbers of its modes (−1: none)."""
 
     selector: int
     upper: int

@@ -160,9 +160,9 @@ def _limits(prefix: str, made: Machine, table: Callable[[str, str, Any], str]) -
     width = max(len(row) for row in made.released)
     lines += [table("int", f"LIMIT_{word.upper()}", [getattr(limit, word) for limit in made.limits])
               for word in ("selector", "upper", "lower")]
-    lines += [f"enum {{ MODES_ROOM = {width} }};", f"#define RESTITUTION {made.restitution!r}", f"#define REST {REST!r}",
-              table("int", "RELEASED", [value for row in made.released for value in [*row, *[0] * (width - len(row))]]),
-              table("int", "RELEASED_MODE", made.free)]
+    lines += [f"#define RESTITUTION {made.restitution!r}", f"#define REST {REST!r}",
+              f"enum {{ MODES_ROOM = {width} }};", table("int", "RELEASED_MODE", made.free),
+              table("int", "RELEASED", [k for row in made.released for k in [*row, *[0] * (width - len(row))]])]
     kinds = ", ".join(["const double *"] * 6 + ["double *"] * 5)
     entries = ", ".join(f"{prefix}_strike_{k}" for k in range(len(made.combinations)))
     return [*lines, f"static void (*const STRIKE[])({kinds}) = {{{entries}}};"]
@@ -234,8 +234,8 @@ def _readme(prefix: str, made: Machine) -> str:
           if made.parameters else []),
         f"`s.u` are the inputs, held during a step. All return {P}_DONE (0) or what is wrong: NOT_FINITE,",
         "NO_SOLUTION (of algebraic equations), SINGULAR (modes that contradict each other, or loops), JUMP (an ideal",
-        "part asks for an impulse), CHATTER (modes find no agreement), OFF_LOOPS (constraints among states could not be",
-        "kept), NO_STEP, BAD_VALUE (of a parameter). Modes are entered where",
+        "part asks for an impulse), CHATTER (modes find no agreement), OFF_LOOPS (constraints among states could not",
+        "be kept), NO_STEP, BAD_VALUE (of a parameter). Modes are entered where",
         "their conditions begin to hold, found by bisection; conditions are looked at where steps end. After setting",
         f"`s.x`, call `{prefix}_settle(&s)`.",
         *rows("x", made.states), *rows("u", made.inputs), *rows("p", made.parameters), *rows("z", made.observed),

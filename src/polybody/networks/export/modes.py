@@ -47,7 +47,7 @@ def with_data(components: Sequence[Component], coded: frozenset[str], most: int)
         else:
             found.append(SelectedComponent(part, whole=True) if part.law or derives(part) else part)
     left = [len(p.part.alternatives) for p in found if isinstance(p, PartComponent) and p.part.alternatives]
-    return whole(found, coded) if math.prod(left) > 64 * most else found
+    return whole(found, coded) if math.prod(left) > most else found
 
 
 def whole(components: Sequence[Any], coded: frozenset[str]) -> list[Any]:

@@ -4,8 +4,9 @@
 
 Six joints with stops would have 3⁶ combinations of modes; so they have one. Parts whose modes differ otherwise (of a
 diode: i = g v or v = r i; of a clutch: t = c or ẇ = 0) can be `whole`: the residual is selected, and its block of
-equations is solved with pivots chosen at each state, since no coefficient is sure to be there in every mode. States are
-then those of all modes: a clutch between inertias slips and sticks with the same ones. `regular` says whether that is so.
+equations is solved with pivots chosen at each state, since no coefficient is sure to be there in every mode. States
+are then those of all modes: a clutch between inertias slips and sticks with the same ones. `regular` says whether that
+is so.
 """
 
 from __future__ import annotations
