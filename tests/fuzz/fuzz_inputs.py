@@ -83,7 +83,7 @@ def quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
-def _origin(g: Grammar) -> Any:
+def origin(g: Grammar) -> Any:
     turns = {"rpy": g.numbers(3), "quaternion": ["0", "0", "0", "1"], "matrix": [g.numbers(4) for _ in range(4)]}
     if g.some(0.5):
         return g.numbers(3)
@@ -97,7 +97,7 @@ def _size(kind: str, columns: int) -> tuple[int, int]:
     return fixed.get(kind, (1, 1))
 
 
-def _motion(g: Grammar) -> dict[str, Any]:
+def motion(g: Grammar) -> dict[str, Any]:
     kind = g.rng.choice(JOINT_KINDS if g.some(0.5) else JOINT_KINDS[:4])
     columns = g.rng.randint(1, 3)
     said: dict[str, Any] = {"kind": g.name(kind), "axis": g.axis()}
@@ -136,16 +136,16 @@ def mechanism_text(rng: Random) -> str:
     joints: dict[str, Any] = {}
     for i, name in enumerate(bodies):
         parent = "world" if i == 0 or g.some(0.2) else rng.choice(bodies[:i])
-        ends = {"parent": quoted(g.name(parent)), "child": quoted(g.name(name)), "origin": _origin(g)}
-        joints[g.name(f"j{i}")] = {**ends, **_motion(g)}
+        ends = {"parent": quoted(g.name(parent)), "child": quoted(g.name(name)), "origin": origin(g)}
+        joints[g.name(f"j{i}")] = {**ends, **motion(g)}
     top["joints"] = joints
     names, ends = list(joints), [*bodies, "world"]
     pair: Callable[[], dict[str, Any]] = lambda: {  # noqa: E731
         "body_a": quoted(rng.choice(ends)), "body_b": quoted(rng.choice(ends))
     }  # fmt: skip
     more: dict[str, Callable[[], Any]] = {
-        "frames": lambda: {"f": {"body": quoted(rng.choice(ends)), "origin": _origin(g)}},
-        "loops": lambda: {"l": {**pair(), "origin_a": _origin(g), **_motion(g)}},
+        "frames": lambda: {"f": {"body": quoted(rng.choice(ends)), "origin": origin(g)}},
+        "loops": lambda: {"l": {**pair(), "origin_a": origin(g), **motion(g)}},
         "springs": lambda: {"s": {**pair(), "point_a": g.numbers(3), "stiffness": g.number(0, 9)}},
         "rods": lambda: {"r": {**pair(), "point_a": g.numbers(3), "length": g.number(0.1, 2)}},
         "guides": lambda: {"g": {**pair(), "kind": g.name("line"), "axis": g.axis()}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from fuzz_inputs import Grammar, flow, quoted
+from fuzz_inputs import Grammar, flow, motion, origin, quoted
 
 PARTS = {
     "resistor": ("nodes", "resistance", "ohm"), "capacitor": ("nodes", "capacitance", "F"),
@@ -63,6 +63,51 @@ def study_text(rng: Random) -> str:
     return "".join(f"{key}: {flow(value)}\n" for key, value in top.items())
 
 
+def _moved(g: Grammar) -> dict[str, Any]:
+    return {key: value for key, value in motion(g).items() if key != "active" or g.errs()}
+
+
+def _bodies(g: Grammar, free: list[str]) -> dict[str, Any]:
+    """Sections of a chain of multi-port bodies, from ports in `free` on; ports that are left are put there."""
+    rng = g.rng
+    names = [g.name(f"b{k}") for k in range(rng.randint(1, 3))]
+    section: dict[str, Any] = {"bodies": {}, "joints": {}}
+    joints, ends = [], list(free)
+    for k, name in enumerate(names):
+        ports = {g.name(port): origin(g) if g.errs() else g.numbers(3) for port in ("p", "q", "r", "s")}
+        body: dict[str, Any] = {"mass": g.number(0.1, 2), "com": g.numbers(3), "ports": ports}
+        if g.some(0.8):
+            body["inertia"] = g.numbers(rng.choice((3, 6)), 0.1, 1)
+        section["bodies"][name] = body if not g.errs() else g.number()
+        if ends:
+            joint = _moved(g)
+            if g.some(0.1):
+                joint["stiffness"] = f"{g.number(0, 3)} {g.name('N m/rad')}"
+            joints.append(g.name(f"j{k}"))
+            pair = {"a": quoted(g.name(ends.pop(0))), "b": quoted(g.name(f"{name}.p"))}
+            section["joints"][joints[-1]] = {**pair, **joint}
+        ends += [f"{name}.{port}" for port in "qrs"]
+    others = {
+        "springs": lambda a, b: {"a": a, "b": b, "stiffness": f"{g.number(0, 9)} {g.name('N/m')}", "damping": "2"},
+        "rods": lambda a, b: {"a": a, "b": b, "length": g.number(0.1, 1)},
+        "guides": lambda a, b: {"kind": g.name(rng.choice(("line", "plane"))), "a": a, "b": b, "axis": g.axis()},
+    }
+    for key, make in others.items():
+        if g.some(0.3) and len(ends) > 1:
+            a, b = (quoted(g.name(port)) for port in (ends.pop(0), ends.pop()))
+            section[key] = {g.name(key[0]): make(a, b)}
+    if g.some(0.2) and len(joints) > 1:
+        section["gears"] = {"g": {"follower": quoted(joints[1]), "leader": quoted(joints[0]), "factor": g.number()}}
+    if g.some(0.2) and len(joints) > 1:
+        section["relations"] = {"t": quoted(g.name(f"{joints[0]} - 2*sin({joints[1]})"))}
+    if g.some(0.3) and joints:
+        motor = {"joint": quoted(g.name(joints[0])), "torque_constant": f"{g.number(0.1, 1)} N m/A",
+                 "resistance": g.number(0.1, 1), "gear": g.number(1, 9)}
+        section["motors"] = {"m": motor | ({"nodes": quoted(g.name("a"))} if g.some(0.5) else {})}
+    free[:] = ends
+    return section
+
+
 def network_text(rng: Random) -> str:
     g = Grammar(rng)
     nodes = [g.name(x) for x in ("a", "b", "c")]
@@ -84,6 +129,18 @@ def network_text(rng: Random) -> str:
     if g.some(0.3):
         section["networks"] = {"inner": {"parts": electric(), "terminals": {"in": quoted(nodes[0])}}}
         section["parts"]["inner1"] = {"use": g.name("inner"), "in": quoted(rng.choice(nodes))}
+    if g.some(0.5):
+        inside: list[str] = []
+        section.setdefault("networks", {})["limb"] = _bodies(g, inside)
+        uses = ("l1", "l2") if g.some(0.5) else ("l1",)
+        how = {"use": "limb"} | ({"reduced": g.name("true")} if g.some(0.5) else {})
+        section["parts"] |= dict.fromkeys(uses, how)
+        section["ground"] = {g.name(port): g.numbers(3) for port in ("o", "n")}
+        outside = _bodies(g, ["world.o", "world.n"])
+        for k, use in enumerate(uses):
+            a = f"{next(iter(outside['bodies']))}.{'rs'[k]}"
+            outside["joints"][f"u{k}"] = {"a": quoted(g.name(a)), "b": quoted(g.name(f"{use}.b0.p")), **_moved(g)}
+        section |= outside
     if g.some(0.1):
         section["models"] = {"arm": quoted(g.name("two-link"))}
     if g.some(0.2):

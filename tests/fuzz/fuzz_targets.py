@@ -50,8 +50,12 @@ def read(kind: str, data: Any, folder: Path) -> pb.Model | None:
         read_study(path)  # draws the first case
         return None
     if kind == "network":
-        pb.load_network(path)
-        return None
+        net = pb.load_network(path)
+        if not net.parts.bodies:
+            return None
+        again = pb.load_network(net.save(folder / "again.yaml", force=True))
+        assert again.parts.bodies.keys() == net.parts.bodies.keys(), "a written network is read back"
+        return net.model() if net.parts.joints else None
     return pb.load(path)
 
 

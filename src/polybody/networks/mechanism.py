@@ -48,14 +48,14 @@ def model_of(net: Network) -> Model:
             if joint.name in named:
                 raise PolybodyError(f"joint {joint.name!r} is named by a gear or relation and closes a loop, as all "
                                     "joints of that loop are named; a model has no record for it")
-            build.loop(joint.name, joint.kind, body_a, body_b, pose_a, pose_b, **_motion(joint), **drive)
+            build.loop(joint.name, joint.kind, body_a, body_b, pose_a, pose_b, **joint_words(joint), **drive)
             continue
         child = body_b
         if not np.allclose(pose_b, np.eye(4), atol=1e-15):
             child = f"{joint.b} (port)"
             build.body(child, 0.0)
             build.joint(f"{child} weld", "fixed", child, body_b, inverse_pose(pose_b))
-        build.joint(joint.name, joint.kind, body_a, child, pose_a, **_motion(joint), **drive)
+        build.joint(joint.name, joint.kind, body_a, child, pose_a, **joint_words(joint), **drive)
     for gear in parts.gears.values():
         build.couple(gear.follower, gear.leader, float(gear.factor), float(gear.offset))
     _add_others(net, build)
@@ -112,7 +112,7 @@ def _port(net: Network, full: str) -> tuple[str, Array]:
     return (WORLD if port.component == WORLD else port.component), pose(port.axes, port.place)
 
 
-def _motion(joint: JointPart) -> dict[str, Any]:
+def joint_words(joint: JointPart) -> dict[str, Any]:
     """What the record of a joint says besides its kind."""
     model = joint.model
     if not isinstance(model, MapJoint | PlanarJoint):
@@ -151,4 +151,4 @@ def _add_others(net: Network, build: Builder) -> None:
                     name=motor.name, coordinate=coordinate)
 
 
-__all__ = ["closing_joints", "model_of", "named_joints"]
+__all__ = ["closing_joints", "joint_words", "model_of", "named_joints"]

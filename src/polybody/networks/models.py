@@ -231,7 +231,8 @@ def flat_components(net: Network) -> list[Component]:
 
             form = "forward" if model.mechanism.constrained else "inverse"
             reduced = reduced_dynamics(net, model)
-        components.append(ModelComponent(net.name, model, "", places, form, reduced))
+        name = net.name if net.name not in net.components else f"{net.name} (bodies)"
+        components.append(ModelComponent(name, model, "", places, form, reduced))
     kinds = {"voltage": ("voltage_source", "voltage"), "current": ("current_source", "current"),
              "resistor": ("resistor", "resistance")}
     for part in net.parts.electric.values():

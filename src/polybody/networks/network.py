@@ -12,6 +12,7 @@ A node is a name; "ground" is the reference of every domain. A port that is give
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from polybody.model.model import Model
 from polybody.names import counted, nearest
 from polybody.networks.component import Component, PartComponent
 from polybody.networks.copies import copied_components, copy_bodies
-from polybody.networks.energy import GROUND, EnergyDomain
+from polybody.networks.energy import DOMAINS, GROUND, EnergyDomain
 from polybody.networks.library import part_named
 from polybody.networks.mechanism import model_of
 from polybody.networks.models import ModelComponent
@@ -57,6 +58,8 @@ class Network(BodyNetwork):
         self.initial: dict[str, float] = {}
         #: sub-networks of bodies that are kept as (m+1)-ports of their own in motion, by name
         self.reductions: dict[str, Network] = {}
+        #: sub-networks that were used, by name: (as they were then, nodes of their terminals, reduced)
+        self.used: dict[str, tuple[Network, dict[str, str], bool]] = {}
         #: what was assembled last, and from what
         self.kept_systems: tuple[Any, dict[Any, Any]] | None = None
 
@@ -114,6 +117,7 @@ class Network(BodyNetwork):
 
     def terminal(self, name: str, node: str) -> None:
         """Name a node as a terminal, to be connected where this network is used as a sub-network."""
+        self._electric_nodes()
         if node not in self.nodes:
             raise InputError(f"terminal {name!r}: no node {node!r}{nearest(node, self.nodes)}; connect a part to it")
         if name in self.terminals:
@@ -150,12 +154,14 @@ class Network(BodyNetwork):
                     self._node(node, port.domain, made.name, f"part {made.name!r}")
             self.components[made.name] = made
         copy_bodies(self, name, other, outside)
+        self._electric_nodes()
         if reduced:
             if not other.parts.bodies:
                 raise InputError(f"{name!r}: {other.name!r} has no bodies; `net.part(name, other.as_part(), …)` "
                                  "reduces a network of one-dimensional parts")
             self.reductions[name] = other
         self.reductions |= {f"{name}.{word}": inner for word, inner in other.reductions.items()}
+        self.used[name] = other.with_component(), dict(nodes), reduced
         self.initial |= {f"{name}.{variable}": x for variable, x in other.initial.items()}
 
     def simulated(self, *arguments: Any, **options: Any) -> NetworkTrajectory:
@@ -229,13 +235,30 @@ class Network(BodyNetwork):
 
         return rate_function(self)
 
-    def with_component(self, component: Component) -> Network:
-        """Return a copy with one more component."""
+    def with_component(self, *more: Component) -> Network:
+        """Return a copy with more components; what is added to one later is not in the other."""
         copy = Network(self.name, self.gravity)
-        copy.parts, copy.ports, copy.connections = self.parts, self.ports, self.connections
-        copy.reductions = self.reductions
-        copy.components, copy.nodes = {**self.components, component.name: component}, dict(self.nodes)
+        copy.parts = type(self.parts)(**{key: dict(table) for key, table in vars(self.parts).items()})
+        copy.ports, copy.connections = dict(self.ports), dict(self.connections)
+        copy.reductions, copy.used, copy.initial = dict(self.reductions), dict(self.used), dict(self.initial)
+        copy.terminals, copy.nodes = dict(self.terminals), dict(self.nodes)
+        copy.components = {**self.components, **{component.name: component for component in more}}
         return copy
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write a mechanism file with a `network:` section that `pb.load_network` reads back.
+
+        Inputs that are Python functions, force and velocity drivers and multiports at a state raise an error by name.
+        """
+        from polybody.networks.writing import save_network
+
+        return save_network(self, path, force=force)
+
+    def _electric_nodes(self) -> None:
+        """Windings of motors and the electrical parts of bodies' networks are at nodes too."""
+        for part in (*self.parts.windings().values(), *self.parts.electric.values()):
+            for node in (part.plus, part.minus):
+                self._node(node or GROUND, DOMAINS["electrical"], part.name, f"part {part.name!r}")
 
     def _fresh(self, name: str, owner: str) -> None:
         if not name or name in self.components or name in self.parts.names() or name in _GROUNDS:

@@ -7,15 +7,18 @@
         varistor: {ports: electrical, parameters: {level: V!}, equations: ["i = (v/level)^3"]}
       networks:                                # sub-networks, used by name
         filter: {terminals: {in: a, out: b}, parts: {R: {kind: resistor, nodes: [a, b], resistance: 1 kohm}, …}}
+        leg: {bodies: …, joints: …}            # multi-port bodies and joints: `mechanism_file.port_parts`
       models: {arm: puma560}                   # models as parts: a shipped name, or a file beside this one
       parts:
         supply: {kind: voltage_source, nodes: plus, voltage: 24 V}
         motor: {kind: dc_motor, winding: plus, shaft: arm.joint1, torque_constant: 0.05 N m/A, resistance: 1.2 ohm}
         stage: {use: filter, in: plus, out: smooth}
+        left: {use: leg, reduced: true}        # its bodies as one (m+1)-port
+      bodies: … ground: … joints: {hip: {kind: revolute, a: world.hip, b: left.thigh.top}}
       initial: {motor.winding.i: 0.5}
 
-Bodies and joints of the same file are the network's own: a joint's name is its node. Every problem is collected, and
-raised as one error.
+Bodies and joints of the same file are the network's own model: a joint's name is its node, as that of a joint between
+ports in `network:`. Every problem is collected, and raised as one error.
 """
 
 from __future__ import annotations
@@ -42,10 +45,11 @@ from polybody.model.validation import model_from
 from polybody.networks.library import PARTS
 from polybody.networks.network import Network
 from polybody.networks.part import Part
+from polybody.networks.reading_bodies import BODY_KEYS, BodyReader
 
 KIND_KEYS = ("ports", "parameters", "variables", "inputs", "equations", "modes", "energy", "loss", "doc")
-SECTION_KEYS = ("kinds", "networks", "models", "parts", "initial")
-INNER_KEYS = ("terminals", "models", "parts", "initial")
+SECTION_KEYS = ("kinds", "networks", *BODY_KEYS, "models", "parts", "initial")
+INNER_KEYS = ("terminals", *BODY_KEYS, "models", "parts", "initial")
 
 
 def has_network(source: str | os.PathLike[str]) -> bool:
@@ -90,6 +94,7 @@ class _Reader:
         self.notes, self.folder = notes, folder
         self.kinds: dict[str, Part] = dict(PARTS)
         self.networks: dict[str, Network] = {}
+        self.bodies = BodyReader(notes, self._entries)
 
     def fill(self, net: Network, node: Node) -> None:
         section = Fields(self.notes, "network", node, SECTION_KEYS)
@@ -100,10 +105,12 @@ class _Reader:
         self._contents(net, section)
 
     def _contents(self, net: Network, section: Fields) -> None:
-        """Models, parts and start values, of the network or of a sub-network."""
+        """Bodies, models, parts, joints and start values, of the network or of a sub-network."""
+        self.bodies.bodies(net, section)
         for name, line, value in self._entries(section, "models"):
             self._try(line, lambda n=name, v=value: self._model(net, n, v))
         self._parts(net, section)
+        self.bodies.connections(net, section)
         for name, line, value in self._entries(section, "initial"):
             self._try(line, lambda n=name, v=value: net.initial.__setitem__(n, _number(n, v)))
 
@@ -204,12 +211,15 @@ class _Reader:
             raise InputError(f"part {name!r} uses the network {used!r}, which is not defined above; available: "
                              f"{', '.join(self.networks) or 'none'}")
         inner = self.networks[used]
+        reduced = given.pop("reduced", "false") if key == "use" else "false"
+        if str(reduced).lower() not in ("true", "false"):
+            raise InputError(f"part {name!r}: reduced must be true or false, got {reduced!r}")
         for terminal, node in given.items():
             if isinstance(node, dict | list):
                 raise InputError(f"terminal {terminal!r} of part {name!r} must be the name of a node, got {node!r}")
         nodes: dict[str, Any] = {terminal: str(node) for terminal, node in given.items()}
         if key == "use":
-            net.use(name, inner, **nodes)
+            net.use(name, inner, reduced=str(reduced).lower() == "true", **nodes)
         else:
             net.part(name, inner.as_part(), **nodes)
 

@@ -73,7 +73,10 @@ def value_of(given: Any, unit: str, what: str) -> float:
             raise InputError(f"{what} is {given!r}, expected a number{f' in {unit}' if unit else ''}")
         value = float(match[1])
         if match[2].strip():
-            factor, dimension = unit_of(match[2])
+            try:
+                factor, dimension = unit_of(match[2])
+            except InputError as error:
+                raise InputError(f"{what} is {given!r}: {error}") from None
             if dimension != unit_of(unit)[1]:
                 wanted = f"in {unit}" if unit else "without a unit"
                 raise InputError(f"{what} is {given!r}; expected a number {wanted}, not in {match[2].strip()}")

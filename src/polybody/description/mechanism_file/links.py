@@ -104,9 +104,9 @@ def read_joint(notes: Notes, name: str, line: int, node: Node) -> Joint:
         child=f.need("child", as_text, WORLD),
         origin=f.get("origin", as_pose(notes), frozen_array(np.eye(4))),
         source=notes.at(line),
-        **_motion(f),
+        **motion_fields(f),
     )
-    return Joint(**{**bare.__dict__, **_drive(notes, f, bare, JOINT_DRIVE)})
+    return Joint(**{**bare.__dict__, **drive_fields(notes, f, bare, JOINT_DRIVE)})
 
 
 def read_loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
@@ -125,12 +125,12 @@ def read_loop(notes: Notes, name: str, line: int, node: Node) -> Loop:
         origin_a=f.get(called("origin_a", "origin"), as_pose(notes), frozen_array(np.eye(4))),
         origin_b=f.get(called("origin_b", "child_origin"), as_pose(notes), frozen_array(np.eye(4))),
         source=notes.at(line),
-        **_motion(f),
+        **motion_fields(f),
     )
-    return Loop(**{**bare.__dict__, **_drive(notes, f, bare, LOOP_DRIVE)})
+    return Loop(**{**bare.__dict__, **drive_fields(notes, f, bare, LOOP_DRIVE)})
 
 
-def _motion(f: Fields) -> dict[str, Any]:
+def motion_fields(f: Fields) -> dict[str, Any]:
     """kind, axis, pitch, map and stages of a joint or a loop."""
     return {
         "kind": f.need("kind", as_kind, "fixed"),
@@ -141,7 +141,7 @@ def _motion(f: Fields) -> dict[str, Any]:
     }
 
 
-def _drive(notes: Notes, f: Fields, bare: Joint | Loop, keys: tuple[str, ...]) -> dict[str, Any]:
+def drive_fields(notes: Notes, f: Fields, bare: Joint | Loop, keys: tuple[str, ...]) -> dict[str, Any]:
     """Springs, dampers, limits … of a joint or a loop, in the sizes of its kind."""
     shape = () if bare.map is None else np.shape(bare.map)
     if bare.kind == "custom" and (len(shape) != 2 or shape[0] != 6):
@@ -230,7 +230,7 @@ def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
     f = Fields(notes, f"DH row {index}", node, keys)
     kind = f.get("kind", as_text, "revolute")
     bare = Joint("", kind if kind in DH_KINDS else "revolute", WORLD, WORLD)
-    drive = _drive(notes, f, bare, JOINT_DRIVE)
+    drive = drive_fields(notes, f, bare, JOINT_DRIVE)
     return DHLink(
         f.get("a", as_number(LENGTH), 0.0),
         f.get("alpha", as_number(ANGLE), 0.0),
@@ -248,6 +248,8 @@ def _dh_link(notes: Notes, index: int, node: Node) -> DHLink:
 
 
 __all__ = [
+    "drive_fields",
+    "motion_fields",
     "read_body",
     "read_dh_section",
     "read_flexible_link",

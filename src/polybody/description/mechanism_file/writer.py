@@ -45,7 +45,8 @@ _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 def mechanism_text(description: Description) -> str:
     """The mechanism file of a description; one with errors raises an error."""
-    raise_errors(check_description(description), repr(description.name))
+    if description.bodies or description.network is None:  # else it is the file of a network, with no model of its own
+        raise_errors(check_description(description), repr(description.name))
     if description.formulas:
         names = ", ".join(constant.name for constant in description.constants)
         warn(f"the constants {names} are written as numbers: expressions of them are not kept")
@@ -105,7 +106,8 @@ def _lines(d: Description) -> Iterator[str]:
     if d.network is not None:
         import yaml
 
-        yield from yaml.safe_dump({"network": d.network}, sort_keys=False, allow_unicode=True).rstrip("\n").split("\n")
+        text_of = yaml.safe_dump({"network": d.network}, sort_keys=False, allow_unicode=True, default_flow_style=None)
+        yield from text_of.rstrip("\n").split("\n")
     yield from _section("relations", {r.name: {"expression": quoted(r.expression)} for r in d.relations})
 
 
