@@ -5,7 +5,10 @@
 Forces that give a task J a + J̇v the acceleration ẍ*, nearest to those τ₀ that accelerate the machine by ü₀:
 
     every coordinate driven     Gᵀτ = Gᵀ ID(q, v, G ü₀ + β) + JᵀΛ (ẍ* − ẍ₀),     Λ = (J M⁻¹Jᵀ)⁺
-    others (of trees)           τ_a = τ₀ + W Tᵀ(T W Tᵀ)⁺(ẍ* − ẍ₀),   T = J M⁻¹Aᵀ,   W = (A M⁻¹Aᵀ)⁻¹
+    others                      τ_a = τ₀ + W Tᵀ(T W Tᵀ)⁺(ẍ* − ẍ₀),   T = J M⁻¹Aᵀ,   W = (A M⁻¹Aᵀ)⁻¹
+
+Actuators whose rates A u̇ depend on each other (with loops) are A = C R with R the rows of as many as are independent:
+the forces f of R alone are found, and all actuators exert the least with Cᵀτ_a = f, τ_a = C (CᵀC)⁻¹ f.
 
 Straight-line code has no pseudo-inverse: `Shape` reports from matrices at a few places which rows J has in general
 position. Rows that depend on others everywhere in the same way are taken out (a plane's normal); what is left has full
@@ -20,6 +23,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
 from polybody.algebra.domains import Domain
 from polybody.constraints.assembly import AssemblyError
@@ -61,16 +65,22 @@ def shape_of(samples: list[Array]) -> Shape:
     raise NotCompiled("the rows of the controller's task depend on each other, at every place in another way")
 
 
-def steered(model: Model) -> tuple[list[int], Any, Any]:
-    """(own columns, plan of elimination along them, how the drives share a load) of a model with loops."""
+def own_plan(model: Model) -> tuple[list[int], Any]:
+    """(own columns, plan of elimination along them) of a model with loops."""
     engine: Any = model.engine
     u = list(engine.independent)
     plan = engine.plans.of_columns(tuple(u), engine.assembly.from_neutral()) if engine.is_compiled else None
-    joints = model.mechanism.independent_joints
-    plain = all(j.model.rates_are_velocities for j in joints if set(range(j.v.start, j.v.stop)) & set(u))
-    if plan is None or not plain or model.mechanism.paced or not engine.can_hold(plan):
+    if plan is None or model.mechanism.paced:
         raise NotCompiled("the controller of these loops is evaluated in Python: their coordinates have no elimination")
-    return u, plan, engine.shares_of(plan)
+    return u, plan
+
+
+def steered(model: Model) -> tuple[list[int], Any, Any]:
+    """(own columns, plan of elimination along them, how the drives share a load) of loops that are fully driven."""
+    (u, plan), engine = own_plan(model), model.engine
+    if not engine.can_hold(plan):  # type: ignore[attr-defined]
+        raise NotCompiled("the drives of the loops cannot hold every motion")
+    return u, plan, engine.shares_of(plan)  # type: ignore[attr-defined]
 
 
 def places(model: Model, count: int = 3) -> list[Array]:
@@ -86,19 +96,32 @@ class Own:
 
     def __init__(self, model: Model) -> None:
         self.model, self.loops = model, bool(model.mechanism.constrained)
-        self.u, self.plan, self.shares = steered(model) if self.loops else (list(range(model.nv)), None, None)
         self.places = places(model)
         self.driven = fully_driven(model, self.places[0])
+        self.u, self.plan, self.shares = list(range(model.nv)), None, None
+        if self.loops and self.driven:
+            self.u, self.plan, self.shares = steered(model)
+        elif self.loops:
+            self.u, self.plan = own_plan(model)
         self.active = [int(k) for k in np.flatnonzero(model.actuation.active)]
-        if self.loops and not self.driven:
-            raise NotCompiled("loops with coordinates that no actuator drives are steered in Python")
+        self.pushing = self._pushing()
         if not self.active:
             raise NotCompiled("the model has no actuators")
+
+    def _pushing(self) -> list[int]:
+        """Of the actuators as many as are independent in general position, where they do not drive everything."""
+        if self.driven or not self.loops:
+            return self.active
+        A = self.model.constraints.joint_influence(self.places[0], 1).G[self.active]
+        _, r, order = qr(A.T, pivoting=True, mode="economic")
+        sizes = np.abs(np.diag(r))
+        return sorted(self.active[k] for k in order[: int(np.sum(sizes > RANK * sizes.max(initial=0.0)))])
 
     @property
     def key(self) -> str:
         shares = self.shares.label if self.shares else None
-        return f"of {self.u} along {self.plan.label if self.plan else None} {shares} by {self.active} {self.driven}"
+        by = f"by {self.active} {self.pushing} {self.driven}"
+        return f"of {self.u} along {self.plan.label if self.plan else None} {shares} {by}"
 
     def at(self, m: Any, q: Array, v: Array, doubts: list[Any], domain: Domain) -> OwnState:
         return OwnState(self, m, q, v, doubts, domain)
@@ -110,7 +133,10 @@ class Own:
     def actuated(self, J: Array, q: Array) -> Array:
         """T, of numbers: what the shape of a task depends on where actuators do not drive everything."""
         own = self.columns(J, q)
-        return own if self.driven else own @ np.linalg.inv(self.model.mass_matrix(q))[:, self.active]
+        if self.driven:
+            return own
+        R = self.columns(np.eye(self.model.nv)[self.pushing], q)
+        return own @ np.linalg.solve(self.model.mass_matrix(q), R.T)
 
 
 class OwnState:
@@ -159,25 +185,49 @@ class OwnState:
 
     # Where actuators do not drive everything.
 
-    def steered(self, a: Array) -> tuple[Array, Array]:
-        """(tau, accelerations): the active joints' part of a, and the rest moves as it does."""
+    @cached_property
+    def pushed(self) -> Array:
+        """R: rates of independent actuators R u̇."""
+        if self.G is None:
+            return self.domain.eye(self.m.nv)[self.own.pushing]
+        return self.G[self.own.pushing]
+
+    def steered(self, b: Array) -> tuple[Array, Array]:
+        """(forces f of `pushed`, own accelerations): its rates accelerate by b, and the rest moves as it does."""
         m, domain, active = self.m, self.domain, self.own.active
+        needed = denoc.inverse_dynamics(m, self.q, self.v, self.beta, domain=domain)
+        if self.G is not None:
+            free = -self.solve(self.G.T @ needed)
+            back, answer = self.answering
+            f = domain.solve(answer, b - self.pushed @ free)
+            return f, free + back @ f
         passive = [k for k in range(m.nv) if k not in active]
-        M, needed = self.inertia, denoc.inverse_dynamics(m, self.q, self.v, domain.zeros(m.nv), domain=domain)
-        found, tau = domain.zeros(m.nv), domain.zeros(m.nv)
-        found[active] = a[active]
+        M, found = self.inertia, domain.zeros(m.nv)
+        found[active] = b
         inner = M[np.ix_(passive, passive)][::-1, ::-1]
-        push = -(needed[passive] + M[np.ix_(passive, active)] @ a[active])
+        push = -(needed[passive] + M[np.ix_(passive, active)] @ b)
         found[passive] = domain.solve(inner, push[::-1])[::-1]
-        tau[active] = M[active] @ found + needed[active]
-        return tau, found
+        return M[active] @ found + needed[active], found
 
     @cached_property
     def answering(self) -> tuple[Array, Array]:
-        """(M⁻¹Aᵀ, A M⁻¹Aᵀ)."""
-        active = self.own.active
-        back = self.solve(self.domain.eye(self.m.nv)[:, active])
-        return back, back[active]
+        """(M⁻¹Rᵀ, R M⁻¹Rᵀ)."""
+        back = self.solve(self.pushed.T)
+        return back, self.pushed @ back
+
+    def exerted(self, f: Array) -> Array:
+        """tau (nv,) of all actuators, the least that does what forces f of `pushed` do."""
+        tau = self.domain.zeros(self.m.nv)
+        tau[self.own.active] = self.shared(f)
+        return tau
+
+    def shared(self, f: Array) -> Array:
+        """C (CᵀC)⁻¹ f, f a vector or columns."""
+        own, R = self.own, self.pushed
+        if self.G is None or len(own.pushing) == len(own.active):
+            return f
+        C = self.domain.solve(R @ R.T, R @ self.G[own.active].T).T
+        return C @ self.domain.solve(C.T @ C, f)
 
     # Tasks.
 
@@ -201,18 +251,16 @@ class OwnState:
     def _forces_of_some(
         self, shape: Shape, J: Array, drift: Array, wanted: Array, rest: Array, load: Array | None
     ) -> Array:
-        tau, a = self.steered(rest)
-        a = a if load is None else a + self.solve(load)
-        gap, (back, answer) = wanted - (J @ a + drift), self.answering
-        T, active = J @ back, self.own.active
+        f, a = self.steered(self.pushed @ rest)
+        a = a if load is None else a + self.solve(load if self.G is None else self.G.T @ load)
+        gap, (back, answer) = wanted - (J @ self.joint_acceleration(a) + drift), self.answering
+        T = self.carried(J) @ back
         if shape.tall:
-            tau[active] = tau[active] + self.inverse(shape, T, gap)
-            return tau
+            return self.exerted(f + self.inverse(shape, T, gap))
         rows = self.domain.array(shape.rows)
         T = rows @ T
         WT = self.domain.solve(answer, T.T)
-        tau[active] = tau[active] + WT @ self.solved(T @ WT, rows @ gap)
-        return tau
+        return self.exerted(f + WT @ self.solved(T @ WT, rows @ gap))
 
     def inverse(self, shape: Shape, J: Array, right: Array, damping: Any = None) -> Array:
         """J⁺ right; with damping λ: Jᵀ(JJᵀ + λ²)⁻¹ right."""
@@ -244,4 +292,4 @@ class OwnState:
         return b
 
 
-__all__ = ["Own", "OwnState", "Shape", "shape_of", "steered"]
+__all__ = ["Own", "OwnState", "Shape", "own_plan", "shape_of", "steered"]

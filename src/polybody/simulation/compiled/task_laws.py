@@ -117,12 +117,11 @@ def _resolved_rate(model: Model, law: ResolvedRate) -> Law:
             rate = liking + s.inverse(shape, own, wanted - own @ liking, damping)
             return s.forces((rate - s.u) * c[1])
         back, answer = s.answering
+        own = s.shared(s.domain.solve(answer, (s.carried(J) @ back).T)).T  # J_g
         active = s.own.active
-        own = s.domain.solve(answer, (J @ back).T).T  # J_g
-        aside = (liking - s.u)[active]
-        a = s.domain.zeros(len(s.u))
-        a[active] = (aside + s.inverse(shape, own, wanted - J @ s.v - own @ aside, damping)) * c[1]
-        return s.steered(a)[0]
+        aside = (liking - s.u)[active] if s.G is None else s.G[active] @ (liking - s.u)
+        rate = aside + s.inverse(shape, own, wanted - J @ s.v - own @ aside, damping)
+        return s.exerted(s.steered(rate[[active.index(k) for k in s.own.pushing]] * c[1])[0])
 
     return _framed(model, r.motion, f"resolved rate {key}", [law.gain, law.rate_gain, *_numbers(r)], steer)
 
