@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_controllers_everywhere as everywhere
 from test_compiled import assert_same, both
+from test_controllers_everywhere import KINDS
 from test_task_controllers import machine
 
 import polybody as pb
@@ -61,6 +63,17 @@ def test_tasks_are_steered_as_in_python(name: str) -> None:
         # Stages are off the loops by the step's error, which Python's laws mend and the compiled ones do not; goals
         # without rates have theirs by differences in Python.
         assert_same(ours, theirs, 1e-6 if name == "3-rrr" or key == "moving" else 1e-11)
+
+
+@pytest.mark.parametrize("name", ["two arms", "two arms on a free base"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "admittance"])
+def test_grasps_with_more_or_fewer_drives_than_motions_are_steered_as_in_python(kind: str, name: str) -> None:
+    """Six drives for three motions of a box that two arms hold; on a free base for six, of which they reach three."""
+    given, model, q, _, _ = everywhere.machine(name)
+    v = model.assemble_velocity(q, 0.02 * np.random.default_rng(1).normal(size=model.nv))
+    law, _ = everywhere.law_of(kind, name)
+    ours, theirs = both(given, 0.008, q, v, controller=law, method="rk4", dt=2e-3, limits="ignore")
+    assert_same(ours, theirs, 1e-9)
 
 
 def test_nearly_singular_tasks_are_steered_by_python() -> None:
