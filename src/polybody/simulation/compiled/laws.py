@@ -22,8 +22,16 @@ from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
-from polybody.simulation.controllers import PD, ComputedTorque, Given, GravityCompensation
-from polybody.simulation.controllers.sampling import Sampled
+from polybody.simulation.controllers import (
+    PD,
+    ComputedTorque,
+    DisturbanceObserver,
+    Given,
+    GravityCompensation,
+    Noisy,
+    Quantised,
+    Sampled,
+)
 from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
@@ -54,6 +62,8 @@ class Law:
     signals: Signals = field(default_factory=Signals)
     doubts: list[Any] = field(default_factory=list)  # nodes that are large where the text just read is not believed
     doubtful: bool = False  # of trees too
+    memory: Any = None  # the `Remembered` whose z are the last of the constants
+    held: bool = False  # the constants are forces that Python computes at the controller's instants
 
 
 #: the plan of elimination that holds when a text is read
@@ -64,8 +74,18 @@ def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
     """The text of a controller, or `NotCompiled`; with loops read along `plan()`, or else the model's own plan."""
     if controller is None:
         return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
+    from polybody.simulation.compiled.remembered import law_with_memory
+    from polybody.simulation.compiled.remembered import makers as makers_with_memory
     from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
 
+    remembering = makers_with_memory().get(type(controller))
+    if remembering is not None:
+        try:
+            return law_with_memory(remembering(model, controller, plan))
+        except NotCompiled:
+            if is_held(controller):
+                return _held(model)
+            raise
     makers: dict[type, Callable[..., Law]] = {**LAWS, **TASK_LAWS}
     for kind, make in makers.items():
         if type(controller) is kind:
@@ -211,13 +231,21 @@ def _given(model: Model, law: Given) -> Law:
     return Law("table", text, signals=Signals(breaks, rows))
 
 
-def _held(model: Model, law: Sampled) -> Law:
+def _held(model: Model) -> Law:
     """Forces that are held between a computer's instants; they are read anew at each (`Compiled.stretch`)."""
-    return Law("constant", lambda m, t, q, v, c, row, domain: c, np.zeros(model.nv))
+    return Law("constant", lambda m, t, q, v, c, row, domain: c, np.zeros(model.nv), held=True)
+
+
+def is_held(controller: Any) -> bool:
+    """Whether a controller's forces change at its instants only."""
+    if isinstance(controller, DisturbanceObserver):
+        plain = not len(controller.model.constraints) and controller.model.actuation.active.all()
+        return is_held(controller.law) and bool(plain or not controller.compensate)
+    return isinstance(controller, Sampled) or (isinstance(controller, Quantised | Noisy) and is_held(controller.law))
 
 
 LAWS: dict[type, Callable[..., Law]] = {
-    Sampled: _held, PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
+    PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
 }
 HOLDING = (PD, GravityCompensation)  # whose texts are read along the plan of the motion that they drive
 

@@ -20,16 +20,23 @@ from polybody.simulation.compiled.laws import Law, NotCompiled
 Array = np.ndarray
 
 
-def of_own_numbers(model: Model, controller: Any, make: Callable[[Model, Any], Law]) -> Law:
-    """The law of a controller of another model, for a machine with as many coordinates."""
-    owner: Model = controller.model
+def known_to(model: Model, owner: Model) -> tuple[Model, Any]:
+    """(the model that a controller of `owner` computes with, its mechanism), for a machine `model` with as many
+    coordinates; the mechanism is None where that is the machine's own."""
+    if owner is model or owner.mechanism is model.mechanism:
+        return model, None
     if (owner.nq, owner.nv) != (model.nq, model.nv):
         raise NotCompiled("the controller is that of another model, with other coordinates")
     known = numbers_of(owner)
     if known.mechanism.constrained or model.mechanism.constrained:
         _require_same_loops(model, known)
-    law = make(known, controller)
-    mechanism = known.engine.reduced_mechanism
+    return known, known.engine.tree.traced_mechanism
+
+
+def of_own_numbers(model: Model, controller: Any, make: Callable[[Model, Any], Law]) -> Law:
+    """The law of a controller of another model."""
+    known, _ = known_to(model, controller.model)
+    law, mechanism = make(known, controller), known.engine.reduced_mechanism
 
     def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
         return law.text(mechanism, t, q, v, c, row, domain)
@@ -62,4 +69,4 @@ def _planned(known: Model) -> Model:
     return known
 
 
-__all__ = ["numbers_of", "of_own_numbers"]
+__all__ = ["known_to", "numbers_of", "of_own_numbers"]

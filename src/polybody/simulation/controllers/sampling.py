@@ -91,6 +91,10 @@ class Inner:
             self._due = self.law.next_sample(t)
         self._last = t
 
+    def passed(self, t: float) -> None:
+        """It has been told of everything up to t, its last instant."""
+        self._last, self._due = t, self.next_sample(t)
+
 
 class Sampled:
     """A controller that runs every `period` seconds.
@@ -223,9 +227,13 @@ class Noisy:
 
     def seen(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """What the sensors show of the state at t."""
-        rng = np.random.default_rng([self.seed, int(np.float64(t).view(np.uint64))])  # the same at the same instant
-        d, dv = rng.normal(size=(2, self.model.nv))
-        return self.model.integrate(q, self.position * d) if self.position.any() else q, v + self.velocity * dv
+        noise, nv = self.noise(t), self.model.nv
+        return self.model.integrate(q, noise[:nv]) if self.position.any() else q, v + noise[nv:]
+
+    def noise(self, t: float) -> Array:
+        """[of positions, of velocities] at t: the same at the same instant."""
+        rng = np.random.default_rng([self.seed, int(np.float64(t).view(np.uint64))])
+        return np.concatenate([self.position, self.velocity]) * rng.normal(size=2 * self.model.nv)
 
     def next_sample(self, t: float) -> float:
         """The next instant of the law inside."""
@@ -240,14 +248,14 @@ class Noisy:
         return ask(self.law, t, *self.seen(t, q, v))
 
     def __call__(self, t: float, q: Array, v: Array) -> Array:
-        if _holds(self.law):  # it has measured at its own instants, with this noise
+        if holds(self.law):  # it has measured at its own instants, with this noise
             return self.law(t, q, v)
         raise PolybodyError("sensor noise is drawn at sample instants: put Noisy inside Sampled(law, period)")
 
 
-def _holds(law: Any) -> bool:
+def holds(law: Any) -> bool:
     """Whether a law answers from what it has sampled, whatever the state between."""
-    return isinstance(law, Sampled) or (isinstance(law, Quantised | Noisy) and _holds(law.law))
+    return isinstance(law, Sampled) or (isinstance(law, Quantised | Noisy) and holds(law.law))
 
 
-__all__ = ["Clock", "Inner", "Noisy", "Quantised", "Sampled", "Sampling", "ask", "not_negative"]
+__all__ = ["Clock", "Inner", "Noisy", "Quantised", "Sampled", "Sampling", "ask", "holds", "not_negative"]

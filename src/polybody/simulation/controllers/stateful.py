@@ -53,6 +53,10 @@ class Stateful:
             raise InputError(f"update returned {found} at t = {t:.9g} s; expected {wanted}")
         self.state, self._last = found, t
 
+    def resume(self, t: float, z: Array) -> None:
+        """z is what its last update, at t, has made of it."""
+        self.state, self._last = z, t
+
     def __call__(self, t: float, q: Array, v: Array) -> Array:
         if not np.isfinite(self._last):
             self.sample(t, q, v)
