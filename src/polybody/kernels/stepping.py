@@ -12,6 +12,7 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     unit(x, constants) -> x, [how far off]           the state with unit quaternions, held joints at their places
     back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
+    tick(x, constants, row, told) -> memory, doubt   what of the constants changes at given times (`stepping_instants`)
 
 Nothing is vectorised over states: there is one. Each of these is compiled by itself (`stepping_parts`: interpreted
 until it is), under a key of its own, and called by its address: a method with twelve stages takes no more code than one
@@ -31,6 +32,7 @@ import numpy as np
 from polybody.kernels import background, machine, native, programs, stepping_parts
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_events as events
+from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
@@ -45,7 +47,7 @@ KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
-ORDER = ("field", "leap", "middle", "ends", "unit", "back", "watch")
+ORDER = ("field", "leap", "middle", "ends", "unit", "back", "watch", "tick")
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class Parts:
     row: int = 0  # numbers in a row of signals
     watched: int = 0
     pivots: int = 0
+    memory: tuple[int, int] = (0, 0)  # (first, count) of the constants that `tick` changes
+    instant: int = 0  # numbers told of an instant
     doubtful: bool = False  # the field tells whether it may be believed, without constraints too
 
     @property
@@ -222,7 +226,7 @@ def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | 
     chosen = (target or host()).with_lanes(1)
     names = [part for part in ORDER if part in parts.keys]
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
-    facts += [parts.doubtful]
+    facts += [parts.doubtful, parts.memory, parts.instant]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
 
     title = digest("stepping", "", chosen, facts)
@@ -254,6 +258,7 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
         events.WATCHING if watched else "",
         code_of.SAMPLES,
         code_of.seen(watched, loops),
+        *([instants.looked(watched), instants.TICKING] if "tick" in parts.keys else [instants.NEVER]),
     ]
     if adaptive:
         pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED]
@@ -280,6 +285,7 @@ def _numbers(parts: Parts, tableau: Tableau | None) -> dict[str, float]:
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
         "ENTRIES": float(parts.size), "DENSE_ROW": 7 * 8 * n, "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "KEPT": KEPT,
+        "MEMORY_AT": 8 * parts.memory[0], "MEMORY": parts.memory[1], "INSTANT": parts.instant,
         "FIRST_POWER": 1 / 8, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
     }  # fmt: skip
 

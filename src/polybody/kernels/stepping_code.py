@@ -29,7 +29,8 @@ JOB = (
     "growth", "narrow", "mended", "still", "off_unit", "turned",
     "field_at", "leap_at", "unit_at", "back_at", "watch_at", "middle_at", "ends_at", "field_with",
     "leap_with", "unit_with", "back_with", "watch_with", "middle_with", "ends_with", "speed", "last_speed", "has_speed",
-    "right", "matrix", "fresh", "located", "trial", "crossed",
+    "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
+    "tick_next", "memories", "begins", "fresh", "located", "trial", "crossed",
 )  # fmt: skip
 
 COMMON = """

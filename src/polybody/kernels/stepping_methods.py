@@ -122,7 +122,7 @@ def advance(job):
     status = _begin(job, x, f)
     while k < steps and status == 0:
         new = x + X
-        answer = f + F
+        answer = word(job + ANSWERS) + F * (k + 1)  # f may be elsewhere, after an instant
         h = number(times + 8 * k + 8) - number(times + 8 * k)
         status = _stepped(job, x, f, new, h)
         if status == 0:
@@ -143,6 +143,10 @@ def advance(job):
                 put(job + DONE, k)
             x = new
             f = answer
+        if status == 0:
+            f = _ticked(job, x, f, k)
+            if f == 0:
+                status = CANNOT
     return status
 """
 
@@ -251,20 +255,22 @@ def advance(job):
     until = number(job + UNTIL)
     while k < steps and status == 0 and number(x + T) < until:
         new = x + X
-        answer = f + F
+        answer = word(job + ANSWERS) + F * (k + 1)  # f may be elsewhere, after an instant
         _copy(K, f, N)
         t = number(x + T)
         tiny = 2.3e-15 * size(t) + 1e-300
         h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
         t1 = t
+        _bounded(job, end)
+        goal = number(job + GOAL)
         rejected = 0
         accepted = 0
         while accepted == 0 and status == 0:
             t1 = t + h
             if h < tiny:
                 status = CANNOT
-            if t1 > end:
-                t1 = end
+            if t1 > goal:
+                t1 = goal
             h = t1 - t
             if status == 0:
                 status = _tried(job, x, f, new, h)
@@ -306,6 +312,10 @@ def advance(job):
                 put(job + DONE, k)
             x = new
             f = answer
+        if status == 0:
+            f = _ticked(job, x, f, k)
+            if f == 0:
+                status = CANNOT
     return status
 """
 

@@ -304,7 +304,7 @@ class Run:
             self.watcher.begun(self, t, y)
         fresh = False
         while t < end:
-            for step in self._stretch(t, y, until, fresh):
+            for step in self._stretch(t, y, end if self._ticks else until, fresh):
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
                     t, y, fresh = self.reached, self.last, False
@@ -330,8 +330,9 @@ class Run:
                 fresh = True
                 break
             else:
-                if until >= end:
+                if until >= end or self._ticks:
                     return None
+            until = min(end, self.compiled.due) if self._ticks else until
             if t >= until:
                 until = self._sampled(t, y, end)
         return None
@@ -365,12 +366,21 @@ class Run:
             end = min(end, ahead[0]) if len(ahead) else end
         if controller is None or not isinstance(controller, Sampling):
             return end
-        if not len(self.marks) or t >= self._due:
+        due = self.compiled.due if self._ticks and self._due > -np.inf else self._due
+        if t >= due:  # a stepper may go on between two
             call_user("the controller", t, controller.sample, t, *self.problem.split(y))
-            self._due = controller.next_sample(t)
+            due = self._due = controller.next_sample(t)
+            if self.compiled is not None:
+                self.compiled.sampled(t)
             if self.watcher is not None:
                 self.watcher.sampled(t, y)
-        return min(end, self._due)
+        return min(end, due)
+
+    @property
+    def _ticks(self) -> bool:
+        """Whether compiled code deals with the controller's instants; who watches the run wants to see each."""
+        seen = self.watcher is not None or len(self.marks) > 0
+        return self.compiled is not None and self.compiled.instants is not None and not seen
 
     def _bounded(self) -> None:
         """Tell compiled code how far it may go before it comes back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Chunk:
     off_loops: float = 0.0
     evaluations: int = 0
     dense: Array | None = None
+    begins: Array = field(default_factory=lambda: np.zeros(0))  # rates at the steps' beginnings
     crossed: frozenset[Any] = frozenset()
     whole: tuple[float, Array, Array] | None = None  # (t, y, rate)
 
@@ -59,7 +60,7 @@ class Chunk:
             t1, y1, f1 = self.whole
         if self.dense is not None:
             return _Dense(t0, t1 - t0, y0, self.dense[k])
-        return _Hermite(t0, t1 - t0, y0, y1, self.rates[k], f1)
+        return _Hermite(t0, t1 - t0, y0, y1, self.begins[k], f1)
 
     def step(self, k: int, rejected: int | None = 0) -> Step:
         """Step k by itself, for who looks inside it."""

@@ -24,11 +24,12 @@ from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.holding import Holding, holding_of
+from polybody.simulation.compiled.instants import Ahead
 from polybody.simulation.compiled.laws import Law, NotCompiled, law_of
 from polybody.simulation.compiled.tracing import traced
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
-from polybody.simulation.controllers.sampling import Sampled
+from polybody.simulation.failures import call_user
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
@@ -67,15 +68,24 @@ class Compiled:
         self._watches: dict[Any, Watch] = {}
         self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
+        self.instants = None if self.acting.law.memory is None else Ahead(problem.controller, self.acting.law.memory)
         self.length = FIRST_CHUNK
         self._was_frozen = problem.friction is not None  # whoever rubs will stick
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
 
+    @property
+    def due(self) -> float:
+        """The next instant at which the controller is to be told the state, where steps do not end there anyway."""
+        return np.inf if self.instants is None or not self.instants.begun else self.instants.due
+
     def renew(self) -> None:
         """Take the numbers of what acts anew."""
         self.acting, self._by_held = acting_of(self.problem), {}
+        if self.instants is not None:
+            self.instants.memory = self.acting.law.memory
+            self._remember()
         self._hold()
 
     # Loops.
@@ -108,7 +118,9 @@ class Compiled:
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
         names += ["back"] if acting.plan is not None else []
         names += ["watch"] if watch.count else []
+        names += ["tick"] if acting.law.memory is not None else []
         m = self.model.mechanism
+        memory = acting.law.memory
         made = f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
         return Parts(
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
@@ -116,6 +128,8 @@ class Compiled:
             keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count,
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.law.doubtful,
+            memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
+            instant=0 if memory is None else memory.width,
         )  # fmt: skip
 
     def _built(self, acting: Acting, watch: Watch) -> Loop:
@@ -152,14 +166,11 @@ class Compiled:
         (t0, y0, found), self._first = self._first, (np.nan, y, None)
         if not self._hold():
             return None
-        if t0 == t and not self.acting.holding.size and np.array_equal(y, y0) and not self._is_sampled:
+        changes = self.acting.law.held or self.instants is not None
+        if t0 == t and not self.acting.holding.size and np.array_equal(y, y0) and not changes:
             return found  # asked for when the run began
         self._hold_sampled(t, y)
         return self._answer(t, y)
-
-    @property
-    def _is_sampled(self) -> bool:
-        return isinstance(self.problem.controller, Sampled)
 
     def _answer(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
         if self.problem.loops:
@@ -182,9 +193,31 @@ class Compiled:
 
     def _hold_sampled(self, t: float, y: Array) -> None:
         """Forces that a computer holds until its next instant are constants of the field."""
-        if self._is_sampled:
+        if self.acting.law.held:
             forces = self.problem.torque(t, *self.problem.split(y))
             self.acting = self.acting.renumbered(law=replace(self.acting.law, constants=forces))
+
+    # Instants of controllers.
+
+    def sampled(self, t: float) -> None:
+        """The controller has been told the state at t."""
+        if self.instants is not None:
+            self.instants.passed(t)
+            self._remember()
+
+    def _remember(self) -> None:
+        """What the controller remembers, as numbers of the field."""
+        law, instants = self.acting.law, self.instants
+        if instants is not None and instants.begun:
+            count = len(law.constants) - law.memory.size
+            constants = np.concatenate([law.constants[:count], law.memory.take()])
+            self.acting = self.acting.renumbered(law=replace(law, constants=constants))
+
+    def _tell(self, t: float, y: Array) -> None:
+        """An instant that compiled code has not dealt with."""
+        controller: Any = self.problem.controller
+        call_user("the controller", t, controller.sample, t, *self.problem.split(y))
+        self.sampled(t)
 
     # Steps.
 
@@ -209,8 +242,11 @@ class Compiled:
             self._was_frozen = True
         begun, taken = t, 0  # chunks end when their seconds are over; the times of steps do not depend on it
         while t < end:
+            if t >= self.due:
+                self._tell(t, y)
+                begun, taken = t, 0
             if by_hand:
-                for step in self._own_steps(t, y, end, first, by_hand):
+                for step in self._own_steps(t, y, min(end, self.due), first, by_hand):
                     yield step
                     t, y, first = step.t1, step.y1, step.t1 - step.t0
                 by_hand, begun, taken, fresh = 0, t, 0, False
@@ -218,14 +254,18 @@ class Compiled:
             loop = self.loop(watch)
             loop.refresh()
             loop.set(fresh=int(fresh))
-            times = None if self.method.adaptive else self._times(begun, taken, end)
+            stops, horizon = self._stops(loop, end, watch.called)
+            times = None if self.method.adaptive else self._times(begun, taken, stops, horizon)
             crossing = watch.labels if not watch.called else None
-            status, chunk = self._chunk(loop, t, y, end, first, samples(), dense or watch.called, times, crossing)
+            status, chunk = self._chunk(loop, t, y, horizon, first, samples(), dense or watch.called, times, crossing)
+            struck = self._struck(loop, chunk)
             count = len(chunk) if chunk is not None else 0
             if chunk is not None and count:
                 t, y, fresh = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy(), False
                 first = self._next = loop.number("h")
                 self._ended, taken = t, taken + count
+                if struck is not None:
+                    begun, taken = float(chunk.rows.t[struck]), count - struck
                 if watch.called:
                     yield from (chunk.step(k) for k in range(count))
                 elif status == TURNED:
@@ -284,6 +324,8 @@ class Compiled:
         states, answers = loop.room("states", length + 2, parts.padded), loop.room("answers", length + 2, parts.answer)
         states[0, : parts.size], states[0, parts.size] = y, t
         self._sampled(loop, samples, length)
+        if self.instants is not None:
+            loop.room("begins", length + 2, parts.answer)
         if adaptive:
             loop.room("dense", length + 1, 7, parts.padded)
             loop.set(dense_wanted=int(dense or parts.watched > 0))
@@ -310,11 +352,12 @@ class Compiled:
             own = slice(parts.size)
             whole = float(states[done, parts.size]), states[done, own].copy(), answers[done, own].copy()
             states[done], answers[done] = states[done + 1], answers[done + 1]
+        rates = answers[: done + 1, : parts.size].copy()
         chunk = Chunk(
-            rows_of(parts, states[: done + 1], answers[: done + 1]), answers[: done + 1, : parts.size].copy(), taken,
+            rows_of(parts, states[: done + 1], answers[: done + 1]), rates, taken,
             loop.word("rejected"), loop.number("off_manifold"), loop.number("off_loops"), loop.word("evaluations"),
             loop.held("dense")[:done, :, : parts.size].copy() if adaptive and (dense or parts.watched) else None,
-            crossed, whole,
+            rates if self.instants is None else rates.copy(), crossed, whole,
         )  # fmt: skip
         return status, chunk
 
@@ -322,10 +365,37 @@ class Compiled:
     def _most_steps(self) -> int:
         return max(1, min(self.length, self.most))
 
-    def _times(self, begun: float, taken: int, end: float) -> Array:
-        """Times of the next equal steps, after those taken since `begun`."""
+    def _times(self, begun: float, taken: int, stops: Array, end: float) -> Array:
+        """Times of the next equal steps, after those taken since `begun`; they begin anew at each of the stops."""
         dt = self.options.dt
-        return grid(begun, end, dt, int(min(self._most_steps, max(1.0, self.pieces / dt))), taken)
+        most = int(min(self._most_steps, max(1.0, self.pieces / dt)))
+        return grid(begun, end, dt, most, taken) if not len(stops) else grid_through(begun, stops, end, dt, most, taken)
+
+    def _stops(self, loop: Loop, end: float, called: bool) -> tuple[Array, float]:
+        """(instants that the next chunk deals with, where it ends at the latest)."""
+        if self.instants is None:
+            return np.zeros(0), end
+        if called:  # whatever is seen within a step may end it there: the controller must not be ahead
+            loop.set(tick_count=0, tick_next=0)
+            return np.zeros(0), min(end, self.due)
+        times, told, horizon = self.instants.next(end, self._most_steps)
+        loop.array("tick_times", times)
+        loop.array("tick_told", told)
+        loop.room("memories", len(times) + 1, loop.parts.memory[1])
+        loop.set(tick_count=len(times), tick_next=0)
+        return times, horizon
+
+    def _struck(self, loop: Loop, chunk: Chunk | None) -> int | None:
+        """Tell the controller of the instants that a chunk has dealt with; the row of the last, None without any."""
+        count = 0 if self.instants is None else loop.word("tick_next")
+        if not count or chunk is None:
+            return None
+        times, told = loop.held("tick_times")[:count], loop.held("tick_told")[:count]
+        self.acting.law.memory.give(times, told, loop.held("memories")[:count])
+        self.sampled(float(times[-1]))
+        rows = np.searchsorted(chunk.rows.t, times)
+        chunk.begins[rows] = loop.held("begins")[rows, : loop.parts.size]
+        return int(rows[-1])
 
     def _hold(self) -> bool:
         """Tell the field which joints are held now; False where Python deals with them: implicit steps."""
@@ -372,6 +442,17 @@ def grid(t: float, end: float, dt: float, most: int, taken: int = 0) -> Array:
     if count <= most:
         times[-1] = end
     return times
+
+
+def grid_through(t: float, stops: Array, end: float, dt: float, most: int, taken: int = 0) -> Array:
+    """The same with equal steps from stop to stop."""
+    bounds = np.concatenate([[t], stops, [end]] if stops[-1] < end else [[t], stops])
+    counts = np.maximum(1, np.ceil(np.diff(bounds) / dt * (1 - 1e-12)).astype(int))
+    counts[0] = max(counts[0], taken + 1)
+    piece = np.repeat(np.arange(len(counts)), counts)
+    within = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    times = np.where(within == counts[piece], bounds[1:][piece], bounds[piece] + dt * within)
+    return np.concatenate([[t + dt * taken], times[taken : taken + most]])
 
 
 def possible_holding(problem: Problem, method: str) -> Holding:

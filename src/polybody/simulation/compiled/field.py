@@ -243,7 +243,7 @@ class Acting:
             assert watched is not None
             return as_traced(self._watch, watched)
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
-                  "middle": self._middle, "ends": self._ends}  # fmt: skip
+                  "middle": self._middle, "ends": self._ends, "tick": self._tick}  # fmt: skip
         return as_traced(makers[name])
 
     def _function(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
@@ -343,6 +343,19 @@ class Acting:
         new = np.concatenate([moved, v, x[self.model.nq + self.model.nv : self.size - 1], [work, x[self.size] + h]])
         M = denoc.mass_matrix(m, moved, domain=graph)
         return self._function("ends", columns, columns[3], [new, p, M], graph)
+
+    def _tick(self) -> Any:
+        """What the law remembers from an instant on (`remembered`)."""
+        graph: Any = domain("casadi")
+        columns, x, c, row = self.columns(graph)
+        memory, of_law = self.law.memory, self.split_constants(c)[0]
+        column, told = graph.variables("told", memory.width)
+        q, v, _, t = self.state(x, graph)
+        count = len(of_law) - memory.size
+        self.law.doubts.clear()  # of another text
+        z = memory.updated(self.known, t, q, v, of_law[count:], told, of_law[:count], row, graph)
+        doubt = np.array([self.doubt(graph)], dtype=object)
+        return self._function("tick", [*columns, column], columns[1], [z, doubt], graph)
 
     def _unit(self) -> Any:
         graph: Any = domain("casadi")

@@ -104,6 +104,7 @@ class _Observing:
     def update(
         self, m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
     ) -> Array:
+        self.doubts.clear()
         k, inner_c, s = self.split(z), c[self.n :], self.at(m, q, v, domain)
         gain, half = c[: self.n], (t - k["at"][0]) * domain.const(0.5)
 

@@ -12,7 +12,6 @@ from polybody.model.tracing import compiled, source_digest
 from polybody.simulation.compiled.engine import MOST_IMPLICIT, acting_of, possible_holding
 from polybody.simulation.compiled.field import require_compilable
 from polybody.simulation.compiled.laws import NotCompiled
-from polybody.simulation.controllers.sampling import Sampled
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -43,10 +42,15 @@ class Rates:
         self._constants = acting.constants
 
     def held(self, t: float, y: Array) -> Rates:
-        """These rates with the forces that a computer holds from t on, until its next instant."""
-        if isinstance(self.problem.controller, Sampled):
-            forces = self.problem.torque(t, *self.problem.split(y))
-            self._constants = replace(self.acting, law=replace(self.acting.law, constants=forces)).constants
+        """These rates with the forces, or the memory, that a controller has from t on, until its next instant."""
+        law = self.acting.law
+        if law.held:
+            now = self.problem.torque(t, *self.problem.split(y))
+        elif law.memory is not None:
+            now = np.concatenate([law.constants[: len(law.constants) - law.memory.size], law.memory.take()])
+        else:
+            return self
+        self._constants = self.acting.renumbered(law=replace(law, constants=now)).constants
         return self
 
     def _arguments(self, t: float, y: Array) -> tuple[Array, Array, Array]:

@@ -159,16 +159,17 @@ def rounded(x: Array, step: Array, domain: Any) -> Array:
     """x to the nearest multiple of the step, halves to the even one; as it is where the step is zero."""
     import casadi
 
-    found, half = x.copy(), domain.const(0.5)
+    found, half, one = x.copy(), domain.const(0.5), domain.const(1)
     for k in np.flatnonzero(step > 0):
         size = domain.const(float(step[k]))
         part = x[k] / size
-        below = casadi.floor(part)
-        even = domain.where(domain.less(below - casadi.floor(below * half) * domain.const(2), half), below,
-                            below + domain.const(1))
-        near = domain.where(domain.less(part - below, half), below, below + domain.const(1))
-        halfway = domain.less(part - below, half) + domain.less(half, part - below)
-        found[k] = domain.where(domain.less(half, halfway), near, even) * size
+        below = domain.scalars(casadi.floor(domain.column([part])))[0]
+        lower = domain.scalars(casadi.floor(domain.column([below * half])))[0]
+        above = part - below
+        up = domain.where(domain.less(half, above), one, domain.const(0))
+        odd = below - lower * domain.const(2)
+        halfway = (one - up) * (one - domain.where(domain.less(above, half), one, domain.const(0)))
+        found[k] = (below + up + halfway * odd) * size
     return found
 
 
