@@ -70,7 +70,9 @@ def _adapting(model: Model, law: Adaptive, plan: Planned | None) -> Remembered:
         tau[u] = Y @ z[:n] - s * c[:k] - springs
         return tau
 
-    def update(m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain) -> Array:
+    def update(
+        m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
+    ) -> Array:
         m = knowing.mechanism(m)
         Y, s = wanted(m, closed_of(m), t, q, v, c, row, domain)
         learnt = z[:n] - (Y.T @ s) * c[2 * k : 2 * k + n] * (t - z[n])

@@ -84,7 +84,9 @@ def _admitting(model: Model, law: Admittance, plan: Planned | None) -> Remembere
         since = domain.where(domain.less(whole, since), whole, since)
         return moving.at(since, z[: 2 * n], z[2 * n : 3 * n], c[count + 3 :], domain)
 
-    def update(m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain) -> Array:
+    def update(
+        m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
+    ) -> Array:
         load = measured(t, q, v, domain)[-n:]
         return chosen(domain, told[0], np.concatenate([stepped(t, z, c, domain)[0], load, [t]]), z)
 

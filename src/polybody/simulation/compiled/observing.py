@@ -131,7 +131,8 @@ class _Observing:
         k, s = self.split(z), self.at(m, q, v, domain)
         tau, inner = self.inner.measured(m, t, q, v, k["inner"], told[1:], c[self.n :], row, domain)
         tau = self.compensated(s, k["r"], tau)
-        integral = chosen(domain, k["is_held"][0], k["integral"] + k["held"] * (t - k["since"][0]), domain.zeros(self.n))
+        so_far = k["integral"] + k["held"] * (t - k["since"][0])
+        integral = chosen(domain, k["is_held"][0], so_far, domain.zeros(self.n))
         one = domain.zeros(1)
         after = {**k, "is_held": one + domain.const(1), "since": one + t, "held": self.generalised(s, tau),
                  "integral": integral, "inner": inner}  # fmt: skip

@@ -38,7 +38,8 @@ def _sampled(model: Model, law: Sampled, plan: Planned | None) -> Remembered:
     def told(times: Array, start: float) -> Array:
         measures = strikes(law.clock, times) | (times == start)
         late, first = _counted(law, times - law.delay), _counted(law, np.array([start]))[0]
-        acting = np.where(late > first, late - first, np.where(times - law.delay > start - SAME * law.clock.period, 0, -1))
+        since = np.where(times - law.delay > start - SAME * law.clock.period, 0, -1)
+        acting = np.where(late > first, late - first, since)
         ago = np.where(acting >= 0, _counted(law, times) - first - acting, -1)
         return np.column_stack([measures, ago[:, None] == np.arange(kept), inner.told(times, start)])
 
@@ -48,7 +49,9 @@ def _sampled(model: Model, law: Sampled, plan: Planned | None) -> Remembered:
         acting = domain.zeros(nv) if law.delay else tau
         return np.concatenate([acting, tau, domain.zeros((kept - 1) * nv), z])
 
-    def update(m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain) -> Array:
+    def update(
+        m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
+    ) -> Array:
         known = inner.updated(m, t, q, v, z[own:], told[width:], c, row, domain)
         tau, after = inner.measured(m, t, q, v, known, told[width:], c, row, domain)
         doubts[:] = inner.doubts
@@ -99,7 +102,9 @@ def _stateful(model: Model, law: Stateful, plan: Planned | None) -> Remembered:
     def called(function: Any, t: Any, q: Array, v: Array, z: Array, domain: Any) -> Array:
         return domain.scalars(function(*(domain.column(x) for x in ([t], q, v, z))))
 
-    def update(m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain) -> Array:
+    def update(
+        m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
+    ) -> Array:
         return chosen(domain, told[0], called(step, t, q, v, z, domain), z)
 
     def give(times: Array, told: Array, rows: Array) -> None:
@@ -116,14 +121,18 @@ def _stateful(model: Model, law: Stateful, plan: Planned | None) -> Remembered:
     )  # fmt: skip
 
 
-def _around(inner: Remembered, seen: Callable[..., tuple[Array, Array]], answer: Callable[..., Array], width: int) -> Any:
+def _around(
+    inner: Remembered, seen: Callable[..., tuple[Array, Array]], answer: Callable[..., Array], width: int
+) -> Any:
     """Texts of a wrapper without a memory of its own: `seen(m, t, q, v, told, domain)` is what sensors show, and
     `answer(tau, domain)` what actuators do; `width` numbers of told are its own."""
 
     def begin(m: Any, t: Any, q: Array, v: Array, told: Array, c: Array, row: Array, domain: Domain) -> Array:
         return inner.begun(m, t, *seen(m, q, v, told, domain), told[width:], c, row, domain)
 
-    def update(m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain) -> Array:
+    def update(
+        m: Any, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
+    ) -> Array:
         return inner.updated(m, t, *seen(m, q, v, told, domain), z, told[width:], c, row, domain)
 
     def measure(
