@@ -113,7 +113,8 @@ class Own:
         if self.driven or not self.loops:
             return self.active
         A = self.model.constraints.joint_influence(self.places[0], 1).G[self.active]
-        _, r, order = qr(A.T, pivoting=True, mode="economic")
+        found: Any = qr(A.T, pivoting=True, mode="economic")
+        _, r, order = found
         sizes = np.abs(np.diag(r))
         return sorted(self.active[k] for k in order[: int(np.sum(sizes > RANK * sizes.max(initial=0.0)))])
 
