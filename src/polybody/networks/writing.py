@@ -1,7 +1,7 @@
 """`Network.save`: a network as a mechanism file with a `network:` section, which `pb.load_network` reads back.
 
 Sub-networks that were used keep their structure: each is written once under `networks:` and used by name. Numbers are
-in SI. What a file has no word for (Python functions as inputs, force and velocity drivers, multiports at a state)
+in SI. What a file cannot express (Python functions as inputs, force and velocity drivers, multiports at a state)
 raises an error that names it.
 """
 
@@ -125,7 +125,7 @@ def _refuse(net: Network) -> None:
     lost += [f"armature of {name!r} that couples its coordinates" for name, joint in parts.joints.items()
              if np.any(joint.armature - np.diag(np.diag(joint.armature)))]
     if lost:
-        raise PolybodyError(f"a file of network {net.name!r} has no word for {', '.join(lost)}")
+        raise PolybodyError(f"a file of network {net.name!r} cannot express {', '.join(lost)}")
 
 
 def _kind(part: Part) -> Data:
