@@ -1,6 +1,6 @@
 """Single precision: throughput against float64, and accuracy on every URDF of example-robot-data.
 
-    python benchmarks/bench_single.py [--states 16384] [--accuracy] [--json benchmarks/results/single.json]
+    python benchmarks/bench_single.py [--states 16384] [--accuracy] [--avx2] [--json benchmarks/results/single.json]
 
 Accuracy: for each robot 64 random states within its limits, velocities and accelerations of normal deviation 1. The
 error of a state's answer is the largest difference of an entry from float64's, over the largest entry of that answer
@@ -94,13 +94,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--states", type=int, default=16384)
     parser.add_argument("--accuracy", action="store_true", help="the URDF zoo, some minutes")
+    parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "single.json")
     options = parser.parse_args()
+    if options.avx2:
+        os.environ["POLYBODY_TARGET"] = "avx2"
     known = json.loads(options.json.read_text()) if options.json.exists() else {}
     if options.accuracy:
         known["accuracy"] = accuracy()
     else:
-        known |= {"machine": machine(), "throughput": throughput(options.states)}
+        found = {"machine": machine(), "throughput": throughput(options.states)}
+        known |= {"avx2": found} if options.avx2 else found
     options.json.write_text(json.dumps(known, indent=1) + "\n")
 
 

@@ -44,16 +44,6 @@ def robots() -> Path:
     return Path(pinocchio.__file__).parents[4] / "share" / "example-robot-data" / "robots"
 
 
-def only_avx2() -> None:
-    """Let kernels be compiled as for a processor without AVX-512: before the first of them, in this process."""
-    import llvmlite.binding as llvm
-
-    known, name = llvm.get_host_cpu_features(), llvm.get_host_cpu_name()
-    features = llvm.targets.FeatureMap({key: on and not key.startswith("avx512") for key, on in known.items()})
-    llvm.get_host_cpu_features = lambda: features
-    llvm.get_host_cpu_name = lambda: "znver3" if name.startswith("znver") else "haswell"
-
-
 FILES = {
     "UR5": ("ur_description/urdf/ur5_robot.urdf", False),
     "Panda": ("panda_description/urdf/panda.urdf", False),
@@ -152,7 +142,7 @@ def machine() -> dict[str, Any]:
 
     return {
         "cpu": platform.processor() or llvm.get_host_cpu_name(),
-        "llvm_cpu": llvm.get_host_cpu_name(),
+        "llvm_cpu": host().cpu,
         "lanes": host().lanes,
         "cores": os.cpu_count(),
         "load_before": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,

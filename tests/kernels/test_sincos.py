@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from helpers import of_function
 
-from polybody.kernels.target import host, without_fma
+from polybody.kernels.target import host, without_avx512, without_fma
+
+VARIANTS = {"host": host, "without avx512": lambda: without_avx512(host()), "without fma": lambda: without_fma(host())}
 
 
 def sine_cosine(target, lanes=None):
@@ -38,9 +40,9 @@ def arguments() -> np.ndarray:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("variant", ["host", "without fma"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_sine_and_cosine_are_within_two_ulp_up_to_1e5(variant):
-    target = host() if variant == "host" else without_fma(host())
+    target = VARIANTS[variant]()
     x = arguments()
     sine, cosine = sine_cosine(target)(x[:, None])
     assert ulps(sine[:, 0], x, mpmath.sin).max() <= 2.0
@@ -55,9 +57,9 @@ def test_sine_is_right_beyond_1e5_beside_ordinary_lanes(lanes):
     assert ulps(cosine[:, 0], x, mpmath.cos).max() <= 2.0
 
 
-@pytest.mark.parametrize("variant", ["host", "without fma"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_nan_and_infinity_come_out_as_nan_and_spoil_no_neighbour(variant):
-    target = host() if variant == "host" else without_fma(host())
+    target = VARIANTS[variant]()
     x = np.array([0.5, np.nan, np.inf, -np.inf, 1.5, 2.5, np.nan, 3.5, 0.25])
     for found, reference in zip(sine_cosine(target)(x[:, None]), (np.sin, np.cos), strict=True):
         with np.errstate(invalid="ignore"):
@@ -67,7 +69,8 @@ def test_nan_and_infinity_come_out_as_nan_and_spoil_no_neighbour(variant):
 
 
 def test_sine_and_cosine_of_one_argument_share_one_call():
-    from polybody.kernels.tape import from_function, schedule
+    from polybody.kernels.schedule import schedule
+    from polybody.kernels.tape import from_function
 
     x = ca.SX.sym("x")
     y = ca.SX.sym("y")

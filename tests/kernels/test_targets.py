@@ -8,11 +8,11 @@ from helpers import of_function
 
 from polybody.errors import InputError
 from polybody.kernels import bodies, machine, runtime, tape
-from polybody.kernels.target import Target, host, without_fma
+from polybody.kernels.target import Target, host, without_avx512, without_fma
 
 TARGETS = {
-    "avx-512": (Target("x86_64-unknown-linux-gnu", "skylake-avx512", "", 8, True), "zmm", "vfmadd"),
-    "avx2": (Target("x86_64-unknown-linux-gnu", "haswell", "", 4, True), "ymm", "vfmadd"),
+    "avx-512": (Target("x86_64-unknown-linux-gnu", "skylake-avx512", "+avx,+avx512f", 8, True), "zmm", "vfmadd"),
+    "avx2": (Target("x86_64-unknown-linux-gnu", "haswell", "+avx,+avx2,+fma", 4, True), "ymm", "vfmadd"),
     "avx": (Target("x86_64-pc-windows-msvc", "sandybridge", "", 4, False), "ymm", "vmulpd"),
     "sse2": (Target("x86_64-unknown-linux-gnu", "x86-64", "", 2, False), "xmm", "mulpd"),
     "neon": (Target("arm64-apple-darwin", "apple-m1", "", 2, True), ".2d", "fmla"),
@@ -49,6 +49,35 @@ def test_every_number_of_lanes_gives_the_same_answer(lanes, fma):
         wanted = np.sin(x) * y[:, :1] + np.where(x > 0, np.sqrt(x), y[:, 1:2])
     np.testing.assert_allclose(found[0], wanted, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(found[1], np.exp(y) * y + y[:, ::-1], rtol=1e-13, atol=1e-15)
+
+
+def test_constants_are_operands_in_memory_where_avx_has_no_broadcast_of_them():
+    target = TARGETS["avx2"][0]
+    x = ca.SX.sym("x", 40)
+    tree = ca.Function("g", [x], [ca.cumsum(x * np.linspace(1, 2, 40))])
+    (text,) = bodies.body_texts(tape.from_function(tree), target)
+    body = machine._machine(target, 1).emit_assembly(llvm.parse_assembly(text)).split("\n")
+    assert sum("vbroadcastsd" in line for line in body) < 4
+    assert sum("(%rip)" in line and line.strip().startswith(("vfmadd", "vmulpd")) for line in body) > 30
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("lanes", [None, 4, 16])
+def test_code_without_avx512_gives_the_same_bits(lanes, dtype):
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=(37, n)).astype(dtype) for n in (5, 3)]
+    targets = host(), without_avx512(host())
+    found, again = (of_function(function(), lanes=lanes, target=t, dtype=dtype)(*given) for t in targets)
+    for one, other in zip(found, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_target_of_the_environment(monkeypatch):
+    monkeypatch.setenv("POLYBODY_TARGET", "avx2")
+    assert host.__wrapped__() == without_avx512(host())
+    monkeypatch.setenv("POLYBODY_TARGET", "neon")
+    with pytest.raises(InputError, match="expected host or avx2"):
+        host.__wrapped__()
 
 
 def test_senseless_lanes_are_refused():

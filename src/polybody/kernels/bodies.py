@@ -9,8 +9,9 @@ from polybody.kernels.code import Code
 from polybody.kernels.emit import Nodes
 from polybody.kernels.frame import Frame
 from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, is_dense, module_text, next_lines
+from polybody.kernels.schedule import schedule
 from polybody.kernels.table_rows import TableRows
-from polybody.kernels.tape import Tape, Wave, fused, schedule
+from polybody.kernels.tape import Tape, Wave, fused
 from polybody.kernels.target import Target
 
 

@@ -16,9 +16,13 @@ def literal(value: float, target: Target) -> str:
 
 
 class Code:
-    """A function body being written. Methods that write an instruction return the name of its result."""
+    """A function body being written. Methods that write an instruction return the name of its result.
 
-    def __init__(self, target: Target) -> None:
+    `prefix`: with which the names of its constants begin, where a module has several functions with some.
+    """
+
+    def __init__(self, target: Target, prefix: str = "constant") -> None:
+        self.prefix = prefix
         n = target.lanes
         self.target, self.number, self.size = target, target.number, target.size
         self.v, self.i, self.mask = f"<{n} x {self.number}>", f"<{n} x i{8 * self.size}>", f"<{n} x i1>"
@@ -26,6 +30,7 @@ class Code:
         self.bytes = self.size * n
         self.lines: list[str] = []
         self.allocas: list[str] = []
+        self.constants: dict[str, str] = {}
         self.count = 0
 
     def name(self) -> str:
@@ -53,6 +58,25 @@ class Code:
         if str(value) == "0.0":
             return "zeroinitializer"
         return "<" + ", ".join([f"{self.number} {literal(value, self.target)}"] * self.target.lanes) + ">"
+
+    def constant(self, value: float) -> str:
+        """The same as an operand that instructions can take from memory (`constants_text`).
+
+        AVX has no instruction that computes with one number of memory in every lane, so that LLVM would load it by an
+        instruction of its own: a tenth of all in a humanoid's inverse dynamics.
+        """
+        n, width = self.target.lanes, min(self.target.lanes, self.target.register)
+        if not self.target.folds_whole_vectors or str(value) == "0.0" or n < 4:
+            return self.const(value)
+        bits = literal(value, self.target)
+        name = f"@{self.prefix}_{bits[2:]}"
+        self.constants[name] = bits
+        found = self.add(f"load <{width} x {self.number}>, ptr {name}, align 32, !invariant.load !{{}}")
+        if width == n:
+            return found
+        picks = ", ".join(f"i32 {k % width}" for k in range(n))
+        small = f"<{width} x {self.number}>"
+        return self.add(f"shufflevector {small} {found}, {small} poison, <{n} x i32> <{picks}>")
 
     def iconst(self, value: int) -> str:
         return "<" + ", ".join([f"i{8 * self.size} {value}"] * self.target.lanes) + ">"
@@ -97,11 +121,21 @@ class Code:
     def store(self, value: str, base: str, index: int) -> None:
         self.do(f"store {self.v} {value}, ptr {self.step(base, index * self.bytes)}, align {self.bytes}")
 
+    def constants_text(self) -> list[str]:
+        """The globals that `constant` names. They are not called constant, for LLVM would load a single number."""
+        width = min(self.target.lanes, self.target.register)
+        kind = f"<{width} x {self.number}>"
+        return [
+            f"{name} = internal global {kind} <{', '.join([f'{self.number} {bits}'] * width)}>, align 32"
+            for name, bits in self.constants.items()
+        ]
+
     def attributes(self) -> str:
         """Of functions: their vectors stay whole."""
         width = 8 * self.bytes
         return f'nounwind "min-legal-vector-width"="{width}" "prefer-vector-width"="{width}"'
 
     def function(self, head: str, tail: tuple[str, ...] = ()) -> str:
-        """The text of a function, whose body this is."""
-        return "\n".join([f"{head} {{", "entry:", *self.allocas, *self.lines, *tail, "  ret void", "}"])
+        """The text of a function, whose body this is, and of its constants."""
+        body = [f"{head} {{", "entry:", *self.allocas, *self.lines, *tail, "  ret void", "}"]
+        return "\n".join([*self.constants_text(), *body])

@@ -21,7 +21,8 @@ import casadi as ca
 from polybody.errors import InputError
 from polybody.interrupts import interruptible
 from polybody.kernels.operations import OPERATIONS
-from polybody.kernels.tape import CONST, INPUT, Tape, from_function, results_of, schedule
+from polybody.kernels.schedule import schedule
+from polybody.kernels.tape import CONST, INPUT, Tape, from_function, results_of
 
 HELPERS = {
     "least": "static double least(double a, double b) { return a != a || a < b ? a : b; }",

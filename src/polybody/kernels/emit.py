@@ -17,7 +17,8 @@ from polybody.kernels import sincos
 from polybody.kernels.code import Code
 from polybody.kernels.frame import Frame
 from polybody.kernels.operations import OPERATIONS, SINCOS, SLOT
-from polybody.kernels.tape import CONST, INPUT, Tape, Wave, fused, schedule
+from polybody.kernels.schedule import schedule
+from polybody.kernels.tape import CONST, INPUT, Tape, Wave, fused
 from polybody.kernels.target import Target
 
 Calls = dict[tuple[int, ...], list[int]]
@@ -79,7 +80,7 @@ class Nodes:
     def value(self, node: int) -> str:
         op, a, b = self.tape.nodes[node]
         if op == CONST:
-            return self.code.const(a)
+            return self.code.constant(a)
         if node in self.values:
             return self.values[node]
         if self.frame is not None and node in self.frame.slots:

@@ -218,7 +218,7 @@ def _fact(code: Code, index: int, kind: str = "i64") -> str:
 def _step_text(
     name: str, plan: Plan, layout: Layout, visit: Visit, tape: Tape, target: Target, turned: Mapping[str, int]
 ) -> str:
-    code = Code(target)
+    code = Code(target, name)
     ports = _StepPorts(plan, layout, visit, turned)
     emit_nodes(code, tape, ports)
     ports.finish(code)

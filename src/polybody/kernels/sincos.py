@@ -15,9 +15,14 @@ Without it: A and B have 33 bits each, so that kA and kB are exact for |k| < 2²
 subtraction is recovered (two-sum) and joins the tail kC. For float32, x − kA − kB in float64 is more than enough. (3)
 
 k is found by adding 1.5·2⁵² (1.5·2²³), which leaves it in the low bits of the sum: defined for NaN and infinity too,
-unlike a conversion to an integer. Those come out as NaN because r is NaN. Blocks with a lane beyond |x| = 1e5 (1e4)
-take libm's sine and cosine, lane by lane, through the table of function addresses. No fast-math flag may touch these
-lines.
+unlike a conversion to an integer. Those come out as NaN because r is NaN. No fast-math flag may touch these lines.
+
+All arguments are computed so first, their squares summed up. Where the sum says that one may lie beyond |x| = 1e5
+(1e4), vectors with such a lane are computed again by libm's sine and cosine, through the table of function addresses.
+
+Measured on Zen 4 with AVX2: 16 cycles for four pairs in float64, where the units that multiply need 12; 11 cycles for
+eight in float32. Horner's rule, two vectors side by side, or the same written into the code that uses the results were
+no faster.
 """
 
 from __future__ import annotations
@@ -71,34 +76,41 @@ NUMBERS = {
 }  # fmt: skip
 
 
-def _horner(w: Code, coefficients: tuple[float, ...], z: str) -> str:
-    value = w.const(coefficients[-1])
-    for c in reversed(coefficients[:-1]):
-        value = w.mul_add(value, z, w.const(c))
+def _polynomial(w: Code, coefficients: tuple[float, ...], z: str, zz: str) -> str:
+    """Neighbours in pairs, pairs by Horner's rule in z²: as many operations as Horner's rule in z, half as deep."""
+    pairs = [coefficients[k : k + 2] for k in range(0, len(coefficients), 2)]
+    value = ""
+    for pair in reversed(pairs):
+        low = w.constant(pair[0])
+        part = w.mul_add(w.constant(pair[1]), z, low) if len(pair) == 2 else low
+        value = w.mul_add(value, zz, part) if value else part
     return value
 
 
-def _reduce(w: Code, x: str) -> tuple[str, str]:
-    """(r, the bits whose low end is k) by (2) or (3)."""
+def _reduce(w: Code, x: str) -> tuple[str, str, str]:
+    """(r, r without its last correction, the bits whose low end is k) by (2) or (3)."""
     n = NUMBERS[w.number]
-    shifted = w.mul_add(x, w.const(n.two_over_pi), w.const(n.magic))
+    magic = w.constant(n.magic)
+    shifted = w.mul_add(x, w.constant(n.two_over_pi), magic)
     bits = w.add(f"bitcast {w.v} {shifted} to {w.i}")
-    k = w.op("fsub", shifted, w.const(n.magic))
+    k = w.op("fsub", shifted, magic)
     if w.target.fma:
         minus = w.add(f"fneg {w.v} {k}")
         r = x
-        for part in n.fused:
-            r = w.mul_add(minus, w.const(part), r)
-        return r, bits
+        for part in n.fused[:2]:
+            r = w.mul_add(minus, w.constant(part), r)
+        return w.mul_add(minus, w.constant(n.fused[2]), r), r, bits
     if w.number == "float":
-        return _reduce_in_double(w, x, k), bits
+        r = _reduce_in_double(w, x, k)
+        return r, r, bits
     a = w.op("fsub", x, w.op("fmul", k, w.const(SHORT[0])))
     kb = w.op("fmul", k, w.const(SHORT[1]))
     b = w.op("fsub", a, kb)
     virtual = w.op("fsub", b, a)  # two-sum of a and −kb
     error = w.op("fsub", w.op("fsub", a, w.op("fsub", b, virtual)), w.op("fadd", kb, virtual))
     tail = w.op("fsub", error, w.op("fmul", k, w.const(SHORT[2])))
-    return w.op("fadd", b, tail), bits
+    r = w.op("fadd", b, tail)
+    return r, r, bits
 
 
 def _reduce_in_double(w: Code, x: str, k: str) -> str:
@@ -112,12 +124,13 @@ def _reduce_in_double(w: Code, x: str, k: str) -> str:
 
 def _both(w: Code, x: str) -> tuple[str, str]:
     """Names of sin x and cos x by (1)."""
-    r, bits = _reduce(w, x)
-    z = w.op("fmul", r, r)
-    sin_r = w.mul_add(w.op("fmul", r, z), _horner(w, NUMBERS[w.number].sin, z), r)
-    zz, tail = w.op("fmul", z, z), _horner(w, NUMBERS[w.number].cos, z)
+    r, rough, bits = _reduce(w, x)
+    z = w.op("fmul", rough, rough)
+    zz = w.op("fmul", z, z)
+    sin_r = w.mul_add(w.op("fmul", rough, z), _polynomial(w, NUMBERS[w.number].sin, z, zz), r)
+    tail = _polynomial(w, NUMBERS[w.number].cos, z, zz)
     if w.target.fma:
-        cos_r = w.mul_add(zz, tail, w.mul_add(z, w.const(-0.5), w.const(1.0)))
+        cos_r = w.mul_add(zz, tail, w.mul_add(z, w.constant(-0.5), w.constant(1.0)))
     else:
         half = w.op("fmul", z, w.const(0.5))
         head = w.op("fsub", w.const(1.0), half)
@@ -139,47 +152,77 @@ def _both(w: Code, x: str) -> tuple[str, str]:
 
 def loop_text(target: Target, sin_slot: int, cos_slot: int) -> str:
     """`@sincos_map(x, sines, cosines, n, libm)`: n vectors of arguments from memory, results to memory."""
-    n = target.lanes
-    w = Code(target)
-    magnitude = w.add(f"call {w.v} @llvm.fabs.{w.suffix}({w.v} %x)")
-    huge = w.add(f"fcmp ogt {w.v} {magnitude}, {w.const(NUMBERS[w.number].limit)}")
-    packed = w.add(f"bitcast {w.mask} {huge} to i{n}")
-    any_huge = w.add(f"icmp ne i{n} {packed}, 0")
-    test, w.lines = w.lines, []
+    n = min(target.lanes, target.register)
+    w = Code(replace(target, lanes=n), "sincos")
+    limit = NUMBERS[w.number].limit
+    squares = w.mul_add("%x", "%x", "%before")
     sine, cosine = _both(w, "%x")
-    return f"""
+    near, w.lines = w.lines, []
+    may_be_huge = _any_above(w, squares, 0.99 * limit**2)
+    test, w.lines = w.lines, []
+    magnitude = w.add(f"call {w.v} @llvm.fabs.{w.suffix}({w.v} %far_x)")
+    is_far = _any_above(w, magnitude, limit)
+    declared = "" if n == target.lanes else _declared(w)
+    newline = "\n"
+    return f"""{newline.join(w.constants_text())}{declared}
 define internal void @sincos_map(ptr noalias %args, ptr noalias %sines, ptr noalias %cosines,
-                                 i64 %n, ptr %libm) noinline {{
+                                 i64 %vectors, ptr %libm) noinline {{
 entry:
+  %n = mul i64 %vectors, {target.lanes // n}
   br label %head
 head:
-  %i = phi i64 [0, %entry], [%next, %tail]
+  %i = phi i64 [0, %entry], [%next, %head]
+  %before = phi {w.v} [zeroinitializer, %entry], [{squares}, %head]
   %px = getelementptr {w.v}, ptr %args, i64 %i
   %ps = getelementptr {w.v}, ptr %sines, i64 %i
   %pc = getelementptr {w.v}, ptr %cosines, i64 %i
   %x = load {w.v}, ptr %px
-{chr(10).join(test)}
-  br i1 {any_huge}, label %far, label %near, !prof !0
-near:
-{chr(10).join(w.lines)}
+{newline.join(near)}
   store {w.v} {sine}, ptr %ps
   store {w.v} {cosine}, ptr %pc
-  br label %tail
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %head, label %ended
+ended:
+{newline.join(test)}
+  br i1 {may_be_huge}, label %again, label %done, !prof !0
+again:
+  %k = phi i64 [0, %ended], [%next_k, %tail]
+  %far_px = getelementptr {w.v}, ptr %args, i64 %k
+  %far_x = load {w.v}, ptr %far_px
+{newline.join(w.lines)}
+  br i1 {is_far}, label %far, label %tail
 far:
+  %far_ps = getelementptr {w.v}, ptr %sines, i64 %k
+  %far_pc = getelementptr {w.v}, ptr %cosines, i64 %k
   %slot_s = getelementptr ptr, ptr %libm, i64 {sin_slot}
   %slot_c = getelementptr ptr, ptr %libm, i64 {cos_slot}
   %fs = load ptr, ptr %slot_s
   %fc = load ptr, ptr %slot_c
-  call void @map1(ptr %fs, ptr %px, ptr %ps, i64 {n})
-  call void @map1(ptr %fc, ptr %px, ptr %pc, i64 {n})
+  call void @map1(ptr %fs, ptr %far_px, ptr %far_ps, i64 {n})
+  call void @map1(ptr %fc, ptr %far_px, ptr %far_pc, i64 {n})
   br label %tail
 tail:
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %head, label %done
+  %next_k = add i64 %k, 1
+  %more_k = icmp slt i64 %next_k, %n
+  br i1 %more_k, label %again, label %done
 done:
   ret void
 }}
+"""
+
+
+def _any_above(w: Code, value: str, limit: float) -> str:
+    above = w.add(f"fcmp ogt {w.v} {value}, {w.const(limit)}")
+    packed = w.add(f"bitcast {w.mask} {above} to i{w.target.lanes}")
+    return w.add(f"icmp ne i{w.target.lanes} {packed}, 0")
+
+
+def _declared(w: Code) -> str:
+    """The intrinsics of vectors that are shorter than the module's."""
+    return f"""
+declare {w.v} @llvm.fabs.{w.suffix}({w.v})
+declare {w.v} @llvm.fma.{w.suffix}({w.v}, {w.v}, {w.v})
 """
 
 

@@ -8,6 +8,7 @@ sine's range reduction has one form with it and another without (`sincos`).
 from __future__ import annotations
 
 import functools
+import os
 import platform
 from dataclasses import dataclass, replace
 from typing import Any
@@ -41,6 +42,17 @@ class Target:
         """Bytes of a number."""
         return self.dtype.itemsize
 
+    @property
+    def register(self) -> int:
+        """Numbers that one vector register holds."""
+        on = self.features.split(",")
+        return (64 if "+avx512f" in on else 32 if "+avx" in on else 16) // self.size
+
+    @property
+    def folds_whole_vectors(self) -> bool:
+        """Whether an operand in memory must be a whole vector: AVX, where AVX-512 repeats a number by itself."""
+        return self.register * self.size == 32
+
     def with_dtype(self, dtype: Any) -> Target:
         """The same processor computing with float64 or float32: of the latter twice as many at once."""
         for number, known in DTYPES.items():
@@ -69,7 +81,14 @@ def initialise_llvm() -> None:
 
 @functools.cache
 def host() -> Target:
-    """The processor this process runs on."""
+    """The processor this process runs on; with $POLYBODY_TARGET "avx2" as if it had no AVX-512."""
+    wanted = os.environ.get("POLYBODY_TARGET") or "host"
+    if wanted not in ("host", "avx2"):
+        raise InputError(f"POLYBODY_TARGET is {wanted!r}; expected host or avx2")
+    return _processor() if wanted == "host" else without_avx512(_processor())
+
+
+def _processor() -> Target:
     initialise_llvm()
     flags = llvm.get_host_cpu_features()
     arm = platform.machine().lower() in ("arm64", "aarch64")
@@ -86,6 +105,15 @@ def host() -> Target:
         lanes=lanes,
         fma=arm or bool(flags.get("fma")),
     )
+
+
+def without_avx512(target: Target) -> Target:
+    """The same processor as one of the generation before it: AVX2 with FMA, 16 registers of 32 bytes."""
+    if "+avx512f" not in target.features.split(","):
+        return target
+    kept = [f for f in target.features.split(",") if not f[1:].startswith("avx512")]
+    cpu = "znver3" if target.cpu.startswith("znver") else "haswell"
+    return replace(target, cpu=cpu, features=",".join(kept), lanes=target.lanes // 2)
 
 
 def without_fma(target: Target) -> Target:

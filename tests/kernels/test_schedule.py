@@ -1,0 +1,42 @@
+"""The order of computation: arguments before results, and few values that wait."""
+
+import casadi as ca
+
+from polybody.kernels.schedule import NEAR, _cost, schedule
+from polybody.kernels.tape import Tape, from_function
+
+
+def ladder(n: int) -> Tape:
+    """Sums that each output needs from the end on: forwards all of them wait, backwards none."""
+    x = ca.SX.sym("x", n)
+    sums = [x[n - 1] * x[0]]
+    for k in range(n - 2, -1, -1):
+        sums.append(sums[-1] * x[k] + ca.sqrt(x[k]))
+    return from_function(ca.Function("ladder", [x], [ca.vertcat(*(s * s + x[0] for s in reversed(sums)))]))
+
+
+def test_every_argument_is_computed_before_its_use_and_everything_once():
+    tape = ladder(60)
+    steps = schedule(tape)
+    assert len(set(steps)) == len(steps) == tape.operations()
+    known = {n for n, node in enumerate(tape.nodes) if node[0] < 0}
+    for step in steps:
+        assert set(tape.arguments(step)) <= known
+        known.add(step)
+
+
+def test_outputs_that_use_up_their_values_from_the_last_on_are_computed_so():
+    tape = ladder(60)
+    arguments = {n: tape.arguments(n) for n in range(len(tape.nodes))}
+    steps = schedule(tape)
+    outputs = [steps.index(n) for n in tape.outputs[0]]
+    assert outputs == sorted(outputs, reverse=True)
+    assert _cost(arguments, steps) == 0
+    traced = [n for n in range(len(tape.nodes)) if tape.nodes[n][0] >= 0 and n not in tape.outputs[0]]
+    assert _cost(arguments, [*traced, *tape.outputs[0]]) > 60 - NEAR
+
+
+def test_of_orders_that_differ_little_the_one_of_tracing_is_taken():
+    x = ca.SX.sym("x", 50)
+    tape = from_function(ca.Function("f", [x], [x * x]))
+    assert schedule(tape) == sorted(schedule(tape))
