@@ -110,3 +110,54 @@ def test_the_error_of_a_run_carries_the_runs_before_it(variant: pb.Model) -> Non
     kept = caught.value.runs  # type: ignore[attr-defined]
     assert 1 <= len(kept) < 99
     assert kept.q.shape == (len(kept), 3, 6)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
+def test_runs_side_by_side_are_the_separate_runs(variant: pb.Model, method: str) -> None:
+    p = np.array([[1.0, 0.05], [3.0, 0.1], [0.2, 0.0]])
+    path = pb.paths.quintic(variant, Q0, np.zeros(6), 0.5)
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        (None, {"sample": 0.01}), (pb.controllers.ComputedTorque(variant, path, kp=100.0, kd=20.0), {}),
+        (pb.PD(variant, np.zeros(6), 200.0, 20.0, gravity=True), {"wrenches": {"link6": [0, 0, 1, 5, 0, 0]}}),
+    ]  # fmt: skip
+    for law, options in cases:
+        runs = pb.simulate(variant, 0.05, Q0, None, law, parameters=p, method=method, dt=1e-3, **options)
+        for k, row in enumerate(p):
+            one = pb.simulate(variant, 0.05, Q0, None, law, parameters=row, method=method, dt=1e-3, **options)
+            for name in ("t", "q", "v", "a", "tau", "work"):
+                mine, wanted = getattr(runs[k], name), getattr(one, name)
+                np.testing.assert_allclose(mine, wanted, rtol=0, atol=1e-11 * (1 + np.abs(wanted).max()), err_msg=name)
+            np.testing.assert_array_equal(runs.q[k], runs[k].q)
+            assert runs[k].audit.path == "compiled lanes"
+            assert (runs[k].audit.steps, runs[k].trusted) == (one.audit.steps, one.trusted)
+            np.testing.assert_array_equal(runs[k].model.parameters.nominal, row)
+
+
+def test_lanes_that_reach_limits_are_made_by_themselves_and_floating_bases_stay_on_their_manifold() -> None:
+    build = pb.Builder("flap", gravity=(0, -9.81, 0))
+    build.body("flap", 1.0, com=(0.25, 0, 0), inertia=(0.01, 0.02, 0.02))
+    build.joint("hinge", "revolute", "world", "flap", limits=(-0.6, 0.6), damping=0.5)
+    flap = build.model().with_parameters("hinge.damping")
+    runs = pb.simulate(flap, 0.4, [0.3], None, method="rk4", dt=2e-3, parameters=[[0.1], [20.0]], restitution=0.5)
+    assert [run.audit.path for run in runs] == ["compiled", "compiled lanes"]
+    assert runs[0].happenings
+    assert not runs[1].happenings
+    build = pb.Builder("drone", gravity=(0, 0, -9.81))
+    build.body("base", 2.0, inertia=(0.1, 0.2, 0.3))
+    build.joint("root_joint", "floating", "world", "base")
+    drone = build.model().with_parameters("base.mass", "base.com.x")
+    q0, v0 = drone.random_configuration(1, 2), np.random.default_rng(0).normal(size=(2, 6))
+    runs = pb.simulate(drone, 0.2, q0, v0, method="rk4", dt=2e-3, parameters=[[2.0, 0.0], [3.0, 0.1]], sample=0.1)
+    for k, row in enumerate(([2.0, 0.0], [3.0, 0.1])):
+        one = pb.simulate(drone, 0.2, q0[k], v0[k], method="rk4", dt=2e-3, parameters=row, sample=0.1)
+        np.testing.assert_allclose(runs[k].q, one.q, atol=1e-12)
+        assert runs[k].audit.path == "compiled lanes"
+
+
+def test_a_lane_that_cannot_be_simulated_is_named(variant: pb.Model) -> None:
+    build = pb.Builder("point", gravity=(0, 0, -9.81))
+    build.body("a", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("slide", "prismatic", "world", "a")
+    point = build.model().with_parameters("a.mass")
+    with pytest.raises(pb.PolybodyError, match=r"slide.*state 1 of the batch"):
+        pb.simulate(point, 0.01, method="rk4", parameters=[[1.0], [0.0]])

@@ -1,13 +1,14 @@
 """Runs of one machine with many sets of parameters: `simulate(variant, …, parameters=(n, k))`.
 
-Each run is one of its own, with adaptive steps, events and an audit; the compiled steps are shared, as parameters are
-inputs of them. For thousands of fixed-step runs without events see `rollout`. An interrupt ends them all, and an error
-too: the runs made so far are returned, or carried by the error as `runs`.
+Runs by equal steps without events go side by side (`lanes`), whose trajectories are made when they are asked for. Any
+other run is one of its own, with adaptive steps and events; the compiled steps are shared, as parameters are inputs of
+them. An interrupt ends them all, and an error too: the runs made so far are returned, or carried by the error as
+`runs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -23,6 +24,8 @@ from polybody.simulation.trajectory import INTERRUPTED, Trajectory
 Array = np.ndarray
 P = ParamSpec("P")
 R = TypeVar("R")
+#: methods whose runs may go side by side
+SIDE_BY_SIDE = ("rk4", "semi-implicit")
 
 
 class Runs:
@@ -34,14 +37,14 @@ class Runs:
     times, which `sample` or `times` ensure unless events or a run that stopped early add others.
     """
 
-    def __init__(self, runs: list[Trajectory], shape: tuple[int, ...]) -> None:
+    def __init__(self, runs: Sequence[Trajectory], shape: tuple[int, ...]) -> None:
         self._runs, self.shape = runs, shape
 
     def __len__(self) -> int:
         return len(self._runs)
 
     def __iter__(self) -> Iterator[Trajectory]:
-        return iter(self._runs)
+        return (self._runs[k] for k in range(len(self)))
 
     def __getitem__(self, index: Any) -> Trajectory:
         where = index if isinstance(index, tuple) else (index,)
@@ -50,7 +53,7 @@ class Runs:
         return self._runs[int(np.arange(len(self)).reshape(self.shape)[where])]
 
     def __repr__(self) -> str:
-        early = [k for k, run in enumerate(self._runs) if run.stopped]
+        early = [k for k, run in self._own() if run.stopped]
         told = f", {len(early)} stopped early (first: {early[0]})" if early else ""
         return f"<Runs of {self._runs[0].model.name!r}: {counted(len(self), 'run')}, shape {self.shape}{told}>"
 
@@ -58,7 +61,7 @@ class Runs:
     def t(self) -> Array:
         """Times of all runs, (n,)."""
         first = self._runs[0].t
-        for k, run in enumerate(self._runs):
+        for k, run in self._own():
             if not np.array_equal(run.t, first):
                 raise InputError(
                     f"run {k} has other times than run 0 (events, or it stopped early: {run.stopped}); take the runs "
@@ -93,8 +96,16 @@ class Runs:
 
     def _stacked(self, name: str) -> Array:
         _ = self.t  # that they are the same
-        found = np.array([getattr(run, name) for run in self._runs])
+        stacked = getattr(self._runs, "stacked", None)
+        found = None if stacked is None else stacked(name)
+        found = np.array([getattr(run, name) for run in self]) if found is None else found
         return found.reshape(*self.shape, *found.shape[1:])
+
+
+    def _own(self) -> Iterator[tuple[int, Trajectory]]:
+        """(index, run) of those that may have other times than the first, or stopped early: not those of lanes."""
+        made = getattr(self._runs, "made", None)
+        return iter(enumerate(self._runs)) if made is None else iter(sorted(made.items()))
 
 
 def each_run(simulate: Callable[P, R]) -> Callable[P, R]:
@@ -126,6 +137,10 @@ def each_run(simulate: Callable[P, R]) -> Callable[P, R]:
             return one(())
         if not np.prod(lead):
             raise InputError(f"parameters, q0 and v0 broadcast to {lead}: there is no run to make")
+        if options.get("method") in SIDE_BY_SIDE and np.prod(lead) > 1:
+            found = _side_by_side(model, duration, given, options, wide, lead, one)
+            if found is not None:
+                return found
         runs: list[Trajectory] = []
         for index in np.ndindex(lead):
             try:
@@ -142,6 +157,52 @@ def each_run(simulate: Callable[P, R]) -> Callable[P, R]:
         return Runs(runs, lead)
 
     return call  # type: ignore[return-value]
+
+
+def _side_by_side(
+    model: Any, duration: Any, given: Any, options: dict[str, Any], wide: dict[str, Array], lead: tuple[int, ...],
+    one: Callable[[tuple[int, ...]], Any],
+) -> Runs | None:  # fmt: skip
+    """The runs in lanes, or None where they cannot go side by side."""
+    from polybody.simulation.arguments import lone_state
+    from polybody.simulation.lanes import Lanes, can_run, step_times
+    from polybody.simulation.run import prepared
+
+    more = dict(options)
+    controller = given[0] if given else more.pop("controller", None)
+    places = list(np.ndindex(lead))
+
+    def again(k: int) -> Any:
+        own: dict[str, Any] = {name: x[places[k]] for name, x in wide.items()}
+        q, v = own.pop("q0", None), own.pop("v0", None)
+        return prepared(model, duration, q, v, controller, **more, **own)
+
+    def alone(k: int) -> Any:
+        return _named(places[k], lambda: one(places[k]))
+
+    run, y, _, _ = _named(places[0], lambda: again(0))
+    times = step_times(run) if can_run(run) else None
+    if times is None:
+        return None
+    y0, several = np.tile(y, (len(places), 1)), [wide[x] for x in ("q0", "v0") if x in wide]
+    if any((x != x[places[0]]).any() for x in several):
+        states = {name: wide[name] for name in ("q0", "v0") if name in wide}
+        for k, index in enumerate(places):
+            own = {name: x[index] for name, x in states.items()}
+            q, v = _named(index, lambda own=own: lone_state(model, own.get("q0"), own.get("v0")))
+            y0[k] = run.problem.state(q, v)
+    lanes = Lanes(run, *times, alone, lambda k: again(k)[::3])
+    lanes.advance(y0, np.ascontiguousarray(wide["parameters"].reshape(len(places), -1)))
+    return Runs(lanes, lead if len(lanes) == len(places) else (len(lanes),))  # type: ignore[arg-type]
+
+
+def _named(index: tuple[int, ...], work: Callable[[], Any]) -> Any:
+    """What work() gives; an error says of which state it is."""
+    try:
+        return work()
+    except PolybodyError as error:
+        error.args = (f"{error}{state_text(index)}", *error.args[1:])
+        raise
 
 
 __all__ = ["Runs", "each_run"]
