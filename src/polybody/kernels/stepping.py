@@ -11,6 +11,7 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     ends(x, u, h, constants, row) -> x, p, M         and its end, whose velocity is M⁻¹ p
     unit(x, constants) -> x, [how far off]           the state with unit quaternions, held joints at their places
     back(x, constants) -> x, [‖φ‖, growth, narrow, …]  one Newton step back to constraints; velocities back to them too
+    slopes(x, constants, row) -> ∂ẏ/∂y               row by row, without the last of y, for implicit methods
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
     tick(x, constants, row, told) -> memory, doubt   what of the constants changes at given times (`stepping_instants`)
 
@@ -32,12 +33,15 @@ import numpy as np
 from polybody.kernels import background, machine, native, programs, stepping_parts
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_events as events
+from polybody.kernels import stepping_factors as factors
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
+from polybody.kernels import stepping_radau as radau
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
 from polybody.kernels.stepping_parts import Interpreted, Part, is_known, loop_code, part
+from polybody.kernels.stepping_radau import Collocation
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target, host
 
@@ -47,7 +51,7 @@ KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
-ORDER = ("field", "leap", "middle", "ends", "unit", "back", "watch", "tick")
+ORDER = ("field", "leap", "middle", "ends", "slopes", "unit", "back", "watch", "tick")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Tableau:
     extra: Array | None = None
     errors: Array | None = None
     dense: Array | None = None
+
+    dense_rows = 7
 
     @property
     def stages(self) -> int:
@@ -76,6 +82,9 @@ class Tableau:
         columns = self.dense.shape[1]
         blocks = [self.A, self.b[None], self.extra, self.errors, self.dense]
         return np.concatenate([np.pad(block, ((0, 0), (0, columns - block.shape[1]))) for block in blocks])
+
+
+Method = Tableau | Collocation
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,7 @@ class Loop:
     """Compiled code of one field and one method, with its working memory; one run at a time."""
 
     def __init__(
-        self, parts: Parts, tableau: Tableau | None, loaded: machine.Loaded, functions: Callable[[], Mapping[str, Part]]
+        self, parts: Parts, tableau: Method | None, loaded: machine.Loaded, functions: Callable[[], Mapping[str, Part]]
     ) -> None:
         """`functions()` are the parts as they are now: interpreted at first, compiled later."""
         self.parts, self.tableau = parts, tableau
@@ -132,7 +141,10 @@ class Loop:
             ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("trial", parts.watched + PAD),
             ("crossed", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
             ("last_speed", parts.nv), ("matrix", parts.nv**2 if "middle" in parts.keys else 1),
+            ("pivoted", parts.nv),
         )
+        if isinstance(tableau, Collocation):
+            scratch = (*scratch, ("implicit", radau.layout(parts.size, n)["END_OF"] // 8))
         places = np.cumsum([0, *(size for _, size in scratch)])
         self._scratch = np.zeros(places[-1])  # one block: what is made with every run must be made quickly
         first = self._scratch.ctypes.data
@@ -221,13 +233,14 @@ def prepare() -> None:
         programs.prepare(host())  # of the batches that look at its results
 
 
-def build(name: str, parts: Parts, tableau: Tableau | None, *, target: Target | None = None) -> Loop:
+def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | None = None) -> Loop:
     """The loop of a field by a tableau, or by the field's own `leap` where there is none."""
     chosen = (target or host()).with_lanes(1)
     names = [part for part in ORDER if part in parts.keys]
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [parts.doubtful, parts.memory, parts.instant]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
+    facts += [type(tableau).__name__]
 
     title = digest("stepping", "", chosen, facts)
     loop = loop_code(title, name, lambda: Made(module_text(parts, tableau, chosen), chosen))
@@ -246,15 +259,15 @@ def is_at_hand(parts: Parts, *, target: Target | None = None) -> bool:
     return all(is_known(key, entry, chosen) for entry, key in parts.keys.items())
 
 
-def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
+def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
     loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
-    adaptive = tableau is not None and tableau.adaptive
+    adaptive, implicit = tableau is not None and tableau.adaptive, isinstance(tableau, Collocation)
     pieces = [
         code_of.COMMON,
         code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
-        code_of.INTERPOLANT if adaptive else code_of.HERMITE,
+        code_of.HERMITE if not adaptive else radau.INTERPOLANT if implicit else code_of.INTERPOLANT,
         events.WATCHING if watched else "",
         code_of.SAMPLES,
         code_of.seen(watched, loops),
@@ -262,9 +275,12 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
     ]
     if adaptive:
         pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED]
-        pieces += [methods.FIRST_STEP, methods.ADAPTIVE]
+        pieces += [methods.FIRST_STEP]
+        slopes = radau.BY_PART if "slopes" in parts.keys else radau.BY_DIFFERENCES
+        own = [factors.FACTORS, factors.COMPLEX_FACTORS, slopes, radau.RADAU]
+        pieces += own if implicit else [methods.ADAPTIVE]
     else:
-        own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
+        own = factors.FACTORS + methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
         pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
@@ -274,19 +290,22 @@ def module_text(parts: Parts, tableau: Tableau | None, target: Target) -> str:
     )  # fmt: skip
 
 
-def _numbers(parts: Parts, tableau: Tableau | None) -> dict[str, float]:
+def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
     """The numbers that the loop's text names."""
     numbers: dict[str, float] = {name.upper(): 8 * k for name, k in PLACE.items()}
     n, stages = parts.padded, 0 if tableau is None else tableau.stages
+    if isinstance(tableau, Collocation):
+        numbers |= tableau.numbers | radau.layout(parts.size, n) | {"MOST_NEWTON": float(radau.MOST_NEWTON)}
     numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
     return numbers | {
         "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "N": n, "X": 8 * n, "F": 8 * parts.answer,
         "S": parts.answer, "T": 8 * parts.size, "NX": parts.size + 1, "TOLD_AT": 8 * parts.told, "ROW": 8 * parts.row,
         "NQ": parts.nq, "NQ8": 8 * parts.nq, "NV": parts.nv, "PIVOTS": parts.pivots, "WATCHED": parts.watched,
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
-        "ENTRIES": float(parts.size), "DENSE_ROW": 7 * 8 * n, "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "KEPT": KEPT,
+        "ENTRIES": float(parts.size), "DENSE_ROW": 8 * n * (0 if tableau is None else tableau.dense_rows),
+        "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
+        "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
         "MEMORY_AT": 8 * parts.memory[0], "MEMORY": parts.memory[1], "INSTANT": parts.instant,
-        "FIRST_POWER": 1 / 8, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
     }  # fmt: skip
 
 

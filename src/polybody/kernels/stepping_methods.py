@@ -31,41 +31,6 @@ def _stepped(job, x, f, new, h: float):
 
 #: an implicit step: middle(x, u, h, …) -> residual, its Jacobian in u; ends(x, u, h, …) -> x, M v, M at the end
 IMPLICIT = """
-def _solved(A, b, n):  # A x = b by elimination with pivots, in place
-    for k in range(n):
-        best = size(number(A + 8 * (k * n + k)))
-        pivot = k
-        for i in range(k + 1, n):
-            entry = size(number(A + 8 * (i * n + k)))
-            if entry > best:
-                best = entry
-                pivot = i
-        if not best > 0.0:
-            return CANNOT
-        if pivot != k:
-            for j in range(k, n):
-                upper = number(A + 8 * (k * n + j))
-                put(A + 8 * (k * n + j), number(A + 8 * (pivot * n + j)))
-                put(A + 8 * (pivot * n + j), upper)
-            first = number(b + 8 * k)
-            put(b + 8 * k, number(b + 8 * pivot))
-            put(b + 8 * pivot, first)
-        inverse = 1.0 / number(A + 8 * (k * n + k))
-        for i in range(k + 1, n):
-            factor = number(A + 8 * (i * n + k)) * inverse
-            for j in range(k + 1, n):
-                at = A + 8 * (i * n + j)
-                put(at, number(at) - factor * number(A + 8 * (k * n + j)))
-            put(b + 8 * i, number(b + 8 * i) - factor * number(b + 8 * k))
-    i = n
-    while i > 0:
-        i -= 1
-        total = number(b + 8 * i)
-        for j in range(i + 1, n):
-            total = total - number(A + 8 * (i * n + j)) * number(b + 8 * j)
-        put(b + 8 * i, total / number(A + 8 * (i * n + i)))
-    return 0
-
 def _stepped(job, x, f, new, h: float):
     u = word(job + SPEED)
     last = word(job + LAST_SPEED)
@@ -90,8 +55,9 @@ def _stepped(job, x, f, new, h: float):
     while going == 1:
         put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
         call(word(job + MIDDLE_AT), x, u, job + H, word(job + CONSTANTS), row, r, A, word(job + MIDDLE_WITH))
-        if _solved(A, r, NV) != 0:
+        if _factored(A, word(job + PIVOTED), NV) != 0:
             return CANNOT
+        _divided(A, word(job + PIVOTED), NV, r)
         worst = 0.0
         fastest = 1.0
         for i in range(NV):
@@ -105,8 +71,9 @@ def _stepped(job, x, f, new, h: float):
         if count > 25 or not _finite(u, NV) == 1:
             return CANNOT
     call(word(job + ENDS_AT), x, u, job + H, word(job + CONSTANTS), row, new, r, A, word(job + ENDS_WITH))
-    if _solved(A, r, NV) != 0:
+    if _factored(A, word(job + PIVOTED), NV) != 0:
         return CANNOT
+    _divided(A, word(job + PIVOTED), NV, r)
     _copy(new + NQ8, r, NV)
     return 0
 """

@@ -28,8 +28,8 @@ from polybody.kernels.target import Target
 
 Array = np.ndarray
 #: what the loop calls them with: numbers of inputs (from memory), and of results
-PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "unit": (2, 2), "back": (2, 2),
-         "watch": (3, 1), "tick": (4, 2)}  # fmt: skip
+PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "slopes": (3, 1), "unit": (2, 2),
+         "back": (2, 2), "watch": (3, 1), "tick": (4, 2)}  # fmt: skip
 AT_ONCE = 40  # operations: compiled sooner than anybody minds
 
 

@@ -244,13 +244,8 @@ class Run:
 
         stepping.prepare()
         from polybody.simulation.compiled.engine import Compiled
-        from polybody.simulation.compiled.rates import Rates
 
         try:
-            if self.method.name == "radau":
-                Rates(self.problem)
-                self.path = "compiled rates and Jacobian"
-                return
             self.compiled = Compiled(self.problem, self.method, self.options)
             self.path = "compiled"
         except NotCompiled as reason:

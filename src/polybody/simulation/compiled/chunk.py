@@ -59,7 +59,8 @@ class Chunk:
         if self.whole is not None and k == len(self) - 1:
             t1, y1, f1 = self.whole
         if self.dense is not None:
-            return _Dense(t0, t1 - t0, y0, self.dense[k])
+            kind = _Cubic if self.dense.shape[1] == 3 else _Dense
+            return kind(t0, t1 - t0, y0, self.dense[k])
         return _Hermite(t0, t1 - t0, y0, y1, self.begins[k], f1)
 
     def step(self, k: int, rejected: int | None = 0) -> Step:
@@ -82,6 +83,17 @@ class _Hermite:
             (1 + 2 * s) * (1 - s) ** 2 * self.y0 + s * s * (3 - 2 * s) * self.y1
             + h * s * (1 - s) * ((1 - s) * self.f0 - s * self.f1)
         )  # fmt: skip
+
+
+class _Cubic:
+    """y₀ + x(F₀ + x(F₁ + x F₂))."""
+
+    def __init__(self, t0: float, h: float, y0: Array, F: Array) -> None:
+        self.t0, self.h, self.y0, self.F = t0, h, y0, F
+
+    def __call__(self, t: Any) -> Array:
+        x = (t - self.t0) / self.h
+        return self.y0 + x * (self.F[0] + x * (self.F[1] + x * self.F[2]))
 
 
 class _Dense:

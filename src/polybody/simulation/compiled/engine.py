@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.kernels import background
-from polybody.kernels.stepping import Field, Loop, Parts, Tableau, build, directions, is_at_hand
+from polybody.kernels.stepping import Field, Loop, Method, Parts, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
@@ -62,7 +62,7 @@ class Compiled:
             raise NotCompiled("currents of motors and the midpoint rule are solved in Python")
         if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
             raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
-        self.tableau: Tableau | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
+        self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[tuple[str, str], Loop] = {}
         self._fields: dict[str, Field] = {}
         self._watches: dict[Any, Watch] = {}
@@ -115,6 +115,7 @@ class Compiled:
     def _parts(self, acting: Acting, watch: Watch) -> Parts:
         names = ["field"]
         names += OWN.get(self.method.name, [])
+        names += ["slopes"] if self._has_slopes else []
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
         names += ["back"] if acting.plan is not None else []
         names += ["watch"] if watch.count else []
@@ -132,6 +133,11 @@ class Compiled:
             instant=0 if memory is None else memory.width,
         )  # fmt: skip
 
+    @property
+    def _has_slopes(self) -> bool:
+        """Whether implicit steps have the exact Jacobian; else they take differences of the field."""
+        return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_IMPLICIT
+
     def _built(self, acting: Acting, watch: Watch) -> Loop:
         loop = build(f"simulate {self.method.name}", self._parts(acting, watch), self.tableau)
         signals = acting.law.signals
@@ -139,7 +145,7 @@ class Compiled:
         loop.array("table", np.ascontiguousarray(signals.rows))
         loop.set(rows=len(signals.breaks))
         loop.array("directions", directions(list(watch.directions)))
-        loop.set(growth=SWITCH)
+        loop.set(growth=SWITCH, newton_tol=max(2.2e-15 / self.options.rtol, min(0.03, self.options.rtol**0.5)))
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)
             growth, narrow = self._believed()
@@ -231,8 +237,7 @@ class Compiled:
             yield from self.method.steps(self.problem, t, y, end, self.options)
             return
         self._hold_sampled(t, y)
-        for known in self._loops.values():
-            known.set(has_speed=0)
+        self._forget()
         watch = self._watch(functions)
         self.called = self.called or watch.called
         first = self._next if self._ended == t else self._first_step(t, end)
@@ -250,6 +255,7 @@ class Compiled:
                     yield step
                     t, y, first = step.t1, step.y1, step.t1 - step.t0
                 by_hand, begun, taken, fresh = 0, t, 0, False
+                self._forget()
                 continue
             loop = self.loop(watch)
             loop.refresh()
@@ -275,6 +281,11 @@ class Compiled:
                 else:
                     yield chunk
             by_hand = PATIENCE if status == CANNOT else 0
+
+    def _forget(self) -> None:
+        """Implicit steps know nothing of those before."""
+        for known in self._loops.values():
+            known.set(has_speed=0, warm=0)
 
     def _watch(self, functions: list[tuple[Any, int]]) -> Watch:
         """What is looked at now: few sets of functions come again and again."""
@@ -327,7 +338,7 @@ class Compiled:
         if self.instants is not None:
             loop.room("begins", length + 2, parts.answer)
         if adaptive:
-            loop.room("dense", length + 1, 7, parts.padded)
+            loop.room("dense", length + 1, self._dense_rows, parts.padded)
             loop.set(dense_wanted=int(dense or parts.watched > 0))
         loop.set(
             steps=length, evaluations=0, rejected=0, off_manifold=0.0, off_loops=0.0, h=float(first), end=float(end),
@@ -360,6 +371,10 @@ class Compiled:
             rates if self.instants is None else rates.copy(), crossed, whole,
         )  # fmt: skip
         return status, chunk
+
+    @property
+    def _dense_rows(self) -> int:
+        return 0 if self.tableau is None else self.tableau.dense_rows
 
     @property
     def _most_steps(self) -> int:

@@ -243,7 +243,7 @@ class Acting:
             assert watched is not None
             return as_traced(self._watch, watched)
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
-                  "middle": self._middle, "ends": self._ends, "tick": self._tick}  # fmt: skip
+                  "middle": self._middle, "ends": self._ends, "slopes": self.slopes, "tick": self._tick}  # fmt: skip
         return as_traced(makers[name])
 
     def _function(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
@@ -295,13 +295,13 @@ class Acting:
         return self._function("leap", [columns[0], answer, step, *columns[1:]], columns[1], [new], graph)
 
     def slopes(self) -> Any:
-        """(x, c, row) -> ∂ẏ/∂y, row by row."""
+        """(x, c, row) -> ∂ẏ/∂y, row by row, without the work W."""
         import casadi
 
         made = self._field()
         columns = made.sx_in()
-        rate = made.call(columns)[0][: self.size]
-        slopes = casadi.jacobian(rate, columns[0])[:, : self.size]
+        rate = made.call(columns)[0][: self.size - 1]
+        slopes = casadi.jacobian(rate, columns[0])[:, : self.size - 1]
         return casadi.Function("slopes", columns, [casadi.densify(casadi.vec(slopes.T))])
 
     def _at_middle(self, graph: Any) -> tuple[Any, ...]:

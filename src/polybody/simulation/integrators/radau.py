@@ -22,20 +22,14 @@ class Radau5:
     def steps(self, problem: Problem, t: float, y: np.ndarray, end: float, options: Options) -> Iterator[Step]:
         from scipy.integrate import Radau
 
-        from polybody.simulation.compiled.rates import rates_of
-
-        known = rates_of(problem, t, y)
-        of_problem = problem.rate if known is None else known.rate
-        slopes = partial(jacobian, problem) if known is None else known.jacobian
-
         def rate(t: float, y: np.ndarray) -> np.ndarray:
             """SciPy's Radau never returns once a NaN has reached its step size: it must not see one."""
-            result = of_problem(t, y)
+            result = problem.rate(t, y)
             if not finite(result):
                 raise BlowUp("numbers are no longer finite")
             return result
 
-        return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=slopes)
+        return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=partial(jacobian, problem))
 
 
 __all__ = ["Radau5"]

@@ -1,4 +1,4 @@
-"""Explicit methods as data: what `kernels.stepping` steps by."""
+"""Methods as data: what `kernels.stepping` steps by."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from polybody.kernels.stepping import Tableau
+    from polybody.kernels.stepping_radau import Collocation
 
 
 @cache
@@ -35,6 +36,16 @@ def dormand_prince_8() -> Tableau:
     )
 
 
+@cache
+def radau_5() -> Collocation:
+    """Radau IIA of order 5: collocation at the zeros of Radau's polynomial, the last at the end of the step."""
+    from polybody.kernels.stepping_radau import Collocation
+
+    c, orders = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0]), np.arange(1, 4)
+    powers = np.vander(c, 3, increasing=True).T  # Σ_j A_ij c_j^(k − 1) = c_i^k/k
+    return Collocation(c, np.array([np.linalg.solve(powers, end**orders / orders) for end in c]))
+
+
 def _coefficients() -> dict[str, Any]:
     """SciPy's module of numbers, without the rest of scipy.integrate, whose import takes half a second."""
     import runpy
@@ -49,6 +60,8 @@ def _coefficients() -> dict[str, Any]:
     return dict(vars(dop853_coefficients))
 
 
-TABLEAUX: dict[str, Callable[[], Tableau]] = {"rk4": runge_kutta_4, "dop853": dormand_prince_8}
+TABLEAUX: dict[str, Callable[[], Tableau | Collocation]] = {
+    "rk4": runge_kutta_4, "dop853": dormand_prince_8, "radau": radau_5,
+}  # fmt: skip
 
 __all__ = ["TABLEAUX"]
