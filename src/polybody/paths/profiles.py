@@ -27,6 +27,7 @@ class Profile:
     name: str
     numbers: Array
     shape: Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+    corners: tuple[float, ...] = ()  # parts of the duration at which s̈ jumps
 
     def __call__(self, t: Array) -> tuple[Array, Array, Array]:
         return self.shape(t, self.numbers, ARRAYS)
@@ -85,7 +86,7 @@ def trapezoidal(T: float, ramp: float = 0.25) -> Profile:
         outside = o.where(o.less(t, 0.0), 0.0, dds)
         return s, ds, o.where(o.less(T, t), 0.0, outside)
 
-    return Profile("trapezoidal", np.array([T, ramp]), shape)
+    return Profile("trapezoidal", np.array([T, ramp]), shape, (ramp,) if ramp == 0.5 else (ramp, 1.0 - ramp))
 
 
 __all__ = ["Law", "Profile", "cycloidal", "quintic", "trapezoidal"]

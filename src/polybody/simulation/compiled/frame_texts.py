@@ -89,9 +89,7 @@ class FrameText:
         return self._error(R, p, c, domain), still, still
 
     def _along(self) -> tuple[str, Goal]:
-        if self.model.mechanism.constrained and not hasattr(self.given.target, "motion"):
-            raise NotCompiled("dependent joints of a path on loops are found in Python")
-        name, motion, self.signals = motion_of(self.model, self.given.target)
+        name, motion, self.signals = motion_of(self.model, self.given.target, whole=True)
 
         def text(
             m: Any, t: Any, row: Array, c: Array, R: Array, p: Array, domain: Domain

@@ -17,6 +17,7 @@ import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.constraints.plan import Plan
+from polybody.description.records import as_data
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
@@ -24,6 +25,7 @@ from polybody.paths.path import PointToPoint, Spline
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.controllers import (
     PD,
+    Actuators,
     ComputedTorque,
     DisturbanceObserver,
     Given,
@@ -152,9 +154,7 @@ def _pd(model: Model, law: PD, planned: Planned | None = None) -> Law:
             return tau + _holding(model, planned, q, domain, m, doubts) if law.gravity else tau
 
         return Law(key, still, np.concatenate([gains, law.target]), doubts=doubts)
-    if model.mechanism.constrained and not hasattr(law.path, "motion"):
-        raise NotCompiled("dependent joints of a path on loops are found in Python")
-    name, motion, signals = motion_of(model, law.path)
+    name, motion, signals = motion_of(model, law.path, whole=True)
 
     def along(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Domain) -> Array:
         goal, speed, _ = motion(t, row, domain)
@@ -215,7 +215,7 @@ def _computed_with_loops(model: Model, law: ComputedTorque, name: str, motion: M
 
 def _given(model: Model, law: Given) -> Law:
     if law.table is None:
-        raise NotCompiled("torques as a function of time are called in Python")
+        return _of_time(model, law)
     if law.times is None:
         return Law("constant", lambda m, t, q, v, c, row, domain: c, law.table)
     nv, times, table = model.nv, law.times, law.table
@@ -229,6 +229,42 @@ def _given(model: Model, law: Given) -> Law:
         return row[1 : 1 + nv] + row[1 + nv :] * (t - row[0])
 
     return Law("table", text, signals=Signals(breaks, rows))
+
+
+def _of_time(model: Model, law: Given) -> Law:
+    """A user's function of time, where it is an expression."""
+    from polybody.simulation.compiled.tracing import key_of, traced
+
+    try:
+        made = traced(law._function, (0,), model.nv, [(0.0,), (0.3,), (1.7,)])
+    except NotCompiled as reason:
+        raise NotCompiled(f"the torques are called in Python: {reason}") from None
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
+        return domain.scalars(made(domain.column([t])))
+
+    return Law(f"of time {key_of(made)}", text)
+
+
+def _actuators(model: Model, law: Actuators) -> Law:
+    key = f"actuators {as_data(law.records)}"
+    if law.constant is not None:
+        return Law(key, lambda m, t, q, v, c, row, domain: law.efforts(q, v, c, domain=domain), law.constant)
+    from polybody.simulation.compiled.tracing import impure, key_of, samples_of, traced
+
+    reason = impure(law.function)
+    try:
+        if reason:
+            raise NotCompiled(reason)
+        made = traced(law.controls, (0, model.nq, model.nv), len(law.names), samples_of(model))
+    except NotCompiled as reason:
+        raise NotCompiled(f"the controls of actuators are called in Python: {reason}") from None
+
+    def text(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
+        u = domain.scalars(made(*(domain.column(x) for x in ([t], q, v))))
+        return law.efforts(q, v, u, domain=domain)
+
+    return Law(f"{key} {key_of(made)}", text)
 
 
 def _held(model: Model) -> Law:
@@ -245,26 +281,52 @@ def is_held(controller: Any) -> bool:
 
 
 LAWS: dict[type, Callable[..., Law]] = {
-    PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given,
+    PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given, Actuators: _actuators,
 }
 HOLDING = (PD, GravityCompensation)  # whose texts are read along the plan of the motion that they drive
 
 
-def motion_of(model: Model, path: Any) -> tuple[str, Motion, Signals]:
-    """(name, motion, table) of a path."""
+def motion_of(model: Model, path: Any, *, whole: bool = False) -> tuple[str, Motion, Signals]:
+    """(name, motion, table) of a path; with loops of its independent joints only, unless it is wanted `whole`."""
+    from polybody.simulation.compiled.path_tables import tabulated
+
     if hasattr(path, "motion") and hasattr(path, "signals"):  # by numbers at given stages (`stepped_control`)
         return "tabulated", path.motion, path.signals
-    if path.model is not model and path.model.mechanism is not model.mechanism if hasattr(path, "model") else True:
-        raise NotCompiled("the path is a function in Python")
+    if not isinstance(path, PointToPoint | Spline):
+        return _traced_path(model, path)
+    if (path.model.nq, path.model.nv) != (model.nq, model.nv):
+        raise NotCompiled("the path is that of another model, with other coordinates")
+    if whole and path.model.mechanism.constrained:
+        return tabulated(path.model, path)
     if isinstance(path, PointToPoint):
-        return _point_to_point(model, path)
-    if isinstance(path, Spline):
-        return _spline(model, path)
-    raise NotCompiled("the path is a function in Python")
+        return _point_to_point(path)
+    if all(joint.model.rates_are_velocities for joint in path.model.mechanism.independent_joints):
+        return _spline(path)
+    return tabulated(path.model, path)
 
 
-def _point_to_point(model: Model, path: PointToPoint) -> tuple[str, Motion, Signals]:
-    nq, m = model.nq, model.mechanism
+def _traced_path(model: Model, path: Any) -> tuple[str, Motion, Signals]:
+    """A user's path, where it is an expression of time."""
+    from polybody.simulation.compiled.tracing import impure, key_of, traced
+
+    nq, nv, reason = model.nq, model.nv, impure(path)
+    if reason:
+        raise NotCompiled(f"the path is called in Python: {reason}")
+    try:
+        whole = lambda t: np.concatenate([np.asarray(x) for x in path(t)])  # noqa: E731
+        made = traced(whole, (0,), nq + 2 * nv, [(0.0,), (0.3,), (1.7,)])
+    except NotCompiled as reason:
+        raise NotCompiled(f"the path is called in Python: {reason}") from None
+
+    def motion(t: Any, row: Array, domain: Any) -> tuple[Array, Array, Array]:
+        found = domain.scalars(made(domain.column([t])))
+        return found[:nq], found[nq : nq + nv], found[nq + nv :]
+
+    return f"traced {key_of(made)}", motion, Signals()
+
+
+def _point_to_point(path: PointToPoint) -> tuple[str, Motion, Signals]:
+    nq, m = path.model.nq, path.model.mechanism
     if not hasattr(path.law, "text"):
         raise NotCompiled("the path's time law is a function in Python")
     profile: Any = path.law
@@ -278,10 +340,8 @@ def _point_to_point(model: Model, path: PointToPoint) -> tuple[str, Motion, Sign
     return profile.name, motion, Signals(np.zeros(1), facts[None])
 
 
-def _spline(model: Model, path: Spline) -> tuple[str, Motion, Signals]:
-    if not all(joint.model.rates_are_velocities for joint in model.mechanism.independent_joints):
-        raise NotCompiled("splines of rotations are evaluated in Python")
-    order, nq, knots = int(path._spline.k), model.nq, np.unique(path._spline.t)
+def _spline(path: Spline) -> tuple[str, Motion, Signals]:
+    order, nq, knots = int(path._spline.k), path.model.nq, np.unique(path._spline.t)
     starts = knots[(knots >= path.start) & (knots < path.end)]
     powers = range(order, -1, -1)  # Taylor's coefficients of every piece, the highest power first
     coefficients = np.array([path._spline(starts, p) / factorial(p) for p in powers])  # (order + 1, pieces, nq)
