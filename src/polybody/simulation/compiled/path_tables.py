@@ -7,6 +7,7 @@ assembled at these points only, before the run.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ SAME = 1e-12
 MOST_PIECES = 1000
 MOST_KEPT = 8
 _POINTS = np.cos(np.pi * (np.arange(ORDER + 1) + 0.5) / (ORDER + 1))
-_BETWEEN = np.array([-0.995, -0.7, -0.31, 0.12, 0.55, 0.93])
+_BETWEEN = np.array([-0.995, -0.7, -0.31, 0.12, 0.55, 0.93])  # where they are compared
+_ALL = np.concatenate([_POINTS, _BETWEEN])
 
 
 def tabulated(model: Model, path: Any) -> tuple[str, Motion, Signals]:
@@ -39,7 +41,7 @@ def tabulated(model: Model, path: Any) -> tuple[str, Motion, Signals]:
 
 def _table(model: Model, path: Any) -> Signals:
     corners = _corners(path)
-    pieces = [piece for low, high in zip(corners[:-1], corners[1:], strict=True) for piece in _pieces(path, low, high)]
+    pieces = [piece for low, high in pairwise(corners.tolist()) for piece in _pieces(path, low, high)]
     if len(pieces) > MOST_PIECES:
         raise NotCompiled("the path is not smooth enough for a table of polynomials")
     rows = [_still(path, corners[0] - 1.0), *(_row(*piece) for piece in pieces), _still(path, corners[-1] + 1.0)]
@@ -70,8 +72,8 @@ def _pieces(path: Any, low: float, high: float) -> list[tuple[float, float, Arra
     """(begin, end, coefficients (ORDER + 1, …), the highest power first)."""
     todo, done = [(low, high)], []
     while todo:
-        halves, where = [], np.array([[(a + b) / 2 + (b - a) / 2 * np.concatenate([_POINTS, _BETWEEN])] for a, b in todo])
-        found = _values(path, where.reshape(-1)).reshape(len(todo), len(_POINTS) + len(_BETWEEN), -1)
+        halves, where = [], np.array([(a + b) / 2 + (b - a) / 2 * _ALL for a, b in todo])
+        found = _values(path, where.ravel()).reshape(*where.shape, -1)
         size = SAME * (1 + np.abs(found).max(axis=(0, 1)))
         for (a, b), values in zip(todo, found, strict=True):
             fit = chebyshev.chebfit(_POINTS, values[: len(_POINTS)], ORDER)
