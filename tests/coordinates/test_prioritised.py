@@ -7,8 +7,6 @@ import pytest
 
 import polybody as pb
 
-pytest.importorskip("clarabel")
-
 
 def snake(n=6, limit=None):
     """A planar chain of n links of 0.3 m."""
@@ -133,6 +131,18 @@ def test_a_batch_of_goals_starts_and_postures_is_every_one_by_itself():
                                                                               spheres[1]])
     with pytest.raises(pb.InputError, match="do not broadcast"):
         pb.reach(model, goals, np.zeros((2, 6)))
+
+
+def test_parameters_of_a_batch_with_loops_are_every_one_by_itself():
+    model = pb.load("3-rrr").with_parameters("*.mass")
+    rng = np.random.default_rng(5)
+    q, values = model.neutral(), model.parameters.nominal * rng.uniform(0.9, 1.1, (4, 1))
+    targets = model.tree.pose(q, "hand")[:3, 3] + rng.uniform(-0.005, 0.005, (4, 3)) * [1, 1, 0]
+    found = pb.reach(model, [pb.Goal("hand", targets)], q, parameters=values)
+    assert found.converged.all()
+    for k in range(4):
+        alone = pb.reach(model.parameters.at(values[k]), [pb.Goal("hand", targets[k])], q)
+        np.testing.assert_allclose(found.q[k], alone.q, atol=1e-9)
 
 
 def test_hard_goals_end_at_the_nearest_place_and_say_so():
