@@ -41,7 +41,11 @@ class Collocation:
     adaptive = True
     dense_rows = 3
 
-    @cached_property
+    @property
+    def b(self) -> Array:
+        return self.A[-1]
+
+    @property
     def rows(self) -> Array:
         return self.A
 

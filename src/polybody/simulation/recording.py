@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.simulation.compiled.engine import possible_holding
+from polybody.simulation.compiled.given import possible_holding
 
 if TYPE_CHECKING:
     from polybody.simulation.run import Run
@@ -89,7 +89,7 @@ def _mode(run: Run) -> Mode:
     problem = run.problem
     stops = problem.stops
     frozen = stops is not None and bool(stops.held)
-    holding = replace(possible_holding(problem, "rk4"), frozen=frozen)
+    holding = replace(possible_holding(problem), frozen=frozen)
     return Mode(frozen, holding.numbers(stops, problem.friction))
 
 

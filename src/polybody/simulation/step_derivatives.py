@@ -25,8 +25,8 @@ import numpy as np
 
 from polybody.errors import PolybodyError
 from polybody.model.tracing import compiled
-from polybody.simulation.compiled.engine import acting_of, possible_holding
 from polybody.simulation.compiled.field import Acting
+from polybody.simulation.compiled.given import acting_of, possible_holding
 from polybody.simulation.compiled.laws import Law, Signals
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
@@ -85,12 +85,12 @@ class StepDerivatives:
         """The field in a mode, along a plan of elimination."""
         key = ("" if plan is None else plan.label, mode.frozen)
         if key not in self._fields:
-            holding = replace(possible_holding(self.problem, "rk4"), frozen=mode.frozen)
+            holding = replace(possible_holding(self.problem), frozen=mode.frozen)
             self._fields[key] = Field(self, replace(self.acting, plan=plan, holding=holding, held=mode.numbers))
         return self._fields[key]
 
     def constants(self, mode: Mode) -> Array:
-        holding = replace(possible_holding(self.problem, "rk4"), frozen=mode.frozen)
+        holding = replace(possible_holding(self.problem), frozen=mode.frozen)
         return replace(self.acting, holding=holding, held=mode.numbers).constants
 
     def rate(self, t: float, y: Array, z: Array, mode: Mode, plan: Any) -> Array:

@@ -20,13 +20,12 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import source_digest
-from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
-from polybody.simulation.compiled.holding import Holding, holding_of
+from polybody.simulation.compiled.given import acting_of, possible_holding
+from polybody.simulation.compiled.grids import grid, grid_through
 from polybody.simulation.compiled.instants import Ahead
-from polybody.simulation.compiled.laws import Law, NotCompiled, law_of
-from polybody.simulation.compiled.tracing import traced
+from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.failures import call_user
@@ -56,10 +55,8 @@ class Compiled:
         self.problem, self.method, self.options = problem, method, options
         self.model: Model = problem.model
         require_compilable(self.model, method.name)
-        self._possible = possible_holding(problem, method.name)
+        self._possible = possible_holding(problem)
         self.acting = acting_of(problem)
-        if method.name == "midpoint" and problem.circuits.size:
-            raise NotCompiled("currents of motors and the midpoint rule are solved in Python")
         if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
             raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
@@ -170,8 +167,7 @@ class Compiled:
     def recorded(self, t: float, y: Array) -> tuple[Array, Array, Array, Array] | None:
         """(ẏ, a, tau, all currents) by the loop's own field; None where Python is to be asked."""
         (t0, y0, found), self._first = self._first, (np.nan, y, None)
-        if not self._hold():
-            return None
+        self._hold()
         changes = self.acting.law.held or self.instants is not None
         if t0 == t and not self.acting.holding.size and np.array_equal(y, y0) and not changes:
             return found  # asked for when the run began
@@ -233,9 +229,7 @@ class Compiled:
     ) -> Iterator[Step | Chunk]:
         """Steps and chunks from (t, y); `samples()` are the times at which states are still wanted, None for every
         step."""
-        if not self._hold():
-            yield from self.method.steps(self.problem, t, y, end, self.options)
-            return
+        self._hold()
         self._hold_sampled(t, y)
         self._forget()
         watch = self._watch(functions)
@@ -412,14 +406,12 @@ class Compiled:
         chunk.begins[rows] = loop.held("begins")[rows, : loop.parts.size]
         return int(rows[-1])
 
-    def _hold(self) -> bool:
-        """Tell the field which joints are held now; False where Python deals with them: implicit steps."""
+    def _hold(self) -> None:
+        """Tell the field which joints are held now."""
         problem, stops = self.problem, self.problem.stops
         frozen = stops is not None and bool(stops.held)
-        if frozen and self.method.name == "midpoint":
-            return False
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
-            return True
+            return
         if self.acting.holding.frozen is not frozen or not self.acting.holding.slots:
             if frozen not in self._by_held or self._by_held[frozen].plan is not self.acting.plan:
                 holding = replace(self._possible, frozen=frozen)
@@ -430,7 +422,6 @@ class Compiled:
         numbers = self.acting.holding.numbers(stops, problem.friction)
         if not np.array_equal(numbers, self.acting.held):
             self.acting = self.acting.renumbered(held=numbers)
-        return True
 
     _room = 1024
     _ended, _next = np.nan, 0.0  # where a stretch ended, and the step that would come next
@@ -450,66 +441,4 @@ class Compiled:
             self.length = max(1, self.length // 2)
 
 
-def grid(t: float, end: float, dt: float, most: int, taken: int = 0) -> Array:
-    """Times of equal steps, at most so many after those taken since t; the last of all is `end`."""
-    count = max(1, int(np.ceil((end - t) / dt * (1 - 1e-12))) - taken)
-    times = t + dt * np.arange(taken, taken + min(count, most) + 1)
-    if count <= most:
-        times[-1] = end
-    return times
-
-
-def grid_through(t: float, stops: Array, end: float, dt: float, most: int, taken: int = 0) -> Array:
-    """The same with equal steps from stop to stop."""
-    bounds = np.concatenate([[t], stops, [end]] if stops[-1] < end else [[t], stops])
-    counts = np.maximum(1, np.ceil(np.diff(bounds) / dt * (1 - 1e-12)).astype(int))
-    counts[0] = max(counts[0], taken + 1)
-    piece = np.repeat(np.arange(len(counts)), counts)
-    within = np.arange(len(piece)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-    times = np.where(within == counts[piece], bounds[1:][piece], bounds[piece] + dt * within)
-    return np.concatenate([[t + dt * taken], times[taken : taken + most]])
-
-
-def possible_holding(problem: Problem, method: str) -> Holding:
-    """The joints that may be held; `NotCompiled` where friction holds them in ways that compiled code does not know."""
-    friction = problem.friction
-    if friction is not None and (friction.loaded or method not in (*TABLEAUX, "semi-implicit")):
-        why = "with friction by load " if friction.loaded else ""
-        by = "" if why else f"by the method {method!r} "
-        raise NotCompiled(f"joints {why}that stick are solved {by}in Python; friction='smooth' is compiled")
-    stops = problem.stops
-    if stops is None:
-        return Holding()
-    return holding_of(stops, friction, stops.pressing)
-
-
-def acting_of(problem: Problem, law: Law | None = None) -> Acting:
-    """What acts in a problem, as text, with another law instead of its controller's where one is given; or
-    `NotCompiled`."""
-    model = problem.model
-    frames, values, changing = [], [np.zeros(0)], []
-    for name, given in problem.wrenches.items():
-        fixed = getattr(given, "value", None)
-        frames.append(find_frame(model.engine.tree.traced_mechanism, name))
-        values.append(np.zeros(6) if fixed is None else fixed)
-        changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
-    if problem.circuits.closed and callable(problem.circuits.voltages):
-        raise NotCompiled("the voltages are called in Python")
-    plan = (lambda: problem.motion.plans.free(None)) if problem.loops else None
-    law = law_of(problem.whole, problem.controller, plan) if law is None else law
-    circuits = problem.circuits if problem.circuits.closed else None
-    return Acting(
-        model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),
-        drives=problem.drives, whole=problem.whole,
-    )
-
-
-def _of_time(what: str, given: Any) -> Any:
-    """A function of time that gives a wrench, as a casadi.Function."""
-    try:
-        return traced(given, (0,), 6, [(0.0,), (0.3,), (1.7,)])
-    except NotCompiled as reason:
-        raise NotCompiled(f"{what} is called in Python: {reason}") from None
-
-
-__all__ = ["METHODS", "Compiled", "acting_of", "grid", "possible_holding"]
+__all__ = ["METHODS", "Compiled"]

@@ -32,6 +32,7 @@ from polybody.model.tracing import Recorded, as_traced
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
+from polybody.simulation.compiled import middle
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import Law, NotCompiled
 from polybody.simulation.compiled.tracing import key_of
@@ -243,7 +244,8 @@ class Acting:
             assert watched is not None
             return as_traced(self._watch, watched)
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
-                  "middle": self._middle, "ends": self._ends, "slopes": self.slopes, "tick": self._tick}  # fmt: skip
+                  "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
+                  "tick": self._tick}  # fmt: skip
         return as_traced(makers[name])
 
     def _function(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
@@ -303,46 +305,6 @@ class Acting:
         rate = made.call(columns)[0][: self.size - 1]
         slopes = casadi.jacobian(rate, columns[0])[:, : self.size - 1]
         return casadi.Function("slopes", columns, [casadi.densify(casadi.vec(slopes.T))])
-
-    def _at_middle(self, graph: Any) -> tuple[Any, ...]:
-        """(columns, x, c, q, v, u, h, q_m, p_m, tau, loads): the middle of a step as in `integrators.midpoint`."""
-        columns, x, c, row = self.columns(graph)
-        speed, u = graph.variables("u", self.model.nv)
-        step, h = graph.variables("h", 1)
-        q, v, i, t = self.state(x, graph)
-        middle = kinematics.integrate(self.mechanism, q, u * (h[0] * graph.const(0.5)), domain=graph)
-        late = t + h[0] * graph.const(0.5)
-        tau, loads = self.drive(middle, u, i, late, c, row, graph)[0], self.loads(late, c, graph)
-        p_middle = denoc.mass_matrix(self.mechanism, middle, domain=graph) @ u
-        return [columns[0], speed, step, *columns[1:]], x, c, q, v, u, h[0], middle, p_middle, tau, loads
-
-    def _middle(self) -> Any:
-        """2 (p_m − p₀) − h (Cᵀu − gravity + passive + force), and its Jacobian in u."""
-        import casadi
-
-        graph: Any = domain("casadi")
-        columns, _, _, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
-        m, force = self.mechanism, tau
-        for frame, wrench in zip(self.frames, loads, strict=True):
-            force = force + kinematics.frame_jacobian(m, middle, frame, domain=graph).T @ wrench
-        C = denoc.coriolis_matrix(m, middle, u, domain=graph)
-        rate = C.T @ u - denoc.gravity_forces(m, middle, domain=graph) + force
-        rate = rate + denoc.passive_forces(m, middle, u, domain=graph)
-        p = denoc.mass_matrix(m, q, domain=graph) @ v
-        residual = graph.column((p_middle - p) * graph.const(2) - rate * h)
-        slopes = casadi.densify(casadi.vec(casadi.jacobian(residual, columns[1]).T))
-        return self._function("middle", columns, columns[3], [residual, slopes], graph)
-
-    def _ends(self) -> Any:
-        graph: Any = domain("casadi")
-        columns, x, c, q, v, u, h, middle, p_middle, tau, loads = self._at_middle(graph)
-        m = self.mechanism
-        moved = kinematics.integrate(m, q, u * h, domain=graph)
-        p = p_middle * graph.const(2) - denoc.mass_matrix(m, q, domain=graph) @ v
-        work = x[self.size - 1] + self.power(middle, u, tau, loads, c, graph) * h
-        new = np.concatenate([moved, v, x[self.model.nq + self.model.nv : self.size - 1], [work, x[self.size] + h]])
-        M = denoc.mass_matrix(m, moved, domain=graph)
-        return self._function("ends", columns, columns[3], [new, p, M], graph)
 
     def _tick(self) -> Any:
         """What the law remembers from an instant on (`remembered`)."""

@@ -1,0 +1,57 @@
+"""What acts in a problem, read as texts and numbers for compiled steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from polybody.quantities.frames import find_frame
+from polybody.simulation.compiled.field import Acting
+from polybody.simulation.compiled.holding import Holding, holding_of
+from polybody.simulation.compiled.laws import Law, NotCompiled, law_of
+from polybody.simulation.compiled.tracing import traced
+from polybody.simulation.problem import Problem
+
+
+def possible_holding(problem: Problem) -> Holding:
+    """The joints that may be held; `NotCompiled` where friction holds them in ways that compiled code does not know."""
+    friction = problem.friction
+    if friction is not None and friction.loaded:
+        raise NotCompiled("joints with friction by load that stick are solved in Python; friction='smooth' is compiled")
+    stops = problem.stops
+    if stops is None:
+        return Holding()
+    return holding_of(stops, friction, stops.pressing)
+
+
+def acting_of(problem: Problem, law: Law | None = None) -> Acting:
+    """What acts in a problem, as text, with another law instead of its controller's where one is given; or
+    `NotCompiled`."""
+    model = problem.model
+    frames, values, changing = [], [np.zeros(0)], []
+    for name, given in problem.wrenches.items():
+        fixed = getattr(given, "value", None)
+        frames.append(find_frame(model.engine.tree.traced_mechanism, name))
+        values.append(np.zeros(6) if fixed is None else fixed)
+        changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
+    if problem.circuits.closed and callable(problem.circuits.voltages):
+        raise NotCompiled("the voltages are called in Python")
+    plan = (lambda: problem.motion.plans.free(None)) if problem.loops else None
+    law = law_of(problem.whole, problem.controller, plan) if law is None else law
+    circuits = problem.circuits if problem.circuits.closed else None
+    return Acting(
+        model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),
+        drives=problem.drives, whole=problem.whole,
+    )
+
+
+def _of_time(what: str, given: Any) -> Any:
+    """A function of time that gives a wrench, as a casadi.Function."""
+    try:
+        return traced(given, (0,), 6, [(0.0,), (0.3,), (1.7,)])
+    except NotCompiled as reason:
+        raise NotCompiled(f"{what} is called in Python: {reason}") from None
+
+
+__all__ = ["acting_of", "possible_holding"]
