@@ -279,6 +279,10 @@ def test_files_with_networks_are_exported_on_the_command_line(tmp_path: Path) ->
     assert (tmp_path / "rc.fmu").stat().st_size > 1000
     done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "e"), "-q", "mass_matrix"])
     assert done.exit_code != 0
+    done = CliRunner().invoke(app, ["export-c", str(file), str(tmp_path / "f"), "--limits", "ignore"])
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["export-fmu", "two-link", str(tmp_path / "f.fmu"), "--friction", "smooth"])
+    assert done.exit_code != 0
 
 
 def geared(ratio: float = 3.0, inertia: float = 0.1, damping: float = 0.2) -> pb.Network:

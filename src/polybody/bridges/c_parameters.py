@@ -43,8 +43,8 @@ def parameter_checks(prefix: str, model: Model) -> list[Written]:
         f"const char *{prefix}_parameter_name(int k);"
     )
     names = ",\n        ".join(_literal(parameter.name) for parameter in model.parameters)
-    lower = [_bound(p.lower) for p in model.parameters]
-    upper = [_bound(p.upper) for p in model.parameters]
+    lower = [c_number(p.lower) for p in model.parameters]
+    upper = [c_number(p.upper) for p in model.parameters]
     open_ones = ["1" if p.positive else "0" for p in model.parameters]
     source = f"""const char *{prefix}_parameter_name(int k) {{
     static const char *const names[{count}] = {{
@@ -70,7 +70,7 @@ int {prefix}_check_parameters(const double *parameters) {{
     return [Written(header, source)]
 
 
-def _bound(value: float) -> str:
+def c_number(value: float) -> str:
     """A number of C; bounds that do not exist are infinite."""
     return repr(float(value)) if abs(value) < float("inf") else f"{'-' if value < 0 else ''}HUGE_VAL"
 
@@ -82,4 +82,4 @@ def _literal(text: str) -> str:
     return '"' + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()) + '"'
 
 
-__all__ = ["margin_functions", "parameter_checks"]
+__all__ = ["c_number", "margin_functions", "parameter_checks"]

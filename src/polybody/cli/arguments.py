@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -34,6 +35,29 @@ ArgOption = Annotated[
     typer.Option("--arg", metavar="NAME=VALUE", help="Argument of a xacro file; repeatable."),
 ]
 
+#: of the joints of models in a network that is exported
+LimitsOption = Annotated[str | None, typer.Option(help="Joint limits in a network: stop (default) or ignore.")]
+RestitutionOption = Annotated[
+    float | None, typer.Option(help="Coefficient of restitution at joint limits in a network, 0 to 1; default 0.")
+]
+FrictionOption = Annotated[
+    str | None, typer.Option(help="Dry friction of joints in a network: stick (default) or smooth.")
+]
+
+
+def given_laws(limits: str | None, restitution: float | None, friction: str | None) -> dict[str, Any]:
+    """Those of the options that were given, as arguments of an export."""
+    said = {"limits": limits, "restitution": restitution, "friction": friction}
+    return {word: value for word, value in said.items() if value is not None}
+
+
+def refuse_laws(laws: Mapping[str, Any]) -> None:
+    """Options for networks given for a model raise an error."""
+    from polybody.errors import InputError
+
+    if laws:
+        raise InputError(f"--{next(iter(laws))} is for files with a network")
+
 
 def given_arguments(given: list[str] | None) -> dict[str, str]:
     """{name: value} of `--arg name=value` options."""
@@ -46,4 +70,14 @@ def given_arguments(given: list[str] | None) -> dict[str, str]:
     return {name.strip(): value for _, name, _, value in pairs}
 
 
-__all__ = ["ArgOption", "BaseOption", "ModelArgument", "given_arguments"]
+__all__ = [
+    "ArgOption",
+    "BaseOption",
+    "FrictionOption",
+    "LimitsOption",
+    "ModelArgument",
+    "RestitutionOption",
+    "given_arguments",
+    "given_laws",
+    "refuse_laws",
+]

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.arguments import (
+    BaseOption,
+    FrictionOption,
+    LimitsOption,
+    ModelArgument,
+    RestitutionOption,
+    given_laws,
+    refuse_laws,
+)
 from polybody.cli.output import JsonOption, emit
 
 
@@ -29,9 +37,12 @@ def export_c(
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", help="Numbers of a network's parts to change in C, e.g. 'R1.resistance' or "
-                     "'*.damping'; repeatable."),
+        typer.Option("--parameter", help="Numbers of a network's parts and models to change in C, e.g. 'R1.resistance', "
+                     "'*.damping' or 'arm.forearm.mass'; repeatable."),
     ] = None,
+    limits: LimitsOption = None,
+    restitution: RestitutionOption = None,
+    friction: FrictionOption = None,
     name: Annotated[str | None, typer.Option(help="Prefix of files and functions; default: model name.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     base: BaseOption = None,
@@ -46,13 +57,15 @@ def export_c(
     from polybody.model.load import load
     from polybody.networks.reading import has_network, load_network
 
+    laws = given_laws(limits, restitution, friction)
     if has_network(model):
         if quantity or base is not None:
             raise InputError(f"{'--quantity' if quantity else '--base'} is for models; this file has a network")
         net: Any = load_network(model)
-        options: Any = {"parameters": parameter or ()}
+        options: Any = {"parameters": parameter or (), **laws}
         files = [str(path) for path in write_library(net, folder, name=name, force=force, **options)]
     else:
+        refuse_laws(laws)
         if parameter:
             raise InputError("--parameter is for files with a network; the functions of a model have its numbers as "
                              "arguments by pb.export_c(model.with_parameters(…), …)")

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from polybody.cli.arguments import BaseOption, ModelArgument
+from polybody.cli.arguments import (
+    BaseOption,
+    FrictionOption,
+    LimitsOption,
+    ModelArgument,
+    RestitutionOption,
+    given_laws,
+    refuse_laws,
+)
 from polybody.cli.output import JsonOption, emit
 from polybody.cli.states import ConfigurationOption, configuration
 
@@ -29,6 +37,9 @@ def export_fmu(
         float | None,
         typer.Option("--step", help="Internal step of co-simulation, s; default 1e-3, of networks at most 1e-2."),
     ] = None,
+    limits: LimitsOption = None,
+    restitution: RestitutionOption = None,
+    friction: FrictionOption = None,
     source_only: Annotated[bool, typer.Option("--source-only", help="Omit the binary for this machine.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     base: BaseOption = None,
@@ -44,11 +55,13 @@ def export_fmu(
     from polybody.networks.reading import has_network
 
     binary = False if source_only else None
+    laws = given_laws(limits, restitution, friction)
     if has_network(model):
         given = {"--q": q != "neutral", "--base": base}
-        longest = {"parameters": parameter or (), **({} if step is None else {"step": step})}
+        longest = {"parameters": parameter or (), **({} if step is None else {"step": step}), **laws}
         _network(model, target, [word for word in given if given[word]], as_json, force=force, binary=binary, **longest)
         return
+    refuse_laws(laws)
     loaded = load(model, base=base)
     variant = loaded.with_parameters(*parameter) if parameter else loaded
     start = configuration("--q", q, loaded)

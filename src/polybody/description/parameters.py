@@ -16,7 +16,7 @@ pattern picks several: `*.com` all mass centres, `forearm.*` all of the forearm.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,9 +95,7 @@ def chosen(description: Description, patterns: Sequence[str]) -> list[Parameter]
     for pattern in patterns:
         if not isinstance(pattern, str):
             raise InputError(f"a parameter is picked by a name or a pattern, got {pattern!r}")
-        found = [n for n in every if n == pattern or n.startswith(f"{pattern}.")]
-        if not found and any(c in pattern for c in "*?["):
-            found = [n for n in every if any(fnmatch.fnmatchcase(x, pattern) for x in _shortened(n))]
+        found = matching(pattern, every)
         if not found and (why := _refused(pattern)):
             raise InputError(f"{pattern!r} cannot be a parameter: {why}")
         if not found:
@@ -105,6 +103,15 @@ def chosen(description: Description, patterns: Sequence[str]) -> list[Parameter]
             raise InputError(f"no parameter {pattern!r}{nearest(pattern, short)}; available: {listed(every)}")
         kept.update({name: every[name] for name in found})
     return list(kept.values())
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """The names that are a pattern, begin with it and a dot, or match it."""
+    names = list(names)
+    found = [n for n in names if n == pattern or n.startswith(f"{pattern}.")]
+    if not found and any(c in pattern for c in "*?["):
+        found = [n for n in names if any(fnmatch.fnmatchcase(x, pattern) for x in _shortened(n))]
+    return found
 
 
 def _shortened(name: str) -> Iterator[str]:
@@ -290,4 +297,4 @@ def _refused(pattern: str) -> str:
     return next((why for names, why in STRUCTURE.items() if words & set(names)), "")
 
 
-__all__ = ["Parameter", "chosen", "frictionless", "parameters_of"]
+__all__ = ["Parameter", "chosen", "frictionless", "matching", "parameters_of"]

@@ -283,4 +283,4 @@ def _axes(source: Source, values: Any) -> Iterator[tuple[str, Array]]:
         yield record.name, axis
 
 
-__all__ = ["Parameters"]
+__all__ = ["NEVER_ZERO", "Parameters"]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.description.parameters import Parameter
 from polybody.errors import InputError, warn
 from polybody.mechanism.saturation import drive_limits
 from polybody.names import listed
@@ -69,10 +70,22 @@ def _lawful(part: ModelComponent, stopping: bool, sticking: bool) -> list[Compon
     if loaded:
         warn(f"friction of {listed(loaded)} in {part.name!r} depends on the load of the joint, which a network does "
              "not count; pb.simulate(model) does")
+    fixed = [p.name for p in model.parameters if sticking and changes_sticking(p, bool(rubs))]
+    if fixed:
+        raise InputError(f"{part.name!r}: {listed(fixed)} cannot be parameters of a model whose joints stick; use "
+                         "friction='smooth', or leave them numbers")
     dry = tuple(rub for group in rubs.values() for rub in group)
     places = {slot: k for k, slot in _coordinates(model).items()}
     laws = [_law(part, k, places.get(k), ends.get(k, {}), rubs.get(k, [])) for k in sorted({*ends, *rubs})]
     return [replace(part, dry=dry) if dry else part, *laws]
+
+
+def changes_sticking(parameter: Parameter, rubs: bool) -> bool:
+    """Whether a parameter of a model is one of those by which its joints stick: they are numbers of the law, not of the
+    model's compiled texts. `rubs`: whether any joint has dry friction."""
+    if ".friction." in parameter.name:
+        return not any(f".friction.{word}" in parameter.name for word in ("viscous", "regularisation"))
+    return rubs and (parameter.place[0] == "constants" or parameter.place[2] == "ratio")
 
 
 def _coordinates(model: Any) -> dict[int, int]:

@@ -64,7 +64,7 @@ def linearize_network(
     system, y = motion.start(time, dict(at or {}))
     if steady:
         y = equilibrium(system, time, y)
-    chosen = list(system.assembly.inputs) if inputs is None else list(inputs)
+    chosen = [n for n in system.assembly.inputs if n not in motion.constant] if inputs is None else list(inputs)
     for name in chosen:
         if name not in system.assembly.inputs:
             known = system.assembly.inputs

@@ -15,7 +15,7 @@ of `forward_dynamics`, and limits do not act; in runs `joint_laws` adds both, as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,35 @@ class ModelComponent:
             Variable(full, f"q{k}", unit, float(start), keep=6)
             for k, (full, start, unit) in enumerate(zip(self.configuration_names, starts, units, strict=True))))
 
-    inputs: Mapping[str, Any] = field(init=False, default_factory=dict)
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Parameters of a model made by `with_parameters`: they do not change in time."""
+        made = self.model.parameters
+        return {f"{self.prefix}{name}": float(x) for name, x in zip(made.names, made.nominal, strict=True)}
+
+    def _parameters(self, lookup: Lookup) -> list[Any]:
+        """[column of its parameters], or nothing: what its functions take after all other arguments."""
+        import casadi as ca
+
+        own = [lookup(name.removeprefix(f"{self.name}.")) for name in self.inputs]
+        return [ca.vertcat(*own)] if own else []
+
+    def _motors(self, lookup: Lookup) -> tuple[Any, Any, Any, Any]:
+        """(torques, voltages, resistance, inductance) as expressions of its parameters."""
+        import casadi as ca
+
+        graph: Any
+        own, mechanism = self._parameters(lookup), self.model.engine.traced_mechanism
+        motors, graph, found = mechanism.motors, domain("casadi"), []
+        for array in (motors.torques, motors.voltages, motors.resistance, motors.inductance):
+            rows, columns = array.shape if array.ndim == 2 else (len(array), 1)
+            if own:
+                flat = graph.column([x + graph.const(0) for x in np.asarray(array).ravel()])
+                column = ca.substitute(flat, mechanism.symbols[0], own[0])
+            else:
+                column = ca.SX(ca.DM(np.asarray(array, dtype=float).ravel()))
+            found.append(ca.sparsify(ca.reshape(column, columns, rows).T))
+        return found[0], found[1], found[2], found[3]
 
     @property
     def configuration_names(self) -> list[str]:
@@ -109,24 +137,24 @@ class ModelComponent:
 
         model = self.model
         q, v, tau, i = self._columns(lookup)
-        motors = model.mechanism.motors
-        residuals = ca.vertsplit(der(q) - _call(model, "rate", q, v))
+        motors, own = model.mechanism.motors, self._parameters(lookup)
+        torques, voltages, resistance, inductance = self._motors(lookup)
+        residuals = ca.vertsplit(der(q) - _call(model, "rate", q, v, *own))
         if len(motors):
-            tau = tau + ca.sparsify(ca.DM(motors.torques)) @ i
+            tau = tau + torques @ i
         tau = tau - self._smooth_friction(v)
         if self.form == "forward":
-            found = (_call(model, "forward_dynamics", q, v, tau) if self.reduced is None
+            found = (_call(model, "forward_dynamics", q, v, tau, *own) if self.reduced is None
                      else self.reduced.accelerations(q, v, tau))
             residuals += ca.vertsplit(der(v) - found)
         else:
             a = der(v)
-            needed = _call(model, "inverse_dynamics", q, v, a) if self.reduced is None else self.reduced(q, v, a)
+            needed = _call(model, "inverse_dynamics", q, v, a, *own) if self.reduced is None else self.reduced(q, v, a)
             residuals += ca.vertsplit(needed - tau)
         for k, port in enumerate(self.ports[model.nv :]):
-            emf = ca.sparsify(ca.DM(motors.voltages[k : k + 1])) @ v
-            drop = float(motors.resistance[k]) * i[k] + emf
+            drop = resistance[k] * i[k] + voltages[k, :] @ v
             if motors.inductance[k]:
-                drop = drop + float(motors.inductance[k]) * der(i[k])
+                drop = drop + inductance[k] * der(i[k])
             residuals.append(lookup(f"{port.own}.v") - drop)
         return residuals
 
@@ -157,16 +185,15 @@ class ModelComponent:
 
         tree = self.model.tree if self.model.mechanism.constrained else self.model
         q, v, _, i = self._columns(lookup)
-        kinetic, potential = tree.casadi("energy")(q, v)
-        passive = tree.casadi("passive_forces")
-        damping = ca.dot(v, passive(q, v) - passive(q, ca.SX.zeros(self.model.nv)))
-        motors = self.model.mechanism.motors
-        stored, heat = kinetic + potential, ca.dot(v, self._smooth_friction(v)) - damping
-        if len(motors):
-            stored = stored + ca.dot(ca.DM(motors.inductance), i**2) / 2
-            heat = heat + ca.dot(ca.DM(motors.resistance), i**2)
-            constants = ca.DM(motors.voltages - motors.torques.T)  # zero where K_e = K_t
-            heat = heat + ca.dot(i, ca.sparsify(constants) @ v)
+        own = self._parameters(lookup)
+        kinetic, potential = tree.casadi("energy").call([q, v, *own])
+        slowing = _call(tree, "passive_forces", q, v, *own) - _call(tree, "passive_forces", q, 0 * v, *own)
+        stored, heat = kinetic + potential, ca.dot(v, self._smooth_friction(v)) - ca.dot(v, slowing)
+        if len(self.model.mechanism.motors):
+            torques, voltages, resistance, inductance = self._motors(lookup)
+            stored = stored + ca.dot(inductance, i**2) / 2
+            heat = heat + ca.dot(resistance, i**2)
+            heat = heat + ca.dot(i, ca.sparsify(ca.simplify(voltages - torques.T)) @ v)  # zero where K_e = K_t
         return stored, heat
 
     def reads(self, port: Port) -> bool:

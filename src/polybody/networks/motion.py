@@ -47,7 +47,11 @@ class Motion:
         if not self.components:
             raise InputError(f"network {net.name!r} has no parts that move")
         self.inputs = input_values(self.components, inputs or {})
-        self.started, self.restitution, self.constant = started, 0.0, frozenset[str]()
+        if components is None:
+            check_parameters(self.components, self.inputs)
+        self.started, self.restitution = started, 0.0
+        self.constant = frozenset(name for part in self.components if isinstance(part, ModelComponent)
+                                  for name in part.inputs)  # fmt: skip
         self.every = False  # no choice of states: for what is exported
         self.systems: dict[tuple[tuple[tuple[str, str], ...], Choice], System] = {}
         if components is not None:
@@ -220,6 +224,17 @@ def input_values(components: Sequence[Component], inputs: Mapping[str, Any]) -> 
         else:
             own[name] = said
     return own
+
+
+def check_parameters(components: Sequence[Component], given: Mapping[str, Any]) -> None:
+    """Raise an error by name where a parameter of a model has a value that it cannot have."""
+    for part in components:
+        if isinstance(part, ModelComponent) and part.inputs:
+            for name in part.inputs:
+                if not isinstance(given[name], (int, float)):
+                    raise InputError(f"inputs: {name!r} is a parameter of the model {part.name!r} and cannot change in "
+                                     "time; expected a number")
+            part.model.parameters.checked(np.array([float(given[name]) for name in part.inputs]))
 
 
 __all__ = ["Motion", "input_values"]

@@ -23,6 +23,7 @@ from polybody.bridges.c_library import (
     selftest_head,
     write_folder,
 )
+from polybody.bridges.c_parameters import c_number
 from polybody.networks.export.machine import MOST_COMBINATIONS, Machine, machine
 from polybody.simulation.stops import REST
 
@@ -55,9 +56,10 @@ def export_network(
 
     `initial` are start values of variables, as in `pb.simulate`. `inputs` names the sources that become inputs u (by
     default those that are numbers or Python functions); expressions in time are part of the code. `parameters` names
-    numbers of parts that can be changed in C ("R1.resistance", "*.damping"); others are constants of the code.
-    `combinations` bounds the combinations of modes that are written. `limits`, `restitution` and `friction` of models'
-    joints as in `pb.simulate`. `name` is the prefix of files and functions, by default the network's name.
+    numbers that can be changed in C, of parts ("R1.resistance", "*.damping") and of models ("arm.forearm.mass", as in
+    `with_parameters`); others are constants of the code. Parameters that a model has by `with_parameters` are among
+    them. `combinations` bounds the combinations of modes that are written. `limits`, `restitution` and `friction` of
+    models' joints as in `pb.simulate`. `name` is the prefix of files and functions, by default the network's name.
     """
     from polybody.kernels.csource import generate
 
@@ -103,7 +105,7 @@ def _named(prefix: str, text: str) -> str:
 
 def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
     def table(kind: str, name: str, values: Any) -> str:
-        numbers = ", ".join(repr(float(x)) if kind == "double" else str(int(x)) for x in values) or "0"
+        numbers = ", ".join(c_number(x) if kind == "double" else str(int(x)) for x in values) or "0"
         return f"static const {kind} {name}[] = {{{numbers}}};"
 
     def names(word: str, values: Sequence[str]) -> str:
@@ -116,7 +118,11 @@ def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
               (("state_names", made.states), ("input_names", made.inputs), ("observed_names", made.observed),
                ("parameter_names", made.parameters), ("part_names", list(made.modes)))]
     lines += [table("double", f"START_{key.upper()}", getattr(made, key)) for key in "xaudp"]
-    lines.append(table("int", "POSITIVE", made.positive))
+    lines += [table(kind, word.upper(), [getattr(b, word) for b in made.bounds]) for kind, word in
+              (("double", "lower"), ("double", "upper"), ("int", "beyond"), ("int", "nonzero"))]
+    lines.append(f"enum {{ NMARGINS = {made.margins} }};")
+    entries = ", ".join(f"{prefix}_margin_{k}" for k in range(made.margins)) or "0"
+    lines.append(f"static void (*const MARGIN[])(const double *, double *) = {{{entries}}};")
     lines.append(f"enum {{ NQUATERNIONS = {len(made.quaternions)} }};")
     lines += [table("int", "HELD", made.held), *_limits(prefix, made, table)]
     lines.append(table("int", "QUATERNION", [k for four in made.quaternions for k in four]))
@@ -145,9 +151,9 @@ def _tables(prefix: str, made: Machine, rooms: Mapping[str, int]) -> str:
         lines += [table("int", "LOOP_NQ", [len(q) for q, _ in made.loops]),
                   table("int", "LOOP_NV", [len(v) for _, v in made.loops]), table("int", "LOOP_FROM", starts),
                   table("int", "LOOP_AT", [k for q, v in made.loops for k in (*q, *v)])]
-        for call, takes in (("back", 5), ("walk", 3)):
+        for call, takes in (("back", 6), ("walk", 4)):
             entries = ", ".join(f"{prefix}_{call}_{k}" for k in range(len(made.loops)))
-            kinds = ", ".join(["const double *"] * 2 + ["double *"] * (takes - 2))
+            kinds = ", ".join(["const double *"] * 3 + ["double *"] * (takes - 3))
             lines.append(f"static void (*const {call.upper()}[])({kinds}) = {{{entries}}};")
     return "\n".join(lines)
 
@@ -178,7 +184,7 @@ def _selftest(prefix: str, made: Machine) -> str:
     """Every function of every combination at random states, and steps from the start that stay finite."""
     lines, calls, rng = selftest_head(prefix), [], np.random.default_rng(22)
     for function in made.functions:
-        if function.name().startswith(("back", "walk")):
+        if function.name().startswith(("back", "walk", "margin")):
             continue
         for k in range(SAMPLES):
             x = made.x + 0.1 * rng.normal(size=len(made.x))

@@ -30,11 +30,10 @@ from polybody.networks.export.functions import Texts
 from polybody.networks.export.impacts import Limit, limits_of, released_values
 from polybody.networks.export.modes import MOST_COMBINATIONS, Switch, TooManyCombinations, explored, whole, with_data
 from polybody.networks.export.selected import SelectedComponent, derives, regular
-from polybody.networks.export.tuned import may_become_poor, tunable, tunable_names
+from polybody.networks.export.tuned import Tunable, margins, may_become_poor, tunable, tunable_names
 from polybody.networks.expressions import NUMBERS, Text
 from polybody.networks.models import ModelComponent
 from polybody.networks.motion import Motion
-from polybody.networks.part import Parameter
 from polybody.networks.system import InputRateNeeded, System
 from polybody.simulation.arguments import number
 
@@ -68,7 +67,8 @@ class Machine:
     u: Array
     d: Array
     p: Array
-    positive: list[bool]  # of each parameter: whether it must be
+    bounds: list[Tunable]  # of each parameter
+    margins: int  # functions of p that report numbers which are not possible together
     limits: list[Limit]
     restitution: float
     free: list[int]  # of each combination: that in which nothing sticks
@@ -110,9 +110,10 @@ def machine(
     if not 0 <= bounce <= 1:
         raise InputError(f"restitution is {restitution!r}; expected a number from 0 to 1")
     plain = Motion(net, None, frozenset(started), laws=(limits, friction))
-    own = {name for part in plain.components if isinstance(part, PartComponent) and part.law for name in part.inputs}
+    own = {name for part in plain.components if isinstance(part, ModelComponent) or getattr(part, "law", False)
+           for name in part.inputs}  # fmt: skip
     free = _free({name: said for name, said in plain.inputs.items() if name not in own}, inputs)
-    tuned = tunable_names(plain.components, parameters)
+    tuned = tunable_names(plain.components, parameters, friction == "stick")
     named = [tunable(part, tuned) for part in plain.components]
     coded = frozenset[str]()  # parts whose modes cannot be data
     widened = False
@@ -159,7 +160,7 @@ def _free(sources: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]
     return free
 
 
-def _with_symbols(plain: Motion, components: list[Any], free: list[str], tuned: Mapping[str, Parameter]) -> Motion:
+def _with_symbols(plain: Motion, components: list[Any], free: list[str], tuned: Mapping[str, Tunable]) -> Motion:
     """A motion of these components, whose free inputs, parameters and selectors are functions of time, so symbols."""
     inputs: dict[str, Any] = {name: _constant(_value(plain.inputs[name])) for name in free}
     selected = [p for p in components if isinstance(p, SelectedComponent)]
@@ -196,7 +197,7 @@ def _not_regular(motion: Motion) -> frozenset[str]:
 
 def _written(
     net: Network, motion: Motion, systems: list[System], switches: list[list[Switch]], released: list[int],
-    free: list[str], tuned: Mapping[str, Parameter], y: Array, restitution: float,
+    free: list[str], tuned: Mapping[str, Tunable], y: Array, restitution: float,
 ) -> Machine:  # fmt: skip
     told = systems[0].values(0.0, y)
     if any(may_become_poor(made) for made in systems):
@@ -208,7 +209,8 @@ def _written(
     states, algebraic = texts.states, texts.algebraic
     functions = [f for k, system in enumerate(systems) for f in texts.functions(k, system)]
     models = [part for part in motion.components if isinstance(part, ModelComponent)]
-    quaternions, loops, more = _manifolds(models, states)
+    quaternions, loops, more = _manifolds(models, states, list(tuned))
+    checks = margins(models, list(tuned))
     first = systems[0]
     modes = {part.name: list(part.part.alternatives) for part in motion.components
              if isinstance(part, PartComponent) and part.part.alternatives}
@@ -218,21 +220,26 @@ def _written(
         net.name, states, algebraic, free, list(tuned), [p.name for p in selected], texts.observed,
         [dict(s.modes) for s in systems], switches, [s.m for s in systems],
         [[algebraic.index(n) for n in s.algebraic] for s in systems],
-        [len(s.equations.reduced.invariants) for s in systems], functions + more, quaternions, loops,
+        [len(s.equations.reduced.invariants) for s in systems], functions + more + checks, quaternions,
+        loops,
         np.array([told.get(name, 0.0) for name in states]), np.array([told.get(name, 0.0) for name in algebraic]),
         np.array([first.called[name](0.0) for name in free]), np.zeros(len(selected)),
-        np.array([first.called[name](0.0) for name in tuned]), [said.positive for said in tuned.values()],
-        limits, restitution, released, released_values(selected), units, modes,
+        np.array([first.called[name](0.0) for name in tuned]), list(tuned.values()), len(checks), limits,
+        restitution, released, released_values(selected), units | {name: said.unit for name, said in tuned.items()},
+        modes,
     )  # fmt: skip
 
 
-def _manifolds(models: list[ModelComponent], states: list[str]) -> tuple[list[Any], list[Any], list[Any]]:
+def _manifolds(
+    models: list[ModelComponent], states: list[str], tuned: list[str]
+) -> tuple[list[Any], list[Any], list[Any]]:
     """(places of quaternions, places of q and v of models with loops, functions of the way back to them)."""
     import casadi as ca
 
     quaternions: list[list[int]] = []
     loops: list[tuple[list[int], list[int]]] = []
     functions: list[Any] = []
+    p = ca.SX.sym("p", len(tuned))
     for part in models:
         model = part.model
         if not all(name in states for name in part.configuration_names):
@@ -246,11 +253,12 @@ def _manifolds(models: list[ModelComponent], states: list[str]) -> tuple[list[An
         v = [states.index(name) for name in part.velocity_names]
         k = len(loops)
         loops.append((q, v))
+        own = [ca.vertcat(*(p[tuned.index(name)] for name in part.inputs))] if part.inputs else []
         back, walk = model.casadi("projection_step"), model.casadi("integrate")
         sq, sv, sd = (ca.SX.sym(name, n) for name, n in (("q", model.nq), ("v", model.nv), ("d", model.nv)))
-        functions.append(ca.Function(f"back_{k}", [sq, sv], back.call([sq, sv]), ["q", "v"],
+        functions.append(ca.Function(f"back_{k}", [sq, sv, p], back.call([sq, sv, *own]), ["q", "v", "p"],
                                      ["step", "change", "trust"]))
-        functions.append(ca.Function(f"walk_{k}", [sq, sd], walk.call([sq, sd]), ["q", "d"], ["q_next"]))
+        functions.append(ca.Function(f"walk_{k}", [sq, sd, p], walk.call([sq, sd, *own]), ["q", "d", "p"], ["q_next"]))
     return quaternions, loops, functions
 
 

@@ -3,6 +3,7 @@
    The equations and the machine of modes are in polybody.c/.h; shape.h has the token and start values. Conditions to
    leave modes are the event indicators. Co-simulation takes implicit, adaptive steps (Rosenbrock) of at most `step`, to
    the tolerance `tolerance`, and finds switches inside them. */
+#include <stdio.h>
 #include "types.h"
 #include "shape.h"
 #include "polybody.h"
@@ -34,7 +35,20 @@ static const char *const WRONG[] = {"", "numbers are not finite any more", "the 
     "loops or other constraints among states could not be kept", "the step became too small",
     "not a value of this parameter"};
 
-static Status told(const Instance *m, Status status, int bad) { return bad ? complain(m, status, WRONG[bad]) : OK; }
+static Status told(const Instance *m, Status status, int bad) {
+    if (bad == POLYBODY_BAD_VALUE) {
+        const int k = polybody_check_parameters(&m->now.run) - 1;
+        return complain(m, status, k >= 0 && k < NP ? polybody_parameter_names[k] : "parameters that are not possible together");
+    }
+    return bad ? complain(m, status, WRONG[bad]) : OK;
+}
+
+/* What is wrong with one parameter, by its name. */
+static Status refused(const Instance *m, int k, double value) {
+    char text[300];
+    snprintf(text, sizeof text, "%g is not a value of the parameter %.200s", value, polybody_parameter_names[k]);
+    return complain(m, ERROR_, text);
+}
 
 /* Positive where a condition holds for certain: what `settle` then acts on. */
 static double indicator(double condition) { return condition - 2e-9 * (1.0 + fabs(condition)); }
@@ -106,8 +120,7 @@ EXPORT Status fmi3SetFloat64(void *instance, const Reference at[], size_t n, con
         if (r >= R_X && r < R_RATE) m->now.run.x[r - R_X] = values[k];
         else if (r >= R_U && r < R_P) m->now.run.u[r - R_U] = values[k];
         else if (r >= R_P && r < R_Z) {
-            const int bad = polybody_set(&m->now.run, r - R_P, values[k]);
-            if (bad) return told(m, ERROR_, bad);
+            if (polybody_set(&m->now.run, r - R_P, values[k])) return refused(m, r - R_P, values[k]);
         }
         else if (r == R_TOLERANCE && values[k] > 0.0) m->now.tolerance = values[k];
         else if (r == R_STEP && values[k] > 0.0) m->now.step = values[k];

@@ -150,11 +150,11 @@ static int close_loops(@p@_state *s) {
         for (i = 0; i < nq; i++) q[i] = s->x[at[i]];
         for (i = 0; i < nv; i++) v[i] = s->x[at[nq + i]];
         for (turn = 0; turn < 12; turn++) {
-            BACK[k](q, v, step, change, trust);
+            BACK[k](q, v, s->p, step, change, trust);
             if (!(trust[2] < 1e10 && trust[4] < 1e10)) return @P@_SINGULAR;
             if (trust[0] < 1e-28 || !(trust[0] < size)) break;
             size = trust[0];
-            WALK[k](q, step, next);
+            WALK[k](q, step, s->p, next);
             for (i = 0; i < nq; i++) q[i] = next[i];
         }
         if (!(trust[0] < 1e-18)) return @P@_OFF_LOOPS;
@@ -363,8 +363,24 @@ static int switched(@p@_state *s, int which, int starting) {
     return bad ? bad : @P@_CHATTER;
 }
 
+static int possible(int k, double value) {
+    return isfinite(value) && value >= LOWER[k] && value <= UPPER[k] && !(BEYOND[k] && value == LOWER[k])
+        && !(NONZERO[k] && value == 0.0);
+}
+
+int @p@_check_parameters(const @p@_state *s) {
+    double margin;
+    int k;
+    for (k = 0; k < @P@_NP; k++) if (!possible(k, s->p[k])) return k + 1;
+    for (k = 0; k < NMARGINS; k++) {
+        MARGIN[k](s->p, &margin);
+        if (!(margin >= 0.0)) return @P@_NP + 1;
+    }
+    return 0;
+}
+
 int @p@_settle(@p@_state *s) {
-    const int bad = project(s);
+    const int bad = @p@_check_parameters(s) ? @P@_BAD_VALUE : project(s);
     return bad ? bad : switched(s, -1, 0);
 }
 
@@ -529,7 +545,7 @@ int @p@_advance(@p@_state *s, double until, double longest, double rtol, double 
 }
 
 int @p@_set(@p@_state *s, int k, double value) {
-    if (k < 0 || k >= @P@_NP || !isfinite(value) || value == 0.0 || (POSITIVE[k] && value < 0.0)) return @P@_BAD_VALUE;
+    if (k < 0 || k >= @P@_NP || !possible(k, value)) return @P@_BAD_VALUE;
     s->p[k] = value;
     return @P@_DONE;
 }

@@ -24,8 +24,11 @@ int @p@_step(@p@_state *s, double dt);
 /* Until a time by an implicit method of order 4 (Rosenbrock) with steps of at most `longest`; on failure s is where it
    came to. */
 int @p@_advance(@p@_state *s, double until, double longest, double rtol, double atol);
-/* Sets a parameter: @P@_BAD_VALUE where it is not finite, zero, or negative and must not be. Call settle after it. */
+/* Sets a parameter: @P@_BAD_VALUE where it is not finite, or out of its bounds. Call settle after the last one. */
 int @p@_set(@p@_state *s, int k, double value);
+/* 0 if the parameters are possible; k + 1 if parameter k is not; @P@_NP + 1 if several together are not (an inertia that
+   no body has, an axis that is not of unit length). settle returns @P@_BAD_VALUE where this is not 0. */
+int @p@_check_parameters(const @p@_state *s);
 /* The change of rates and of observed values along a change of states and inputs. */
 int @p@_tangent(@p@_state *s, const double *dx, const double *du, double *drates, double *dvalues);
 /* The mode of a part that switches: the number of its mode. */
