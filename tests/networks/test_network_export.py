@@ -318,7 +318,7 @@ def test_parameters_of_exported_libraries_are_numbers_of_parts(tmp_path: Path) -
 
 
 def test_what_cannot_be_a_parameter_is_named(tmp_path: Path) -> None:
-    with pytest.raises(pb.PolybodyError, match=r"no number of a part is 'G.ration'.*G.ratio"):
+    with pytest.raises(pb.PolybodyError, match=r"no number of a part or model is 'G.ration'.*G.ratio"):
         pb.export_c(geared(), tmp_path / "c", parameters=["G.ration"])
     net = driven_arm()
     net.part("X", "dc_motor", winding="p0", shaft="q", torque_constant=0.06, resistance=0.9)

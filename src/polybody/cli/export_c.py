@@ -37,8 +37,8 @@ def export_c(
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", help="Numbers of a network's parts and models to change in C, e.g. 'R1.resistance', "
-                     "'*.damping' or 'arm.forearm.mass'; repeatable."),
+        typer.Option("--parameter", help="Numbers of a network's parts and models to change in C, e.g. "
+                     "'R1.resistance', '*.damping' or 'arm.forearm.mass'; repeatable."),
     ] = None,
     limits: LimitsOption = None,
     restitution: RestitutionOption = None,
