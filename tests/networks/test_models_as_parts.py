@@ -160,6 +160,19 @@ def test_friction_goes_to_the_network_and_back():
     np.testing.assert_allclose(net.model().forward_dynamics(q, v, tau), wanted, rtol=1e-8, atol=1e-9)
 
 
+def test_transmissions_go_to_the_network_and_back():
+    tree = random_tree(np.random.default_rng(3), 5, kinds=("revolute", "prismatic"), springs=0, motors=1.0)
+    model = Model(mechanism_from(tree))
+    assert model.mechanism.description.transmissions
+    again = pb.network(model).model()
+    assert again.joint_names == model.joint_names
+    order = [again.mechanism.motors.names.index(name) for name in model.mechanism.motors.names]
+    np.testing.assert_allclose(again.mechanism.motors.speeds[order], model.mechanism.motors.speeds, atol=1e-14)
+    rng = np.random.default_rng(1)
+    q, v, tau = model.random_configuration(rng), rng.normal(size=model.nv), rng.normal(size=model.nv)
+    np.testing.assert_allclose(again.forward_dynamics(q, v, tau), model.forward_dynamics(q, v, tau), rtol=1e-9)
+
+
 def _as_a_part(model: pb.Model, v: np.ndarray, duration: float) -> tuple[pb.NetworkTrajectory, pb.Trajectory]:
     """The same motion by the network of the model alone, and by the model."""
     q = model.assemble(model.neutral()) if model.mechanism.constrained else model.neutral()

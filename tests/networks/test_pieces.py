@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 
 import polybody as pb
 from polybody.description.records import FRICTION_DEFAULTS, Friction, Limits
+from polybody.formulations.network.parts import MotorPart
 
 Change = Callable[[pb.Network], None]
 
@@ -160,6 +161,14 @@ def led_from_outside(net: pb.Network) -> None:
     net.gear("G", "b.ankle", "a.ankle", 0.5)
 
 
+def coupled(net: pb.Network) -> None:
+    """Two motors that turn with a joint between sub-networks and one inside each: a transmission of the model."""
+    closing("cylindrical")(net)
+    for k, speeds in enumerate(({"first": [3.0], "b.bend": [1.0]}, {"first": [-1.0], "b.bend": [2.0]})):
+        net.add_motor(MotorPart(f"M{k}", {joint: np.array(E) for joint, E in speeds.items()}, 0.1, 0.1, 1.0, 0.0,
+                                0.02 + 0.01 * k, 0.3, None, None))
+
+
 def sized(n: int, **given: float) -> Friction:
     return Friction(**{key: np.full(n, given.get(key, x or given["coulomb"])) for key, x in FRICTION_DEFAULTS.items()})
 
@@ -175,6 +184,7 @@ LAWS = {
     "stops": closing("universal", limits=STOPS),
     "motor": driven,
     "led from outside": led_from_outside,
+    "transmission": coupled,
 }
 
 
@@ -198,8 +208,8 @@ def test_joints_with_laws_close_loops_between_sub_networks_as_in_the_expanded_on
         sure = ~np.asarray(known.indeterminate[name]) if known.redundant else np.ones(6, dtype=bool)
         scale = np.abs(known.reactions[name]).max()
         assert_allclose(wrenches[name][sure], known.reactions[name][sure], rtol=0, atol=1e-10 * scale)
-    without = walker(inside, closing("cylindrical" if law in ("friction", "elastic cylinder") else "spherical"), False,
-                     "spherical").model()
+    plain_one = closing("cylindrical" if law in ("friction", "elastic cylinder", "transmission") else "spherical")
+    without = walker(inside, plain_one, False, "spherical").model()
     if without.nv == model.nv:  # what was added matters
         assert np.abs(without.forward_dynamics(q, v, tau) - a).max() > 1e-3
 

@@ -7,10 +7,11 @@ merged, and nothing of the motion changes. Joints that close loops become loops.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from polybody.algebra.spatial import inverse_pose, pose
 from polybody.description.records import Description
@@ -97,7 +98,8 @@ def _refuse_others(net: Network) -> None:
     driven = [f"velocity driver {name!r}" for name, joint in parts.joints.items() if joint.driven]
     others = [*driven, *(f"force {name!r}" for name in parts.forces)]
     others += [f"multiport {name!r}" for name in parts.multiports]
-    others += [f"motor {name!r} of several joints" for name, motor in parts.motors.items() if len(motor.speeds) > 1]
+    others += [f"motor {name!r} of several coordinates, which are not as many as their motors"
+               for group in coupled_motors(net) if group.matrix is None for name in group.motors]
     others += [f"armature of {name!r} that couples its coordinates" for name, joint in parts.joints.items()
                if np.any(joint.armature - np.diag(np.diag(joint.armature)))]
     if others:
@@ -143,12 +145,52 @@ def _add_others(net: Network, build: Builder) -> None:
             put(hold.name, *ends[0], T_a[:3, :3] @ hold.axis, *ends[1])
     for relation in parts.relations.values():
         build.relation(relation.name, relation.expression.text)
-    for motor in parts.motors.values():
-        (joint, speeds), = motor.speeds.items()
-        coordinate = int(np.flatnonzero(speeds)[0])
-        build.motor(joint, float(motor.resistance), float(motor.inductance), float(motor.torque_constant),
-                    float(motor.speed_constant), float(motor.inertia), float(motor.damping), float(speeds[coordinate]),
-                    name=motor.name, coordinate=coordinate)
+    for group in coupled_motors(net):
+        for name, (joint, coordinate) in group.motors.items():
+            motor = parts.motors[name]
+            gear = float(motor.speeds[joint][coordinate]) if len(group.motors) == 1 else 1.0
+            build.motor(joint, float(motor.resistance), float(motor.inductance), float(motor.torque_constant),
+                        float(motor.speed_constant), float(motor.inertia), float(motor.damping), gear, name=name,
+                        coordinate=coordinate)
+        if len(group.motors) > 1:
+            label = " and ".join(group.motors)
+            build.transmission(f"{label} transmission", [joint for joint, _ in group.motors.values()], group.matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class MotorGroup:
+    """Motors that turn with the same joints: {motor: (joint, coordinate)} one each, and G of φ̇ = G q̇ in their order.
+
+    No matrix where they are not as many as the coordinates, or some joint has several.
+    """
+
+    motors: dict[str, tuple[str, int]]
+    matrix: Array | None
+
+
+def coupled_motors(net: Network) -> list[MotorGroup]:
+    """The motors of a network by the coordinates that they share."""
+    groups, parts = Groups(), net.parts
+    turned = {name: [(joint, int(k)) for joint, E in motor.speeds.items() for k in np.flatnonzero(E)]
+              for name, motor in parts.motors.items()}
+    for name, places in turned.items():
+        for place in places:
+            groups.join(f"motor {name}", f"place {place}")
+    members: dict[str, list[str]] = {}
+    for name in turned:
+        members.setdefault(groups.find(f"motor {name}"), []).append(name)
+    return [_group(net, names, turned) for names in members.values()]
+
+
+def _group(net: Network, names: list[str], turned: dict[str, list[tuple[str, int]]]) -> MotorGroup:
+    places = list(dict.fromkeys(place for name in names for place in turned[name]))
+    E = np.array([[float(net.parts.motors[name].speeds[joint][k]) if joint in net.parts.motors[name].speeds else 0.0
+                   for joint, k in places] for name in names])
+    single = len({joint for joint, _ in places}) == len(places)
+    if len(names) != len(places) or not single or np.linalg.matrix_rank(E) < len(names):
+        return MotorGroup(dict.fromkeys(names, ("", 0)), None)
+    _, order = linear_sum_assignment(-np.abs(E))  # each motor on a joint that it turns with
+    return MotorGroup({name: places[k] for name, k in zip(names, order, strict=True)}, np.linalg.inv(E[:, order]))
 
 
 __all__ = ["closing_joints", "joint_words", "model_of", "named_joints"]

@@ -62,7 +62,9 @@ def reduced_dynamics(net: Network, whole: Model) -> ReducedDynamics:
 
     struts = [Strut(part, end(part.a), end(part.b)) for name, part in net.parts.springs.items() if name not in held]
     gravity = np.asarray(net.gravity, dtype=float)
-    made = ReducedDynamics(whole, gravity, Coordinates(whole, net.parts.followers()), pieces, struts)
+    rotors = [motor for motor in net.parts.motors.values()
+              if not any(set(motor.speeds) <= set(piece.model.mechanism.joint_index) for piece in pieces)]
+    made = ReducedDynamics(whole, gravity, Coordinates(whole, net.parts.followers()), pieces, struts, rotors)
     made.close({body: place[k] for body, k in owner.items()})
     return made
 
@@ -137,8 +139,7 @@ def _entry(
                 ports = net.ports[a], net.ports[b]
                 at_a, at_b = ((port.place.astype(float), port.axes.astype(float)) for port in ports)
                 carrier = None if before == WORLD else place[owner[before]]
-                motors = tuple(motor for motor in net.parts.motors.values() if joint.name in motor.speeds)
-                return Entry(joint, carrier, before, node_of(net, b), at_a, at_b, reverse, motors)
+                return Entry(joint, carrier, before, node_of(net, b), at_a, at_b, reverse)
     return ...
 
 

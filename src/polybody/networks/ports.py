@@ -63,7 +63,6 @@ class Entry:
     place_a: tuple[Array, Array]  # (p, R) of its ports in their bodies
     place_b: tuple[Array, Array]
     reverse: bool
-    motors: tuple[MotorPart, ...] = ()  # that turn with it
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +151,19 @@ class Coordinates:
         return (R_A @ R_AB, p_A + R_A @ to_B), ca.vertcat(turn, slide)
 
     def inertia(self, entry: Entry) -> Array:
-        """Of an entry joint at its own coordinates: armature and rotors."""
+        """Armature of an entry joint at its own coordinates."""
         joint = entry.joint
-        total = np.zeros((joint.nv, joint.nv)) if joint.model is None else joint.armature.astype(float)
-        for motor in entry.motors:
-            E = motor.speeds[joint.name].astype(float)
-            total = total + float(motor.inertia) * np.outer(E, E)
-        return total
+        return np.zeros((joint.nv, joint.nv)) if joint.model is None else joint.armature.astype(float)
+
+    def speed(self, motor: MotorPart, q: Any, v: Any) -> Any:
+        """Of a motor that turns with joints of several pieces, or between them."""
+        import casadi as ca
+
+        return sum((ca.dot(ca.DM(E.astype(float)), self.own(joint, q, v)[1]) for joint, E in motor.speeds.items()),
+                   ca.SX(0))
 
     def exerted(self, entry: Entry, q: Any, v: Any) -> Any:
-        """What an entry joint takes at its own coordinates at rest: springs, dampers, friction, stops, bearings."""
+        """What an entry joint takes at its own coordinates at rest: springs, dampers, friction, stops."""
         import casadi as ca
 
         graph: Any = domain("casadi")
@@ -175,9 +177,6 @@ class Coordinates:
             taken -= graph.column(friction_forces(joint.friction, graph.scalars(v), domain=graph))
         if joint.limits is not None and compliant(joint.limits) and joint.name not in self.followers:
             taken -= graph.column(stop_forces(joint.limits, graph.scalars(q), graph.scalars(v), domain=graph))
-        for motor in entry.motors:
-            E = ca.DM(motor.speeds[joint.name].astype(float))
-            taken += E @ (float(motor.damping) * ca.dot(E, v))
         return taken
 
 

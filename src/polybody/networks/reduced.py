@@ -10,7 +10,8 @@ h_k has the forces of springs, dampers, friction and rotors inside. Its own clos
 
     tau = Σ_k W_kᵀ y*_k + Σ_j T_jᵀ (I v̇_j − passive_j(q_j, v_j)) + Σ_s J_sᵀ f_s                                  (42)
 
-with passive_j of joints between pieces, f_s springs between ports (in joints that close circuits too), J_s their rates.
+with passive_j of joints between pieces (rotors of motors there likewise), f_s springs between ports (in joints that
+close circuits too), J_s their rates.
 Circuits that are closed between pieces leave ċ = N ü + ν, (b), so that with M_c = Σ W_kᵀ M*_k W_k + Σ T_jᵀ I T_j
 
     NᵀM_c N ü = Nᵀ (tau − h_c − M_c ν)                                                                          (c)
@@ -38,6 +39,7 @@ from polybody.constraints.elimination import Elimination
 from polybody.constraints.plan import Plan
 from polybody.constraints.sparse import carried_back, carried_out, product, sandwiched
 from polybody.errors import InputError
+from polybody.formulations.network.parts import MotorPart
 from polybody.mechanism.closure_springs import wrench_on_b
 from polybody.model.model import Model
 from polybody.networks.circuits import Between, Inner, Passing, Seen, between, entries, inner, passing, planned
@@ -55,6 +57,7 @@ class ReducedDynamics:
     coordinates: Coordinates
     pieces: list[Piece]
     struts: list[Strut]
+    rotors: list[MotorPart]  # that turn with joints between pieces, or with several pieces
     between: Between = field(default_factory=Between)
 
     def __call__(self, q: Any, v: Any, a: Any) -> Any:
@@ -151,6 +154,10 @@ class ReducedDynamics:
             force += ca.jacobian(state.v, motions).T @ y
         for strut in self.struts:
             force += _sprung(strut, self._read, motions)
+        for motor in self.rotors:
+            speed = self.coordinates.speed(motor, q, v)
+            taken = float(motor.inertia) * ca.jtimes(speed, *along) + float(motor.damping) * speed
+            force += ca.jacobian(speed, motions).T @ taken
         return self._at_rest([force + self._seen.taken(self.between, motions)], a)
 
     # Closed circuits.
@@ -255,6 +262,9 @@ class ReducedDynamics:
                 _, own_v = self.coordinates.own(state.piece.entry.joint, q, v)
                 T = product(entries(ca.jacobian(own_v, v)), own.E, graph)
                 total = total + sandwiched(T, graph.array(self.coordinates.inertia(state.piece.entry)), graph)
+        for motor in self.rotors:
+            T = product(entries(ca.jacobian(self.coordinates.speed(motor, q, v), v)), own.E, graph)
+            total = total + sandwiched(T, graph.array([[float(motor.inertia)]]), graph)
         return total
 
     def _order(self, own: Passing, plan: Plan) -> list[int]:
