@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import polybody as pb
 from pinocchio_bridge import robot_file
-from polybody.identification.recording import recording
+from polybody.identification.recording import recording, recordings
+from polybody.identification.recording_checks import check_scale
+from polybody.identification.signals import states_of
 
 HEADER = "t,q1,q2,v1,v2,tau1,tau2"
 
@@ -117,3 +121,91 @@ def test_numbers_in_other_units_are_far_beyond_the_limits(factors, message, recw
     recording(arm, {name: factors.get(name, 1.0) * x for name, x in parts.items()})
     told = [str(w.message) for w in recwarn]
     assert not told if message is None else len(told) == 1 and message in told[0]
+
+
+def same(found, plain) -> None:
+    for x in ("t", "q", "v", "tau"):
+        np.testing.assert_allclose(getattr(found, x), getattr(plain, x), rtol=1e-7)
+
+
+@pytest.mark.parametrize("header", [
+    "time,q0,q1,v0,v1,tau0,tau1",
+    "timestamp,pos1,pos2,vel1,vel2,torque1,torque2",
+    "t,position_shoulder,position_elbow,velocity_shoulder,velocity_elbow,effort_shoulder,effort_elbow",
+    "t [s],q_1 (rad),q_2 (rad),v1 [rad/s],v2 [rad/s],tau1 [N·m],tau2 [Nm]",
+])  # fmt: skip
+def test_columns_may_have_other_names_and_count_from_zero(header, tmp_path) -> None:
+    arm = pb.load("two-link")
+    same(recording(arm, written(tmp_path, lines(), header)), recording(arm, written(tmp_path, lines())))
+
+
+def test_units_of_headers_and_of_whole_quantities_are_converted(tmp_path) -> None:
+    arm = pb.load("two-link")
+    plain = recording(arm, written(tmp_path, lines()))
+    factors = np.array([1e3, *[180 / np.pi] * 4, 1e3, 1e3])
+    rows = [",".join(f"{x:.9g}" for x in factors * np.array([float(y) for y in row.split(",")])) for row in lines()]
+    said = "t [ms],q1 [deg],q2 (°),v1 [deg/s],v2 [deg/s],tau1 [mN·m],tau2 [N mm]"
+    same(recording(arm, written(tmp_path, rows, said)), plain)
+    units = {"t": "ms", "q": "deg", "v": "deg/s", "tau": "mNm"}
+    same(recording(arm, written(tmp_path, rows), units=units), plain)
+    arrays = {"t": plain.t * 1e3, "q": np.degrees(plain.q), "v": np.degrees(plain.v), "tau": plain.tau * 1e3}
+    same(recording(arm, arrays, units=units), plain)
+    with pytest.raises(pb.InputError, match="no unit 'lbf'"):
+        recording(arm, written(tmp_path, rows, said.replace("mN·m", "lbf")))
+    with pytest.raises(pb.InputError, match="no quantity 'torque'"):
+        recording(arm, arrays, units={"torque": "mNm"})
+
+
+def test_decimal_commas_are_read_where_columns_are_separated_otherwise(tmp_path) -> None:
+    arm = pb.load("two-link")
+    rows = [row.replace(",", ";").replace(".", ",") for row in lines()]
+    same(recording(arm, written(tmp_path, rows, HEADER.replace(",", ";"))), recording(arm, written(tmp_path, lines())))
+
+
+def test_a_column_said_twice_is_refused(tmp_path) -> None:
+    with pytest.raises(pb.InputError, match="says q1 again"):
+        recording(pb.load("two-link"), written(tmp_path, lines(), HEADER.replace("q2", "pos1")))
+
+
+def waves(count: int = 400) -> dict[str, np.ndarray]:
+    t = np.arange(count) * 0.01
+    q = np.column_stack([np.sin(3 * t), np.cos(2 * t)])
+    return {"t": t, "q": q, "tau": np.column_stack([np.cos(t), np.sin(t) + 2])}
+
+
+def test_a_recording_with_a_gap_is_used_in_parts() -> None:
+    arm, data = pb.load("two-link"), waves()
+    there = (data["t"] < 1.5) | (data["t"] > 2.5)
+    with pytest.warns(pb.PolybodyWarning, match="1 gap .*used in 2 parts"):
+        parts = recordings(arm, {name: x[there] for name, x in data.items()})
+    assert [len(x) for x in parts] == [150, 149]
+    short = (data["t"] < 1.5) | ((data["t"] > 2.5) & (data["t"] < 2.7))
+    with pytest.warns(pb.PolybodyWarning, match="19 samples in shorter ones left out"):
+        assert len(recordings(arm, {name: x[short] for name, x in data.items()})) == 1
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda tau: tau * [0, 1], "are zero although"),
+    (lambda tau: np.clip(tau, None, 2.5), "stay at their largest value"),
+    (lambda tau: tau, None),
+])  # fmt: skip
+def test_silent_and_saturated_drives_are_reported(change, message, recwarn) -> None:
+    data = waves()
+    recwarn.clear()
+    recording(pb.load("two-link"), data | {"tau": change(data["tau"])})
+    told = [str(w.message) for w in recwarn]
+    assert not told if message is None else len(told) == 1 and message in told[0]
+
+
+@pytest.mark.parametrize(("factor", "message"), [(1000.0, "1e\\+03 times"), (-1.0, "opposite"), (1.0, None)])
+def test_forces_of_another_size_or_sign_than_the_models_are_reported(factor, message, recwarn) -> None:
+    own = np.random.default_rng(0).normal(size=(50, 2))
+    recwarn.clear()
+    check_scale(factor * own, own, "run.csv")
+    assert [bool(re.search(message or "", str(w.message))) for w in recwarn] == [True] * (message is not None)
+
+
+def test_a_recording_too_short_for_the_others_rate_is_refused() -> None:
+    arm, data = pb.load("two-link"), waves()
+    with pytest.raises(pb.InputError, match="4 samples at 1 Hz"):
+        states_of(arm, recording(arm, data), rate=1.0)

@@ -40,6 +40,10 @@ def register(app: typer.Typer) -> None:
         prior: Annotated[float, typer.Option("--prior", help="Weight of the model's own (CAD) values.")] = 1e-4,
         cutoff: Annotated[float | None, typer.Option("--cutoff", help="Low-pass cutoff, Hz; default: auto.")] = None,
         rate: Annotated[float | None, typer.Option("--rate", help="Sampling rate, Hz; default: auto.")] = None,
+        units: Annotated[
+            str | None,
+            typer.Option("--units", metavar="t=ms,q=deg,…", help="Units of t, q, v, tau, i that are not those of SI."),
+        ] = None,
         save: Annotated[
             Path | None, typer.Option("--save", metavar="FILE", help="Write the identified model: .yaml, .urdf, .xml.")
         ] = None,
@@ -56,7 +60,7 @@ def register(app: typer.Typer) -> None:
         found = estimate(
             loaded, list(train), validate=list(validate or []), terms=terms, method=method, consistent=consistent,
             drive_gains=_gains(drive_gains), prior=prior,
-            cutoff=cutoff, rate=rate,
+            cutoff=cutoff, rate=rate, units=_units(units),
         )  # fmt: skip
         answer: dict[str, Any] = found.summary()
         if save is not None:
@@ -78,6 +82,16 @@ def _gains(text: str | None) -> list[float] | None:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"--drive-gains {text!r}: expected numbers separated by commas, such as 14.9,13.3") from None
+
+
+def _units(text: str | None) -> dict[str, str] | None:
+    """Pairs such as t=ms, separated by commas."""
+    from polybody.errors import InputError
+
+    pairs = [] if text is None else [part.partition("=") for part in text.split(",")]
+    if not all(kind.strip() and unit.strip() for kind, _, unit in pairs):
+        raise InputError(f"--units {text!r}: expected pairs separated by commas, such as t=ms,q=deg,tau=mNm")
+    return {kind.strip(): unit.strip() for kind, _, unit in pairs} or None
 
 
 __all__ = ["register"]

@@ -15,12 +15,13 @@ model's own parameters: CAD values) only what they do not.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError, PolybodyError
+from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations.denoc.regressor import ENTRIES
 from polybody.identification.joint_terms import POSITIVE
 from polybody.identification.least_squares import Fit
@@ -88,9 +89,14 @@ def consistent_parameters(
     limits: list[Any] = [J >> MARGIN * mass * np.eye(4) for J in matrices]
     limits += [joints[k - n] >= 0 for k in range(n, len(names)) if names[k].rpartition(".")[2] in POSITIVE]
     programme = cp.Problem(cp.Minimize(cost), limits)
-    programme.solve(solver=cp.CLARABEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # cvxpy's of a reduced accuracy, which is reported below
+        programme.solve(solver=cp.CLARABEL)
     if p.value is None:
         raise PolybodyError(f"the semidefinite programme has no solution: {programme.status}")
+    if programme.status != cp.OPTIMAL:
+        warn("consistent estimates were found to five digits only: the semidefinite programme is badly scaled, as "
+             "where units are not those of SI or the data are not informative")
     found = np.asarray(p.value, dtype=float)
     for k in range(n, len(names)):  # the solver meets bounds to its own tolerance only
         if names[k].rpartition(".")[2] in POSITIVE and found[k] < 1e-7 * abs(found[n:]).max():

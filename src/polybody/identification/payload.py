@@ -23,7 +23,7 @@ from polybody.formulations.denoc.regressor import BODY_PARAMETERS, ENTRIES
 from polybody.identification.consistent import is_consistent, parameters_of
 from polybody.identification.identify import identify, stacked_rows
 from polybody.identification.least_squares import Fit, solve
-from polybody.identification.recording import recording
+from polybody.identification.recording import recordings
 from polybody.identification.row_space import inertia_map
 from polybody.identification.signals import states_of
 from polybody.mechanism.columns import actuated, velocity_names
@@ -67,23 +67,23 @@ def identify_payload(
         raise InputError(f"frame {frame!r} is fixed to the ground")
     arm = identify(model, empty, drive_gains=drive_gains, **{**options, "consistent": False})
     problem, choices = arm.problem, arm.choices
-    states = [
-        states_of(problem.model, recording(model, x, drive_gains=drive_gains), choices["cutoff_hz"], choices["rate_hz"])
-        for x in (empty, loaded)
-    ]
-    rows = [problem.rows(s) for s in states]
-    loads = [problem.load(r, arm.base) for r in rows]
-    parts = [stacked_rows(problem, [r], [load]) for r, load in zip(rows, loads, strict=True)]
     T = inertia_map(place.rotation, place.position)
-    Y = problem.model.regressor(states[1].q, states[1].v, states[1].a)
-    own = Y[..., 10 * place.body : 10 * place.body + 10] @ T
+    own = slice(10 * place.body, 10 * place.body + 10)
     step = max(1, round(choices["rate_hz"] / choices["thinned_to_hz"]))
-    held = states[1].filtered(own)[states[1].inner][::step]
-    A = np.concatenate([
-        np.concatenate([parts[0][0], np.zeros((*parts[0][0].shape[:2], 10))], axis=-1),
-        np.concatenate([parts[1][0], held], axis=-1),
-    ])  # fmt: skip
-    b = np.concatenate([parts[0][1], parts[1][1]])
+    blocks, right, without = [], [], 0  # samples without the payload
+    for data, held in ((empty, False), (loaded, True)):
+        without = sum(map(len, right))
+        for record in recordings(model, data, drive_gains=drive_gains, units=options.get("units")):
+            states = states_of(problem.model, record, choices["cutoff_hz"], choices["rate_hz"])
+            rows = problem.rows(states)
+            A, b = stacked_rows(problem, [rows], [problem.load(rows, arm.base)])
+            beside = np.zeros((*A.shape[:2], 10))
+            if held:
+                Y = problem.model.regressor(states.q, states.v, states.a)
+                beside = states.filtered(Y[..., own] @ T)[states.inner][::step]
+            blocks.append(np.concatenate([A, beside], axis=-1))
+            right.append(b)
+    A, b = np.concatenate(blocks), np.concatenate(right)
     fit = solve(A, b, choices["method"])
     found = _existing(fit) if not is_consistent(fit.x[-10:]) else fit.x[-10:]
     mass, com = float(found[0]), found[1:4] / found[0]
@@ -91,10 +91,10 @@ def identify_payload(
     for value, (r, c) in zip(found[4:], ENTRIES, strict=True):
         inertia[r, c] = inertia[c, r] = value
     inertia -= mass * (com @ com * np.eye(3) - np.outer(com, com))
-    left = parts[1][1] - np.concatenate([parts[1][0], held], axis=-1) @ np.concatenate([fit.x[:-10], found])
+    left = b[without:] - A[without:] @ np.concatenate([fit.x[:-10], found])
     return Payload(
         frame, mass, com, inertia, found, np.sqrt(np.diag(fit.covariance))[-10:], is_consistent(found),
-        float(np.linalg.norm(left) / np.linalg.norm(parts[1][1])),
+        float(np.linalg.norm(left) / np.linalg.norm(b[without:])),
     )  # fmt: skip
 
 
@@ -125,10 +125,11 @@ def identify_drive_gains(
         raise InputError("drive gains and load-dependent friction cannot be distinguished; give terms= without load")
     held = model.with_payload(frame, mass, com, inertia)
     blocks, right, sizes = [], [], []
-    for data, known in ((empty, False), (loaded, True)):
-        states = states_of(
-            problem.model, recording(model, data, drive_gains=ones), choices["cutoff_hz"], choices["rate_hz"]
-        )
+    for record, known in [
+        (x, known) for data, known in ((empty, False), (loaded, True))
+        for x in recordings(model, data, drive_gains=ones, units=options.get("units"))
+    ]:  # fmt: skip
+        states = states_of(problem.model, record, choices["cutoff_hz"], choices["rate_hz"])
         rows = problem.rows(states)
         A, currents = stacked_rows(problem, [rows], [states.tau])
         more = np.zeros((len(states.t), model.nv))

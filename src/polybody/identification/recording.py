@@ -1,38 +1,38 @@
 """Measured motions: sample times, positions, velocities where they were measured, and joint forces or currents.
 
 A table has the columns `t, q1, …, qn, v1, …, vn, tau1, …, taun` in the order of the model's joints, or named by joints
-(`q_shoulder`, `tau_elbow`; the numbers of a joint with several are `q_base_0`, …). Velocities may be absent. Currents
-`i1, …` (`i_shoulder`) become forces by drive gains, tau = gain · i. Joint forces may be those of all velocities, or of
-the active ones.
+(`q_shoulder`, `tau_elbow`; the numbers of a joint with several are `q_base_0`, …), with units where they are not those
+of SI (`headers`). Velocities may be absent. Currents `i1, …` (`i_shoulder`) become forces by drive gains, tau = gain ·
+i. Joint forces may be those of all velocities, or of the active ones. Where samples are missing for longer than a
+filter should bridge, a recording becomes several.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.identification.headers import column, factor, factors
+from polybody.identification.recording_checks import check_forces, check_limits, check_rates
 from polybody.identification.tables import columns_of
 from polybody.mechanism.columns import actuated, plain_columns, position_names, velocity_names
 from polybody.model.model import Model
 from polybody.names import counted, listed
 
 Array = np.ndarray
-#: what a column's first letters mean
-KINDS = {"t": "t", "time": "t", "q": "q", "v": "v", "tau": "tau", "i": "i"}
-COLUMN = re.compile(r"(?P<kind>tau|time|t|q|v|i)(?:_(?P<name>.+)|(?P<number>\d+))?", re.IGNORECASE)
 #: a number larger than this is not measured on a robot
 LARGEST = 1e12
 #: longest recording, in samples of its usual spacing for each sample it has
 MOST_GAPS = 100
-#: what is told as a sign of other units: seconds between samples, parts of a joint's range beyond it, times the effort
-SLOWEST, FAR, STRONG = 0.5, 0.5, 5.0
+#: a gap: so many times the usual spacing, and so many seconds; and samples that a part must have
+GAP, GAP_SECONDS, PART = 10, 0.1, 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,35 +50,78 @@ class Recording:
         return len(self.t)
 
 
+def recordings(
+    model: Model, data: Any, *, drive_gains: Sequence[float] | None = None, units: Mapping[str, str] | None = None
+) -> list[Recording]:
+    """The parts without gaps of one or several recordings."""
+    many = [] if data is None else data if isinstance(data, list | tuple) else [data]
+    read = [recording(model, x, drive_gains=drive_gains, units=units) for x in many]
+    return [part for record in read for part in without_gaps(record)]
+
+
 def recording(
-    model: Model, data: Any, *, drive_gains: Sequence[float] | None = None, source: str | None = None
+    model: Model, data: Any, *, drive_gains: Sequence[float] | None = None, units: Mapping[str, str] | None = None
 ) -> Recording:
-    """A recording from a file (.csv, .parquet), a mapping of arrays (t, q, v, tau or i), or a `Recording`."""
+    """A recording from a file (.csv, .parquet), a mapping of arrays (t, q, v, tau or i), or a `Recording`.
+
+    `units` are those of t, q, v, tau and i where they are not those of SI: {"t": "ms", "q": "deg"}; a unit in the
+    header of a column comes before.
+    """
     if isinstance(data, Recording):
         return data
+    known = factors(units)
     if isinstance(data, str | os.PathLike):
         path = Path(data)
-        return _from_columns(model, columns_of(path), drive_gains, source or path.name)
+        return _from_columns(model, columns_of(path), drive_gains, path.name, known)
     if isinstance(data, Mapping):
-        if "q" in data:
-            return _from_arrays(model, data, drive_gains, source or "data")
-        return _from_columns(model, {str(k): np.asarray(v, dtype=float) for k, v in data.items()}, drive_gains,
-                             source or "data")  # fmt: skip
+        if "q" in data and np.ndim(data["q"]) == 2:
+            parts = {k: x if x is None else np.asarray(x, dtype=float) * known.get(k, 1.0) for k, x in data.items()}
+            return _from_arrays(model, parts, drive_gains, "data")
+        columns = {str(k): np.asarray(v, dtype=float) for k, v in data.items()}
+        return _from_columns(model, columns, drive_gains, "data", known)
     if hasattr(data, "t") and hasattr(data, "q") and hasattr(data, "tau"):  # a run of pb.simulate
-        return _from_arrays(model, {"t": data.t, "q": data.q, "v": data.v, "tau": data.tau}, None, source or "run")
+        return _from_arrays(model, {"t": data.t, "q": data.q, "v": data.v, "tau": data.tau}, None, "run")
     raise InputError(f"data is {type(data).__name__}; expected a .csv or .parquet file, or a mapping of t, q, v, tau")
 
 
+def without_gaps(record: Recording) -> list[Recording]:
+    """The stretches between gaps: across one, positions and forces would be invented."""
+    steps = np.diff(record.t)
+    gaps = np.flatnonzero(steps > max(GAP * float(np.median(steps)), GAP_SECONDS))
+    if not len(gaps):
+        return [record]
+    ends = [0, *(int(k) + 1 for k in gaps), len(record)]
+    parts = [slice(a, b) for a, b in pairwise(ends) if b - a >= PART]
+    if not parts:
+        raise InputError(f"{record.source}: {counted(len(gaps), 'gap')} leave no {PART} samples in a row")
+    left = len(record) - sum(x.stop - x.start for x in parts)
+    k = int(gaps[0])
+    warn(f"{record.source}: {counted(len(gaps), 'gap')} without samples, the first from {record.t[k]:.4g} to "
+         f"{record.t[k + 1]:.4g} s; used in {counted(len(parts), 'part')}"
+         + (f", {counted(left, 'sample')} in shorter ones left out" if left else ""))  # fmt: skip
+    return [
+        replace(record, t=record.t[x], q=record.q[x], v=None if record.v is None else record.v[x], tau=record.tau[x],
+                source=f"{record.source}, part {k + 1}", dropped=record.dropped if k == 0 else 0)
+        for k, x in enumerate(parts)
+    ]  # fmt: skip
+
+
 def _from_columns(
-    model: Model, columns: Mapping[str, Array], drive_gains: Sequence[float] | None, source: str
+    model: Model, columns: Mapping[str, Array], drive_gains: Sequence[float] | None, source: str,
+    known: Mapping[str, float],
 ) -> Recording:
     groups: dict[str, dict[str, Array]] = {"t": {}, "q": {}, "v": {}, "tau": {}, "i": {}}
     for name, values in columns.items():
-        found = COLUMN.fullmatch(name)
+        found = column(name)
         if found is None:
             warn(f"{source}: column {name!r} is not used; columns are t, q1, …, v1, …, tau1, … or i1, …, or q_JOINT, …")
             continue
-        groups[KINDS[found["kind"].lower()]][found["name"] or found["number"] or ""] = values
+        if found.key in groups[found.kind]:
+            raise InputError(f"{source}: column {name!r} says {found.kind}{found.key} again")
+        scale = known.get(found.kind, 1.0)
+        if found.unit is not None:
+            scale = factor(found.kind, found.unit, f"{source}: column {name!r}")
+        groups[found.kind][found.key] = values * scale
     if "" not in groups["t"]:
         raise InputError(f"{source}: no column t; available: {listed(columns)}")
     parts: dict[str, Any] = {"t": groups["t"][""]}
@@ -103,9 +146,9 @@ def _without_followers(model: Model, group: Mapping[str, Array], kind: str, sour
         raise InputError(f"{source}: column i_{name}: the joint follows another and has no drive of its own")
     warn(f"{source}: {', '.join(f'{kind}_{name}' for name in followers)}: "
          + ("added to the leader by its ratio" if kind == "tau" else "follows another joint; its column is not used"))
-    for name, (leader, factor, _) in followers.items():
+    for name, (leader, ratio, _) in followers.items():
         if kind == "tau" and leader in result:
-            result[leader] = result[leader] + factor * group[name]
+            result[leader] = result[leader] + ratio * group[name]
     return result
 
 
@@ -113,13 +156,18 @@ def _ordered(
     group: Mapping[str, Array], kind: str, size: int, names: Sequence[str], driven: Sequence[str], source: str
 ) -> Array:
     """The columns of one kind in the order of the model."""
+    if list(group) == [""] and 1 in (size, len(driven)):  # the only joint needs no number
+        return group[""][:, None]
     if all(key.isdigit() for key in group):
-        numbers = sorted(int(key) for key in group)
-        if numbers != list(range(1, len(numbers) + 1)) or len(numbers) not in (size, len(driven)):
+        numbers = sorted(group, key=int)
+        counted_up = [int(key) for key in numbers]
+        first = counted_up[0]
+        whole = counted_up == list(range(first, first + len(numbers))) and first in (0, 1)
+        if not whole or len(numbers) not in (size, len(driven)):
             raise InputError(
                 f"{source}: columns {kind}{numbers[0]} … {kind}{numbers[-1]}; expected {kind}1 … {kind}{size}"
             )
-        return np.column_stack([group[str(k)] for k in numbers])
+        return np.column_stack([group[key] for key in numbers])
     if any(key.isdigit() and key not in names for key in group):
         raise InputError(f"{source}: columns of {kind} are numbered in part and named in part; expected either")
     for key in group:
@@ -169,47 +217,10 @@ def _from_arrays(
         raise InputError(f"{source}: times go from {t[0]:g} to {t[-1]:g} s, and most of the {len(t)} samples are "
                          "far closer; split the recording, or correct its times")
     if v is not None:
-        _compare_rates(model, t, q, v, source)
-    _compare_limits(model, t, q, tau, source)
+        check_rates(model, t, q, v, source)
+    check_limits(model, t, q, tau, source)
+    check_forces(model, q, tau, source)
     return Recording(t, q, v, tau, source, dropped)
-
-
-def _compare_rates(model: Model, t: Array, q: Array, v: Array, source: str) -> None:
-    """Warn where velocities are not the rates of positions: of other units, or of another joint."""
-    columns = plain_columns(model.mechanism, range(model.nv)) if model.nq == model.nv else None
-    if columns is None:
-        return
-    rates = np.gradient(q[:, columns], t, axis=0)
-    size = np.linalg.norm(rates, axis=0)
-    slope = np.sum(rates * v, axis=0) / np.maximum(size**2, 1e-300)
-    names = velocity_names(model.mechanism)
-    wrong = [k for k in range(model.nv) if size[k] > 1e-3 * size.max() and not 0.5 < slope[k] < 2.0]
-    if wrong:
-        told = ", ".join(f"{names[k]} {slope[k]:.3g}" for k in wrong[:4])
-        warn(f"{source}: velocities are not the rates of positions (their ratio: {told}); expected s, rad and rad/s, "
-             "columns in the order of the model's joints")
-
-
-def _compare_limits(model: Model, t: Array, q: Array, tau: Array, source: str) -> None:
-    """Warn where numbers are far beyond what the model's joints can do, as in degrees, milliseconds or N·mm."""
-    limits, names = model.joint_limits(), velocity_names(model.mechanism)
-    spacing = float(np.median(np.diff(t)))
-    if spacing > SLOWEST:
-        warn(f"{source}: samples are {spacing:g} s apart; expected t in seconds")
-    if model.nq == model.nv:
-        room = FAR * np.maximum(limits["upper"] - limits["lower"], 1e-3)
-        out = np.flatnonzero((q.min(axis=0) < limits["lower"] - room) | (q.max(axis=0) > limits["upper"] + room))
-        if len(out):
-            k = out[0]
-            warn(f"{source}: positions of {listed([names[k] for k in out])} are far beyond the joint limits "
-                 f"({names[k]}: {q[:, k].min():.4g} to {q[:, k].max():.4g}, limits {limits['lower'][k]:.4g} to "
-                 f"{limits['upper'][k]:.4g}); expected rad or m, columns in the order of the model's joints")
-    largest = np.sqrt(np.mean(tau**2, axis=0))
-    strong = np.flatnonzero((largest > STRONG * limits["effort"]) & (limits["effort"] > 0))
-    if len(strong):
-        k = strong[0]
-        warn(f"{source}: joint forces of {listed([names[k] for k in strong])} are far beyond the effort limits "
-             f"({names[k]}: rms {largest[k]:.4g}, limit {limits['effort'][k]:.4g}); expected N·m or N")
 
 
 def _forces(model: Model, parts: Mapping[str, Any], drive_gains: Sequence[float] | None, source: str) -> Array:
@@ -261,4 +272,4 @@ def _whole(model: Model, q: Array, source: str) -> Array:
     return np.array(rows)
 
 
-__all__ = ["Recording", "recording"]
+__all__ = ["Recording", "recording", "recordings", "without_gaps"]

@@ -103,11 +103,11 @@ class Identification:
         words = ("offset", *(x for x in MORE if x != "stribeck"))
         return {k: v for k, v in self.parameters.items() if k.rpartition(".")[2] in words}
 
-    def predict(self, data: Any, *, drive_gains: Any = None) -> Prediction:
-        """Predict the forces of another recording."""
+    def predict(self, data: Any, *, drive_gains: Any = None, units: Any = None) -> Prediction:
+        """Predict the forces of another recording; `drive_gains` and `units` as in `pb.identify`."""
         assert self.original is not None
         states = states_of(
-            self.problem.model, recording(self.original, data, drive_gains=drive_gains),
+            self.problem.model, recording(self.original, data, drive_gains=drive_gains, units=units),
             self.choices["cutoff_hz"], self.choices["rate_hz"],
         )  # fmt: skip
         return predict(self.problem, self.estimate, states)

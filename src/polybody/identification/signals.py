@@ -18,6 +18,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.identification.recording import Recording
 from polybody.model.model import Model
+from polybody.names import counted
 
 Array = np.ndarray
 
@@ -25,6 +26,8 @@ POWER, MARGIN = 0.98, 12.0
 ORDER = 4
 #: samples kept for each period of the cut-off frequency: what a faster recording has more is in its filtered signals
 DENSE = 20
+#: samples that the filter needs
+SHORTEST = 20
 #: samples at either end whose derivatives are one-sided
 EDGE = 4
 
@@ -82,6 +85,9 @@ def states_of(model: Model, record: Recording, cutoff: float | None = None, rate
         raise InputError(f"{record.source}: sample times are not increasing")
     even = float(np.ptp(np.diff(record.t))) < 1e-6 * spacing and rate is None
     t = record.t if even else np.arange(record.t[0], record.t[-1], spacing)
+    if len(t) < SHORTEST:
+        raise InputError(f"{record.source}: lasts {record.t[-1] - record.t[0]:.4g} s, {counted(len(t), 'sample')} at "
+                         f"{1 / spacing:.4g} Hz; at least {SHORTEST} are needed, and t in seconds")  # fmt: skip
     q = record.q if even else _splined(record.t, record.q, t)
     q = model.normalize(q) if model.nq != model.nv else q
     measured = None if record.v is None else (record.v if even else _splined(record.t, record.v, t))

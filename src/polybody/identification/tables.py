@@ -1,7 +1,8 @@
 """Tables of numbers in files: columns by name.
 
-CSV files are UTF-8 text with a header, their columns separated by commas, semicolons or tabs, decimals with a point.
-Lines before the header that begin with # are skipped; a cell that is no number is a missing one (NaN).
+CSV files are UTF-8 text with a header, their columns separated by commas, semicolons or tabs, decimals with a point, or
+with a comma where columns are separated otherwise. Lines before the header that begin with # are skipped; a cell that
+is no number is a missing one (NaN).
 """
 
 from __future__ import annotations
@@ -55,8 +56,11 @@ def _csv(path: Path) -> dict[str, Array]:
     repeated = sorted({x for x in header if header.count(x) > 1})
     if repeated:
         raise InputError(f"{path}: more than one column {repeated[0]!r}")
+    text = "\n".join(lines[1:])
+    if separator != "," and "," in text and "." not in text:
+        text = text.replace(",", ".")
     try:
-        rows = np.genfromtxt(io.StringIO("\n".join(lines[1:])), delimiter=separator, dtype=float, ndmin=2)
+        rows = np.genfromtxt(io.StringIO(text), delimiter=separator, dtype=float, ndmin=2)
     except ValueError as problem:
         raise InputError(f"{path}: not a table of numbers ({str(problem).splitlines()[-1].strip()})") from None
     if rows.shape[1] != len(header):
