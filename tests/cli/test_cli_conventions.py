@@ -93,6 +93,7 @@ def test_values_of_options_complete_in_the_shell(name: str) -> None:
         ("performance puma560 --frame dh_6", "dh_6"),
         ("export-c puma560 out -q inverse_dyn", "inverse_dynamics"),
         ("info puma560 --base flo", "floating"),
+        ("identify puma560 run.csv --units q=deg,t=m", "q=deg,t=ms"),
     ],
 )
 def test_the_shell_is_offered(line: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:

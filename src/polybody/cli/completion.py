@@ -54,6 +54,15 @@ def configuration(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, ("neutral", *named)) + [name + "=" for name in joints(ctx, incomplete)]
 
 
+def units(incomplete: str) -> list[str]:
+    """`t=ms` and other pairs of a quantity and its unit; after a comma, those of a list."""
+    from polybody.identification.headers import UNITS
+
+    before, comma, last = incomplete.rpartition(",")
+    pairs = (f"{kind}={unit}" for kind, known in UNITS.items() for unit in known)
+    return [before + comma + pair for pair in _beginning(last, pairs)]
+
+
 def nodes(ctx: typer.Context, incomplete: str) -> list[str]:
     """Nodes of the network on the command line; after a comma, the second of a pair."""
     net = _network(ctx)
@@ -97,6 +106,7 @@ COMPLETED: dict[str | tuple[str, str], Completer] = {
     "cluster": values("auto"),
     "rows": constants("design.task:CHOICES"),
     "terms": constants("identification.joint_terms:ALL", more=("auto",)),
+    "units": units,
     ("identify", "method"): constants("identification.least_squares:METHODS"),
     "criterion": constants("identification.excitation:CRITERIA"),
     "symbols": values("all", "none", "masses", "lengths", "inertias", "gravity"),
@@ -164,4 +174,4 @@ def _read(ctx: typer.Context, read: Callable[[str], Any]) -> Any:
 
 
 __all__ = ["COMPLETED", "complete_options", "configuration", "constants", "frames", "joints", "nodes", "responses",
-           "values"]  # fmt: skip
+           "units", "values"]  # fmt: skip
