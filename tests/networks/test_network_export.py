@@ -419,3 +419,47 @@ def test_exported_constraints_need_no_choice_of_states(which: str, tmp_path: Pat
     found = library.values()
     for key, value in run.final.items():
         assert abs(found[key] - value) < 1e-6 * (1 + abs(value)), (key, found[key], value)
+
+
+@pytest.mark.parametrize("which", ["pendulum", "cartesian"])
+def test_fmus_of_constraints_among_states_are_put_back_to_them(which: str, tmp_path: Path) -> None:
+    fmpy = pytest.importorskip("fmpy")
+    from fmpy.validation import validate_fmu
+    from test_choice_of_states import pendulum
+
+    net = pendulum() if which == "pendulum" else cartesian()
+    duration, start = swung(net)
+    path = str(pb.export_fmu(net, tmp_path / "net.fmu", start, binary=True))
+    assert validate_fmu(path) == []
+    run = pb.simulate(net, duration, start, rtol=1e-11, atol=1e-12)
+    x, y = ("rod.px", "rod.py") if which == "pendulum" else ("P.px", "P.py")
+    for kind in ("CoSimulation", "ModelExchange"):
+        found = fmpy.simulate_fmu(path, fmi_type=kind, stop_time=duration, output_interval=duration / 20,
+                                  relative_tolerance=1e-10)
+        for key in (x, y):
+            assert abs(found[key][-1] - run.final[key]) < 1e-4, (kind, key, found[key][-1], run.final[key])
+        length = found[x] ** 2 + found[y] ** 2
+        assert_allclose(length, length[0], rtol=1e-6)
+
+
+def test_exported_reduced_sub_networks_with_closed_circuits_move_as_simulate(tmp_path: Path) -> None:
+    """A loop inside of a reduced sub-network, and another through the ground."""
+    import test_pieces as pieces
+
+    def net(reduced: bool) -> pb.Network:
+        made = pb.Network("leg", gravity=(0, -9.81, 0))
+        made.ground(pin=(0.1, 0.2, 0), far=(0.75, 0.3, 0))
+        made.use("a", pieces.leg(pieces.closed), reduced=reduced)
+        made.joint("first", "revolute", "world.pin", "a.upper.pin", damping=0.1)
+        made.body("link", 0.3, (0.1, 0, 0), (1e-3, 1e-3, 1e-3), ports={"p": (0, 0, 0), "q": (0.3, 0, 0)})
+        made.joint("hang", "revolute", "world.far", "link.p")
+        made.joint("last", "spherical", "link.q", "a.lower.tip")
+        return made
+
+    library = Library(net(True), tmp_path / "c", {})
+    library.advance(0.1)
+    found = library.values()
+    for reduced in (True, False):
+        run = pb.simulate(net(reduced), 0.1, rtol=1e-9, atol=1e-11)
+        for key, value in run.final.items():
+            assert abs(found[key] - value) < 1e-6 * (1 + abs(value)), (key, found[key], value)

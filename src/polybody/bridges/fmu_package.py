@@ -95,9 +95,12 @@ class Variables:
 
 def description(
     name: str, title: str, token: str, step: float | None, variables: Variables, units: Mapping[str, str],
-    structure: Sequence[str], *, derivatives: bool,
+    structure: Sequence[str], *, derivatives: bool, drifts: bool = False,
 ) -> str:  # fmt: skip
-    """modelDescription.xml; `units` are {name: <BaseUnit …/>}, `step` that of co-simulation where it is a fixed one."""
+    """modelDescription.xml; `units` are {name: <BaseUnit …/>}, `step` that of co-simulation where it is a fixed one.
+
+    `drifts`: whether states may leave constraints among them in model exchange, and are put back where steps end.
+    """
     common = f'modelIdentifier="{name}" canGetAndSetFMUState="true" canSerializeFMUState="true" ' \
         f'providesDirectionalDerivatives="{str(derivatives).lower()}"'
     fixed = "" if step is None else f' fixedInternalStepSize="{step!r}"'
@@ -107,7 +110,7 @@ def description(
             '<?xml version="1.0" encoding="UTF-8"?>',
             f'<fmiModelDescription fmiVersion="3.0" modelName={quoteattr(title)} instantiationToken="{token}" '
             f'generationTool="polybody" variableNamingConvention="{variables.convention}">',
-            f"<ModelExchange {common} needsCompletedIntegratorStep=\"false\"/>",
+            f'<ModelExchange {common} needsCompletedIntegratorStep="{str(drifts).lower()}"/>',
             f'<CoSimulation {common} canHandleVariableCommunicationStepSize="true"{fixed}/>',
             "<UnitDefinitions>", *told, "</UnitDefinitions>",
             '<LogCategories><Category name="logStatusWarning"/><Category name="logStatusError"/></LogCategories>',

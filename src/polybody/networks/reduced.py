@@ -101,8 +101,9 @@ class ReducedDynamics:
         states: list[State] = []
         entered = 0
         for piece in self.pieces:
-            states.append(self.coordinates.state(piece, states, q, v, shift[entered : entered + 6]))
-            entered += 0 if piece.entry is None else 6
+            end = entered + (0 if piece.entry is None else 6)
+            states.append(self.coordinates.state(piece, states, q, v, shift[entered:end]))
+            entered = end
         return states
 
     @cached_property

@@ -55,11 +55,13 @@ EXPORT Status fmi3ExitConfigurationMode(void *m) { (void)m; return OK; }
 EXPORT Status fmi3EnterContinuousTimeMode(void *m) { (void)m; return OK; }
 EXPORT Status fmi3EvaluateDiscreteStates(void *m) { (void)m; return OK; }
 
+#ifndef OWN_COMPLETED_STEP
 EXPORT Status fmi3CompletedIntegratorStep(void *m, bool unused, bool *event, bool *terminate) {
     (void)m, (void)unused;
     *event = *terminate = 0;
     return OK;
 }
+#endif
 
 EXPORT Status fmi3SetTime(void *m, double t) { ((Instance *)m)->now.t = t; return OK; }
 

@@ -95,7 +95,8 @@ def _description(name: str, token: str, made: Machine, step: float, tolerance: f
         variables.add(word, 1 + k, causality="output", variability="continuous", initial="exact",
                       start=repr(float(made.x[k])), unit=unit(word))
     for k, word in enumerate(made.states):
-        variables.add(f"der({word})", rates + k, causality="local", variability="continuous", derivative=1 + k)
+        name_ = f"der({word})" if f"der({word})" not in made.states else f"rate of {word}"  # the rate may be a state
+        variables.add(name_, rates + k, causality="local", variability="continuous", derivative=1 + k)
     for k, word in enumerate(made.inputs):
         variables.add(word, given + k, causality="input", variability="continuous", start=repr(float(made.u[k])),
                       unit=unit(word))
@@ -121,7 +122,8 @@ def _description(name: str, token: str, made: Machine, step: float, tolerance: f
     unknown = [*range(rates, given), *range(observed, last)]
     structure += [f'<InitialUnknown valueReference="{k}"/>' for k in unknown]
     structure += [f'<EventIndicator valueReference="{last + 2 + k}"/>' for k in range(made.conditions)]
-    return description(name, made.name, token, None, variables, units, structure, derivatives=True)
+    return description(name, made.name, token, None, variables, units, structure, derivatives=True,
+                       drifts=bool(made.loops or made.quaternions or max(made.held)))
 
 
 def _base_unit(unit: str) -> str:

@@ -379,6 +379,14 @@ int @p@_check_parameters(const @p@_state *s) {
     return 0;
 }
 
+double @p@_drift(const @p@_state *s) {
+    @p@_state r = *s;
+    int i;
+    if (project(&r)) return INFINITY;
+    for (i = 0; i < @P@_NX; i++) r.x[i] -= s->x[i];
+    return largest(r.x, @P@_NX) / (1.0 + largest(s->x, @P@_NX));
+}
+
 int @p@_settle(@p@_state *s) {
     const int bad = @p@_check_parameters(s) ? @P@_BAD_VALUE : project(s);
     return bad ? bad : switched(s, -1, 0);

@@ -15,6 +15,8 @@ extern const char *const @p@_part_names[];
 int @p@_start(@p@_state *s);
 /* After x was set: quaternions of unit length, loops closed, modes that agree with x. */
 int @p@_settle(@p@_state *s);
+/* How far x is from the constraints that settle puts it on (loops, quaternions), relative to its largest number. */
+double @p@_drift(const @p@_state *s);
 int @p@_rates(@p@_state *s, double *rates);
 int @p@_observe(@p@_state *s, double *values);
 /* Conditions to leave the modes, positive where they hold. */
