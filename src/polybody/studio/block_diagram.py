@@ -2,7 +2,7 @@
 
 Above, the forward recursion of across variables (40) goes from the ground outwards; below, the inverse recursion of
 through variables (41) comes back; between them the active one-port W_G = P_G d/dt + Q_G of each body, with its weight
-u_G. A column is a body; a body on a branch takes its predecessor's x_G from where it branches.
+u_G. A column is a body; a body on a branch takes its predecessor's x_G from where it branches. Many are put in rows.
 
     x_Gj = K_bj⁻ᵀ (K_aᵢᵀ x_Gi + x_j)                    y_j = K_bj⁻¹ (W_Gj x_Gj + u_Gj + Σ K_a y_k)
 
@@ -12,6 +12,8 @@ rates, which are integrated.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 from polybody.formulations.network import Network
@@ -21,13 +23,18 @@ from polybody.studio.svg_pieces import arrow, page, words
 
 COLUMN, MARGIN, TOP, BOX = 190.0, 70.0, 110.0, (92.0, 40.0)
 WIDEST = 8  # columns of the order of solution
+ACROSS = 7  # bodies side by side: 1,590 px
+LONGEST = 15  # characters of a body's name in a box
 INK, LIGHT, ACTIVE = "#22292f", "#eef2f5", "#dbe9f6"
 
 
 def _box(x: float, y: float, said: str, fill: str = LIGHT, size: tuple[float, float] = BOX) -> str:
     w, h = size
+    first, _, second = said.partition("\n")
+    text = words(x, y - 3 if second else y + 4, first, size=12, halo=False)
+    text += words(x, y + 12, second, size=10, halo=False) if second else ""
     return (f'<rect x="{x - w / 2:.1f}" y="{y - h / 2:.1f}" width="{w:.1f}" height="{h:.1f}" rx="6" fill="{fill}" '
-            f'stroke="#8a949c"/>' + words(x, y + 4, said, size=12, halo=False))
+            f'stroke="#8a949c"/>' + text)
 
 
 def _sum(x: float, y: float) -> str:
@@ -48,37 +55,66 @@ def _line(points: list[tuple[float, float]], said: str = "", colour: str = INK) 
 
 
 def block_svg(net: Network) -> str:
-    """Figure 4 for the bodies of a network, along its formulation tree; joints that close loops are named below."""
+    """Figure 4 for the bodies of a network, along its formulation tree, in rows that fit a page.
+
+    A branch stays in one row where it can; what it takes from a body in another row, and gives back to it, is named at
+    both ends. Joints that close loops are named above.
+    """
     first: dict[str, Any] = {}  # how the tree enters each body; joints that close loops come later
     for entry in outward(net):
         first.setdefault(entry[1], entry)
-    order = _branch_by_branch(list(first.values()))
-    column = {body: k for k, (_, body, *_) in enumerate(order)}
-    far = [k for k, (_, _, before, _) in enumerate(order) if before != WORLD and k != column[before] + 1]
+    rows = _rows(_branch_by_branch(list(first.values())))
+    title = f"{net.name}: across variables outwards (40), through variables inwards (41)"
+    drawn = [words(MARGIN / 2, 34, title, size=16, weight="600", anchor="start", halo=False)]
+    entered = {joint.name for row in rows for joint, *_ in row}
+    closing = [name for name in net.parts.joints if name not in entered]
+    top = 58.0
+    if closing:
+        for line in wrap(f"joined afterwards, by their circuits: {', '.join(closing)}", 190):
+            drawn.append(words(MARGIN / 2, top, line, size=12, anchor="start", halo=False))
+            top += 18
+    labels = _labels([body for row in rows for _, body, *_ in row])
+    for row in rows:
+        more, top = _row(row, rows, labels, top + (TOP - 58))
+        drawn += more
+    wide = MARGIN + 190 + COLUMN * max((len(row) for row in rows), default=1)
+    return page(max(wide, 9 * len(title)), top + 10, drawn)
+
+
+def _rows(order: list[Any]) -> list[list[Any]]:
+    """Bodies in rows of at most `ACROSS`, with branches that follow their predecessor kept together."""
+    branches: list[list[Any]] = []
+    for entry in order:
+        if branches and branches[-1][-1][1] == entry[2] and len(branches[-1]) < ACROSS:
+            branches[-1].append(entry)
+        else:
+            branches.append([entry])
+    rows: list[list[Any]] = []
+    for branch in branches:
+        if rows and len(rows[-1]) + len(branch) <= ACROSS:
+            rows[-1] += branch
+        else:
+            rows.append(list(branch))
+    return rows
+
+
+def _row(row: list[Any], rows: list[list[Any]], labels: dict[str, str], top: float) -> tuple[list[str], float]:
+    """(drawing, where it ends) of the bodies of one row."""
+    column = {body: k for k, (_, body, *_) in enumerate(row)}
+    far = [k for k, (_, _, before, _) in enumerate(row) if before in column and k != column[before] + 1]
     lane = {k: 16.0 + 9.0 * n for n, k in enumerate(far)}  # lines of branches that begin elsewhere, one below another
-    forward = TOP + 40
+    elsewhere = {body: [joint.name for other in rows if other is not row for joint, _, before, _ in other
+                        if before == body] for body in column}
+    forward = top + 40
     active = forward + 130 + 9 * len(far)
     inverse = active + 130
-    drawn: list[str] = []
-    for k, (joint, body, before, _) in enumerate(order):
+    drawn = [words(MARGIN, y + 4, said, size=13, weight="600", halo=False)
+             for y, said in ((forward, "(40)"), (active, "(2)"), (inverse, "(41)"))]
+    for k, (joint, body, before, _) in enumerate(row):
         x = MARGIN + 150 + COLUMN * k
-        drawn += [_box(x, forward, f"K⁻ᵀ(b, {_short(body)})"), _box(x, active, f"W_G({_short(body)})", ACTIVE),
-                  _box(x, inverse, f"K⁻¹(b, {_short(body)})"), _sum(x - 82, forward), _sum(x + 70, inverse)]
-        drawn.append(_line([(x - 82, forward - 52), (x - 82, forward - 11)]))
-        drawn.append(words(x - 82, forward - 58, f"x({joint.name})", size=11))
-        drawn.append(_line([(x - 71, forward), (x - 46, forward)]))
-        # x_G down through W_G to the sum of the inverse recursion
-        drawn.append(_line([(x, forward + 20), (x, active - 20)], ""))
-        drawn.append(words(x + 8, forward + 44, f"x_G({_short(body)})", size=11, anchor="start"))
-        drawn.append(_line([(x, active + 20), (x, inverse - 60), (x + 70, inverse - 60), (x + 70, inverse - 11)]))
-        drawn.append(_line([(x + 118, active + 36), (x + 78, inverse - 9)]))
-        drawn.append(words(x + 112, active + 28, f"u_G({_short(body)})", size=11))
-        drawn.append(_line([(x + 59, inverse), (x + 46, inverse)]))
-        drawn.append(_line([(x, inverse + 20), (x, inverse + 62)]))
-        drawn.append(words(x, inverse + 78, f"y({joint.name})", size=11))
-        if before != WORLD:
-            i = column[before]
-            xi = MARGIN + 150 + COLUMN * i
+        drawn += _column(x, forward, active, inverse, joint.name, labels[body])
+        if before in column:
+            xi = MARGIN + 150 + COLUMN * column[before]
             lift = drop = lane.get(k, 0.0)
             drawn.append(_line([(xi + 46, forward), (xi + 62, forward), (xi + 62, forward + 24 + lift),
                                 (x - 82, forward + 24 + lift), (x - 82, forward + 11)]))
@@ -86,17 +122,33 @@ def block_svg(net: Network) -> str:
             drawn.append(_line([(x - 46, inverse), (x - 60, inverse), (x - 60, inverse + 26 + drop),
                                 (xi + 70, inverse + 26 + drop), (xi + 70, inverse + 11)]))
             drawn.append(words((xi + 70 + x - 60) / 2, inverse + 40 + drop, "K_a", size=11))
-    names = [words(MARGIN, forward + 4, "(40)", size=13, weight="600", halo=False),
-             words(MARGIN, inverse + 4, "(41)", size=13, weight="600", halo=False),
-             words(MARGIN, active + 4, "(2)", size=13, weight="600", halo=False)]
-    closing = [name for name in net.parts.joints if name not in {joint.name for joint, *_ in order}]
-    title = f"{net.name}: across variables outwards (40), through variables inwards (41)"
-    drawn.append(words(MARGIN / 2, 34, title, size=16, weight="600", anchor="start", halo=False))
-    if closing:
-        said = f"joined afterwards, by their circuits: {', '.join(closing)}"
-        drawn.append(words(MARGIN / 2, 58, said, size=12, anchor="start", halo=False))
-    deep = 30 + 9 * len(far)
-    return page(max(MARGIN + 190 + COLUMN * len(order), 9 * len(title)), inverse + 110 + deep, [*names, *drawn])
+        elif before != WORLD:
+            drawn.append(_line([(x - 82, forward + 46), (x - 82, forward + 11)]))
+            drawn.append(words(x - 88, forward + 60, f"K_aᵀ x_G({labels[before]})", size=11))
+        for n, name in enumerate(elsewhere[body]):
+            if n == 0:
+                drawn.append(_line([(x + 70, inverse + 46), (x + 70, inverse + 11)]))
+            drawn.append(words(x + 60, inverse + 60 + 14 * n, f"K_a y({_joint(name)})", size=11, anchor="start"))
+    deep = max([30 + 9 * len(far), *(14 * len(names) - 10 for names in elsewhere.values())])
+    return drawn, inverse + 90 + deep
+
+
+def _column(x: float, forward: float, active: float, inverse: float, joint: str, label: str) -> list[str]:
+    """The blocks of one body."""
+    return [
+        _box(x, forward, f"K⁻ᵀ_b\n{label}"), _box(x, active, f"W_G\n{label}", ACTIVE),
+        _box(x, inverse, f"K⁻¹_b\n{label}"), _sum(x - 82, forward), _sum(x + 70, inverse),
+        _line([(x - 82, forward - 52), (x - 82, forward - 11)]),
+        words(x - 82, forward - 58, f"x({_joint(joint)})", size=11), _line([(x - 71, forward), (x - 46, forward)]),
+        # x_G down through W_G to the sum of the inverse recursion
+        _line([(x, forward + 20), (x, active - 20)], ""),
+        words(x + 8, forward + 44, f"x_G({label})", size=11, anchor="start"),
+        _line([(x, active + 20), (x, inverse - 60), (x + 70, inverse - 60), (x + 70, inverse - 11)]),
+        _line([(x + 116, active + 42), (x + 78, inverse - 9)]),
+        words(x + 110, active + 36, f"u_G({label})", size=11), _line([(x + 59, inverse), (x + 46, inverse)]),
+        _line([(x, inverse + 20), (x, inverse + 62)]),
+        words(x, inverse + 78, f"y({_joint(joint)})", size=11),
+    ]  # fmt: skip
 
 
 def _branch_by_branch(order: list[Any]) -> list[Any]:
@@ -110,9 +162,26 @@ def _branch_by_branch(order: list[Any]) -> list[Any]:
     return found
 
 
-def _short(body: str) -> str:
-    """A long name without its middle: names often differ at their end only."""
-    return body if len(body) <= 8 else f"{body[:4]}…{body[-3:]}"
+def _joint(name: str) -> str:
+    return name if len(name) <= 22 else f"{name[:13]}…{name[-8:]}"
+
+
+def _labels(bodies: Sequence[str]) -> dict[str, str]:
+    """Short names that tell bodies apart: an ending that all share is left out, words are cut from the first on."""
+    ends = {name[name.rindex("_") :] if "_" in name else "" for name in bodies}
+    ending = ends.pop() if len(ends) == 1 and len(bodies) > 1 else ""
+    found: dict[str, str] = {}
+    for name in bodies:
+        parts = (name.removesuffix(ending) or name).split("_")
+        for k in range(len(parts) - 1):
+            if len("_".join(parts)) <= LONGEST:
+                break
+            parts[k] = parts[k][:1]
+        label = "_".join(parts)
+        label = label if len(label) <= LONGEST else f"{label[: LONGEST // 2]}…{label[1 - LONGEST // 2 :]}"
+        taken = list(found.values()).count(label)
+        found[name] = label if not taken else f"{label[: LONGEST - 3]}…{taken + 1}"
+    return found
 
 
 def solution_svg(system: Any) -> str:

@@ -27,6 +27,8 @@ from polybody.studio.svg_pieces import (
     words,
 )
 
+#: width up to which a narrow drawing is widened, so that names have room, and how much at most
+PAGE, WIDER = 1500.0, 1.8
 PITCH, GAP, LAYER, MARGIN, BOX = 44.0, 26.0, 190.0, 60.0, 62.0
 LEGEND = (("joint", "joint"), ("velocity", "velocity driver"), ("force", "force driver"),
           ("spring", "spring or damper"), ("constraint", "rod or guide"), ("electric", "electrical"))  # fmt: skip
@@ -128,7 +130,10 @@ def _barycentre(name: str, links: Any, order: dict[str, float]) -> float:
 
 
 def _places(layers: list[list[str]], members: dict[str, list[str]]) -> tuple[dict[str, Point], dict[str, Any], float]:
-    widths = [sum(PITCH * len(members[name]) + GAP for name in layer) - GAP for layer in layers]
+    least = max((sum(PITCH * len(members[name]) + GAP for name in layer) for layer in layers), default=PAGE)
+    wider = min(max((PAGE - 2 * MARGIN) / least, 1.0), WIDER)
+    pitch, gap = PITCH * wider, GAP * wider
+    widths = [sum(pitch * len(members[name]) + gap for name in layer) - gap for layer in layers]
     width = max(widths, default=0.0) + 2 * MARGIN
     place: dict[str, Point] = {}
     boxes: dict[str, tuple[float, float, float]] = {}
@@ -136,11 +141,11 @@ def _places(layers: list[list[str]], members: dict[str, list[str]]) -> tuple[dic
         y = MARGIN + 30 + LAYER * (len(layers) - 1 - level)  # the ground is below
         x = (width - widths[level]) / 2
         for name in layer:
-            wide = PITCH * len(members[name])
+            wide = pitch * len(members[name])
             boxes[name] = (x, y - 18, wide)
             for k, vertex in enumerate(members[name]):
-                place[vertex] = (x + PITCH * (k + 0.5), y)
-            x += wide + GAP
+                place[vertex] = (x + pitch * (k + 0.5), y)
+            x += wide + gap
     return place, boxes, width
 
 
