@@ -98,12 +98,8 @@ def test_controllers_without_a_text_are_refused_by_reason() -> None:
     with pytest.raises(InputError, match="remembering"):
         pb.sensitivities(variant, remembering, **run)
     own, pd = pb.controllers, pb.PD(variant, np.zeros(2), 1.0, 1.0)
-    for law in (own.Quantised(variant, pd, 0.01), own.Sampled(own.Noisy(variant, pd, 0.01), 0.01)):
-        with pytest.raises(InputError, match="cannot be differentiated"):
-            pb.sensitivities(variant, law, **run)
-    sampled = own.Sampled(pd, 0.01 * np.sqrt(2))
-    with pytest.raises(InputError, match="multiple of its period"):
-        pb.sensitivities(variant, sampled, **run, sample=0.01)
+    with pytest.raises(InputError, match="rounded forces jump within steps"):
+        pb.sensitivities(variant, own.Quantised(variant, pd, 0.01), **run)
 
 
 PENDULUM = np.array([0.4, -0.3]), np.array([0.2, 0.5])

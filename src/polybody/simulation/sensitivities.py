@@ -28,14 +28,14 @@ from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive
 from polybody.simulation.compiled.laws import NotCompiled
-from polybody.simulation.controllers import Given, Sampling
+from polybody.simulation.controllers import Given
 from polybody.simulation.events import Event
 from polybody.simulation.failures import BlowUp
-from polybody.simulation.recording import Crossing, Instant, Record
+from polybody.simulation.recording import Crossing, Instant, Record, Stretch
 from polybody.simulation.run import Run, prepared
 from polybody.simulation.saltation import Saltation, names_of
 from polybody.simulation.stage_control import control_of
-from polybody.simulation.step_derivatives import StepDerivatives
+from polybody.simulation.step_derivatives import Instants, StepDerivatives
 from polybody.simulation.trajectory import Trajectory
 
 Array = np.ndarray
@@ -43,6 +43,8 @@ Array = np.ndarray
 SAME = 1e-3
 #: methods that have no steps of their own to differentiate, and the one that takes their place
 STEPPED = {"cvodes": "radau", "idas": "radau"}
+#: steps whose derivatives are in memory at once
+WINDOW = 2048
 
 
 class EventTime(NamedTuple):
@@ -111,11 +113,6 @@ def sensitivities(
     asked |= {key: x for key, x in {"method": method, "dt": dt}.items() if x is not None} | options
     if asked.get("method") in STEPPED:
         asked |= {"method": STEPPED[asked["method"]], "rtol": max(asked.get("rtol", 0.0), 1e-9)}
-    if isinstance(controller, Sampling):
-        from polybody.simulation.stepped_sensitivities import stepped_sensitivities
-
-        return stepped_sensitivities(run, controller, q0=q0, v0=v0, duration=duration, sample=sample,
-                                     parameters=parameters, dt=dt or 1e-3, method=method or "rk4")  # fmt: skip
     if controller is not None and not callable(controller):
         controller = Given(model, controller)
     try:
@@ -125,7 +122,7 @@ def sensitivities(
             voltages=voltages, currents0=currents0, events=events, times=times[-1:], **asked,
         )  # fmt: skip
         record = _recorded(made, y, end, times)
-        chain = Chain(StepDerivatives(made.problem, control, made.method.name), Saltation, made, record, times)
+        chain = Chain(StepDerivatives(made.problem, control, made.method.name), made, record, times)
         found = chain.followed(_start(model, y))
     except NotCompiled as reason:
         raise InputError(f"the run cannot be differentiated: {reason}") from None
@@ -188,38 +185,66 @@ def _start(model: Model, y: Array) -> Array:
 class Chain:
     """S along the parts of a run."""
 
-    def __init__(self, of: StepDerivatives, salting: type[Saltation], run: Run, record: Record, times: Array) -> None:
+    def __init__(self, of: StepDerivatives, run: Run, record: Record, times: Array) -> None:
         self.of, self.record, self.times, self.run = of, record, times, run
-        self.salted = salting(of, run.switches.stops)
+        self.salted = Saltation(of, run.switches.stops)
 
     def followed(self, start: Array) -> Sensitivities:
         of, problem = self.of, self.of.problem
         n, nq, nv, k = of.n, problem.nq, problem.nv, of.k
-        S = np.zeros((n, k))
-        S[: nq + nv] = start
-        z, y, happened = np.zeros(0), self.record.start, []
-        rows: list[tuple[float, Array, Array]] = [(float(self.times[0]), y, S)]
-        for part in self.record.parts:
-            if isinstance(part, Crossing):
-                S, shift = self.salted(part, S, z)
-                happened.append(EventTime(part.t, names_of(part), shift))
-                if rows[-1][0] == part.t:
-                    rows.pop()
-                    rows.append((part.t, part.after, S))
-                continue
-            if isinstance(part, Instant):
-                continue
-            for D, t, y in zip(of.derivatives(part, z), part.t[1:], part.y[1:], strict=True):
-                S = D[:, :n] @ S + D[:, n : n + k]
-                if self._is_wanted(float(t), len(rows)):
-                    rows.append((float(t), y, S))
-        if not all(np.isfinite(S).all() for _, _, S in rows):
+        self.S, self.S_z, self.happened = np.zeros((n, k)), np.zeros((of.m, k)), list[EventTime]()
+        self.S[: nq + nv] = start
+        self.rows = [(float(self.times[0]), self.record.start, self.S)]
+        parts, z = self.record.parts, self._remembered()
+        first = 0
+        while first < len(parts):  # windows of some thousand steps
+            last, steps = first, 0
+            while last < len(parts) and steps < WINDOW:
+                part = parts[last]
+                steps += len(part.t) - 1 if isinstance(part, Stretch) else 0
+                last += 1
+            self._follow(parts[first:last], z[first:last])
+            first = last
+        if not all(np.isfinite(S).all() for _, _, S in self.rows):
             raise InputError("the motion or its derivatives are not finite; take smaller steps")
-        Y, all_S = np.array([y for _, y, _ in rows]), np.array([S for _, _, S in rows])
+        Y, S = np.array([y for _, y, _ in self.rows]), np.array([S for _, _, S in self.rows])
         return Sensitivities(
-            np.array([t for t, _, _ in rows]), Y[:, :nq], Y[:, nq : nq + nv], all_S[:, :nq], all_S[:, nq : nq + nv],
-            tuple(problem.whole.parameters.names), tuple(happened),
+            np.array([t for t, _, _ in self.rows]), Y[:, :nq], Y[:, nq : nq + nv], S[:, :nq], S[:, nq : nq + nv],
+            tuple(problem.whole.parameters.names), tuple(self.happened),
         )
+
+    def _remembered(self) -> list[tuple[Array, Array]]:
+        """(z, ∂z/∂[q, v, z before]) in, or after, each part of the record."""
+        z, slopes, found, count = np.zeros(self.of.m), np.zeros((0, 0)), [], 0
+        times = np.array([part.t for part in self.record.parts if isinstance(part, Instant)])
+        instants = Instants(self.of, times, self.run.start) if len(times) else None
+        for part in self.record.parts:
+            if isinstance(part, Instant) and instants is not None:
+                z, slopes = instants(count, part.y, z)
+                count += 1
+            found.append((z, slopes))
+        return found
+
+    def _follow(self, parts: list[Any], z: list[tuple[Array, Array]]) -> None:
+        of, n, k = self.of, self.of.n, self.of.k
+        steps = [j for j, part in enumerate(parts) if isinstance(part, Stretch)]
+        found = of.derivatives([parts[j] for j in steps], [z[j][0] for j in steps])
+        D_of = dict(zip(steps, found, strict=True))
+        states = of.problem.nq + of.problem.nv
+        for j, part in enumerate(parts):
+            if isinstance(part, Instant):
+                by = z[j][1]
+                self.S_z = by[:, :states] @ self.S[:states] + by[:, states:] @ self.S_z
+            elif isinstance(part, Crossing):
+                self.S, shift = self.salted(part, self.S, z[j][0])
+                self.happened.append(EventTime(part.t, names_of(part), shift))
+                if self.rows[-1][0] == part.t:
+                    self.rows[-1] = (part.t, part.after, self.S)
+            else:
+                for D, t, y in zip(D_of[j], part.t[1:], part.y[1:], strict=True):
+                    self.S = D[:, :n] @ self.S + D[:, n : n + k] + D[:, n + k :] @ self.S_z
+                    if self._is_wanted(float(t), len(self.rows)):
+                        self.rows.append((float(t), y, self.S))
 
     def _is_wanted(self, t: float, count: int) -> bool:
         return count < len(self.times) and abs(t - self.times[count]) <= 1e-9 * (1 + abs(t))

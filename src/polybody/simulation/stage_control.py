@@ -1,6 +1,7 @@
 """A controller at the stages of steps, as text that can be differentiated, with the numbers it reads there.
 
-    tau = text(t, q, v, z, c, row, domain)
+    tau = text(t, q, v, z, c, row, domain)                  at every time
+    z ← instant(first, t, q, v, z, told, c, row, domain)    at the controller's instants (`compiled.remembered`)
 
 A row holds what depends on time alone: the piece of a table, or the motion of a path at that time, whatever computes
 it. A controller knows the numbers of its own model; the machine's may vary. Where parameters change the loops, a state
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,12 @@ from polybody.mechanism import kinematics
 from polybody.model.configurations import draw
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
-from polybody.simulation.compiled.laws import NotCompiled, Signals, law_of
+from polybody.simulation.compiled.laws import Signals, is_held
 from polybody.simulation.compiled.own_numbers import numbers_of
 from polybody.simulation.compiled.own_state import steered
-from polybody.simulation.controllers import PD, Given, GravityCompensation, Sampling
+from polybody.simulation.compiled.remembered import Remembered, remembered
+from polybody.simulation.controllers import PD, Given, GravityCompensation
+from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 #: controllers that take a state as it is, on the loops of their own model or not
@@ -35,20 +38,48 @@ AS_IT_IS = (PD, GravityCompensation)
 ITERATIONS, MORE_ITERATIONS = 2, 6
 
 
-def _nothing(t: Array, within: Array) -> Array:
-    return np.zeros((len(t), 0))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Control:
-    """The text of a controller, with the constants c and the rows it reads; `memory` numbers in z."""
+    """The texts of a controller (`compiled.remembered`) with all numbers of its own model as constants."""
 
-    key: str
-    text: Callable[..., Array]  # (t, q, v, z, c, row, domain) -> tau
-    width: int = 0
-    rows: Callable[[Array, Array], Array] = _nothing  # (times, times inside the steps) -> (n, width)
-    constants: Array = field(default_factory=lambda: np.zeros(0))
-    memory: int = 0
+    found: Remembered
+    m: Any  # the mechanism that its texts are read with
+    onto: Callable[[Array, Domain], Array] | None  # q put onto the loops of its model
+    table: Tabulated | Forces | None
+
+    @property
+    def key(self) -> str:
+        return f"{self.found.key} of {self.m.digest[:24]}{'' if self.onto is None else ' onto its loops'}"
+
+    @property
+    def width(self) -> int:
+        return self.found.signals.rows.shape[1]
+
+    @property
+    def constants(self) -> Array:
+        return self.found.constants
+
+    @property
+    def memory(self) -> int:
+        return self.found.size
+
+    def rows(self, t: Array) -> Array:
+        """What depends on time alone, (n, width)."""
+        return _pieces(self.found.signals, t) if self.table is None else self.table.rows(t)
+
+    def text(self, t: Any, q: Array, v: Array, z: Array, c: Array, row: Array, domain: Domain) -> Array:
+        """tau."""
+        q = q if self.onto is None else self.onto(q, domain)
+        return self.found.text(self.m, t, q, v, z, c, row, domain)
+
+    def instant(
+        self, first: bool, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
+    ) -> Array:
+        """z after an instant."""
+        q = q if self.onto is None else self.onto(q, domain)
+        if first:
+            return self.found.begun(self.m, t, q, v, told, c, row, domain)
+        return self.found.updated(self.m, t, q, v, z, told, c, row, domain)
 
 
 class Tabulated:
@@ -66,7 +97,7 @@ class Tabulated:
         nq, nv = self.model.nq, self.model.nv
         return row[:nq], row[nq : nq + nv], row[nq + nv :]
 
-    def rows(self, t: Array, within: Array) -> Array:
+    def rows(self, t: Array) -> Array:
         times, back = np.unique(t, return_inverse=True)
         if isinstance(self.path, PointToPoint | Spline) and not self.model.mechanism.constrained:
             return np.concatenate(self.path(times), axis=1)[back]
@@ -74,36 +105,71 @@ class Tabulated:
         return np.array(found)[back]
 
 
+class Forces:
+    """Joint forces of a function of time, by their values at the time of each row."""
+
+    def __init__(self, model: Model, law: Given) -> None:
+        self.law, self.signals = law, Signals(np.zeros(1), np.zeros((1, model.nv)))
+
+    def rows(self, t: Array) -> Array:
+        return np.array([self.law(float(s), t[:0], t[:0]) for s in t])
+
+
 def control_of(model: Model, controller: Any) -> Control:
-    """The text of a controller of a machine; `NotCompiled` with the reason if there is none."""
-    if isinstance(controller, Sampling):
-        raise NotCompiled(f"a {type(controller).__name__} has a memory that is not an expression")
-    if controller is not None and not callable(controller):
-        controller = Given(model, controller)
-    if isinstance(controller, Given) and controller.table is None:
-        given = controller
-        return Control("given", lambda t, q, v, z, c, row, domain: row, model.nv,
-                       lambda t, within: np.array([given(float(s), t[:0], t[:0]) for s in t]))  # fmt: skip
-    owner = None if isinstance(controller, Given) else getattr(controller, "model", None)
-    known = numbers_of(owner) if isinstance(owner, Model) else model
-    controller, path = _tabulated(known, controller)
-    if known is not model or isinstance(controller, Given):
-        controller = copy(controller)
-        controller.model = known  # its numbers, as constants
-    law = law_of(known, controller)
-    mechanism = known.engine.reduced_mechanism if isinstance(owner, Model) else model.mechanism
+    """The texts of a controller of a machine; `NotCompiled` with the reason if there are none."""
+    owner = _owner(controller)
+    known = numbers_of(model if owner is None else owner)
+    controller, table = _as_table(known, controller)
+    if isinstance(table, Forces):
+        given = Remembered("given", lambda m, t, q, v, z, c, row, domain: row, signals=table.signals)
+        return Control(given, known.engine.tree.traced_mechanism, None, table)
+    found = remembered(known, controller)
+    if not found.continuous:
+        raise NotCompiled("the controller answers at its instants only")
+    if not found.smooth and not is_held(controller):
+        raise NotCompiled("rounded forces jump within steps; inside Sampled(law, period) they change at its instants")
     onto = None
-    if isinstance(owner, Model) and type(controller) not in AS_IT_IS:
+    if owner is not None and not all(isinstance(x, AS_IT_IS) for x in _chain(controller) if hasattr(x, "model")):
         onto = onto_loops(model, known)
+        if onto is not None and any(isinstance(x, AS_IT_IS) for x in _chain(controller)):
+            raise NotCompiled("parameters change the loops, and only a part of the controller puts states onto its own")
+    return Control(found, known.engine.tree.traced_mechanism, onto, table)
 
-    def text(t: Any, q: Array, v: Array, z: Array, c: Array, row: Array, domain: Domain) -> Array:
-        q = q if onto is None else onto(q, domain)
-        return law.text(mechanism, t, q, v, c, row, domain)
 
-    digest = f" of {mechanism.digest[:24]}" if isinstance(owner, Model) else ""
-    key = f"{law.key}{digest}{'' if onto is None else ' onto its loops'}"
-    rows = path.rows if path is not None else lambda t, within: _pieces(law.signals, t)
-    return Control(key, text, law.signals.rows.shape[1], rows, law.constants)
+def _chain(controller: Any) -> list[Any]:
+    """A controller, and the laws inside it from the outside inwards."""
+    found = [controller]
+    while getattr(found[-1], "law", None) is not None:
+        found.append(found[-1].law)
+    return found
+
+
+def _owner(controller: Any) -> Model | None:
+    """The model that a controller computes with."""
+    owners = [x.model for x in _chain(controller) if not isinstance(x, Given) and isinstance(_model(x), Model)]
+    return owners[0] if owners else None
+
+
+def _model(law: Any) -> Any:
+    return getattr(law, "model", None)
+
+
+def _as_table(known: Model, controller: Any) -> tuple[Any, Tabulated | Forces | None]:
+    """(the controller with numbers of its model as constants and its path as a table, that table)."""
+    if isinstance(controller, Given) and controller.table is None:
+        return controller, Forces(known, controller)
+    if getattr(controller, "law", None) is not None:
+        controller = copy(controller)
+        controller.law, table = _as_table(known, controller.law)
+        if isinstance(table, Forces):
+            raise NotCompiled("forces as a function of time inside another controller are called in Python")
+    elif isinstance(_model(controller), Model):
+        controller, table = _tabulated(known, copy(controller))
+    else:
+        return controller, None
+    if isinstance(_model(controller), Model):
+        controller.model = known if isinstance(controller, Given) else numbers_of(controller.model)
+    return controller, table
 
 
 def _pieces(signals: Signals, t: Array) -> Array:
@@ -113,19 +179,18 @@ def _pieces(signals: Signals, t: Array) -> Array:
 def _tabulated(known: Model, controller: Any) -> tuple[Any, Tabulated | None]:
     """(the controller with its path, or its frame's, as a table, that table)."""
     if getattr(controller, "path", None) is not None:
-        controller = copy(controller)
         controller.path = Tabulated(known, controller.path)
         return controller, controller.path
     holder = getattr(controller, "resolving", controller)
     motion = getattr(holder, "motion", None)
     if not getattr(motion, "is_path", False):
         return controller, None
-    controller, motion = copy(controller), copy(motion)
+    motion = copy(motion)
     motion.target = table = Tabulated(known, motion.target)  # type: ignore[union-attr]
-    if holder is controller or not hasattr(controller, "resolving"):
+    if holder is controller:
         controller.motion = motion
     else:
-        controller.resolving = copy(controller.resolving)
+        controller.resolving = copy(holder)
         controller.resolving.motion = motion
     return controller, table
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.algebra.domains import domain
 from polybody.errors import PolybodyError
 from polybody.model.tracing import compiled
 from polybody.simulation.compiled.field import Acting
@@ -95,32 +96,45 @@ class StepDerivatives:
 
     def rate(self, t: float, y: Array, z: Array, mode: Mode, plan: Any) -> Array:
         """ẋ of one state, (n,)."""
-        at = np.array([t])
         c = self.constants(mode)[None]
-        return self.field(mode, plan).slopes(at, at, y[None, : self.n], c, z[None])[0][0]
+        return self.field(mode, plan).slopes(np.array([t]), y[None, : self.n], c, z[None])[0][0]
 
-    def derivatives(self, part: Stretch, z: Array) -> Array:
-        """D = ∂x₁/∂[x₀, p, z] of the steps of a stretch, (steps, n, n + k + m)."""
-        mode, t, y = part.mode, part.t, part.y
-        field, c = self.field(mode, part.plan), self.constants(mode)
+    def derivatives(self, parts: list[Stretch], z: list[Array]) -> list[Array]:
+        """D = ∂x₁/∂[x₀, p, z] of the steps of each stretch, (steps, n, n + k + m); z is what is remembered in each."""
+        found: list[Any] = [None] * len(parts)
+        alike: dict[tuple[int, str], list[int]] = {}
+        for k, part in enumerate(parts):
+            alike.setdefault((id(part.mode), "" if part.plan is None else part.plan.label), []).append(k)
+        for places in alike.values():
+            whole = self._together([parts[k] for k in places], [z[k] for k in places])
+            ends = np.cumsum([len(parts[k].t) - 1 for k in places])
+            for k, D in zip(places, np.split(whole, ends[:-1]), strict=True):
+                found[k] = D
+        return found
+
+    def _together(self, parts: list[Stretch], z: list[Array]) -> Array:
+        """D of stretches in one mode along one plan."""
+        mode = parts[0].mode
+        field, c = self.field(mode, parts[0].plan), self.constants(mode)
         take, off = self._method(field, mode)
+        t, h = (np.concatenate(x) for x in ([p.t[:-1] for p in parts], [np.diff(p.t) for p in parts]))
+        y0, y1 = (np.concatenate(x) for x in ([p.y[:-1] for p in parts], [p.y[1:] for p in parts]))
+        kept = np.concatenate([np.broadcast_to(x, (len(p.t) - 1, self.m)) for p, x in zip(parts, z, strict=True)])
+        inside = np.concatenate([np.arange(2, len(p.t) + 1) == len(p.t) if p.inside else np.zeros(len(p.t) - 1, bool)
+                                 for p in parts])  # fmt: skip
         found = []
-        for a in range(0, len(t) - 1, MOST):
-            b = min(a + MOST, len(t) - 1)
-            wide = np.broadcast_to(c, (b - a, len(c)))
-            kept = np.broadcast_to(z, (b - a, self.m))
-            steps = Batch(t[a:b], np.diff(t[a : b + 1]), y[a:b], y[a + 1 : b + 1], wide, kept)
-            x, D = take(steps)
-            x, D = field.returned(steps, x, D)
-            self._compare(steps, x, part.inside and b == len(t) - 1, off)
+        for a in range(0, len(t), MOST):
+            b = slice(a, a + MOST)
+            steps = Batch(t[b], h[b], y0[b], y1[b], np.broadcast_to(c, (len(t[b]), len(c))), kept[b])
+            x, D = field.returned(steps, *take(steps))
+            self._compare(steps, x, inside[b], off)
             found.append(D)
         return np.concatenate(found)
 
-    def _compare(self, steps: Batch, x: Array, inside: bool, allowed: float) -> None:
-        """Refuse where steps taken anew end elsewhere; one that an event cut short has ended on an interpolant."""
-        y1 = steps.y1[: -1 if inside else None, : self.n]
-        x = x[: len(y1)]
-        off = (np.abs(x - y1) / (1 + np.abs(y1))).max(axis=1, initial=0.0)
+    def _compare(self, steps: Batch, x: Array, inside: Array, allowed: float) -> None:
+        """Refuse where steps taken anew end elsewhere; those that an event cut short have ended on an interpolant."""
+        y1 = steps.y1[:, : self.n]
+        off = np.where(inside, 0.0, (np.abs(x - y1) / (1 + np.abs(y1))).max(axis=1, initial=0.0))
         if not (off <= allowed).all():
             k = int(np.argmax(~(off <= allowed)))
             raise PolybodyError(
@@ -143,6 +157,50 @@ class StepDerivatives:
         return (lambda steps: field.explicit(tableau.A, tableau.b, steps)), OFF if name in TABLEAUX else ROUGH
 
 
+class Instants:
+    """z at the instants of a controller, and its derivatives ∂z/∂[q, v, z before]."""
+
+    def __init__(self, of: StepDerivatives, times: Array, start: float) -> None:
+        self.of, self.times = of, times
+        self.told, self.row = of.control.found.told(times, start), of.control.rows(times)
+
+    def __call__(self, k: int, y: Array, z: Array) -> tuple[Array, Array]:
+        """(z, its derivatives) after instant k at the state y."""
+        kernel = self._first if k == 0 else self._later
+        problem = self.of.problem
+        x = np.append(np.concatenate(problem.split(y)), self.times[k])
+        return kernel(x, z, self.told[k], self.of.control.constants, self.row[k])
+
+    @cached_property
+    def _first(self) -> Any:
+        return self._kernel(True)
+
+    @cached_property
+    def _later(self) -> Any:
+        return self._kernel(False)
+
+    def _kernel(self, first: bool) -> Any:
+        control, problem = self.of.control, self.of.problem
+        n, m = problem.nq + problem.nv, control.memory
+        inputs = [("x", n + 1), ("z", m), ("told", self.told.shape[1]), ("c", len(control.constants)),
+                  ("row", control.width)]  # fmt: skip
+
+        def make() -> Any:
+            import casadi
+
+            graph: Any = domain("casadi")
+            made = [graph.variables(name, size) for name, size in inputs]
+            (x, z, *_), (at, kept, *rest) = [column for column, _ in made], [nodes for _, nodes in made]
+            told, c, row = rest
+            new = control.instant(first, at[-1], at[: problem.nq], at[problem.nq : n], kept, told, c, row, graph)
+            column = graph.column(new)
+            by = casadi.horzcat(casadi.jacobian(column, x[:n]), casadi.jacobian(column, z))
+            return casadi.Function("instant", [c for c, _ in made], [column, casadi.densify(casadi.vec(by.T))])
+
+        outputs = [("z", (m,)), ("slopes", (m, n + m))]
+        return compiled(f"sensitivities instant {first}", inputs, outputs, make, control.key)
+
+
 class Field:
     """f and its derivatives in one mode, compiled."""
 
@@ -155,11 +213,10 @@ class Field:
 
     # f and its slopes.
 
-    def slopes(self, t: Array, within: Array, x: Array, c: Array, z: Array) -> tuple[Array, Array]:
-        """(f, [f_x, f_p, f_z]) at states of several steps; `within` lie inside the steps: pieces of tables hold there.
-        """
+    def slopes(self, t: Array, x: Array, c: Array, z: Array) -> tuple[Array, Array]:
+        """(f, [f_x, f_p, f_z]) at states of several steps."""
         full = np.concatenate([x, np.zeros((len(x), 1)), t[:, None]], axis=1)
-        row = np.concatenate([self.of.control.rows(t, within), z], axis=1)
+        row = np.concatenate([self.of.control.rows(t), z], axis=1)
         return self._slopes(full, c, row)
 
     @cached_property
@@ -197,13 +254,14 @@ class Field:
 
     def explicit(self, A: Array, b: Array, s: Batch) -> tuple[Array, Array]:
         x0, one, h = s.y0[:, : self.n], self._unit(len(s)), s.h[:, None]
-        inside, K, KD = s.t + 0.5 * s.h, [], []
+        K: list[Array] = []
+        KD: list[Array] = []
         for row, part in zip(A, A.sum(axis=1), strict=True):
             x, D = x0, one
             for a, k, kd in zip(row, K, KD, strict=False):
                 if a:
                     x, D = x + a * h * k, D + (a * h)[:, :, None] * kd
-            f, slopes = self.slopes(s.t + part * s.h, inside, x, s.c, s.z)
+            f, slopes = self.slopes(s.t + part * s.h, x, s.c, s.z)
             K.append(f)
             KD.append(self._carried(slopes, D))
         x, D = x0, one
@@ -214,12 +272,12 @@ class Field:
 
     def implicit(self, s: Batch) -> tuple[Array, Array]:
         n, count, parts = self.n, len(s), RADAU.sum(axis=1)
-        x0, last, h, inside = s.y0[:, :n], s.y1[:, :n], s.h[:, None], s.t + 0.5 * s.h
+        x0, last, h = s.y0[:, :n], s.y1[:, :n], s.h[:, None]
         X = [x0 + part * (last - x0) for part in parts]
         found: list[Array] = []
 
         def stages() -> tuple[list[Array], list[Array]]:
-            pairs = [self.slopes(s.t + part * s.h, inside, x, s.c, s.z) for part, x in zip(parts, X, strict=True)]
+            pairs = [self.slopes(s.t + part * s.h, x, s.c, s.z) for part, x in zip(parts, X, strict=True)]
             return [f for f, _ in pairs], [slope for _, slope in pairs]
 
         def matrix(slopes: list[Array]) -> Array:
@@ -254,7 +312,7 @@ class Field:
     def _whole(self, s: Batch, t: Array) -> tuple[Array, Array]:
         """([x; W; t₀], row of the times t)."""
         x = np.concatenate([s.y0[:, : self.n], np.zeros((len(s), 1)), s.t[:, None]], axis=1)
-        return x, np.concatenate([self.of.control.rows(t, s.t + 0.5 * s.h), s.z], axis=1)
+        return x, np.concatenate([self.of.control.rows(t), s.z], axis=1)
 
     @cached_property
     def _leap(self) -> Any:
@@ -358,4 +416,4 @@ class Field:
         return compiled("sensitivities back", self.inputs[:2], outputs, make, self.key)
 
 
-__all__ = ["StepDerivatives"]
+__all__ = ["Instants", "StepDerivatives"]

@@ -290,7 +290,7 @@ def motion_of(model: Model, path: Any, *, whole: bool = False) -> tuple[str, Mot
     """(name, motion, table) of a path; with loops of its independent joints only, unless it is wanted `whole`."""
     from polybody.simulation.compiled.path_tables import tabulated
 
-    if hasattr(path, "motion") and hasattr(path, "signals"):  # by numbers at given stages (`stepped_control`)
+    if hasattr(path, "motion") and hasattr(path, "signals"):  # by numbers at given stages (`stage_control`)
         return "tabulated", path.motion, path.signals
     if not isinstance(path, PointToPoint | Spline):
         return _traced_path(model, path)
