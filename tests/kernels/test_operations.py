@@ -136,3 +136,21 @@ def test_function_of_other_sizes_than_declared_is_refused():
     x = ca.SX.sym("x", 2)
     with pytest.raises(InputError, match=r"expected \[3\] and \[2\]"):
         build("f", [("x", 3)], [("y", (2,))], lambda: ca.Function("f", [x], [2 * x]), "sizes")
+
+
+def test_several_divisions_by_one_number_are_products_with_its_reciprocal():
+    from polybody.kernels import tape
+
+    x = ca.SX.sym("x", 4)
+    function = ca.Function("f", [x], [ca.vertcat(x[:3] / x[3], 1 / x[3], x[0] / x[1])])
+    found = tape.prepared(function)
+    codes = [op for op, _, _ in found.nodes]
+    assert codes.count(ca.OP_INV) == 1
+    assert codes.count(ca.OP_MUL) == 3
+    assert codes.count(ca.OP_DIV) == 1
+    values = np.random.default_rng(0).normal(size=(50, 4))
+    wanted = np.concatenate([values[:, :3] / values[:, 3:], 1 / values[:, 3:], values[:, :1] / values[:, 1:2]], axis=1)
+    np.testing.assert_allclose(of_function(function)(values), wanted, rtol=4e-16)
+    special = np.array([[0.0, 1.0, -1.0, 0.0], [1.0, 2.0, 3.0, np.inf], [1.0, 2.0, 3.0, np.nan]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        np.testing.assert_array_equal(of_function(function)(special)[:, :3], special[:, :3] / special[:, 3:])

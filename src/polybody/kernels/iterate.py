@@ -55,7 +55,7 @@ def build(
         raise InputError(f"{name}: {steps} steps; expected at least 1")
 
     def read() -> tape.Tape:
-        traced = tape.from_function(trace())
+        traced = tape.prepared(trace())
         expected = [nx, *(n for n in (n_constant, n_table) if n)]
         if traced.input_sizes != expected or [len(o) for o in traced.outputs] != [nx]:
             raise InputError(

@@ -400,7 +400,7 @@ def build(
             return Kernel(name, inputs, outputs, found, final, **facts)
         if background.tier() != "optimised":
             prepare(chosen)
-        traced = passed_on(lambda: tape.from_function(trace()))
+        traced = passed_on(lambda: tape.prepared(trace()))
         _check_sizes(name, traced, sizes, [math.prod(s) for s in shapes])
         nodes, results = traced.operations(), sum(map(len, traced.outputs))
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, results)

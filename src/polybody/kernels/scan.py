@@ -363,7 +363,7 @@ def _trace(scan: Scan, plan: scan_code.Plan, kinds: Sequence[Hashable]) -> list[
             if function is None:
                 row.append(None)
                 continue
-            traced = tape.from_function(function)
+            traced = tape.prepared(function)
             if len(traced.input_sizes) != len(roles_in) or len(traced.outputs) != len(roles_out):
                 raise InputError(
                     f"pass {one.name!r}, kind {kind!r}: the step takes {len(traced.input_sizes)} and gives "

@@ -166,7 +166,7 @@ def loop_text(target: Target, sin_slot: int, cos_slot: int) -> str:
     newline = "\n"
     return f"""{newline.join(w.constants_text())}{declared}
 define internal void @sincos_map(ptr noalias %args, ptr noalias %sines, ptr noalias %cosines,
-                                 i64 %vectors, ptr %libm) noinline {{
+                                 i64 %vectors, ptr %libm) {w.attributes()} noinline {{
 entry:
   %n = mul i64 %vectors, {target.lanes // n}
   br label %head

@@ -182,7 +182,7 @@ def _shims_text(counts: list[int], target: Target) -> str:
 
 
 def _tape(entry: str, function: ca.Function | tape.Tape) -> tape.Tape:
-    traced = tape.from_function(function)
+    traced = tape.prepared(function)
     found = len(traced.input_sizes), len(traced.outputs)
     if found != PORTS[entry]:
         raise InputError(f"{entry} takes {found[0]} columns and gives {found[1]}; expected {PORTS[entry]}")
