@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_compiled import assert_same, both
+from test_dry_friction import four_bar
 
 import polybody as pb
 
@@ -84,11 +85,40 @@ def test_many_sticking_joints_take_no_code_of_their_own(monkeypatch: pytest.Monk
 
 
 def test_friction_that_python_solves_is_reported() -> None:
-    build = pb.Builder("block")
-    build.body("block", 1.0)
-    build.joint("slide", "prismatic", "world", "block", axis=(1, 0, 0), friction={"load": 0.3})
-    run = pb.simulate(build.model(), 0.05, None, [1.0], method="rk4", dt=1e-2)
-    assert run.audit.path.startswith("python: joints with friction by load")
+    model = four_bar(friction={"load": 0.1})
+    q = model.assemble([0.7, -0.274, 1.141], hold=["a"])
+    run = pb.simulate(model, 2e-3, q, method="rk4", dt=1e-3)
+    assert run.audit.path.startswith("python: friction by load in loops")
+
+
+@cache
+def loaded_arm() -> pb.Model:
+    """Bearings whose friction is some of what they bear, beside Coulomb's; one slides along its axis."""
+    build = pb.Builder("loaded arm", gravity=(0, -9.81, 0))
+    for name in "abc":
+        build.body(name, 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
+    build.joint("one", "revolute", "world", "a", friction={"coulomb": 0.3, "static": 0.5, "stribeck": 0.2, "load": 0.05})
+    build.joint("two", "revolute", "a", "b", (0.6, 0, 0), friction={"load": 0.03}, limits=(-1.2, 0.3))
+    build.joint("three", "prismatic", "b", "c", (0.6, 0, 0), axis=(1, 0, 0), friction={"load": 0.1}, stiffness=20.0)
+    return build.model()
+
+
+@pytest.mark.parametrize(("method", "tolerance"), [("rk4", 1e-9), ("semi-implicit", 1e-9), ("dop853", 1e-5)])
+def test_friction_by_load_rubs_sticks_and_slips_as_in_python(method: str, tolerance: float) -> None:
+    options = {"method": method, "dt": 4e-3, "sample": 0.02, "rtol": 1e-7, "atol": 1e-9}
+    state = [0.3, 0.25, 0.0], [-0.1, 0.5, 0.1]
+    ours, theirs = both(loaded_arm(), 0.06, *state, wrenches={"c": [0, 0, 0, 1.0, 2.0, 0]}, **options)
+    assert details(ours) == details(theirs)
+    assert_same(ours, theirs, tolerance)
+    assert len(ours.happenings)
+
+
+def test_energy_lost_by_friction_by_load_is_balanced() -> None:
+    run = pb.simulate(loaded_arm(), 1.0, [0.3, 0.25, 0.0], sample=0.01, rtol=1e-8, atol=1e-10)
+    assert run.audit.path == "compiled"
+    assert run.audit.trusted
+    assert (np.diff(run.work) <= 1e-10).all()
+    assert run.work[-1] < -0.5
 
 
 @pytest.mark.parametrize(

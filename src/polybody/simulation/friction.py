@@ -51,6 +51,12 @@ class Rubbing:
     factor: float
     law: Friction
 
+    @property
+    def bears(self) -> bool:
+        """Whether it depends on the joint's load: where that is a parameter, it may."""
+        load = self.law.load[self.k]
+        return not isinstance(load, float) or load != 0.0
+
     def level(self, speed: float, load: float) -> float:
         """Friction at a speed of the slot, as a force on the slot."""
         if not self.factor:

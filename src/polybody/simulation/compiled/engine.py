@@ -125,7 +125,7 @@ class Compiled:
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count,
-            pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.law.doubtful,
+            pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
             instant=0 if memory is None else memory.width,
         )  # fmt: skip
@@ -187,7 +187,7 @@ class Compiled:
             growth, narrow = self._believed()
             if not (told[count] < growth and told[count + 1] < min(narrow, MENDED * max(self.problem.motion._rank, 1))):
                 return None
-        elif acting.law.doubtful and not told[count] < SWITCH:
+        elif acting.doubtful and not told[count] < SWITCH:
             return None
         if not np.isfinite(rate).all():
             return None

@@ -32,7 +32,7 @@ from polybody.model.tracing import Recorded, as_traced
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
-from polybody.simulation.compiled import middle
+from polybody.simulation.compiled import bearing, middle
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import Law, NotCompiled
 from polybody.simulation.compiled.tracing import key_of
@@ -169,9 +169,20 @@ class Acting:
         rates = left[inductive] / graph.array(motors.inductance[inductive])
         return tau + graph.array(motors.torques) @ currents, currents, rates
 
-    def rubbed(self, v: Array, tau: Array, c: Array, graph: Domain) -> Array:
-        """tau with what dry friction exerts on joints that slide."""
-        return tau + self.holding.friction(v, self.split_constants(c)[3], graph) if self.holding.rubs else tau
+    @property
+    def doubtful(self) -> bool:
+        """Whether the field of a tree may have to be refused."""
+        return self.law.doubtful or bool(self.holding.bearing)
+
+    def rubbed(
+        self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
+    ) -> tuple[Array, Any]:
+        """(tau with what dry friction exerts on joints that slide, how little it may be believed: 0 to 1)."""
+        if self.holding.bearing:
+            return bearing.rubbed(self, q, v, tau, loads, c, graph)
+        if self.holding.rubs:
+            tau = tau + self.holding.friction(v, self.split_constants(c)[3], graph)
+        return tau, graph.const(0)
 
     def accelerate(
         self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
@@ -268,8 +279,9 @@ class Acting:
         q, v, i, t = self.state(x, graph)
         loads = self.loads(t, c, graph)
         tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
-        whole = self.rubbed(v, tau, c, graph)
+        whole, doubt = self.rubbed(q, v, tau, loads, c, graph)
         a, told = self.accelerate(q, v, whole, loads, c, graph)
+        told[0] = told[0] + doubt * graph.const(SWITCH)
         power = self.power(q, v, whole, loads, c, graph)
         moved = kinematics.rate(self.mechanism, q, v, domain=graph)
         rate = np.concatenate([moved, a, rates, [power, 1.0]])
@@ -286,7 +298,7 @@ class Acting:
         loads = self.loads(t, c, graph)
         faster = v + known[nq : nq + nv] * h[0]
         moved = kinematics.integrate(self.mechanism, q, faster * h[0], domain=graph)
-        tau = self.rubbed(v, self.drive(q, v, i, t, c, row, graph)[0], c, graph)
+        tau, _ = self.rubbed(q, v, self.drive(q, v, i, t, c, row, graph)[0], loads, c, graph)
         power = self.power(q, (v + faster) / graph.const(2), tau, loads, c, graph)
         if self.motors is not None and self.motors.size:
             k, motors = self.motors.inductive, self.mechanism.motors
@@ -361,12 +373,14 @@ class Acting:
         q, v, i, t = self.state(x, graph)
         values = list(watch(t, q, v, graph))
         numbers = self.split_constants(c)[3]
-        load = None
+        load, borne = None, None
         if watch.holding.frozen:
             loads = self.loads(t, c, graph)
-            tau = self.rubbed(v, self.drive(q, v, i, t, c, row, graph)[0], c, graph)
+            tau, _ = self.rubbed(q, v, self.drive(q, v, i, t, c, row, graph)[0], loads, c, graph)
             load = self.holding_forces(q, v, tau, loads, c, graph)
-        values += watch.holding.watched(q, v, numbers, load, graph)
+            if self.holding.bearing:
+                borne = bearing.sizes(bearing.forces(self, q, v, tau, loads, c, graph), graph)
+        values += watch.holding.watched(q, v, numbers, load, graph, borne)
         return self._function("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
 
 

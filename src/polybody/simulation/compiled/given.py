@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.quantities.frames import find_frame
+from polybody.simulation.compiled.bearing import require_known
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding, holding_of
 from polybody.simulation.compiled.laws import Law, NotCompiled, law_of
@@ -16,13 +17,9 @@ from polybody.simulation.problem import Problem
 
 def possible_holding(problem: Problem) -> Holding:
     """The joints that may be held; `NotCompiled` where friction holds them in ways that compiled code does not know."""
-    friction = problem.friction
-    if friction is not None and friction.loaded:
-        raise NotCompiled("joints with friction by load that stick are solved in Python; friction='smooth' is compiled")
+    require_known(problem)
     stops = problem.stops
-    if stops is None:
-        return Holding()
-    return holding_of(stops, friction, stops.pressing)
+    return Holding() if stops is None else holding_of(stops, problem.friction, stops.pressing)
 
 
 def acting_of(problem: Problem, law: Law | None = None) -> Acting:

@@ -24,7 +24,7 @@ with −1 for what does not apply now, which crosses nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,11 @@ class Holding:
         return tuple(dict.fromkeys(rub.v for rub in self.rubs))
 
     @property
+    def bearing(self) -> tuple[str, ...]:
+        """Joints whose friction depends on their load."""
+        return tuple(dict.fromkeys(rub.joint for rub in self.rubs if rub.bears))
+
+    @property
     def size(self) -> int:
         """Of its numbers."""
         return len(self.rubbing) + (2 * (len(self.slots) + len(self.stops)) if self.frozen else 0)
@@ -96,13 +101,15 @@ class Holding:
             force[slot] = -direction * self.level(slot, v, domain)
         return force
 
-    def level(self, slot: int, v: Array, domain: Domain) -> Any:
-        """How strong friction is on a slot of v."""
+    def level(self, slot: int, v: Array, domain: Domain, borne: Mapping[str, Any] | None = None) -> Any:
+        """How strong friction is on a slot of v; `borne` are the loads of joints, where they count."""
         total = domain.const(0)
         for rub in self.rubs:
             if rub.v == slot and rub.factor:
                 own = stribeck_excess(rub.law, rub.k, v[slot] * domain.const(rub.factor), domain=domain)
                 own = own + domain.array(rub.law.coulomb[rub.k : rub.k + 1])[0]
+                if borne is not None and rub.joint in borne:
+                    own = own + borne[rub.joint] * domain.array(rub.law.load[rub.k : rub.k + 1])[0]
                 total = total + own * domain.const(abs(rub.factor))
         return total
 
@@ -172,7 +179,10 @@ class Holding:
             found += [("slips", slot) for slot in self.rubbing]
         return found
 
-    def watched(self, q: Array, v: Array, numbers: Array, load: Array | None, domain: Domain) -> list[Any]:
+    def watched(
+        self, q: Array, v: Array, numbers: Array, load: Array | None, domain: Domain,
+        borne: Mapping[str, Any] | None = None,
+    ) -> list[Any]:  # fmt: skip
         """What would end the present state; `load` is what holds each joint, (nv,), where something is held."""
         way, free, _, pressed, reachable = self.apart(numbers)
         values: list[Any] = [direction * v[slot] for slot, direction in zip(self.rubbing, way, strict=True)]
@@ -187,7 +197,7 @@ class Holding:
             stuck[stop.v] = stuck[stop.v] - here
         for slot in self.rubbing:
             size = domain.where(domain.less(load[slot], domain.const(0)), -load[slot], load[slot])
-            values.append((size - self.level(slot, v, domain)) * stuck[slot] - (one - stuck[slot]))
+            values.append((size - self.level(slot, v, domain, borne)) * stuck[slot] - (one - stuck[slot]))
         return values
 
 

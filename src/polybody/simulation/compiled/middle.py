@@ -51,11 +51,12 @@ def _middle_of(acting: Acting, graph: Any) -> _Middle:
     half = h[0] * graph.const(0.5)
     q_m = kinematics.integrate(acting.mechanism, q, u * half, domain=graph)
     i_m = _currents(acting, u, i, c, half, graph)
-    tau = acting.rubbed(u, acting.drive(q_m, u, i_m, t + half, c, row, graph)[0], c, graph)
+    loads = acting.loads(t + half, c, graph)
+    tau, _ = acting.rubbed(q_m, u, acting.drive(q_m, u, i_m, t + half, c, row, graph)[0], loads, c, graph)
     p_m = denoc.mass_matrix(acting.mechanism, q_m, domain=graph) @ u
     free = acting.holding.free(acting.model.nv, acting.split_constants(c)[3], graph)
     given = [columns[0], speed, step, *columns[1:]]
-    return _Middle(given, x, c, q, v, u, h[0], q_m, p_m, i_m, tau, acting.loads(t + half, c, graph), free)
+    return _Middle(given, x, c, q, v, u, h[0], q_m, p_m, i_m, tau, loads, free)
 
 
 def _currents(acting: Acting, u: Array, i: Array, c: Array, half: Any, graph: Any) -> Array:
