@@ -97,7 +97,8 @@ def loaded_arm() -> pb.Model:
     build = pb.Builder("loaded arm", gravity=(0, -9.81, 0))
     for name in "abc":
         build.body(name, 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
-    build.joint("one", "revolute", "world", "a", friction={"coulomb": 0.3, "static": 0.5, "stribeck": 0.2, "load": 0.05})
+    curve = {"coulomb": 0.3, "static": 0.5, "stribeck": 0.2, "load": 0.05}
+    build.joint("one", "revolute", "world", "a", friction=curve)
     build.joint("two", "revolute", "a", "b", (0.6, 0, 0), friction={"load": 0.03}, limits=(-1.2, 0.3))
     build.joint("three", "prismatic", "b", "c", (0.6, 0, 0), axis=(1, 0, 0), friction={"load": 0.1}, stiffness=20.0)
     return build.model()
