@@ -80,13 +80,17 @@ def consistent_parameters(
     n = 10 * bodies
     nominal = np.reshape(prior[:n], (bodies, 10))
     mass = _typical_mass(fit, K, nominal, length)
-    matrices = [cp.Variable((4, 4), PSD=True) for _ in range(bodies)]
+    matrices = [cp.Variable((4, 4), PSD=True) for _ in range(bodies)]  # in units of `mass`
+    misfit = max(fit.residual, 1e-9 * float(fit.z @ fit.z))
+    seen = fit.R @ K / np.sqrt(misfit)
+    sizes = np.linalg.norm(seen[:, n:], axis=0)  # a joint's coefficient in units in which it matters as much as others
+    sizes = np.where(sizes > 0, sizes, 1.0) / max(1.0, float(sizes.max(initial=0.0)))
     joints = cp.Variable(len(names) - n)
-    p = cp.hstack([*(x for J in matrices for x in parameters_of(J, length)), joints])
+    p = cp.hstack([*(mass * x for J in matrices for x in parameters_of(J, length)), cp.multiply(1 / sizes, joints)])
     scale = np.tile([mass] + [mass * length] * 3 + [mass * length**2] * 6, bodies)
-    cost = cp.sum_squares((fit.R @ K) @ p - fit.z) / max(fit.residual, 1e-9 * float(fit.z @ fit.z))
+    cost = cp.sum_squares(seen @ p - fit.z / np.sqrt(misfit))
     cost = cost + weight * cp.sum_squares(cp.multiply(1 / scale, p[:n] - prior[:n]))
-    limits: list[Any] = [J >> MARGIN * mass * np.eye(4) for J in matrices]
+    limits: list[Any] = [J >> MARGIN * np.eye(4) for J in matrices]
     limits += [joints[k - n] >= 0 for k in range(n, len(names)) if names[k].rpartition(".")[2] in POSITIVE]
     programme = cp.Problem(cp.Minimize(cost), limits)
     with warnings.catch_warnings():
@@ -95,7 +99,7 @@ def consistent_parameters(
     if p.value is None:
         raise PolybodyError(f"the semidefinite programme has no solution: {programme.status}")
     if programme.status != cp.OPTIMAL:
-        warn("consistent estimates were found to five digits only: the semidefinite programme is badly scaled, as "
+        warn("consistent estimates were found to five digits only; the semidefinite programme is badly scaled, as "
              "where units are not those of SI or the data are not informative")
     found = np.asarray(p.value, dtype=float)
     for k in range(n, len(names)):  # the solver meets bounds to its own tolerance only
