@@ -143,6 +143,44 @@ def test_parameters_are_tunable_and_derivatives_are_exact(tmp_path: Path) -> Non
     fmu.freeInstance()
 
 
+def test_parameters_that_are_not_possible_are_errors_by_name(tmp_path: Path) -> None:
+    from fmpy.fmi3 import FMU3Model
+
+    build = pb.Builder("one")
+    build.body("bar", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("hinge", "revolute", "world", "bar")
+    variant = build.model().with_parameters("bar.mass", "bar.inertia*")
+    path = exported(variant, tmp_path)
+    description = fmpy.read_model_description(path)
+    variables = {x.name: x for x in description.modelVariables}
+    assert float(variables["bar.mass"].min) == 0.0
+    fmu = FMU3Model(guid=description.guid, modelIdentifier=description.modelExchange.modelIdentifier,
+                    unzipDirectory=fmpy.extract(path), instanceName="one")
+    told = []
+    fmu.instantiate(logMessage=lambda _environment, status, _category, message: told.append((status, message.decode())))
+    change = lambda name, value: fmu.setFloat64([variables[name].valueReference], [value])  # noqa: E731
+    with pytest.raises(Exception, match=r"(?i)status|fail"):
+        change("bar.mass", -1.0)
+    assert told[-1][0] == 3
+    assert "bar.mass" in told[-1][1]
+    assert fmu.getFloat64([variables["bar.mass"].valueReference]) == [1.0]  # as it was
+    fmu.enterInitializationMode()
+    largest = next(name for name in variables if name.startswith("bar.inertia"))
+    change(largest, 1.0)  # alone it may come before the others
+    with pytest.raises(Exception, match=r"(?i)status|fail"):
+        fmu.exitInitializationMode()
+    assert told[-1][0] == 3
+    assert largest in told[-1][1]
+    assert "together" in told[-1][1]
+    change(largest, 0.15)
+    fmu.exitInitializationMode()
+    assert np.isfinite(fmu.getFloat64([variables["der(v.hinge)"].valueReference])).all()
+    change(largest, 1.0)
+    with pytest.raises(Exception, match=r"(?i)status|fail"):
+        fmu.getFloat64([variables["der(v.hinge)"].valueReference])
+    fmu.freeInstance()
+
+
 def test_bad_input_writes_nothing(tmp_path: Path) -> None:
     model = pb.load("two-link")
     for wrong in ({"path": tmp_path / "x.zip"}, {"step": -1.0}, {"step": np.nan}, {"q0": [1.0]}):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.bridges.c_library import _prefix, _without_formula
+from polybody.bridges.c_parameters import margin_functions, parameter_checks
 from polybody.bridges.c_steps import quaternions
 from polybody.bridges.fmu_package import Variables, description, fmu_target, pack, write_sources
 from polybody.errors import InputError
@@ -78,13 +79,16 @@ class _Fmu:
         self.loops = bool(len(model.constraints))
         self.parameters = model.parameters.names if len(model.parameters.names) else []
         self.nominal = np.asarray(model.parameters.nominal, dtype=float)
+        self.bounds = [(p.lower, p.upper) for p in model.parameters]
         self.limits = _limits(model)
 
     def write(self, root: Path) -> None:
         from polybody.kernels.csource import generate
 
         comment = f"{self.model.name}: equations of motion, written by polybody. SI units."
-        text = generate("polybody", self._functions(), comment=comment)
+        checks = parameter_checks("polybody", self.model)
+        functions = [*self._functions(), *margin_functions(self.model)]
+        text = generate("polybody", functions, comment=comment, more=checks)
         shared = resources.files("polybody") / "bridges" / "fmi3" / "model.c"
         token = "{" + hashlib.sha256((text.source + self._shape("")).encode()).hexdigest()[:32] + "}"
         files = {"polybody.c": text.source, "polybody.h": text.header, "shape.h": self._shape(token),
@@ -180,7 +184,7 @@ class _Fmu:
                 unit="N" if v_units[i] == "m/s" else "N.m")  # fmt: skip
         for i, name in enumerate(self.parameters):
             add(name, first["p"] + i, causality="parameter", variability="tunable", initial="exact",
-                start=repr(float(self.nominal[i])))  # fmt: skip
+                start=repr(float(self.nominal[i])), **_bounds(self.bounds[i]))  # fmt: skip
         last = first["p"] + len(self.parameters)
         add("restitution", last, causality="parameter", variability="tunable", initial="exact", start="0.0", min="0.0",
             max="1.0", description="rebound of joints at their limits")  # fmt: skip
@@ -212,6 +216,11 @@ _UNITS = {
     "m/s": '<BaseUnit m="1" s="-1"/>', "N": '<BaseUnit kg="1" m="1" s="-2"/>',
     "N.m": '<BaseUnit kg="1" m="2" s="-2"/>', "s": '<BaseUnit s="1"/>',
 }  # fmt: skip
+
+
+def _bounds(bounds: tuple[float, float]) -> dict[str, str]:
+    """Attributes of those that are finite."""
+    return {word: repr(float(x)) for word, x in zip(("min", "max"), bounds, strict=True) if np.isfinite(x)}
 
 
 def _numbered(model: Model, which: int) -> list[str]:

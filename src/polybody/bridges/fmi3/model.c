@@ -4,18 +4,25 @@
      equations(q, v, tau, p, qdot, a, trust)          q' = V(q) v, v' = forward dynamics
      directional(q, v, tau, p, dq, dv, dtau, dp, dqdot, da)
      back(q, v, p, step, change, trust), walk(q, d, q_next)   the way back to closed loops (HAS_LOOPS)
+     polybody_check_parameters(p), polybody_parameter_name(k)  which parameters are not possible (NP > 0)
+
+   Parameters out of their bounds are refused when they are set. Several that are not possible together (an inertia and a
+   mass may be set one after the other) are refused where they are first used.
 
    Stops: a limited joint that meets its limit rebounds with `restitution`; one that rests there is held by the force
    that keeps it from going on, and freed when that force would have to pull. Joints that meet their stops together are
    solved together: reactions r >= 0 with A r + a >= 0, r (A r + a) = 0, by projected Gauss-Seidel over the held ones.
 
    Types and functions follow the FMI 3.0 standard. Nothing is allocated but the instance. */
+#include <stdio.h>
+
 #include "types.h"
 #include "shape.h"
 
 typedef struct {
     double t, q[NQ_ROOM], v[NV_ROOM], tau[NV_ROOM], p[NP_ROOM], restitution, step;
     int held[NL_ROOM]; /* 1: rests on its lower limit, -1: on its upper one */
+    int checked, last; /* 1: the parameters together are possible; which of them was set last */
 } State;
 
 typedef struct {
@@ -33,6 +40,35 @@ enum { R_TIME = 0, R_Q = 1, R_V = R_Q + NQ, R_QDOT = R_V + NV, R_A = R_QDOT + NQ
 #include "complain.h"
 
 static const double REST_SPEED = 1e-6; /* a joint that rebounds slower than this rests on its stop */
+
+/* ---- parameters */
+
+static Status complain_of(const Instance *m, const char *before, int k, const char *after) {
+#if NP
+    char message[400];
+    snprintf(message, sizeof message, "%s %.200s %s", before, polybody_parameter_name(k), after);
+    return complain(m, ERROR_, message);
+#else
+    (void)before, (void)k, (void)after;
+    return complain(m, ERROR_, "a model without parameters");
+#endif
+}
+
+static Status possible(Instance *m) {
+#if NP
+    if (!m->now.checked) {
+        const int found = polybody_check_parameters(m->now.p);
+        if (found > NP)
+            return complain_of(m, "the parameters are not possible together (the inertia of a body that cannot exist, or an "
+                                  "axis not of unit length); the last one set was", m->now.last, "");
+        if (found) return complain_of(m, "parameter", found - 1, "is out of its bounds");
+        m->now.checked = 1;
+    }
+#else
+    (void)m;
+#endif
+    return OK;
+}
 
 /* ---- the equations, with stops */
 
@@ -73,6 +109,7 @@ static Status evaluate(Instance *m) {
     double trust[TRUST_ROOM], tau[NV_ROOM], response[NL_ROOM * NL_ROOM], sign[NL_ROOM], w0[NL_ROOM], r[NL_ROOM];
     int i, at[NL_ROOM], count = 0;
     if (m->fresh) return OK;
+    if (possible(m) != OK) return ERROR_;
     equations(s->q, s->v, s->tau, s->p, m->qdot, m->a, trust);
     for (i = 0; i < NL; i++) {
         m->reaction[i] = 0.0;
@@ -256,7 +293,7 @@ static void reset(Instance *m) {
     memcpy(m->now.p, START_P, sizeof(double) * NP);
     m->now.restitution = 0.0;
     m->now.step = START_STEP;
-    m->fresh = 0;
+    m->fresh = m->now.checked = 0;
 }
 
 #include "interface.h"
@@ -264,7 +301,8 @@ static void reset(Instance *m) {
 EXPORT Status fmi3ExitInitializationMode(void *instance) {
     Instance *m = instance;
     normalize(&m->now);
-    m->fresh = 0;
+    m->fresh = m->now.checked = 0;
+    if (possible(m) != OK) return ERROR_;
     if (HAS_LOOPS) {
         Status status = close_loops(m);
         if (status != OK) return status;
@@ -279,8 +317,10 @@ EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, dou
     if (size < n) return complain(m, ERROR_, "fewer values than references");
     for (k = 0; k < n; k++) {
         const int r = (int)at[k];
+        Status status = OK;
         if (at[k] >= (Reference)R_END) return complain(m, ERROR_, "no variable has this value reference");
-        if (r >= R_QDOT && r < R_TAU && evaluate(m) != OK) return DISCARD;
+        if ((r >= R_QDOT && r < R_TAU) || r >= R_STOP) status = evaluate(m);
+        if (status != OK) return status;
         if (r == R_TIME) values[k] = m->now.t;
         else if (r < R_V) values[k] = m->now.q[r - R_Q];
         else if (r < R_QDOT) values[k] = m->now.v[r - R_V];
@@ -290,9 +330,25 @@ EXPORT Status fmi3GetFloat64(void *instance, const Reference at[], size_t n, dou
         else if (r < R_RESTITUTION) values[k] = m->now.p[r - R_P];
         else if (r == R_RESTITUTION) values[k] = m->now.restitution;
         else if (r == R_STEP) values[k] = m->now.step;
-        else if (evaluate(m) == OK) values[k] = indicator(m, (r - R_STOP) / 2, (r - R_STOP) % 2 ? -1 : 1);
-        else return DISCARD;
+        else values[k] = indicator(m, (r - R_STOP) / 2, (r - R_STOP) % 2 ? -1 : 1);
     }
+    return OK;
+}
+
+/* One that is out of its bounds leaves the parameter as it was. */
+static Status set_parameter(Instance *m, int k, double value) {
+#if NP
+    const double before = m->now.p[k];
+    m->now.p[k] = value;
+    m->now.checked = 0;
+    m->now.last = k;
+    if (polybody_check_parameters(m->now.p) == k + 1) {
+        m->now.p[k] = before;
+        return complain_of(m, "parameter", k, "cannot have this value: it is out of its bounds");
+    }
+#else
+    (void)m, (void)k, (void)value;
+#endif
     return OK;
 }
 
@@ -306,8 +362,10 @@ EXPORT Status fmi3SetFloat64(void *instance, const Reference at[], size_t n, con
         if (r >= R_Q && r < R_V) m->now.q[r - R_Q] = values[k];
         else if (r >= R_V && r < R_QDOT) m->now.v[r - R_V] = values[k];
         else if (r >= R_TAU && r < R_P) m->now.tau[r - R_TAU] = values[k];
-        else if (r >= R_P && r < R_RESTITUTION) m->now.p[r - R_P] = values[k];
-        else if (r == R_RESTITUTION && values[k] >= 0.0 && values[k] <= 1.0) m->now.restitution = values[k];
+        else if (r >= R_P && r < R_RESTITUTION) {
+            const Status status = set_parameter(m, r - R_P, values[k]);
+            if (status != OK) return status;
+        } else if (r == R_RESTITUTION && values[k] >= 0.0 && values[k] <= 1.0) m->now.restitution = values[k];
         else if (r == R_STEP && values[k] > 0.0) m->now.step = values[k];
         else return complain(m, ERROR_, "this variable cannot be set, or not to this value");
         m->fresh = 0;
@@ -323,6 +381,7 @@ EXPORT Status fmi3GetDirectionalDerivative(void *instance, const Reference of[],
     size_t k;
     int i;
     if (nseed != nby || nresult != nof) return complain(m, ERROR_, "every variable needs one number");
+    if (possible(m) != OK) return ERROR_;
     for (i = 0; i < NL; i++)
         if (m->now.held[i]) return complain(m, DISCARD, "no derivatives while a joint rests on its stop");
     for (k = 0; k < nby; k++) {
@@ -347,7 +406,9 @@ EXPORT Status fmi3GetDirectionalDerivative(void *instance, const Reference of[],
 
 EXPORT Status fmi3UpdateDiscreteStates(void *instance, bool *again, bool *terminate, bool *nominals, bool *states,
                                        bool *next, double *time) {
-    const int changed = settle(instance);
+    int changed;
+    if (possible(instance) != OK) return ERROR_;
+    changed = settle(instance);
     *again = *terminate = *nominals = *next = 0;
     *states = changed;
     *time = 0.0;
@@ -383,9 +444,11 @@ EXPORT Status fmi3GetContinuousStateDerivatives(void *instance, double x[], size
 
 EXPORT Status fmi3GetEventIndicators(void *instance, double z[], size_t n) {
     Instance *m = instance;
+    Status status;
     int i;
     if (n != 2 * NL) return complain(m, ERROR_, "another number of event indicators");
-    if (evaluate(m) != OK) return DISCARD;
+    status = evaluate(m);
+    if (status != OK) return status;
     for (i = 0; i < NL; i++) {
         z[2 * i] = indicator(m, i, 1);
         z[2 * i + 1] = indicator(m, i, -1);
