@@ -64,6 +64,11 @@ def test_equations_are_cutsets_and_circuits_that_are_orthogonal(five_bar):
     words = run(five_bar, "--equations").stdout
     assert "joint tip (revolute)" in words
     assert "y(left_arm.G) = 0" in words
+    why = "its bodies are connected already: it closes a circuit"
+    assert f"tip: left_rod.tip:a → right_rod.tip:b, co-tree ({why})" in words
+    assert "solved together with them, as circuits that are closed: tip" in words
+    driven = run(five_bar, "--equations", "--driven", "left_motor").stdout
+    assert "tree (an across driver: always in the tree)" in driven
     assert "x(left_rod.tip:a) + x(tip) − x(right_rod.tip:b) = 0" in words
     answer = json.loads(run(five_bar, "--equations", "--json").stdout)
     for circuit in answer["circuits"]:

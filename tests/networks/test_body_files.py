@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import yaml
 from numpy.testing import assert_allclose
+from typer.testing import CliRunner
 
 import polybody as pb
+from polybody.cli import app
 from polybody.description.mechanism_file.reader import schema
 
 WALKER = """\
@@ -214,3 +216,18 @@ def test_the_example_of_the_documentation_is_read_and_closes_its_loop(tmp_path: 
     run = pb.simulate(pb.load_network(file), 0.02)
     assert run.audit.energy_error_relative < 1e-9
     assert abs(run.final["battery.i"]) > 0.1
+
+
+def test_the_command_line_draws_and_lists_bodies_and_parts(path: Path, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("graph.svg", "order.svg", "all.html")]
+    done = CliRunner().invoke(app, ["network", str(path), "--equations", "--svg", str(files[0]), "--blocks",
+                                    str(files[1]), "--write", str(files[2])])
+    assert done.exit_code == 0, done.output
+    for name in ("graph.svg", "graph-bodies.svg", "order.svg", "order-bodies.svg", "all.html"):
+        assert (tmp_path / name).read_text(encoding="utf-8")
+    for line in ("body a.upper: x_pin = K_pinᵀ x_G", "V.v = V.voltage",
+                 "second: a.lower.tip → b.upper.pin, tree (it leads the tree on to a body)",
+                 "R: O → plate.eye, co-tree (it leaves most of its across variable open)"):
+        assert line in done.output, line
+    again = CliRunner().invoke(app, ["network", str(path), "--svg", str(tmp_path / "graph.svg")])
+    assert again.exit_code == 1

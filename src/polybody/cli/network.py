@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,11 +58,11 @@ def register(app: typer.Typer) -> None:
         """
         from polybody.errors import InputError
         from polybody.files import write_text
+        from polybody.networks.equations import sheet
         from polybody.networks.reading import has_network, load_network
 
         for path in (svg, blocks, write, plot):
-            if path is not None and path.exists() and not force:
-                raise InputError(f"{path}: exists; choose another path, or overwrite with --force")
+            _refuse_existing(path, force)
         asked = [x for x in (bode, impedance, admittance) if x is not None]
         if len(asked) > 1 or ((omega or plot) and not asked):
             raise InputError("--omega and --plot belong to one of --bode, --impedance and --admittance")
@@ -73,18 +74,24 @@ def register(app: typer.Typer) -> None:
         if has_network(model):
             if driven or powered or base is not None:
                 raise InputError("--driven, --powered and --base are for mechanisms; this file has a network")
-            net, graph, pictures = _of_parts(load_network(model))
+            net = load_network(model)
+            graph, pictures = _of_network(net)
         else:
-            net, graph, pictures = _of_bodies(model, base, powered, tuple(driven or ()))
-        for path, draw in zip((svg, blocks), pictures, strict=True):
-            if path is not None:
-                write_text(path, draw())
+            net, graph, pictures = _of_mechanism(model, base, powered, tuple(driven or ()))
+        written: list[str] = []
+        for path, draws in zip((svg, blocks), pictures, strict=True):
+            for ending, draw in draws.items() if path is not None else ():
+                assert path is not None
+                target = path.with_name(f"{path.stem}{ending}{path.suffix}")
+                _refuse_existing(target, force)
+                write_text(target, draw())
+                written.append(str(target))
         if write is not None:
             forms = {".txt": "text", ".tex": "latex", ".html": "html"}
             if write.suffix not in forms:
                 raise InputError(f"{write}: the equations are written as {', '.join(forms)}")
-            write_text(write, net.equations(forms[write.suffix]))
-        written = [str(path) for path in (svg, blocks, write) if path is not None]
+            write_text(write, getattr(sheet(net, tuple(driven or ())), forms[write.suffix])())
+            written.append(str(write))
         tree = set(graph.tree)
         answer = {
             "name": net.name,
@@ -98,10 +105,17 @@ def register(app: typer.Typer) -> None:
             **({"cutsets": graph.cutset_matrix().astype(int), "circuits": graph.circuit_matrix().astype(int)}
                if equations else {}),
         }
-        words = _words(net, graph) if equations else _summary(net, graph)
+        words = _summary(net, graph) + (f"\n{sheet(net, tuple(driven or ())).text()}" if equations else "")
         for path in written:
             words += f"\nwrote {path}"
         emit(answer, as_json, lambda console: console.print(words, soft_wrap=True, markup=False))
+
+
+def _refuse_existing(path: Path | None, force: bool) -> None:
+    from polybody.errors import InputError
+
+    if path is not None and path.exists() and not force:
+        raise InputError(f"{path}: exists; choose another path, or overwrite with --force")
 
 
 def _bode(
@@ -144,44 +158,56 @@ def _bode(
     emit(answer, as_json, show)
 
 
-def _of_bodies(model: str, base: Any, powered: bool, driven: tuple[str, ...]) -> tuple[Any, Any, Any]:
-    """(network, graph, how to draw graph and blocks) of a mechanism."""
+#: how to draw the system graph, and the order of solution: by what is put at the end of the file's name
+Pictures = tuple[dict[str, Callable[[], str]], dict[str, Callable[[], str]]]
+
+
+def _of_mechanism(model: str, base: Any, powered: bool, driven: tuple[str, ...]) -> tuple[Any, Any, Pictures]:
+    """(network, graph, pictures) of a mechanism."""
     from polybody.errors import InputError
     from polybody.formulations.network import network_of
     from polybody.model.load import load
     from polybody.networks.network import Network
-    from polybody.studio.block_diagram import block_svg
-    from polybody.studio.network_drawing import network_svg
 
     net = network_of(load(model, base=base).mechanism, powered=powered, make=Network)
     for name in driven:
         if name not in net.parts.joints:
             raise InputError(f"--driven {name!r} is not a joint; available: {', '.join(net.parts.joints)}")
     graph = net.graph(driven)
-    return net, graph, (lambda: network_svg(net, graph), lambda: block_svg(net))
+    return net, graph, _of_bodies(net, graph)
 
 
-def _of_parts(net: Any) -> tuple[Any, Any, Any]:
-    """(network, graph, how to draw graph and blocks) of one-dimensional parts."""
+def _of_bodies(net: Any, graph: Any, ending: str = "") -> Pictures:
+    from polybody.studio.block_diagram import block_svg
+    from polybody.studio.network_drawing import network_svg
+
+    return {ending: lambda: network_svg(net, graph)}, {ending: lambda: block_svg(net)}
+
+
+def _of_network(net: Any) -> tuple[Any, Pictures]:
+    """(graph, pictures) of a file's network; where it has bodies besides parts, they have pictures of their own."""
+    from polybody.networks.equations import mechanical
     from polybody.networks.motion import Motion
     from polybody.studio.block_diagram import solution_svg
     from polybody.studio.circuit_drawing import circuit_svg
 
+    if net.parts.bodies and not net.components:
+        graph = net.graph()
+        return graph, _of_bodies(net, graph)
     motion = Motion(net)
     system = motion.system(motion.first_modes())
     graph = system.assembly.graph
-    return net, graph.system, (lambda: circuit_svg(net.name, graph), lambda: solution_svg(system))
+    svg, blocks = {"": lambda: circuit_svg(net.name, graph)}, {"": lambda: solution_svg(system)}
+    if net.parts.bodies:
+        own = mechanical(net)
+        more = _of_bodies(own, own.graph(), "-bodies")
+        svg, blocks = svg | more[0], blocks | more[1]
+    return graph.system, (svg, blocks)
 
 
 def _summary(net: Any, graph: Any) -> str:
     return (f"{net.name}: {counted(len(graph.vertices), 'terminal')}, {counted(len(graph.edges), 'edge')}, "
             f"{len(graph.tree)} in the formulation tree")
-
-
-def _words(net: Any, graph: Any) -> str:
-    from polybody.formulations.network.listing import listing
-
-    return listing(net, graph) if net.parts.bodies else f"{_summary(net, graph)}\n{net.equations()}"
 
 
 __all__ = ["register"]

@@ -7,7 +7,8 @@ printed as plain text, LaTeX or HTML (MathML, readable offline).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.formulations.network.graph import SystemGraph
-from polybody.formulations.network.listing import signed_sum, terminal_equations
+from polybody.formulations.network.listing import assembled, signed_sum, terminal_equations, tree_reason
 from polybody.names import counted
 from polybody.networks.assembly import Assembly
 from polybody.networks.component import PartComponent
@@ -92,13 +93,17 @@ def equations(net: Network, form: str = "text") -> str:
     return getattr(sheet(net), form)()
 
 
-def sheet(net: Network) -> Sheet:
-    """Everything that is to be read about a network."""
+def sheet(net: Network, driven: Sequence[str] = ()) -> Sheet:
+    """Everything that is to be read about a network; joints in `driven` are velocity drivers."""
     sections: list[Section] = []
     if net.parts.bodies:
-        graph = net.graph()
-        sections += [Section("Terminal equations of bodies and joints", list(terminal_equations(net, graph))),
-                     *_graph_sections(graph, "y", "x", {}, lambda name: "")]
+        own = mechanical(net)
+        bodies = own.graph(driven)
+        edges = {edge.name: edge for edge in bodies.edges}
+        letters = {name: ("u", "i") if edge.size == 1 else ("x", "y") for name, edge in edges.items()}
+        sections += [Section("Terminal equations of bodies and joints", list(terminal_equations(net, bodies))),
+                     *_graph_sections(bodies, letters, lambda name: tree_reason(bodies, edges[name]), "{1}({0})"),
+                     Section("The assembled system of bodies and joints", list(assembled(own, bodies)))]
     if net.components or net.parts.electric:
         motion = Motion(net)
         system = motion.system(motion.first_modes())
@@ -106,9 +111,20 @@ def sheet(net: Network) -> Sheet:
         letters = {name: (port.domain.across, port.domain.through) for name, port in graph.ports.items()}
         lines = [line for part in motion.components for line in _terminal(part)]
         sections.append(Section("Terminal equations of parts", lines))
-        sections += _graph_sections(graph.system, "", "", letters, graph.reason)
+        sections += _graph_sections(graph.system, letters, graph.reason, "{0}.{1}")
         sections.append(_assembled(system.assembly, system))
     return Sheet(f"Network {net.name}", sections)
+
+
+def mechanical(net: Network) -> Network:
+    """The bodies alone, where electrical parts are drawn and listed with the other one-dimensional ones."""
+    if not net.components:
+        return net
+    own = net.with_component()
+    own.components = {}
+    own.parts.electric = {}
+    own.parts.motors = {name: replace(motor, plus=None, minus=None) for name, motor in net.parts.motors.items()}
+    return own
 
 
 # -- what is said ---------------------------------------------------------------------------------------------------
@@ -152,7 +168,8 @@ def _symbolic(part: PartComponent, text: Text) -> Any:
     return text.value(name, table)
 
 
-def _graph_sections(system: SystemGraph, through: str, across: str, letters: Any, reason: Any) -> list[Section]:
+def _graph_sections(system: SystemGraph, letters: Any, reason: Any, form: str) -> list[Section]:
+    """Edges with reasons, matrices, cut-sets and circuits; `form` puts together an edge's name and letter."""
     tree, names = set(system.tree), [edge.name for edge in system.edges]
     lines: list[Any] = []
     for i, edge in enumerate(system.edges):
@@ -172,8 +189,7 @@ def _graph_sections(system: SystemGraph, through: str, across: str, letters: Any
         rows = []
         for row in matrix:
             order = sorted(np.flatnonzero(row), key=lambda c: (-row[c], c))
-            plain = (across, through)[k]
-            said = [f"{names[c]}.{letters[names[c]][k]}" if letters else f"{plain}({names[c]})" for c in order]
+            said = [form.format(names[c], letters[names[c]][k]) for c in order]
             terms = [(row[c], word) for c, word in zip(order, said, strict=True)]
             rows.append(f"{signed_sum(terms)} = 0")
         sections.append(Section(title, rows))
@@ -281,10 +297,16 @@ def _html_symbol(name: str) -> str:
 
 
 def tree_reasons(net: Network) -> dict[str, str]:
-    """{edge: why it is in the tree, or not} of a network's one-dimensional parts."""
+    """{edge: why it is in the tree, or not} of a network's bodies, joints and one-dimensional parts."""
+    found: dict[str, str] = {}
+    if net.parts.bodies:
+        bodies = mechanical(net).graph()
+        found = {edge.name: tree_reason(bodies, edge) for edge in bodies.edges}
+    if not net.components:
+        return found
     motion = Motion(net)
     graph = motion.system(motion.first_modes()).assembly.graph
-    return {name: graph.reason(name) for name in graph.ports}
+    return found | {name: graph.reason(name) for name in graph.ports}
 
 
-__all__ = ["FORMATS", "Labelled", "Section", "Sheet", "equations", "sheet", "tree_reasons"]
+__all__ = ["FORMATS", "Labelled", "Section", "Sheet", "equations", "mechanical", "sheet", "tree_reasons"]

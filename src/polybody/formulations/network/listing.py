@@ -1,20 +1,15 @@
-"""The equations of a network as text: terminal equations by component, fundamental cut-sets and circuits."""
+"""The equations of bodies and joints as text: terminal equations by component, reasons of the tree, unknowns."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from polybody.formulations.network.graph import SystemGraph
+from polybody.formulations.network.graph import Edge, SystemGraph
 from polybody.formulations.network.parts import CENTRE
 from polybody.names import counted
 
 if TYPE_CHECKING:
     from polybody.formulations.network.network import Network
-
-Array = np.ndarray
-
 
 def terminal_equations(net: Network, graph: SystemGraph) -> list[str]:
     """One line (or two) for each component: x = [v; ω] across, y = [f; M] through, world axes."""
@@ -63,35 +58,46 @@ def signed_sum(terms: list[tuple[float, str]]) -> str:
     return text.removeprefix("+ ")
 
 
-def cutset_equations(graph: SystemGraph) -> list[str]:
-    """Q_f y = 0, a row for each tree branch."""
-    return [f"{_sum(row, graph, 'y', 'i')} = 0" for row in graph.cutset_matrix()]
+def tree_reason(graph: SystemGraph, edge: Edge) -> str:
+    """Why an edge is in the formulation tree, or in the co-tree."""
+    inside = edge.name in {graph.edges[i].name for i in graph.tree}
+    if edge.kind == "body" and not inside:
+        return f"the tree enters {edge.component} by this port: its through variable follows from the others'"
+    reasons = {
+        "body": (f"its across variable follows from the port by which the tree enters {edge.component}", ""),
+        "joint": ("it leads the tree on to a body", "its bodies are connected already: it closes a circuit"),
+        "velocity": ("an across driver: always in the tree", ""),
+        "force": ("", "a through driver: never in the tree"),
+        "spring": ("", "its through variable follows from the state"),
+        "constraint": ("", "it leaves most of its across variable open"),
+        "multiport": ("nothing else leads from the ground to it", "its port is reached by a joint"),
+        "voltage": ("an across driver: always in the tree", ""),
+        "current": ("", "a through driver, or its current is a state: never in the tree"),
+        "electric": ("it connects what sources left apart", "its nodes are connected already"),
+    }
+    return reasons[edge.kind][0 if inside else 1]
 
 
-def circuit_equations(graph: SystemGraph) -> list[str]:
-    """B_f x = 0, a row for each chord."""
-    return [f"{_sum(row, graph, 'x', 'u')} = 0" for row in graph.circuit_matrix()]
-
-
-def _sum(row: Array, graph: SystemGraph, mechanical: str, electrical: str) -> str:
-    letters = [mechanical if e.size == 6 else electrical for e in graph.edges]
-    order = sorted(np.flatnonzero(row), key=lambda k: (-row[k], k))
-    return signed_sum([(row[k], f"{letters[k]}({graph.edges[k].name})") for k in order])
-
-
-def listing(net: Network, graph: SystemGraph) -> str:
-    """Everything, as a person reads it."""
-    parts = [
-        f"{net.name}: {counted(len(graph.vertices), 'terminal')}, {counted(len(graph.edges), 'edge')}, "
-        f"{len(graph.tree)} in the formulation tree",
-        "\nTerminal equations",
-        *terminal_equations(net, graph),
-        "\nFundamental cut-sets, Q_f y = 0",
-        *cutset_equations(graph),
-        "\nFundamental circuits, B_f x = 0",
-        *circuit_equations(graph),
+def assembled(net: Network, graph: SystemGraph) -> list[str]:
+    """Unknowns, states and the order of solution of bodies and joints at a state."""
+    joints = [joint for joint in net.parts.joints.values() if joint.name not in net.parts.followers()]
+    numbers = sum(joint.nv for joint in joints)
+    in_tree = {graph.edges[i].name for i in graph.tree}
+    closing = [joint.name for joint in joints if joint.name not in in_tree]
+    states = [joint.name for joint in joints if joint.nv and joint.name in in_tree]
+    mechanical = [edge for edge in graph.edges if edge.size == 6]
+    branches = sum(edge.name in in_tree for edge in mechanical)
+    order = list(dict.fromkeys(graph.entries))
+    lines = [
+        f"unknowns: dx/dt of {counted(branches, 'branch', 'branches')} and y of "
+        f"{counted(len(mechanical) - branches, 'chord')}, six numbers each, and dv/dt of "
+        f"{counted(numbers, 'joint velocity', 'joint velocities')}",
+        f"states: q and v of {', '.join(states) or 'no joint'}",
+        f"across variables outwards (40): {', '.join(order)}",
+        f"through variables inwards (41): {', '.join(reversed(order))}",
     ]
-    return "\n".join(parts)
+    held = [*closing, *net.parts.holds, *net.parts.relations]
+    return lines + ([f"solved together with them, as circuits that are closed: {', '.join(held)}"] if held else [])
 
 
-__all__ = ["circuit_equations", "cutset_equations", "listing", "signed_sum", "terminal_equations"]
+__all__ = ["assembled", "signed_sum", "terminal_equations", "tree_reason"]
