@@ -271,7 +271,8 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         events.WATCHING if watched else "",
         code_of.SAMPLES,
         code_of.seen(watched, loops),
-        *([instants.looked(watched), instants.TICKING] if "tick" in parts.keys else [instants.NEVER]),
+        (instants.JUMPING if watched else instants.STEADY) if "tick" in parts.keys else "",
+        instants.TICKING if "tick" in parts.keys else instants.NEVER,
     ]
     if adaptive:
         pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED]

@@ -6,6 +6,7 @@ Some of a field's constants may be the memory of what drives it. At given times,
 
 says what they are from then on; `told` is the row of a table that belongs to the instant. The memory after each is
 kept, and so is the rate with it, from which the next step starts: the rate of the row before is that of its end.
+Watched functions that cross zero with the jump end the loop there, as those do that cross it within a step.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ def _bounded(job, end: float):  # where the next step must end at the latest
         put(job + GOAL, least(end, number(word(job + TICK_TIMES) + 8 * i)))
     return 0
 
-def _ticked(job, x, f, k):  # the rate from which step k starts; 0: somebody else must go on
+def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop ends, and `struck` says why
+    put(job + STRUCK, CANNOT)
     i = word(job + TICK_NEXT)
     if i >= word(job + TICK_COUNT):
         return f
@@ -34,7 +36,9 @@ def _ticked(job, x, f, k):  # the rate from which step k starts; 0: somebody els
     rate = word(job + BEGINS) + F * k
     if _evaluate(job, x, rate) != 0:
         return 0
-    _looked(job, x)
+    if _jumped(job, x, k) != 0:
+        put(job + STRUCK, CROSSED)
+        return 0
     return rate
 """
 
@@ -48,10 +52,29 @@ def _ticked(job, x, f, k):
 """
 
 
-def looked(watched: bool) -> str:
-    """What is watched is looked at anew, where forces may have jumped."""
-    look = "    _look(job, x, word(job + BEFORE))\n" if watched else ""
-    return f"def _looked(job, x):\n{look}    return 0\n"
+JUMPING = """
+def _jumped(job, x, k):  # what is watched may cross zero at once, where forces jump: the state is where it is
+    before = word(job + BEFORE)
+    after = word(job + AFTER)
+    crossed = word(job + CROSSED_AT)
+    _look(job, x, after)
+    found = 0
+    for i in range(WATCHED):
+        one = _crosses(number(before + 8 * i), number(after + 8 * i), word(word(job + DIRECTIONS) + 8 * i))
+        put(crossed + 8 * i, one)
+        found = found + one
+    _copy(before, after, WATCHED)
+    if found > 0:
+        _copy(x + X, x, N)
+        answer = word(job + ANSWERS) + F * k
+        _copy(answer + F, answer, S)
+    return found
+"""
+
+STEADY = """
+def _jumped(job, x, k):
+    return 0
+"""
 
 
-__all__ = ["NEVER", "TICKING", "looked"]
+__all__ = ["JUMPING", "NEVER", "STEADY", "TICKING"]

@@ -113,7 +113,7 @@ def advance(job):
         if status == 0:
             f = _ticked(job, x, f, k)
             if f == 0:
-                status = CANNOT
+                status = word(job + STRUCK)
     return status
 """
 
@@ -282,7 +282,7 @@ def advance(job):
         if status == 0:
             f = _ticked(job, x, f, k)
             if f == 0:
-                status = CANNOT
+                status = word(job + STRUCK)
     return status
 """
 

@@ -31,7 +31,7 @@ from polybody.simulation.arguments import (
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers.sampling import Sampling
-from polybody.simulation.events import Event, Happening, first_crossing
+from polybody.simulation.events import Event, Happening, crosses, first_crossing
 from polybody.simulation.failures import BlowUp, SimulationError, call_user
 from polybody.simulation.friction import DryFriction, has_dry_friction
 from polybody.simulation.integrators import Integrator, Options, Step, method_named
@@ -40,7 +40,7 @@ from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY, Controller, Problem
 from polybody.simulation.runs import each_run
 from polybody.simulation.saturation import chosen_efforts
-from polybody.simulation.switches import Switches
+from polybody.simulation.switches import Switches, is_of_load
 from polybody.simulation.trajectory import INTERRUPTED, Pieces, Trajectory
 
 Array = np.ndarray
@@ -326,11 +326,16 @@ class Run:
                 fresh = True
                 break
             else:
-                if until >= end or self._ticks:
+                if t >= end if self._ticks else until >= end:
                     return None
             until = min(end, self.compiled.due) if self._ticks else until
             if t >= until:
+                before = self._held_loads(t, y)
                 until = self._sampled(t, y, end)
+                loose = [k for k, x in self._held_loads(t, y).items() if crosses(before.get(k, x), x, 1)]
+                if loose:  # forces have jumped beyond what held a joint
+                    y, _ = self._act(loose, t, y)
+                    fresh = True
         return None
 
     def _act(self, which: list[int], t: float, y: Array) -> tuple[Array, str | None]:
@@ -353,6 +358,14 @@ class Run:
         functions = self.switches.functions()
         wanted = lambda: None if self.kept is None else self.kept[self.next :]  # noqa: E731
         yield from self.compiled.stretch(t, y, end, functions, fresh, wanted, self.pieces is not None)
+
+    def _held_loads(self, t: float, y: Array) -> dict[int, float]:
+        """{function that is watched: value} of those that tell when held joints break loose."""
+        stops = self.problem.stops
+        if stops is None or not stops.held or not isinstance(self.problem.controller, Sampling):
+            return {}
+        watched = enumerate(self.switches.functions())
+        return {k: function(t, y) for k, (function, _) in watched if is_of_load(function)}
 
     def _sampled(self, t: float, y: Array, end: float) -> float:
         """Tell the controller the state at an instant of its own; the time of the next one, or the end."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import call_user
 from polybody.simulation.friction import Overload, SlidingSpeed, Stick
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import Excess, Stop, Stops
+from polybody.simulation.stops import Excess, Pull, Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
@@ -284,4 +285,9 @@ class Switches:
         )
 
 
-__all__ = ["Switches"]
+def is_of_load(function: Any) -> bool:
+    """Whether a watched function is one of what holds a joint: forces that jump make it jump."""
+    return isinstance(getattr(function, "func", function), Pull | Overload)
+
+
+__all__ = ["Switches", "is_of_load"]

@@ -28,7 +28,6 @@ from polybody.simulation.compiled.instants import Ahead
 from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
-from polybody.simulation.failures import call_user
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
@@ -215,12 +214,6 @@ class Compiled:
             constants = np.concatenate([law.constants[:count], law.memory.take()])
             self.acting = self.acting.renumbered(law=replace(law, constants=constants))
 
-    def _tell(self, t: float, y: Array) -> None:
-        """An instant that compiled code has not dealt with."""
-        controller: Any = self.problem.controller
-        call_user("the controller", t, controller.sample, t, *self.problem.split(y))
-        self.sampled(t)
-
     # Steps.
 
     def stretch(
@@ -241,9 +234,8 @@ class Compiled:
             self._was_frozen = True
         begun, taken = t, 0  # chunks end when their seconds are over; the times of steps do not depend on it
         while t < end:
-            if t >= self.due:
-                self._tell(t, y)
-                begun, taken = t, 0
+            if t >= self.due:  # compiled code has not dealt with it: the run does
+                return
             if by_hand:
                 for step in self._own_steps(t, y, min(end, self.due), first, by_hand):
                     yield step
