@@ -74,7 +74,8 @@ def test_functions_of_time_and_actuators_act_as_in_python(name: str) -> None:
     n = model.nv
 
     def own(t: float) -> tuple[np.ndarray, ...]:
-        return np.array([0.4 + 0.1 * np.sin(t), 0.8]), np.array([0.1 * np.cos(t), 0.0]), np.array([-0.1 * np.sin(t), 0.0])
+        s, c = 0.1 * np.sin(t), 0.1 * np.cos(t)
+        return np.array([0.4 + s, 0.8]), np.array([c, 0.0]), np.array([-s, 0.0])
 
     laws = [
         C.Given(model, lambda t: np.full(n, 0.3) * np.cos(9 * t)),

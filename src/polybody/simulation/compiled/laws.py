@@ -33,6 +33,7 @@ from polybody.simulation.controllers import (
     Noisy,
     Quantised,
     Sampled,
+    Stateful,
 )
 from polybody.simulation.failures import NotCompiled
 
@@ -83,6 +84,8 @@ def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
     remembering = makers_with_memory().get(type(controller))
     if remembering is not None:
         try:
+            if model.mechanism.constrained and _shows_open_loops(controller):
+                raise NotCompiled("states that sensors show off the loops are put onto them in Python")
             return law_with_memory(remembering(model, controller, plan))
         except NotCompiled:
             if is_held(controller):
@@ -272,6 +275,17 @@ def _held(model: Model) -> Law:
     return Law("constant", lambda m, t, q, v, c, row, domain: c, np.zeros(model.nv), held=True)
 
 
+def _shows_open_loops(controller: Any, rough: bool = False) -> bool:
+    """Whether sensors with noise or a resolution are around a law that puts what they show onto its loops."""
+    if not hasattr(controller, "law"):
+        plain = not type(controller).__module__.startswith("polybody") or isinstance(controller, AS_IT_IS)
+        return rough and not plain
+    if rough and isinstance(controller, DisturbanceObserver):
+        return True
+    wide = isinstance(controller, Quantised | Noisy) and bool(controller.position.any() or controller.velocity.any())
+    return _shows_open_loops(controller.law, rough or wide)
+
+
 def is_held(controller: Any) -> bool:
     """Whether a controller's forces change at its instants only."""
     if isinstance(controller, DisturbanceObserver):
@@ -283,6 +297,8 @@ def is_held(controller: Any) -> bool:
 LAWS: dict[type, Callable[..., Law]] = {
     PD: _pd, GravityCompensation: _gravity, ComputedTorque: _computed, Given: _given, Actuators: _actuators,
 }
+#: laws that take a state as it is, on the loops of their model or not
+AS_IT_IS = (PD, GravityCompensation, Given, Actuators, Stateful)
 HOLDING = (PD, GravityCompensation)  # whose texts are read along the plan of the motion that they drive
 
 
