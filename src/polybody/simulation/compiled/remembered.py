@@ -5,8 +5,9 @@
 
 z are the numbers that a controller remembers; `told` are numbers that depend on the instant alone: which of its clocks
 strikes, the noise of a sensor. A controller's Python object keeps what it remembers too: `take` reads z from it, and
-`give` reports to it what has happened at instants that it did not see. So a run may change between machine code and Python
-at any instant, and what users read from the object (adapted parameters, estimates, forces) is there in both cases.
+`give` reports to it what has happened at instants that it did not see. So a run may change between machine code and
+Python at any instant, and what users read from the object (adapted parameters, estimates, forces) is there in both
+cases.
 
 The first instant of a run is Python's in `pb.simulate`; `begin` is its text, for those who differentiate a run.
 """
