@@ -8,7 +8,9 @@ import pytest
 
 from polybody.errors import InputError
 from polybody.kernels import cache, programs, scan
+from polybody.kernels.kernel import MANY, Form
 from polybody.kernels.scan import INWARD, OUTWARD, Pass, Scan
+from polybody.kernels.target import host, without_avx512
 
 
 def random_tree(n: int, rng: np.random.Generator, chain: float = 0.7) -> list[int]:
@@ -363,3 +365,21 @@ def test_fields_of_passes_that_do_not_meet_share_memory():
     kernel = scan.build("copies", [("q", 10)], [("y", (10,))], described, "copies")
     np.testing.assert_allclose(kernel(np.arange(10.0)), np.arange(10.0) + 4)
     assert kernel._form.scratch_bytes < 8 * kernel.lanes * (30 + 20)
+
+
+def test_many_states_are_computed_two_registers_wide_with_avx_and_give_the_same_bits(monkeypatch):
+    monkeypatch.setenv("POLYBODY_TIER", "optimised")
+    target = without_avx512(host())
+    if not target.folds_whole_vectors:
+        pytest.skip("a processor without AVX")
+    x, total = ca.SX.sym("x"), ca.SX.sym("s")
+    step = ca.Function("step", [x, total], [(after := ca.sin(x) + 0.3 * total), after])
+    only = Pass("sum", OUTWARD, lambda _: step, inputs=["x"], parent=["sum"], writes=["sum"], outputs=["y"])
+    sums = Scan(range(-1, 8), ["sum"] * 9, {}, {"sum": 1}, {"x": range(9), "y": range(9)}, [only])
+    kernel = scan.build("sums", [("x", 9)], [("y", (9,))], sums, "wide sums", target=target)
+    x = np.random.default_rng(0).normal(size=(MANY + 5, 9))
+    few = np.concatenate([kernel(x[k : k + 10]) for k in range(0, len(x), 10)])
+    assert not isinstance(kernel._wide, Form)
+    np.testing.assert_array_equal(kernel.batch(x), few)
+    assert isinstance(kernel._wide, Form)
+    assert kernel._wide.lanes == 2 * kernel.lanes

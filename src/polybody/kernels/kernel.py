@@ -50,6 +50,8 @@ TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; m
 
 STREAMED_FROM = 12 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 4
 
+MANY = 64  # states from which on more side by side pay that single calls would have to wait for
+
 AT_ONCE, RESULT_COST = 60, 4  # operations, with so many for each result: compiled sooner than anybody minds
 
 _building = Lock()
@@ -121,6 +123,7 @@ class Kernel:
         self._memory = threading.local()
         self._earlier: list[object] = []
         self._units: Sequence[tuple[int, int]] = ()
+        self._wide: Form | Callable[[], Form] | None = None
         self.call: Callable[..., Any] = self.fast(self.batch, name)
 
     @property
@@ -152,6 +155,25 @@ class Kernel:
                 self._earlier.append(made)
                 lone.plan[:] = made.plan  # in one go, and never while machine code reads it: both have the GIL
             self._form = form
+
+    def widen(self, make: Callable[[], Form]) -> None:
+        """Let batches of many states run in the form that `make()` compiles, when the first of them comes."""
+        self._wide = make
+
+    def _of_many(self, form: Form, states: int) -> Form:
+        """The form for so many states: the wide one as soon as it is there."""
+        wide = self._wide
+        if wide is None or states < MANY:
+            return form
+        if isinstance(wide, Form):
+            return wide
+        if background.tier() == "optimised":
+            self._wide = made = wide()
+            return made
+        self._wide = None  # whoever comes meanwhile has the narrow one
+        if background.tier() == "auto":
+            background.submit(self.name, lambda _: setattr(self, "_wide", wide()))
+        return form
 
     def __call__(self, *values: Any, out: Any = None, check: bool = False) -> Any:
         """Evaluate; see `batch`."""
@@ -306,6 +328,7 @@ class Kernel:
         It is done in turns, for signals' sake.
         """
         dims, states = len(extents), math.prod(extents)
+        form = self._of_many(form, states)
         background.wake()
         cost = form.nanoseconds / len(form.contexts)
         worth = int(states * cost / WORTH_A_THREAD)
