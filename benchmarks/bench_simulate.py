@@ -6,7 +6,7 @@ Systems: UR5 falling freely, a floating G1 with moving joints, a Stewart platfor
 from the same state, without contacts and limits. The error is the distance of a probe body from where the reference
 (dop853, rtol 1e-13) has it at the end; the cost is the time of the whole run, one thread, the shortest of several.
 
-    polybody    pb.simulate: rk4, semi-implicit, dop853
+    polybody    pb.simulate: rk4, semi-implicit, dop853, radau
     MuJoCo      its own C loop (`mujoco.rollout`): RK4 and implicitfast, the model written by `model.save("….xml")`
     SciPy       solve_ivp (DOP853) on Pinocchio's aba, with loops on constraintDynamics (no projection)
     Drake       its continuous MultibodyPlant by Runge-Kutta of orders 3 and 5 and semi-explicit Euler in C++; trees
@@ -14,6 +14,9 @@ from the same state, without contacts and limits. The error is the distance of a
     Exudyn      its kinematic tree by RK44 and DOPRI5 in C++, UR5 only; EXUDYN_PYTHON names the Python that has it
 
 MuJoCo's loops are soft constraints: its error there is that of its model, not of its steps.
+
+`events` instead of a system: what an event costs (a limit reached, a joint that comes to rest or slips), by our methods
+alone. The time per event is that of the whole run, its steps included, over the number of events dealt with.
 """
 
 from __future__ import annotations
@@ -115,6 +118,7 @@ def ours(s: System, reference: Array) -> list[dict[str, Any]]:
     settings: list[tuple[str, dict[str, float]]] = [(m, {"dt": dt}) for m, all_dt in STEPS.items() for dt in all_dt]
     settings += [(m, {"dt": s.seconds / LONG}) for m in STEPS]  # what a run costs beside its steps no longer matters
     settings += [("dop853", {"rtol": r, "atol": r / 100}) for r in TOLERANCES]
+    settings += [("radau", {"rtol": r, "atol": r / 100}) for r in TOLERANCES[:4]]
     for method, setting in settings:
         options = {"method": method, "limits": "ignore", "sample": s.seconds, **setting}
         seconds, run = shortest(lambda options=options: pb.simulate(s.model, s.seconds, s.q, s.v, **options))
@@ -288,9 +292,77 @@ def exudyn_rows(s: System, reference: Array) -> list[dict[str, Any]]:
             for r in found]  # fmt: skip
 
 
+# Events.
+
+
+def block() -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
+    """Bounces on its stop, 18 times."""
+    build = pb.Builder("block")
+    build.body("block", 1.0)
+    build.joint("z", "prismatic", "world", "block", axis=(0, 0, 1), limits=(0.0, 100.0))
+    return build.model(), np.array([1.0]), np.zeros(1), 4.0, {"restitution": 0.8}
+
+
+def sticking(load: float = 0.0) -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
+    """An arm of three joints whose bearings stick, slip and hit a stop; friction by `load` too."""
+    build = pb.Builder("arm", gravity=(0, -9.81, 0))
+    for name in "abc":
+        build.body(name, 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
+    curve = {"coulomb": 0.8, "static": 1.4, "stribeck": 0.2, "viscous": 0.1, "load": load}
+    build.joint("one", "revolute", "world", "a", friction=curve)
+    build.joint("two", "revolute", "a", "b", (0.6, 0, 0), friction={"coulomb": 0.6, "load": load}, limits=(-1.2, 0.5))
+    build.joint("three", "revolute", "b", "c", (0.6, 0, 0), damping=0.05)
+    return build.model(), np.array([0.3, 0.2, -0.4]), np.array([0.0, 0.5, 0.0]), 5.0, {}
+
+
+def falling() -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
+    """A UR5 that falls onto its stops."""
+    s = ur5()
+    return s.model, s.q, s.v, 10.0, {}
+
+
+def event_rows() -> list[dict[str, Any]]:
+    from polybody.simulation.switches import Switches
+
+    cases: dict[str, Callable[[], Any]] = {"block bounces": block, "arm sticks": sticking, "UR5 on stops": falling}
+    cases["arm, by load"] = lambda: sticking(0.02)
+    original, rows = Switches.act, []
+    for name, make in cases.items():
+        model, q, v, seconds, more = make()
+        for method in ("rk4", "dop853", "radau", "midpoint"):
+            count = [0]
+
+            def counted(self: Any, *given: Any, count: list[int] = count) -> Any:
+                count[0] += 1
+                return original(self, *given)
+
+            options = {"method": method, "sample": seconds, **more}
+            Switches.act = counted  # type: ignore[method-assign]
+            pb.simulate(model, seconds, q, v, **options)
+            Switches.act = original  # type: ignore[method-assign]
+            took, run = shortest(lambda options=options: pb.simulate(model, seconds, q, v, **options))  # noqa: B023
+            rows.append({"who": name, "method": method, "setting": {"events": count[0]}, "steps": run.audit.steps,
+                         "seconds": took, "error": 0.0, "us_per_step": 1e6 * took / run.audit.steps,
+                         "us_per_event": 1e6 * took / max(count[0], 1), "path": run.audit.path})  # fmt: skip
+    return rows
+
+
+def show_events(rows: list[dict[str, Any]]) -> None:
+    print(f"\nevents: {'run':16s}{'method':12s}{'steps':>8s}{'events':>8s}{'ms/run':>10s}{'µs/event':>10s}  path")
+    for r in rows:
+        print(f"        {r['who']:16s}{r['method']:12s}{r['steps']:8d}{r['setting']['events']:8d}"
+              f"{1e3 * r['seconds']:10.2f}{r['us_per_event']:10.0f}  {r['path']}", flush=True)  # fmt: skip
+
+
 def measure(names: list[str]) -> dict[str, list[dict[str, Any]]]:
     results = {}
     for name in names:
+        if name == "events":
+            with warnings.catch_warnings(), pb.threads(1):
+                warnings.simplefilter("ignore")
+                results[name] = event_rows()
+            show_events(results[name])
+            continue
         s = systems()[name]()
         exact = pb.simulate(s.model, s.seconds, s.q, s.v, limits="ignore", rtol=1e-13, atol=1e-15, sample=s.seconds)
         reference = s.place(exact.q[-1])
@@ -322,6 +394,7 @@ def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    results = {name: rows for name, rows in results.items() if name != "events"}
     figure, axes = plt.subplots(1, len(results), figsize=(4.3 * len(results), 4), layout="constrained", squeeze=False)
     marks = {"polybody": ("C0", "o"), "MuJoCo": ("C1", "s"), "SciPy on Pinocchio": ("C2", "^"), "Exudyn": ("C3", "d"),
              "Drake": ("C4", "v")}
@@ -347,14 +420,14 @@ def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("systems", nargs="*", default=list(systems()))
+    options.add_argument("systems", nargs="*", default=[*systems(), "events"])
     options.add_argument("--json", type=Path, help="write the rows there; what is there of other systems is kept")
     options.add_argument("--picture", type=Path, help="draw the diagram of all rows of --json there")
     chosen = options.parse_args()
     results = measure(chosen.systems)
     if chosen.json is not None:
         kept = json.loads(chosen.json.read_text())["systems"] if chosen.json.exists() else {}
-        results = {name: {**kept, **results}[name] for name in systems() if name in {**kept, **results}}
+        results = {name: {**kept, **results}[name] for name in (*systems(), "events") if name in {**kept, **results}}
         chosen.json.write_text(json.dumps({"machine": machine(), "systems": results}, indent=1) + "\n")
     if chosen.picture is not None:
         picture(results, chosen.picture)
