@@ -6,6 +6,7 @@ import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -94,3 +95,27 @@ def test_a_drawing_replaces_a_file_only_when_forced_and_needs_its_folder(five_ba
     done = run(five_bar, "--svg", tmp_path / "nowhere" / "graph.svg")
     assert done.exit_code == 1
     assert "does not exist" in done.output
+
+
+def test_forms_of_a_body_balance_newton_and_euler(five_bar):
+    """(1), (5) and (6) at one state: the through variable that each gives at its port does the same power."""
+    ends = ("left_rod.G", "left_rod.left_elbow:b", "left_rod.tip:a")
+    flags = [word for end in ends for word in ("--form", end)]
+    done = run(five_bar, *flags, "--v", "left_motor=1", "--json")
+    assert done.exit_code == 0, done.output
+    forms = json.loads(done.stdout)["forms"]
+    rng = np.random.default_rng(0)
+    rate_G = rng.normal(size=6)
+    wanted = None
+    for form in forms:
+        K = {name: np.array(value) for name, value in form["K"].items()}
+        assert set(K) == {"G", "left_elbow:b", "tip:a"} - {form["port"]}
+        P, u = np.array(form["P"]), np.array(form["u"])
+        to_G = np.eye(6) if form["port"] == "G" else np.linalg.inv(K["G"])  # x of the port = to_Gᵀ x_G
+        moved = to_G @ (P @ to_G.T @ rate_G + u)  # at the mass centre, at rest: (49), (50)
+        wanted = moved if wanted is None else wanted
+        np.testing.assert_allclose(moved, wanted, atol=1e-9)
+        np.testing.assert_allclose(P, P.T, atol=1e-12)
+    assert "(49), (50)" in run(five_bar, "--form", ends[2]).stdout
+    assert run(five_bar, "--form", "left_rod.nowhere").exit_code == 1
+    assert run(five_bar, "--q", "neutral", "--v", "left_motor=1").exit_code == 1

@@ -27,6 +27,15 @@ def register(app: typer.Typer) -> None:
         write: Annotated[
             Path | None, typer.Option("--write", help="Write the equations to this .txt, .tex or .html file.")
         ] = None,
+        form: Annotated[
+            list[str] | None,
+            typer.Option("--form", metavar="BODY.PORT", help="Print the terminal equations (1), (5) or (6) of a body "
+                         "with this port in the co-tree, and its one-port (49), (50); repeatable."),
+        ] = None,
+        q: Annotated[
+            str, typer.Option("--q", help="Configuration for --form: a name, 'joint=30deg,…', or all of q.")
+        ] = "neutral",
+        v: Annotated[str, typer.Option("--v", help="Velocities for --form: 'joint=1,…', or all of v.")] = "",
         driven: Annotated[
             list[str] | None, typer.Option("--driven", help="A joint whose motion is prescribed; repeatable.")
         ] = None,
@@ -54,8 +63,10 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show a mechanism, or a file with `network:`, as a network: terminals, tree, circuits and cut-sets.
 
+        Forms of a body: polybody network planar-3r --form link2.joint2:b --q joint1=0.3 --v joint1=1
         Bode plots: polybody network drive.yaml --bode supply.voltage load.w --plot bode.svg
         """
+        from polybody.cli.network_forms import show_forms
         from polybody.errors import InputError
         from polybody.files import write_text
         from polybody.networks.equations import sheet
@@ -78,6 +89,11 @@ def register(app: typer.Typer) -> None:
             graph, pictures = _of_network(net)
         else:
             net, graph, pictures = _of_mechanism(model, base, powered, tuple(driven or ()))
+        if form:
+            show_forms(net, form, q, v, as_json)
+            return
+        if q != "neutral" or v:
+            raise InputError("--q and --v are the state of --form")
         written: list[str] = []
         for path, draws in zip((svg, blocks), pictures, strict=True):
             for ending, draw in draws.items() if path is not None else ():
