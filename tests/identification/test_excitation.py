@@ -80,3 +80,16 @@ def test_command_line_writes_a_motion(tmp_path) -> None:
         assert "workspace" in refused.stderr
     with pytest.raises(pb.InputError, match="criterion"):
         pb.excitation(pb.load("two-link"), criterion="beauty")
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"harmonics": 0}, "harmonics is 0"),
+    ({"tries": 0}, "tries is 0"),
+    ({"period": 0.0}, "period is 0"),
+    ({"rate": np.nan}, "rate is nan"),
+    ({"speed": [1.0, 2.0, 3.0]}, "one number, or 2"),
+    ({"acceleration": -1.0}, "acceleration must be positive"),
+])  # fmt: skip
+def test_impossible_options_are_refused_by_name(options, message) -> None:
+    with pytest.raises(pb.InputError, match=message):
+        pb.excitation(pb.load("two-link"), **options)

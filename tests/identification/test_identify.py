@@ -132,6 +132,11 @@ def test_unusable_data_are_refused_by_name(arm, tmp_path) -> None:
         pb.identify(arm, tmp_path / "words.csv")
     with pytest.raises(pb.InputError, match="method"):
         pb.identify(arm, {}, method="best")
+    for name, value in (("rate", 0.0), ("cutoff", -3.0), ("prior", np.nan), ("prior", -1.0)):
+        with pytest.raises(pb.InputError, match=f"{name} is"):
+            pb.identify(arm, {}, **{name: value})
+    with pytest.raises(pb.InputError, match="no recording"):
+        pb.identify(arm, [])
 
 
 def test_payload_follows_from_a_recording_without_and_one_with_it(arm) -> None:

@@ -33,6 +33,7 @@ from polybody.identification.row_space import reach
 from polybody.identification.series import Series
 from polybody.interrupts import interruptible
 from polybody.mechanism.columns import plain_columns, velocity_names
+from polybody.model.arguments import positive
 from polybody.model.model import Model
 from polybody.model.sets import one_set
 from polybody.quantities.derivatives import graph_domain, tangent_map
@@ -96,6 +97,11 @@ def excitation(
     """
     if criterion not in CRITERIA:
         raise InputError(f"criterion is {criterion!r}; expected {' or '.join(map(repr, CRITERIA))}")
+    period, rate = positive("period", period), positive("rate", rate)
+    least = {"harmonics": (harmonics, 1), "samples": (samples, 2), "tries": (tries, 1), "iterations": (iterations, 0)}
+    for name, (count, fewest) in least.items():
+        if not isinstance(count, int | np.integer) or count < fewest:
+            raise InputError(f"{name} is {count!r}; expected a whole number, {fewest} or more")
     if plain_columns(model.mechanism, model.engine.independent) is None:
         raise InputError("exciting motions need coordinates that are plain numbers, no quaternions")
     if len(model.parameters):  # the motion is one of these numbers, which are constants of its code
@@ -298,10 +304,12 @@ class _Limits:
 def _limit(name: str, given: Any, default: Array) -> Array:
     if given is None:
         return np.asarray(default, dtype=float)
-    value = np.broadcast_to(np.asarray(given, dtype=float), default.shape).copy()
+    value = np.asarray(given, dtype=float)
+    if value.shape not in ((), default.shape):
+        raise InputError(f"{name} has the shape {value.shape}; expected one number, or {default.size}")
     if not (np.all(value > 0)):
         raise InputError(f"{name} must be positive")
-    return value
+    return np.broadcast_to(value, default.shape).copy()
 
 
 def _improved(goal: _Goal, limits: _Limits, start: Array, iterations: int) -> Array:

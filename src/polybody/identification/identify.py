@@ -27,6 +27,7 @@ from polybody.identification.recording_checks import check_scale
 from polybody.identification.result import Identification, predict
 from polybody.identification.row_space import reach
 from polybody.identification.signals import States, states_of
+from polybody.model.arguments import positive
 from polybody.model.model import Model
 from polybody.names import listed, nearest
 
@@ -73,6 +74,10 @@ def identify(
     """
     if method not in METHODS:
         raise InputError(f"method is {method!r}; expected {', '.join(map(repr, METHODS))}")
+    cutoff = None if cutoff is None else positive("cutoff", cutoff, infinite=True)
+    rate = None if rate is None else positive("rate", rate)
+    if not (np.isfinite(prior) and prior >= 0):
+        raise InputError(f"prior is {prior:g}; expected a finite number that is not negative")
     subject = bare(model)
     train = recordings(model, data, drive_gains=drive_gains, units=units)
     if not train:
