@@ -265,16 +265,8 @@ def test_parameters_of_a_call_are_those_of_the_model_at_them(
     benches: dict[str, Bench], call: str, states: tuple[str, ...], options: dict[str, Any], bench: str
 ) -> None:
     made = benches[bench]
-    variant, p, options = made.variant, made.p, dict(options)
-    lone = options.pop("one", False)
-    if options.pop("wrenches", False):
-        options["wrenches"] = WRENCHES[bench]
-    if options.pop("frame", False):
-        options["frame"] = "tool" if bench == "tree" else variant.frame_names[-1]
-    if options.get("hold") == "own":
-        options["hold"] = variant.constraints.independent
-    if options.get("motion") == "path":
-        options["motion"] = straight
+    variant, p = made.variant, made.p
+    options, lone = prepared(made, bench, states, options)
     expected = [
         numbers(invoke(call, variant.parameters.at(p[k]), made.arguments(states, k), options)) for k in range(SETS)
     ] if call != "pb.sensitivities" and call != "pb.derivative" else None
@@ -295,21 +287,87 @@ def test_parameters_of_a_call_are_those_of_the_model_at_them(
             np.testing.assert_allclose(x, y, atol=EPS * (1 + np.abs(y).max(initial=0.0)), rtol=0)
 
 
-@pytest.mark.parametrize("call", ["model.constraints.residual", "model.motors.inputs", "pb.simulate"])
-def test_impossible_parameters_are_named_with_their_state(benches: dict[str, Bench], call: str) -> None:
-    states, options = next((s, dict(o)) for c, s, o, _ in CALLS if c == call)
-    made = benches["tree"]
-    p = made.p.copy()
-    p[1, 0] = -1.0
-    with pytest.raises(pb.InputError, match=r"'upper.mass' is -1 kg \(state 1 of the batch\)"):
-        invoke(call, made.variant, made.arguments(states, slice(None)), options | {"parameters": p})
+def prepared(made: Bench, bench: str, states: tuple[str, ...], options: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """(options of a call of the table, whether it takes one set only)."""
+    options = dict(options)
+    lone = bool(options.pop("one", False))
+    if options.pop("wrenches", False):
+        options["wrenches"] = WRENCHES[bench]
+    if options.pop("frame", False):
+        options["frame"] = "tool" if bench == "tree" else made.variant.frame_names[-1]
+    if options.get("hold") == "own":
+        options["hold"] = made.variant.constraints.independent
+    if options.get("motion") == "path":
+        options["motion"] = straight
+    return options, lone
 
 
-def test_loops_that_a_set_does_not_close_are_named_with_their_state(benches: dict[str, Bench]) -> None:
+MASS = {"tree": "upper.mass", "loops": "link1.mass", "fixed": "link2.mass"}
+
+
+@pytest.mark.parametrize(("call", "states", "options", "bench"), CASES, ids=[f"{c[0]} {c[3]}" for c in CASES])
+def test_impossible_parameters_of_every_call_are_named_with_their_state(
+    benches: dict[str, Bench], call: str, states: tuple[str, ...], options: dict[str, Any], bench: str
+) -> None:
+    made = benches[bench]
+    options, lone = prepared(made, bench, states, options)
+    place, where = (1, "") if lone else (slice(None), r" \(state 1 of the batch\)")
+    column = made.variant.parameters.names.index(MASS[bench])
+    for value, text in ((-1.0, "is -1 kg{}; expected"), (np.nan, "is nan{}; expected a finite number"),
+                        (np.inf, "is inf{}; expected a finite number")):  # fmt: skip
+        p = made.p.copy()
+        p[1, column] = value
+        with pytest.raises(pb.InputError, match=f"'{MASS[bench]}' {text.format(where)}"):
+            invoke(call, made.variant, made.arguments(states, place), options | {"parameters": p[place]})
+    for shape in ((made.p.shape[1] + 1,), ()):
+        with pytest.raises(pb.InputError, match="parameters"):
+            invoke(call, made.variant, made.arguments(states, 1), options | {"parameters": np.ones(shape)})
+    if lone and call != "model.random_configuration":  # whose sets draw other states
+        with pytest.raises(pb.InputError, match="one set of parameters"):
+            invoke(call, made.variant, made.arguments(states, 1), options | {"parameters": made.p})
+
+
+def test_inertias_that_break_the_triangle_inequality_are_named_with_their_state() -> None:
+    variant = pb.load("two-link").with_parameters("*.inertia")
+    p = np.tile(variant.parameters.nominal, (3, 1))
+    p[2, 0] = 10.0
+    q = np.zeros((3, variant.nq))
+    for call, arguments in (("model.mass_matrix", {"q": q}), ("pb.rollout", {"q": q, "v": q}),
+                            ("pb.simulate", {"q": q, "v": q}), ("pb.linearize", {"q": q, "v": q})):  # fmt: skip
+        options = {"pb.rollout": {"steps": 2}, "pb.simulate": {"duration": 0.01}}.get(call, {})
+        with pytest.raises(pb.InputError, match=r"state 2 of the batch.*triangle"):
+            invoke(call, variant, arguments, options | {"parameters": p})
+
+
+#: with loops, these answer for any q: they put it onto the loops, say how far it is off, or ask the bodies alone
+OF_ANY_Q = {
+    "model.assemble", "model.assemble_velocity", "model.assemble_acceleration", "model.center_of_mass", "model.energy",
+    "model.frame_acceleration", "model.frame_velocity", "model.jacobian", "model.jacobian_rate", "model.momentum",
+    "model.pose", "model.poses", "model.constraints.assemble_dependent", "model.constraints.assembly_modes",
+    "model.constraints.bias", "model.constraints.jacobian", "model.constraints.joint_positions",
+    "model.constraints.projection_step", "model.constraints.rank", "model.constraints.residual",
+    "model.actuation.equivalent_actuator_forces", "model.actuation.holding_forces", "model.coefficients.center_of_mass",
+    "model.coefficients.centroidal_momentum_matrix", "model.coefficients.influence", "model.regressor.energy",
+    "model.regressor.momentum",
+}  # fmt: skip
+
+
+def test_loops_that_a_set_does_not_close_are_named_with_their_state_by_every_call(benches: dict[str, Bench]) -> None:
     made = benches["loops"]
-    for call, names in (("model.constraints.joint_motion", ("q", "u_dot")), ("pb.simulate", ("q", "v")),
-                        ("model.mass_matrix", ("q",))):  # fmt: skip
+    for call, names, options, on in CALLS:
+        if "loops" not in on or not names or call in OF_ANY_Q:
+            continue
+        options, lone = prepared(made, "loops", names, options)
         arguments = {name: made.states[name][0] for name in names}
-        options = {"parameters": made.p} | ({"duration": 0.1} if call == "pb.simulate" else {})
-        with pytest.raises(pb.PolybodyError, match="state 1 of the batch"):
+        options |= {"parameters": made.p[1] if lone else made.p}
+        with pytest.raises(pb.PolybodyError, match="'B' by" if lone else "state 1 of the batch"):
             invoke(call, made.variant, arguments, options)
+
+
+def test_wrenches_of_each_state_broadcast_with_sets_of_parameters_in_linear_models(benches: dict[str, Bench]) -> None:
+    made, loads = benches["fixed"], np.random.default_rng(0).normal(size=(SETS, 6))
+    q, v = made.states["q"][0], made.states["v"][0]
+    found = pb.linearize(made.variant, q, v, wrenches={"link6": loads}, parameters=made.p)
+    for k in range(SETS):
+        one = pb.linearize(made.variant.parameters.at(made.p[k]), q, v, wrenches={"link6": loads[k]})
+        np.testing.assert_allclose(found.A[k], one.A, atol=1e-9 * np.abs(one.A).max())

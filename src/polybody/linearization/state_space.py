@@ -137,16 +137,18 @@ def linearize(
     _once("disturbances", disturbances)
     _once("outputs", outputs or ())
     if parameters is not None:
-        values, forces = model.parameters.checked(parameters), None if tau is None else float_array("tau", tau)
+        values, on = model.parameters.checked(parameters), list(wrenches or {})
+        forces = [] if tau is None else [state_array("tau", tau, model.nv)]
+        loads = [float_array(f"wrenches[{frame!r}]", (wrenches or {})[frame]) for frame in on]
 
-        def one(q: Array, v: Array, values: Array, *tau: Array) -> StateSpace:
-            own = model.parameters.at(values)
+        def one(q: Array, v: Array, values: Array, *more: Array) -> StateSpace:
+            own, felt = model.parameters.at(values), dict(zip(on, more[len(forces) :], strict=True))
             return linearize(
-                own, q, v, *tau, inputs=inputs, outputs=outputs, independent=independent, wrenches=wrenches,
-                disturbances=disturbances,
+                own, q, v, *more[: len(forces)], inputs=inputs, outputs=outputs, independent=independent,
+                wrenches=felt or None, disturbances=disturbances,
             )  # fmt: skip
 
-        return _stacked(one, (q, v, values) if forces is None else (q, v, values, forces))
+        return _stacked(one, [q, v, values, *forces, *loads])
     given = [q, v] if tau is None else [q, v, finite("tau", state_array("tau", tau, model.nv))]
     frames = list(wrenches or {})
     given += [state_array(f"wrenches[{frame!r}]", (wrenches or {})[frame], 6) for frame in frames]
@@ -243,7 +245,13 @@ def _stacked(one: Callable[..., StateSpace], arrays: Sequence[Array]) -> StateSp
     wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
     if not np.prod(lead, dtype=int):
         raise InputError(f"no states to linearise about: their leading dimensions are {lead}")
-    found = [one(*(x[index] for x in wide)) for index in np.ndindex(lead)]
+    found = []
+    for index in np.ndindex(lead):
+        try:
+            found.append(one(*(x[index] for x in wide)))
+        except PolybodyError as error:
+            error.args = (f"{error}{state_text(index)}", *error.args[1:])
+            raise
     arrays_of = [key for key, value in vars(found[0]).items() if isinstance(value, np.ndarray)]
     whole = {k: np.array([getattr(x, k) for x in found]) for k in arrays_of}
     return replace(found[0], **{k: value.reshape(*lead, *value.shape[1:]) for k, value in whole.items()})
