@@ -69,3 +69,36 @@ def test_derivatives_of_a_five_bar_by_its_lengths_follow_the_loops() -> None:
         found = pb.derivative(variant, name, q, v, third)
         wanted = difference(function, p)
         np.testing.assert_allclose(found, wanted, atol=2e-6 * (1 + np.abs(wanted).max()), err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_derivatives_of_quantities_of_the_table_by_masses_and_lengths_of_loops_equal_differences(seed: int) -> None:
+    from polybody.quantities.table import QUANTITIES
+
+    variant = pb.load("five-bar").with_parameters("link2.mass", "link2.com.x", "phi2.origin.x")
+    rng = np.random.default_rng(seed)
+    p, independent = variant.parameters.nominal, variant.constraints.independent
+    columns, (u, du) = list(variant.constraints.indices(independent)), rng.normal(size=(2, 2))
+    q = variant.random_configuration(rng)
+    known = {name: x for name, x in QUANTITIES.items() if set(x.arguments) <= {"q", "v", "a", "tau"}}
+
+    def arrays(x: np.ndarray, name: str) -> tuple[pb.Model, list[np.ndarray]]:
+        own = variant.parameters.at(x)
+        there = own.constraints.assemble_dependent(q, independent)
+        v, a = own.constraints.joint_motion(there, u, du)
+        states = {"q": there, "v": v, "a": a, "tau": np.arange(own.nv, dtype=float)}
+        return own, [states[key] for key in known[name].arguments]
+
+    def values(x: np.ndarray, name: str) -> np.ndarray:
+        own, given = arrays(x, name)
+        found = own._ask(known[name], tuple(given))
+        return np.concatenate([y.ravel() for y in (found if isinstance(found, tuple) else (found,))])
+
+    assert len(columns) == 2
+    for name in rng.choice(sorted(known), size=4, replace=False):
+        found = pb.derivative(variant, name, *arrays(p, name)[1])
+        mine = np.concatenate([y.reshape(-1, len(p)) for y in (found if isinstance(found, tuple) else (found,))])
+        wanted = difference(lambda x, name=name: values(x, name), p, 1e-4)
+        np.testing.assert_allclose(mine, wanted, atol=1e-6 * (1 + np.abs(wanted).max(initial=0.0)), err_msg=name)
+    with pytest.raises(pb.PolybodyError, match="singular at every state"):
+        pb.derivative(variant, "task_space_inertia:C", q)

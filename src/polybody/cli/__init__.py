@@ -36,6 +36,7 @@ COMMANDS: tuple[str, ...] = (
     "view",
     "render",
     "linearize",
+    "sensitivities",
     "study",
     "performance",
     "identify",

@@ -54,6 +54,19 @@ def configuration(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, ("neutral", *named)) + [name + "=" for name in joints(ctx, incomplete)]
 
 
+def numbers(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Names of the model's parameters."""
+    from polybody.description.parameters import parameters_of
+
+    found = _described(ctx)
+    return [] if found is None else _beginning(incomplete, (p.name for p in parameters_of(found)))
+
+
+def assignments(ctx: typer.Context, incomplete: str) -> list[str]:
+    """`NAME=` for each parameter of the model."""
+    return [f"{name}=" for name in numbers(ctx, incomplete)]
+
+
 def units(incomplete: str) -> list[str]:
     """`t=ms` and other pairs of a quantity and its unit; after a comma, those of a list."""
     from polybody.identification.headers import UNITS
@@ -86,6 +99,7 @@ COMPLETED: dict[str | tuple[str, str], Completer] = {
     "base": constants("description.bases:BASES"),
     "q": configuration,
     "v": configuration,
+    "values": assignments,
     "at": configuration,
     ("render", "at"): values(),  # a time
     "velocity": configuration,
@@ -95,6 +109,7 @@ COMPLETED: dict[str | tuple[str, str], Completer] = {
     ("performance", "to"): configuration,
     "controller": constants("cli.simulate:CONTROLLERS"),
     ("simulate", "method"): constants("simulation.integrators:METHODS"),
+    ("sensitivities", "method"): constants("simulation.integrators:METHODS"),
     "limits": constants("simulation.run:LIMITS"),
     "efforts": constants("simulation.saturation:EFFORTS"),
     "friction": constants("simulation.run:FRICTION"),

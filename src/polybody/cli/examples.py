@@ -16,6 +16,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "view": ("polybody view puma560", "polybody view runs/puma560"),
     "render": ("polybody render runs/puma560 -o video.mp4",),
     "linearize": ('polybody linearize puma560 --q "joint2=30deg,joint3=-90deg" --json',),
+    "sensitivities": ("polybody sensitivities puma560 link2.mass '*.com' --controller hold -t 0.5 --json",),
     "study": ("polybody study payloads.yaml --dry-run", "polybody study plot payloads.results"),
     "performance": ("polybody performance puma560 --frame dh_6 -o puma.html",),
     "identify": ("polybody identify robot.urdf train.csv --validate validate.csv --json",),

@@ -37,8 +37,8 @@ def export_c(
     ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option("--parameter", help="Numbers of a network's parts and models to change in C, e.g. "
-                     "'R1.resistance', '*.damping' or 'arm.forearm.mass'; repeatable."),
+        typer.Option("--parameter", help="Numbers to give in C: of a model, e.g. 'forearm.mass' or '*.damping', or of "
+                     "a network's parts and models, 'R1.resistance' or 'arm.forearm.mass'; repeatable."),
     ] = None,
     limits: LimitsOption = None,
     restitution: RestitutionOption = None,
@@ -66,10 +66,8 @@ def export_c(
         files = [str(path) for path in write_library(net, folder, name=name, force=force, **options)]
     else:
         refuse_laws(laws)
-        if parameter:
-            raise InputError("--parameter is for files with a network; the functions of a model have its numbers as "
-                             "arguments by pb.export_c(model.with_parameters(…), …)")
         loaded = load(model) if base is None else load(model, base=base)
+        loaded = loaded.with_parameters(*parameter) if parameter else loaded
         files = [str(path) for path in write_library(loaded, folder, quantity or None, name=name, force=force)]
     emit({"files": files}, as_json, lambda console: console.print("\n".join(files), soft_wrap=True))
 

@@ -8,6 +8,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.parameter_values import SetOption, with_values
 from polybody.cli.states import ConfigurationOption, configuration, numbers
 from polybody.cli.states import velocity as velocity_at
 
@@ -39,6 +40,7 @@ def linearize(
     disturbance: Annotated[
         list[str] | None, typer.Option(help="Frame with disturbance wrenches: six inputs, matrix E; repeatable.")
     ] = None,
+    values: SetOption = None,
     base: BaseOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,7 +53,7 @@ def linearize(
     from polybody.linearization import linearize as linearized
     from polybody.model.load import load
 
-    loaded = load(model, base=base)
+    loaded = with_values(load(model, base=base), values)
     q = configuration("--q", at, loaded)
     v = velocity_at("--v", velocity, loaded, q)
     tau = numbers("--tau", torque, loaded, "tau") if torque else None

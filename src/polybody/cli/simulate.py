@@ -10,6 +10,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.parameter_values import SetOption, with_values
 from polybody.cli.states import ConfigurationOption, configuration, velocity
 from polybody.description.naming import printable
 from polybody.names import counted
@@ -46,6 +47,7 @@ def simulate(
         str | None, typer.Option(help="Effect of effort, power and velocity limits: saturate, report or ignore.")
     ] = None,
     friction: Annotated[str, typer.Option(help="Dry friction of joints: stick or smooth (regularised).")] = "stick",
+    values: SetOption = None,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder of the run; default runs/MODEL.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,
     base: BaseOption = None,
@@ -65,12 +67,12 @@ def simulate(
 
     if has_network(model):
         refused = {"--q": q != "neutral", "--v": bool(v), "--controller": controller != "none", "--base": bool(base),
-                   "--efforts": efforts is not None}
+                   "--efforts": efforts is not None, "--set": bool(values)}
         simulate_file(model, duration, [key for key, given in refused.items() if given], output, force, as_json,
                       method=method, dt=dt, rtol=rtol, atol=rtol * 1e-2, sample=sample, limits=limits,
                       restitution=restitution, friction=friction)
         return
-    loaded = load(model, base=base)
+    loaded = with_values(load(model, base=base), values)
     folder = check_folder(output or f"runs/{file_name(loaded.name)}", force)
     start = configuration("--q", q, loaded)
     speed = velocity("--v", v, loaded, start)

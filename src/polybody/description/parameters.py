@@ -293,7 +293,8 @@ STRUCTURE = {
 
 def _refused(pattern: str) -> str:
     """Why no such number can be an input; empty where nothing is known of it."""
-    words = set(pattern.split("."))
+    owner, *fields = pattern.split(".")  # a body may be called `lower`
+    words = set(fields or [owner])
     return next((why for names, why in STRUCTURE.items() if words & set(names)), "")
 
 

@@ -57,6 +57,13 @@ def derivative(
         raise InputError(
             f"{quantity} does not depend on {wrt!r}{nearest(str(wrt), known)}; expected {', '.join(known)}"
         )
+    try:
+        return _derivative(model, asked, given, wrt, values)
+    except ZeroDivisionError:  # while the text was read: whatever the state is
+        raise PolybodyError(f"{quantity} of {model.name!r} is singular at every state, and has no derivative") from None
+
+
+def _derivative(model: Model, asked: Quantity, given: tuple[Array, ...], wrt: str, values: Array | None) -> Any:
     if model.mechanism.constrained and (wrt != "parameters" or asked.constrained is not None):
         if wrt != "parameters":
             raise InputError("with loops q and v cannot be moved one by one; model.inverse_dynamics_derivatives and "
