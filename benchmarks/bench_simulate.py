@@ -15,6 +15,8 @@ from the same state, without contacts and limits. The error is the distance of a
 
 MuJoCo's loops are soft constraints: its error there is that of its model, not of its steps.
 
+`controllers` instead of a system: what steps cost under controllers (`controlled.py`).
+
 `events` instead of a system: what an event costs (a limit reached, a joint that comes to rest or slips), by our methods
 alone. The time per event is that of the whole run, its steps included, over the number of events dealt with.
 """
@@ -39,6 +41,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), *(str(HERE.parent / folder) for folder in ("tests", "tests/engines", "examples"))]
 
+import controlled  # noqa: E402
 from rivals import FILES, machine, robots  # noqa: E402
 
 import polybody as pb  # noqa: E402
@@ -46,6 +49,7 @@ import polybody as pb  # noqa: E402
 Array = np.ndarray
 STEPS = {"rk4": (8e-3, 4e-3, 2e-3, 1e-3, 5e-4), "semi-implicit": (2e-3, 1e-3, 5e-4, 2.5e-4)}
 LONG = 2_500  # steps
+OTHERS = ("events", "controllers")  # that are no systems
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
 
 
@@ -357,6 +361,10 @@ def show_events(rows: list[dict[str, Any]]) -> None:
 def measure(names: list[str]) -> dict[str, list[dict[str, Any]]]:
     results = {}
     for name in names:
+        if name == "controllers":
+            with pb.threads(1):
+                results[name] = controlled.rows([ur5(), stewart()], shortest)
+            continue
         if name == "events":
             with warnings.catch_warnings(), pb.threads(1):
                 warnings.simplefilter("ignore")
@@ -394,7 +402,7 @@ def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    results = {name: rows for name, rows in results.items() if name != "events"}
+    results = {name: rows for name, rows in results.items() if name not in OTHERS}
     figure, axes = plt.subplots(1, len(results), figsize=(4.3 * len(results), 4), layout="constrained", squeeze=False)
     marks = {"polybody": ("C0", "o"), "MuJoCo": ("C1", "s"), "SciPy on Pinocchio": ("C2", "^"), "Exudyn": ("C3", "d"),
              "Drake": ("C4", "v")}
@@ -420,14 +428,14 @@ def picture(results: dict[str, list[dict[str, Any]]], path: Path) -> None:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("systems", nargs="*", default=[*systems(), "events"])
+    options.add_argument("systems", nargs="*", default=[*systems(), *OTHERS])
     options.add_argument("--json", type=Path, help="write the rows there; what is there of other systems is kept")
     options.add_argument("--picture", type=Path, help="draw the diagram of all rows of --json there")
     chosen = options.parse_args()
     results = measure(chosen.systems)
     if chosen.json is not None:
         kept = json.loads(chosen.json.read_text())["systems"] if chosen.json.exists() else {}
-        results = {name: {**kept, **results}[name] for name in (*systems(), "events") if name in {**kept, **results}}
+        results = {name: {**kept, **results}[name] for name in (*systems(), *OTHERS) if name in {**kept, **results}}
         chosen.json.write_text(json.dumps({"machine": machine(), "systems": results}, indent=1) + "\n")
     if chosen.picture is not None:
         picture(results, chosen.picture)
