@@ -478,16 +478,20 @@ static int first_above(const double *w, const double *level) {
     return -1;
 }
 
-/* A step up to h, or to where the first condition begins to hold: then modes are entered there. */
-static int to_the_next_switch(@p@_state *s, const @p@_state *before, double h, double rtol, double atol) {
+/* A step up to h, or to where the first condition begins to hold: then modes are entered there. `told` are the
+   conditions where the step begins, and then where s is. */
+static int to_the_next_switch(@p@_state *s, const @p@_state *before, double h, double rtol, double atol, double *told) {
     double w[NC_ROOM], level[NC_ROOM], low = 0.0, high = h, error;
     int i, turn, which, bad = @p@_conditions(s, w);
     if (bad) return bad;
-    if (one_that_holds(w, 0) < 0) return @P@_DONE;
-    *s = *before;
-    if ((bad = @p@_conditions(s, level))) return bad;
     /* zero is crossed where a step begins below it; what begins at zero must get away from it */
-    for (i = 0; i < @P@_NC; i++) level[i] = level[i] < 0.0 && w[i] > 0.0 ? 0.0 : 1e-9 * (1.0 + fabs(w[i]));
+    for (i = 0; i < @P@_NC; i++) level[i] = (told[i] < 0.0 ? 1e-12 : 1e-9) * (1.0 + fabs(w[i]));
+    which = first_above(w, level);
+    for (i = 0; i < @P@_NC; i++) {
+        if (told[i] < 0.0 && w[i] > level[i]) level[i] = 0.0;
+        told[i] = w[i];
+    }
+    if (which < 0) return @P@_DONE;
     for (turn = 0; turn < 60 && high - low > 1e-15 * (1.0 + fabs(before->t)); turn++) {
         const double middle = 0.5 * (low + high);
         *s = *before;
@@ -498,24 +502,26 @@ static int to_the_next_switch(@p@_state *s, const @p@_state *before, double h, d
     *s = *before;
     if ((bad = stepped(s, high, rtol, atol, &error)) || (bad = @p@_conditions(s, w))) return bad;
     which = first_above(w, level);
-    return which < 0 ? @P@_DONE : switched(s, which, 0);
+    if (which >= 0 && (bad = switched(s, which, 0))) return bad;
+    return @p@_conditions(s, told);
 }
 
 int @p@_step(@p@_state *s, double dt) {
     const @p@_state start = *s;
     const double end = s->t + dt;
-    int turn;
+    double told[NC_ROOM];
+    int turn, bad = @p@_conditions(s, told);
+    if (bad) return bad;
     for (turn = 0; turn < 1000; turn++) {
         @p@_state before = *s;
         const double h = end - s->t;
         double error;
-        int bad;
         if (!(h > 1e-14 * (1.0 + fabs(end)))) {
             s->t = end;
             return @P@_DONE;
         }
         bad = runge_kutta(s, h, &error);
-        if (!bad) bad = to_the_next_switch(s, &before, h, 0.0, 0.0);
+        if (!bad) bad = to_the_next_switch(s, &before, h, 0.0, 0.0, told);
         if (bad) {
             *s = start;
             return bad;
@@ -526,13 +532,15 @@ int @p@_step(@p@_state *s, double dt) {
 }
 
 int @p@_advance(@p@_state *s, double until, double longest, double rtol, double atol) {
+    double told[NC_ROOM];
     long turn;
+    int bad = @p@_conditions(s, told);
+    if (bad) return bad;
     if (!(s->h > 0.0)) s->h = fmin(longest, 1e-3 * (until - s->t));
     for (turn = 0; turn < 10000000; turn++) {
         @p@_state before = *s;
         const double left = until - s->t, h = fmin(fmin(s->h, longest), left);
         double error, factor_;
-        int bad;
         if (!(left > 1e-14 * (1.0 + fabs(until)))) {
             s->t = until;
             return @P@_DONE;
@@ -546,7 +554,7 @@ int @p@_advance(@p@_state *s, double until, double longest, double rtol, double 
             continue;
         }
         s->h = fmax(h * factor_, left == h ? before.h : 0.0);
-        bad = to_the_next_switch(s, &before, h, rtol, atol);
+        bad = to_the_next_switch(s, &before, h, rtol, atol, told);
         if (bad) return bad;
     }
     return @P@_CHATTER;
