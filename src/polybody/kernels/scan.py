@@ -50,6 +50,9 @@ OUTWARD, INWARD, ROOTWARD = "outward", "inward", "rootward"
 Step = Callable[[Any], ca.Function | None]  # of a kind, whatever the caller takes for one
 
 
+NEAR_BY = 2 << 20  # bytes of scratch memory; measured on Zen 4 with 1 MB of second cache
+
+
 @dataclass(frozen=True)
 class Pass:
     """One visit to every node. `step(kind)` gives the CasADi SX function of a kind, or None to leave its nodes out."""
@@ -135,6 +138,7 @@ def build(
 
     A step needs what the one before it computed. With AVX, batches are computed two registers wide, so that the
     processor has something else to do meanwhile: inverse dynamics of a chain takes 7.1 instead of 9.4 ns per link.
+    Where records are more than `NEAR_BY`, fetching them takes longer than that.
     """
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     _check(name, inputs, outputs, scan)
@@ -158,7 +162,7 @@ def build(
     loaded, facts = made_for(chosen)
     named = [(scan.results.get(label, label), shape) for label, shape in outputs]
     kernel = Kernel(name, inputs, named, loaded, chosen, **facts)
-    if lanes is None and chosen.folds_whole_vectors:
+    if lanes is None and chosen.folds_whole_vectors and 2 * facts["scratch"] <= NEAR_BY:
         wide = chosen.with_lanes(2 * chosen.lanes)
 
         def make() -> Form:
@@ -285,6 +289,10 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     for one in scan.passes:  # what others than the node's own steps reach must be at one place for all kinds
         shared.update(one.parent, one.adds, one.partner, one.partner_adds, one.totals, one.begin.values())
     lives = _lives(scan)
+    late: list[list[str]] = []
+    for p, one in enumerate(scan.passes):  # no other pass and no partner touches them
+        among = one.adds if one.direction == INWARD and not (one.partner or one.partner_adds) else ()
+        late.append([label for label in among if label in zeroed and lives[label] == (p, p)])
     places: dict[str, int] = {}
     for label in scan.fields:
         if label in shared:
@@ -298,6 +306,7 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
         record=max([0, *(place + scan.fields[label] for label, place in places.items())]),
         fields=places,
         begins=[[label for label in places if lives[label][0] == p] for p in range(len(scan.passes))],
+        late=late,
         widths=dict(scan.fields),
         constants=constants,
         constant_row=total,
@@ -442,6 +451,23 @@ def _kept_records(scan: Scan, sorts: np.ndarray, visited: Sequence[Sequence[bool
     return 1 + max([-1, *last, *scan.parents, *scan.partners, *(node for node, _, _ in scan.walkers)])
 
 
+def first_to_reach(
+    parents: Sequence[int], sorts: np.ndarray, visited: Sequence[Sequence[bool]], plan: scan_code.Plan
+) -> np.ndarray:
+    """For each node two bits a pass: whether its own record, and whether its parent's, is first reached by it.
+
+    The root's is made before. Nodes go inwards, children before parents.
+    """
+    firsts = np.zeros(len(sorts), dtype=np.int64)
+    for p, row in enumerate(visited):
+        reached: set[int] = {-1}
+        for i in reversed(range(len(sorts))) if plan.late[p] else ():
+            if row[sorts[i]]:
+                firsts[i] |= ((i not in reached) + 2 * (parents[i] not in reached)) << 2 * p
+                reached |= {i, parents[i]}
+    return firsts
+
+
 def _tables(
     scan: Scan,
     plan: scan_code.Plan,
@@ -480,7 +506,8 @@ def _tables(
     for label, values in scan.root.items():
         initial[plan.initial(label) : plan.initial(label) + plan.widths[label]] = values
     walkers = np.array(scan.walkers, dtype=np.int64).reshape(-1, 3)
-    pointers = (parents, sorts, rows, starts, initial, partners, walkers, records)
+    firsts = first_to_reach(scan.parents, sorts, visited, plan)
+    pointers = (parents, sorts, rows, starts, initial, partners, walkers, records, firsts)
     sizes = (*sizes_in, *sizes_out)
     blank = [size if port in scan.blank else 0 for port, size in zip(plan.ports, sizes, strict=True)]
     ranges: list[int] = []
