@@ -9,7 +9,6 @@ whether the elimination along its plan may be believed.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,9 +67,8 @@ class Acting:
 
     def renumbered(self, **numbers: Any) -> Acting:
         """The same texts with other numbers: the law's constants, `held`."""
-        new = copy.copy(self)  # with its key
-        for name, value in numbers.items():
-            object.__setattr__(new, name, value)
+        new = object.__new__(Acting)  # a copy with its key, at every event
+        new.__dict__.update(self.__dict__, **numbers)
         return new
 
     @property
