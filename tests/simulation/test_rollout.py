@@ -80,7 +80,8 @@ def test_energy_error_of_the_midpoint_rule_stays_bounded_over_1e5_steps() -> Non
         errors.append(np.max(np.abs(sum(model.energy(rolled.q, rolled.v)) - e0[:, None]), axis=1) / scale)
     errors = np.array(errors)
     assert np.max(errors) < 4e-3, errors
-    assert np.all(errors[1:] < 1.3 * errors[0]), errors
+    # A drift would add the first chunk's error four times; which part of a chaotic motion it sees is up to rounding.
+    assert np.all(errors[1:] < 1.6 * errors[0]), errors
 
 
 def test_midpoint_rollout_equals_the_lone_run() -> None:
