@@ -115,6 +115,25 @@ def test_sensitivities_of_saturated_drives_equal_differences_of_runs() -> None:
     compared(variant, law, np.zeros(1), np.zeros(1), 0.4, 1e-5, efforts="saturate", rtol=1e-10, atol=1e-12)
 
 
+def test_sensitivities_across_impacts_and_sticking_of_loops_by_their_lengths_equal_differences_of_runs() -> None:
+    build = pb.Builder("linkage", gravity=(0, -9.81, 0))
+    lengths = {"crank": 0.2, "coupler": 0.5, "rocker": 0.5}
+    for name, x in lengths.items():
+        build.body(name, 1.0, com=(x / 2, 0, 0), inertia=(1e-4, x * x / 12, x * x / 12))
+    turned = np.array([[0.0, -1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    build.joint("a", "revolute", "world", "crank", turned, limits=(-0.5, 0.02), friction=0.3)
+    build.joint("b", "revolute", "crank", "coupler", (0.2, 0, 0))
+    turned[0, 3] = 0.4
+    build.joint("c", "revolute", "world", "rocker", turned)
+    build.loop("d", "revolute", "coupler", "rocker", (0.5, 0, 0), (0.5, 0, 0))
+    model = build.model()
+    variant = model.with_parameters("coupler.mass", "c.origin.x", "a.friction.coulomb")
+    q = model.assemble(np.array([0.0, -0.9, 0.0]))
+    v = model.assemble_velocity(q, np.full(3, 2.0))
+    found = compared(variant, None, q, v, 0.2, 1e-4, restitution=0.6, rtol=1e-10, atol=1e-12)
+    assert found.events
+
+
 def test_events_that_only_happen_together_at_these_values_are_refused() -> None:
     build = pb.Builder("two", gravity=(0, 0, -9.81))
     for name in "ab":

@@ -174,5 +174,14 @@ def test_rounded_measurements_of_a_computer_do_not_respond_between_their_jumps()
 
 
 def test_every_controller_is_in_the_list() -> None:
-    kinds = {name for name in own.__all__ if name not in ("Sampling", "Actuators")}  # a protocol; MJCF's servos
+    kinds = {name for name in own.__all__ if name not in ("Sampling", "Actuators")}  # a protocol; servos, below
     assert kinds <= {word for name in CASES for word in name.split()}
+
+
+def test_sensitivities_under_actuators_equal_differences_of_runs() -> None:
+    build = pb.Builder("servo", gravity=(0, -9.81, 0))
+    build.body("a", 1.0, com=(0.25, 0, 0), inertia=(0.01, 0.02, 0.02))
+    build.joint("s", "revolute", "world", "a")
+    build.actuator("servo", "s", gain=20.0, bias=(0.0, -20.0, -2.0))
+    variant = build.model().with_parameters("a.mass")
+    compared(variant, own.Actuators(variant, [0.4]), np.zeros(1), np.zeros(1), 0.1, 1e-6, method="rk4", dt=5e-3)
