@@ -1,5 +1,7 @@
 """Engines that live in environments of their own: frax and MJX (JAX, float64 and float32), dynibo (Rust, single calls).
 
+    python benchmarks/anchors.py [frax mjx dynibo]    writes results/anchors.json; `bench_dynamics.py` runs them too
+
     FRAX_PYTHON, MJX_PYTHON, DYNIBO_PYTHON    the python of an environment that has the package; where one is not
                                               named, its rows are left out
 
@@ -12,13 +14,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rivals import best, robot, robots
+from rivals import best, machine, robot, robots
 
 import polybody as pb
 
@@ -161,3 +164,28 @@ def compared(record: Record) -> None:
             against(os.environ[variable], record)
         else:
             print(f"{variable} is not set: no rows of {variable.partition('_')[0].lower()}")
+
+
+def main() -> None:
+    """The engines named, or all, into a file of their own; what is measured again replaces its rows."""
+    chosen = sys.argv[1:] or ["frax", "mjx", "dynibo"]
+    path = Path(__file__).parent / "results" / "anchors.json"
+    before = json.loads(path.read_text())["results"] if path.exists() else []
+    rows = [row for row in before if not row["rival"].lower().startswith(tuple(chosen))]
+
+    def record(model: str, quantity: str, rival: str, ours: float, theirs: float, *, difference: float) -> None:
+        rows.append({"model": model, "quantity": quantity, "rival": rival, "ours_ns": 1e9 * ours,
+                     "rival_ns": 1e9 * theirs, "ratio": theirs / ours, "difference": difference})  # fmt: skip
+        print(f"{model:14s} {quantity:28s} {rival:22s} {1e9 * ours:8.1f} {1e9 * theirs:9.1f} ns {theirs / ours:7.1f}")
+
+    for engine in chosen:
+        python = os.environ.get(f"{engine.upper()}_PYTHON")
+        if python:
+            {"frax": against_frax, "mjx": against_mjx, "dynibo": against_dynibo}[engine](python, record)
+        else:
+            print(f"{engine.upper()}_PYTHON is not set")
+    path.write_text(json.dumps({"machine": machine(), "results": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

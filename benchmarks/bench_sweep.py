@@ -5,6 +5,9 @@
 Two ways. In one call: arguments and results of all states are in memory, and the peak is what lies above them. In
 chunks: the same chunk of states is computed again and again into memory that is used again, and reduced (the largest
 torque of each joint); drawing states is not counted, neither in the time nor in the peak. One thread.
+
+`--peaks` measures the peak alone, of more quantities and models, loops and derivatives among them: ten million states,
+or as many as have 2 GB of results (states are drawn once and repeated).
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rivals import best, machine, robot
+from rivals import FILES, best, machine, robot
 
 import polybody as pb
 from polybody.kernels import memory
@@ -66,6 +69,62 @@ def at_once(model: Any, quantity: str, count: int, dtype: Any) -> dict[str, floa
             "results_mb": found.nbytes / 1e6, "peak_over_results_mb": (most - before - found.nbytes) / 1e6}  # fmt: skip
 
 
+PEAKS = {
+    "inverse_dynamics": "qva", "forward_dynamics": "qva", "mass_matrix": "q", "bias_forces": "qv", "energy": "qv",
+    "poses": "q",
+    "inverse_dynamics_derivatives": "qva", "forward_dynamics_derivatives": "qva", "coriolis_matrix": "qv",
+    "inverse_mass_matrix": "q", "reactions": "qva", "regressor": "qva",
+}  # fmt: skip
+MOST_RESULTS, DRAWN = 2e9, 1 << 14
+
+
+def peak(model: Any, quantity: str, count: int) -> dict[str, float]:
+    """Peak memory above arguments and results of one call on many states, which are some repeated."""
+    rng = np.random.default_rng(0)
+    q = model.random_configuration(rng, size=DRAWN)
+    v = model.assemble_velocity(q, rng.standard_normal((DRAWN, model.nv)))
+    a = model.assemble_acceleration(q, v, rng.standard_normal((DRAWN, model.nv)))
+    some = [{"q": q, "v": v, "a": a}[key] for key in PEAKS[quantity]]
+    call = getattr(model, quantity)
+
+    def sizes(found: Any) -> int:
+        parts = found.values() if isinstance(found, dict) else found if isinstance(found, tuple) else (found,)
+        return sum(part.nbytes for part in parts)
+
+    one = sizes(call(*(x[:64].copy() for x in some))) / 64
+    count = int(min(count, MOST_RESULTS / one))
+    given = [np.resize(x, (count, x.shape[1])) for x in some]
+    for _ in range(3):
+        call(*(x[:SMALL].copy() for x in given))
+    memory.release()
+    before, _ = resident()
+    forget()
+    begun = time.perf_counter()
+    found = call(*given)
+    seconds = time.perf_counter() - begun
+    results = sizes(found)
+    over = (resident()[1] - before - results) / 1e6
+    return {"states": count, "ns": 1e9 * seconds / count, "results_mb": results / 1e6, "peak_over_results_mb": over}
+
+
+def peaks(names: list[str], count: int) -> list[dict[str, Any]]:
+    """Rows of `peak` of all quantities of these models."""
+    rows = []
+    for name in names:
+        model = robot(name)[0] if name in FILES else pb.load(name)
+        for quantity in PEAKS:
+            try:
+                row = {"model": name, "quantity": quantity, **peak(model, quantity, count)}
+            except pb.PolybodyError as error:  # a model may have no such answer
+                print(f"{name:8s} {quantity:30s} {str(error).splitlines()[0]}")
+                continue
+            rows.append(row)
+            over = row["peak_over_results_mb"]
+            print(f"{name:8s} {quantity:30s} {row['states']:9d} states, {row['ns']:8.1f} ns, "
+                  f"{row['results_mb']:7.0f} MB of results, peak {over:6.1f} MB above", flush=True)
+    return rows
+
+
 def in_chunks(model: Any, quantity: str, count: int, dtype: Any, chunk: int) -> dict[str, float]:
     states = states_of(model, chunk, dtype, np.random.default_rng(0))
     call = getattr(model, quantity)
@@ -92,7 +151,13 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=10_000_000)
     parser.add_argument("--chunk", type=int, default=1 << 18)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "sweep.json")
+    parser.add_argument("--peaks", nargs="*", help="models; peak memory only, into results/peaks.json")
     options = parser.parse_args()
+    if options.peaks is not None:
+        rows = peaks(options.peaks or ["UR5", "Panda", "G1", "stewart", "delta", "four-bar"], options.states)
+        told = {"machine": machine(), "rows": rows}
+        options.json.with_name("peaks.json").write_text(json.dumps(told, indent=1) + "\n")
+        return
     model, _ = robot("UR5")
     rows = []
     with pb.threads(1):

@@ -20,7 +20,7 @@ from polybody.description.records import Body, Motor, Transmission, frozen_array
 from polybody.errors import InputError
 from polybody.grasping.inverse import levelled, ranked_inverse
 from polybody.grasping.making import grasp
-from polybody.model.constrained_engine import doubtful
+from polybody.model.diagnosed import doubtful
 from polybody.model.validation import model_from
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.holding import Held, Wanted, forces, motion, nearest, nearest_step

@@ -80,11 +80,8 @@ def _solve(A: Array, b: Array) -> Array:
         return np.linalg.solve(A, b[..., None])[..., 0]
     except np.linalg.LinAlgError:
         result = np.full(b.shape, np.nan)
-        for index in np.ndindex(b.shape[:-1]):
-            try:
-                result[index] = np.linalg.solve(A[index], b[index])
-            except np.linalg.LinAlgError:
-                continue  # stays NaN: `inertia` tells of it
+        regular = np.linalg.slogdet(A)[0] != 0  # by the same factors; others stay NaN: `inertia` reports them
+        result[regular] = np.linalg.solve(A[regular], b[regular][..., None])[..., 0]
         return result
 
 

@@ -17,7 +17,8 @@ from polybody.constraints.multipliers import solve_multipliers
 from polybody.grasping.grips import Holding
 from polybody.grasping.inverse import SAMPLES, planned
 from polybody.model.batches import batch_shape
-from polybody.model.constrained_engine import ConstrainedEngine, doubtful
+from polybody.model.constrained_engine import ConstrainedEngine
+from polybody.model.diagnosed import doubtful
 from polybody.model.engine import Request
 from polybody.model.tracing import trace
 from polybody.quantities import holding

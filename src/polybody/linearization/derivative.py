@@ -22,7 +22,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.interrupts import interruptible
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import require_model
-from polybody.model.constrained_engine import doubtful
+from polybody.model.diagnosed import doubtful
 from polybody.model.model import Model
 from polybody.names import counted, nearest
 from polybody.quantities.derivatives import graph_domain, tangent_map

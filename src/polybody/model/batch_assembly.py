@@ -30,7 +30,7 @@ Array = np.ndarray
 MOST_ROWS, MOST_VELOCITIES = 36, 60
 STEPS, LONGEST, LEAST_DAMPING = 40, 1.2, 1e-13
 #: starts again: standard deviations of what disturbs the guess; None draws from anywhere
-AGAIN = (0.05, 0.2, 0.6, None, None, None, None, None)
+AGAIN = (0.05, 0.2, 0.6, *[None] * 25)
 
 
 def is_together(kernels: ConstraintKernels) -> bool:

@@ -24,6 +24,7 @@ from polybody.model.arguments import finite, into
 from polybody.model.assembly import STATE_TOLERANCE, Assembly
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.constraint_kernels import ConstraintKernels
+from polybody.model.diagnosed import diagnosed, doubtful
 from polybody.model.engine import Request, by_double
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
@@ -39,10 +40,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
-#: (row over pivot)² above this: ten digits of the answer would be lost
-GROWTH = 1e10
-#: a redundant row that is not, squared
-LEFTOVER = 1e-14
 #: above this many velocities straight-line code takes too long to compile
 COMPILED_UP_TO = 300
 #: quantities whose text asks the drives for forces
@@ -181,10 +178,10 @@ class ConstrainedEngine:
         if quantity.name in PLAIN:
             return self._kernel(quantity, plan)(*request.all_arrays, *self.source.given())
         self._require_mass(request.quantity, q)
-        *values, told = self._kernel(quantity, plan)(*request.all_arrays, *self.source.given())
-        if quantity.name != "projection_step":
-            self._require_on_constraints(request, told)
-        again = doubtful(told)
+        kernel = self._kernel(quantity, plan)
+        values, again, bad = diagnosed(kernel, request, self.source.given())
+        if bad is not None:
+            self._require_on_constraints(request, bad)
         if np.any(again):
             first = np.broadcast_to(q, (*again.shape, q.shape[-1]))[again][0]
             if request.independent is None and self._chosen_anew(first):
@@ -255,7 +252,7 @@ class ConstrainedEngine:
         except PolybodyError:
             solve(lambda x: x)  # asked of all, so that its error counts the batch's states
             raise
-        values = [np.array(x) for x in values]
+        values = [x if isinstance(x, np.ndarray) else np.array(x) for x in values]  # the kernel's own: written in place
         for value, part in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
             value[again] = part
         self._flag(request, again)
@@ -437,11 +434,12 @@ class ConstrainedEngine:
 
         return each_state(one, request.arrays, (m.nv,))
 
-    def _require_on_constraints(self, request: Request, told: Array) -> None:
+    def _require_on_constraints(self, request: Request, bad: tuple[bool, bool]) -> None:
+        """Raise where states (and velocities), or accelerations, seem to break the constraints."""
         given = dict(zip(request.quantity.arguments, request.arrays, strict=True))
-        if not np.all((told[..., 0] < STATE_TOLERANCE**2) & (told[..., 1] < STATE_TOLERANCE**2)):
+        if bad[0]:
             self.assembly.require_closed(given["q"], given.get("v"))
-        if "a" in given and np.any(told[..., 5] > 1e-12):
+        if bad[1]:
             self.assembly.require_acceleration(given["q"], given["v"], given["a"])
 
     def _require_mass(self, quantity: Quantity, q: Array) -> None:
@@ -472,11 +470,6 @@ class ConstrainedEngine:
         )
 
 
-def doubtful(told: Array) -> Array:
-    """States whose elimination is not to be believed."""
-    return ~((told[..., 2] < GROWTH) & (told[..., 4] < GROWTH) & (told[..., 3] < LEFTOVER))
-
-
 def _first(q: Array) -> Array:
     return q.reshape(-1, q.shape[-1])[0]
 
@@ -490,4 +483,4 @@ def _refuse_choice(request: Request) -> None:
         raise InputError(f"{request.quantity.name} does not depend on the choice of independent coordinates")
 
 
-__all__ = ["GROWTH", "ConstrainedEngine", "doubtful"]
+__all__ = ["ConstrainedEngine"]

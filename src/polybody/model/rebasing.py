@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from polybody.algebra.rotations import matrix_quaternion
 from polybody.algebra.spatial import inverse_pose
 from polybody.description.records import WORLD, Joint
 from polybody.errors import InputError
@@ -47,6 +46,8 @@ class Rebased:
 
 
 def _carried(source: Model, target: Model, root: str, base: str, q: Any, v: Any) -> Any:
+    from scipy.spatial.transform import Rotation
+
     q = state_array("q", q, source.nq)
     result = np.empty((*q.shape[:-1], target.nq))
     theirs, ours = source.joint_slices(), target.joint_slices()
@@ -59,8 +60,8 @@ def _carried(source: Model, target: Model, root: str, base: str, q: Any, v: Any)
     pose = inverse_pose(placed) @ source.pose(q, base)
     part = result[..., ours[root][0]]
     part[..., :3] = pose[..., :3, 3]
-    for index in np.ndindex(q.shape[:-1]):
-        part[(*index, slice(3, None))] = matrix_quaternion(pose[(*index, slice(3), slice(3))])
+    turns = Rotation.from_matrix(pose[..., :3, :3].reshape(-1, 3, 3)).as_quat().reshape((*q.shape[:-1], 4))
+    part[..., 3:] = np.where(turns[..., 3:] < 0, -turns, turns)
     if v is None:
         return result
     v = state_array("v", v, source.nv)

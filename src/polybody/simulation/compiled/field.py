@@ -24,7 +24,7 @@ from polybody.mechanism import kinematics
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
 from polybody.mechanism.saturation import DriveLimits, saturated
-from polybody.model.constrained_engine import GROWTH
+from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import Recorded, as_traced
