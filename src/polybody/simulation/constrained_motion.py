@@ -13,7 +13,8 @@ from polybody.constraints.crossing import crossing_acceleration
 from polybody.constraints.mobility import pivoted
 from polybody.constraints.plan import plan_elimination
 from polybody.constraints.ranks import pseudo_inverse
-from polybody.model.constrained_engine import GROWTH, ConstrainedEngine
+from polybody.model.constrained_engine import ConstrainedEngine
+from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH, Followed
 from polybody.model.wrenches import Wrenches, checked, on_bodies
