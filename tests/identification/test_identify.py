@@ -13,6 +13,7 @@ import polybody as pb
 from identification.recordings import motion, table, write_csv
 from polybody.cli import app
 from polybody.identification.consistent import is_consistent, pseudo_inertia
+from polybody.identification.signals import motion_frequency, rates_of
 
 FRICTION = {"viscous": 3.0, "coulomb": 4.0, "offset": 0.7}
 
@@ -121,6 +122,16 @@ def test_command_line_identifies_from_csv_by_number_and_by_name(arm, tmp_path) -
     page = (tmp_path / "report.html").read_text()
     assert "physically consistent" in page
     assert "<img" in page
+
+
+def test_steps_of_encoders_do_not_raise_the_cutoff() -> None:
+    t = np.arange(1500) * 0.01
+    q = np.column_stack([np.sin(2 * t) + 0.3 * np.cos(5 * t), np.cos(3 * t)])
+    step = 2 * np.pi / 512
+    exact, coarse = (rates_of(x, 0.01) for x in (q, np.rint(q / step) * step))
+    wanted = motion_frequency(exact, 100.0, differences=True)
+    assert motion_frequency(coarse, 100.0, differences=True) == wanted < 1.0
+    assert motion_frequency(coarse, 100.0) > 10.0  # taken for motion
 
 
 def test_unusable_data_are_refused_by_name(arm, tmp_path) -> None:

@@ -99,8 +99,7 @@ def consistent_parameters(
     if p.value is None:
         raise PolybodyError(f"the semidefinite programme has no solution: {programme.status}")
     if programme.status != cp.OPTIMAL:
-        warn("consistent estimates were found to five digits only; the semidefinite programme is badly scaled, as "
-             "where units are not those of SI or the data are not informative")
+        warn("consistent estimates were found to the solver's reduced accuracy only, some five digits")
     found = np.asarray(p.value, dtype=float)
     for k in range(n, len(names)):  # the solver meets bounds to its own tolerance only
         if names[k].rpartition(".")[2] in POSITIVE and found[k] < 1e-7 * abs(found[n:]).max():

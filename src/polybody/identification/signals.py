@@ -24,6 +24,8 @@ Array = np.ndarray
 
 POWER, MARGIN = 0.98, 12.0
 ORDER = 4
+#: what counts as motion in differences of positions: so many times the level of noise
+ABOVE = 10.0
 #: samples kept for each period of the cut-off frequency: what a faster recording has more is in its filtered signals
 DENSE = 20
 #: samples that the filter needs
@@ -71,11 +73,23 @@ def low_pass(x: Array, cutoff: float, rate: float) -> Array:
     return sosfiltfilt(butter(ORDER, cutoff / (0.5 * rate), output="sos"), x, axis=0)
 
 
-def motion_frequency(v: Array, rate: float) -> float:
-    """The frequency below which `POWER` of the velocities' power lies, Hz."""
-    power = np.sum(np.abs(np.fft.rfft((v - v.mean(axis=0)) / np.maximum(v.std(axis=0), 1e-12), axis=0)) ** 2, axis=1)
-    share = np.cumsum(power) / max(float(power.sum()), 1e-300)
-    return float(np.fft.rfftfreq(len(v), 1 / rate)[int(np.searchsorted(share, POWER))])
+def motion_frequency(v: Array, rate: float, *, differences: bool = False) -> float:
+    """The frequency below which `POWER` of the velocities' power lies, Hz.
+
+    Differences of positions amplify the steps of encoders, white noise, by the response of `rates_of`. The upper half
+    of the spectrum shows its level, and only what is well above it counts.
+    """
+    power = np.abs(np.fft.rfft((v - v.mean(axis=0)) / np.maximum(v.std(axis=0), 1e-12), axis=0)) ** 2
+    at = np.fft.rfftfreq(len(v), 1 / rate)
+    if differences:
+        w = 2 * np.pi * at / rate
+        noise = (1.5 * np.sin(w) - 0.3 * np.sin(2 * w) + np.sin(3 * w) / 30) ** 2
+        upper = (at > rate / 4) & (noise > 0.3 * noise.max())
+        level = np.mean(power[upper] / noise[upper, None], axis=0)
+        power = np.where(power > ABOVE * level * noise[:, None], power, 0.0)
+    total = power.sum(axis=1)
+    share = np.cumsum(total) / max(float(total.sum()), 1e-300)
+    return float(at[min(int(np.searchsorted(share, POWER)), len(at) - 1)])
 
 
 def states_of(model: Model, record: Recording, cutoff: float | None = None, rate: float | None = None) -> States:
@@ -95,7 +109,8 @@ def states_of(model: Model, record: Recording, cutoff: float | None = None, rate
     rough = _rates(model, q, spacing) if measured is None else measured
     frequency = 1.0 / spacing
     if cutoff is None:
-        cutoff = float(np.clip(MARGIN * motion_frequency(rough, frequency), 1.0, 0.4 * frequency))
+        own = motion_frequency(rough, frequency, differences=measured is None)
+        cutoff = float(np.clip(MARGIN * own, 1.0, 0.4 * frequency))
     if model.nq == model.nv:
         q = low_pass(q, cutoff, frequency)
     v = low_pass(rough if measured is not None else _rates(model, q, spacing), cutoff, frequency)
