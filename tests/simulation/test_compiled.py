@@ -67,6 +67,23 @@ def test_steps_of_loops_are_those_of_python(method: str) -> None:
     assert ours.audit.loop_error < 1e-12
 
 
+@pytest.mark.parametrize("name", ["3-rrr", "two-fingered-hand"])
+def test_narrow_rows_of_loops_take_no_adaptive_step_in_python(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elimination leaves a thirtieth of a row there, and no singular configuration is ahead."""
+    model = shipped(name)
+    theirs = pb.simulate(model, 0.1, model.assemble(), sample=0.02, compiled=False)
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("a step was taken in Python")
+
+    monkeypatch.setattr(engine.Compiled, "_own_steps", refused)
+    for method, tolerance in (("dop853", 1e-7), ("radau", 1e-5)):
+        ours = pb.simulate(model, 0.1, model.assemble(), sample=0.02, method=method, rtol=1e-7, atol=1e-9)
+        assert ours.audit.trusted
+        np.testing.assert_allclose(ours.q, theirs.q, atol=tolerance)
+        np.testing.assert_allclose(ours.v, theirs.v, atol=100 * tolerance)
+
+
 @pytest.mark.parametrize("method", ["rk4", "dop853"])
 def test_blade_slides_as_in_python(method: str) -> None:
     """A blade on ice, whose constraint is one of velocities only."""

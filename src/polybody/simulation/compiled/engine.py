@@ -20,6 +20,7 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import source_digest
+from polybody.simulation.bridge import crossing_time
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.given import acting_of, possible_holding
@@ -42,6 +43,7 @@ QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones
 MOST_IMPLICIT = 40  # velocities, of implicit methods
 PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled,
 PATIENT = 0.03  # and seconds that they may take
+WIDER = 3.0  # times as narrow as the rows are now
 PATIENCE = 4  # steps by the method itself where compiled code gave up
 
 
@@ -266,7 +268,20 @@ class Compiled:
                     yield replace(chunk.step(count - 1), watched=not loop.word("turned"))
                 else:
                     yield chunk
-            by_hand = PATIENCE if status == CANNOT else 0
+            by_hand = PATIENCE if status == CANNOT and not self._widened(loop, count, y, end - t) else 0
+
+    def _widened(self, loop: Loop, row: int, y: Array, left: float) -> bool:
+        """Let adaptive steps go on where rows of the loops are narrow, if no singular configuration is ahead."""
+        if not self.method.adaptive or self.acting.plan is None:
+            return False
+        rank, narrow = max(self.problem.motion._rank, 1), loop.held("answers")[row, loop.parts.told + 1]
+        wider = float(min(WIDER * narrow, NEAR * rank))
+        enough = narrow > MENDED * rank and wider > 1.2 * loop.number("narrow")
+        if not enough or crossing_time(self.problem, y) < left:
+            loop.set(narrow=self._believed()[1])
+            return False
+        loop.set(narrow=wider)
+        return True
 
     def _forget(self) -> None:
         """Implicit steps know nothing of those before."""

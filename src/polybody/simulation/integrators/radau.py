@@ -15,7 +15,8 @@ from polybody.simulation.problem import Problem
 
 
 class Radau5:
-    """SciPy's Radau; it does not report how many tries it rejected."""
+    """Steps in Python by SciPy's Radau, which does not report how many tries it rejected; `kernels.stepping_radau`
+    takes those of compiled runs."""
 
     name, order, adaptive = "radau", 5, True
 
