@@ -11,6 +11,7 @@ import pytest
 import polybody as pb
 from loop_states import massive
 from polybody.description.records import frozen_array
+from polybody.identification.base_parameters import sampled_rank
 from polybody.identification.loop_space import lasting_motions
 from polybody.identification.proofs.echelon import Echelon
 from polybody.identification.proofs.motions import proved_motions
@@ -89,3 +90,32 @@ def test_a_rod_longer_by_what_samples_do_not_notice_leaves_nothing_proved() -> N
     proof, seen = spans(delta(1e-12))
     assert seen == (30, 14)
     assert proof is None
+
+
+def translating() -> pb.Model:
+    """Three legs of a slide and three hinges along one axis each, a Tripteron: overconstrained, and it cannot turn."""
+    build = pb.Builder("tripteron")
+    build.body("platform", 1.0, com=(0.02, 0.01, 0.03), inertia=(0.02, 0.03, 0.025))
+    for k, name in enumerate("xyz"):
+        axis, e1, e2 = np.roll(np.eye(3), -k, axis=0)
+        for part in ("slider", "upper", "lower"):
+            build.body(f"{part}_{name}", 0.5, com=0.1 * e1 + 0.05 * axis + 0.03 * e2, inertia=(0.02, 0.03, 0.025))
+        build.joint(f"drive_{name}", "prismatic", "world", f"slider_{name}", -0.5 * e1, axis=axis)
+        build.joint(f"first_{name}", "revolute", f"slider_{name}", f"upper_{name}", axis=axis, active=False)
+        build.joint(f"second_{name}", "revolute", f"upper_{name}", f"lower_{name}", 0.3 * e1 + 0.2 * e2, axis=axis,
+                    active=False)  # fmt: skip
+        end = 0.2 * e1 - 0.2 * e2
+        if k == 0:
+            build.joint("third_x", "revolute", "lower_x", "platform", end, axis=axis, active=False)
+        else:
+            build.loop(f"third_{name}", "revolute", f"lower_{name}", "platform", end, (0, 0, 0), axis=axis)
+    return build.model()
+
+
+def test_an_overconstrained_machine_that_only_translates_is_proved() -> None:
+    model = translating()
+    assert len(model.mobility(model.assemble()).redundant) == 3  # mobility 3, Gruebler's count is 0
+    found = pb.base_parameters(model)
+    assert (len(found), found.proof) == (sampled_rank(model)[0], "identities") == (16, "identities")
+    turning = {f"platform.{x}" for x in ("mx", "my", "mz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")}
+    assert turning <= set(found.invisible)
