@@ -6,7 +6,7 @@ from the friction f of the joints that slide. Both are linear while the same joi
     R_j = R_j⁰ + Σ_s R_js f_s,    f_s = −way_s (level_s + k_s |R_j|)                                              (1)
 
 R⁰ is found without what depends on loads, R_js with f_s = 1. Newton's iterations solve (1), a fixed number of them, as
-straight-line code has no loops; what is left tells whether they may be believed, and Python takes the step otherwise.
+straight-line code has no loops; what is left reports whether they may be believed, and Python takes the step otherwise.
 """
 
 from __future__ import annotations

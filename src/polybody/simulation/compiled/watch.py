@@ -40,7 +40,7 @@ class Watch:
 
 
 def label_of(function: Any) -> Any:
-    """What tells a watched function from the others of a run."""
+    """What distinguishes a watched function from the others of a run."""
     function = getattr(function, "func", function)
     return ("event", id(function.event)) if isinstance(function, EventValue) else getattr(function, "label", function)
 
