@@ -28,12 +28,14 @@ from polybody.simulation.compiled.laws import Signals, is_held
 from polybody.simulation.compiled.own_numbers import numbers_of
 from polybody.simulation.compiled.own_state import steered
 from polybody.simulation.compiled.remembered import Remembered, remembered
-from polybody.simulation.controllers import PD, Given, GravityCompensation
+from polybody.simulation.controllers import PD, Admittance, Given, GravityCompensation, Noisy, Quantised
 from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 #: controllers that take a state as it is, on the loops of their own model or not
 AS_IT_IS = (PD, GravityCompensation)
+#: those that compute with no model of their own, or pass on what they are given
+PASSING = (Given, Noisy, Quantised)
 #: Newton's iterations onto loops of the same lengths, and of others
 ITERATIONS, MORE_ITERATIONS = 2, 6
 
@@ -46,6 +48,7 @@ class Control:
     m: Any  # the mechanism that its texts are read with
     onto: Callable[[Array, Domain], Array] | None  # q put onto the loops of its model
     table: Tabulated | Forces | None
+    onto_at_instants: Callable[[Array, Domain], Array] | None = None
 
     @property
     def key(self) -> str:
@@ -76,7 +79,7 @@ class Control:
         self, first: bool, t: Any, q: Array, v: Array, z: Array, told: Array, c: Array, row: Array, domain: Domain
     ) -> Array:
         """z after an instant."""
-        q = q if self.onto is None else self.onto(q, domain)
+        q = q if self.onto_at_instants is None else self.onto_at_instants(q, domain)
         if first:
             return self.found.begun(self.m, t, q, v, told, c, row, domain)
         return self.found.updated(self.m, t, q, v, z, told, c, row, domain)
@@ -128,12 +131,15 @@ def control_of(model: Model, controller: Any) -> Control:
         raise NotCompiled("the controller answers at its instants only")
     if not found.smooth and not is_held(controller):
         raise NotCompiled("rounded forces jump within steps; inside Sampled(law, period) they change at its instants")
-    onto = None
-    if owner is not None and not all(isinstance(x, AS_IT_IS) for x in _chain(controller) if hasattr(x, "model")):
+    onto, chain = None, _chain(controller)
+    steering = [x for x in chain if isinstance(_model(x), Model) and not isinstance(x, (*AS_IT_IS, *PASSING))]
+    if steering:
         onto = onto_loops(model, known)
-        if onto is not None and any(isinstance(x, AS_IT_IS) for x in _chain(controller)):
+        mixed = any(isinstance(x, AS_IT_IS) for x in chain) or (isinstance(steering[0], Admittance) and len(chain) > 1)
+        if onto is not None and mixed:
             raise NotCompiled("parameters change the loops, and only a part of the controller puts states onto its own")
-    return Control(found, known.engine.tree.traced_mechanism, onto, table)
+    measures = bool(steering) and isinstance(steering[0], Admittance)  # the machine's own state, as it is
+    return Control(found, known.engine.tree.traced_mechanism, onto, table, None if measures else onto)
 
 
 def _chain(controller: Any) -> list[Any]:

@@ -11,7 +11,7 @@ function (`compiled.field`), for all steps at once:
     midpoint        r(x₀, u) = 0 and M(q₁) v₁ = p₁:     u' = −r_u⁻¹ r_x,  …
 
 followed by the way back to unit quaternions and to the loops. So Φ_x and Φ_p are exact for the steps that were taken.
-What is computed anew must end where the run did: otherwise it is refused.
+What is computed anew must end where the run did: otherwise an error says where it does not.
 """
 
 from __future__ import annotations
