@@ -22,7 +22,7 @@ from polybody.errors import InputError
 from polybody.interrupts import interruptible
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.schedule import schedule
-from polybody.kernels.tape import CONST, INPUT, Tape, prepared, results_of
+from polybody.kernels.tape import CONST, INPUT, Tape, from_function, results_of
 
 HELPERS = {
     "least": "static double least(double a, double b) { return a != a || a < b ? a : b; }",
@@ -70,7 +70,7 @@ def generate(
         raise InputError(f"{name}: two functions have the same name: {sorted(labels)}")
     bodies, declarations, helpers = [], [], set()
     for function in functions:
-        traced = prepared(function)
+        traced = from_function(function)
         head = _head(name, function)
         lines, used = _body(function, traced)
         helpers |= used
