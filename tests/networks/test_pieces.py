@@ -214,6 +214,43 @@ def test_joints_with_laws_close_loops_between_sub_networks_as_in_the_expanded_on
         assert np.abs(without.forward_dynamics(q, v, tau) - a).max() > 1e-3
 
 
+def test_wrenches_on_a_branch_where_pivots_of_general_position_vanish() -> None:
+    """All in one plane: the plan of general position lost every digit of the moments there, without a word."""
+    expanded, made = (walker(nothing, LAWS["elastic cylinder"], x) for x in (False, True))
+    model = expanded.model()
+    rng = np.random.default_rng(32)
+    q = model.assemble(model.integrate(model.neutral(), rng.normal(size=model.nv)))
+    v, tau = model.assemble_velocity(q, rng.normal(size=model.nv)), rng.normal(size=model.nv)
+    assert abs(q[0]) < 1e-9
+    assert np.linalg.svd(model.constraints.jacobian(q))[1].min() > 0.05  # not singular
+    a, wrenches = made.port_wrenches(q, v, tau)
+    assert_allclose(a, model.forward_dynamics(q, v, tau), rtol=0, atol=1e-11 * np.abs(a).max())
+    slices = model.joint_slices()
+    known = expanded.solve({n: q[s] for n, (s, _) in slices.items()}, {n: v[s] for n, (_, s) in slices.items()},
+                           forces={n: tau[s] for n, (_, s) in slices.items()})
+    for name in ("first", "second", "last"):
+        assert_allclose(wrenches[name], known.reactions[name], rtol=0, atol=1e-9 * np.abs(known.reactions[name]).max())
+
+
+def test_wrenches_at_a_singular_configuration_are_refused() -> None:
+    """Two equal links folded on each other, their end on the ground's pin: the loop's rows lose their rank."""
+    link = pb.Network("link")
+    link.body("bar", 1.0, (0.2, 0, 0), (0.01, 0.02, 0.02), ports={"p": (0, 0, 0), "q": (0.5, 0, 0)})
+    net = pb.Network("bars", gravity=(0, -9.81, 0))
+    net.ground(a=(0, 0, 0), b=(0.5, 0, 0))
+    for name in "xyz":
+        net.use(name, link, reduced=True)
+    net.joint("one", "revolute", "world.a", "x.bar.p")
+    net.joint("two", "revolute", "x.bar.q", "y.bar.p")
+    net.joint("three", "revolute", "y.bar.q", "z.bar.q")
+    net.joint("four", "revolute", "world.b", "z.bar.p")
+    model = net.model()
+    q = np.array([{"one": 0.0, "two": np.pi, "three": 0.0}[name] for name in model.joint_names])
+    assert np.abs(q - model.assemble(q)).max() < 1e-9
+    with pytest.raises(pb.PolybodyError, match="singular"):
+        net.port_wrenches(q, np.zeros(model.nv), np.zeros(model.nv))
+
+
 def test_an_elastic_joint_that_closes_a_loop_between_sub_networks_moves_and_is_linearized_as_expanded() -> None:
     expanded, made = (walker(closed, LAWS["elastic ball"], x, "spherical") for x in (False, True))
     runs = [pb.simulate(net, 0.02) for net in (expanded, made)]

@@ -20,13 +20,17 @@ is solved by elimination in the order of the pieces, the outermost first: what i
 eliminated is its Schur complement, the inertia with which it is felt at its entry. The reactions of joints between
 pieces follow from (42) with the joint opened, and from the loads that circuits between ports bear.
 
+Plans of (a) and (b) are made in general position. Where the mechanism has another branch (a plane in which all of it
+lies), their pivots may vanish there though the machine is not singular: `at` then makes plans at the state itself, and
+refuses a state at which rows are lost whatever the plan.
+
 Nothing of a sub-network is used but its terminal equations. The motion is that of the network with all sub-networks
 expanded (`Network.use` without `reduced`), whose model names the coordinates and counts the energy of a run.
 """  # noqa: E501
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,14 +42,17 @@ from polybody.constraints.constraint import PairConstraint
 from polybody.constraints.elimination import Elimination
 from polybody.constraints.plan import Plan
 from polybody.constraints.sparse import carried_back, carried_out, product, sandwiched
-from polybody.errors import InputError
+from polybody.errors import InputError, PolybodyError
 from polybody.formulations.network.parts import MotorPart
 from polybody.mechanism.closure_springs import wrench_on_b
+from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
 from polybody.networks.circuits import Between, Inner, Passing, Seen, between, entries, inner, passing, planned
 from polybody.networks.ports import Coordinates, Entry, Piece, State, Strut
 
 Array = np.ndarray
+#: (row over pivot)² above which plans are made at the state itself
+DOUBTFUL = 1e6
 
 
 @dataclass(eq=False)
@@ -80,12 +87,25 @@ class ReducedDynamics:
                 raise InputError(f"{name} has shape {x.shape}, expected ({size},), in the order of Network.model()")
             if not np.isfinite(x).all():
                 raise InputError(f"{name} has entries that are not finite numbers")
-        a, entered, borne = (np.array(x, dtype=float).ravel() for x in self._solved(*given))
+        *values, told = (np.array(x, dtype=float).ravel() for x in self._solved(*given))
+        count = told[-1]
+        if not told[:-1].max() < DOUBTFUL:
+            *values, told = (np.array(x, dtype=float).ravel() for x in self._planned_at(given[0])._solved(*given))
+        if not told[:-1].max() < GROWTH or told[-1] < count:
+            raise PolybodyError("port_wrenches: the loops are singular at this configuration, so that accelerations "
+                                "and wrenches are not determined; move it by a little")
+        a, entered, borne = values
         found = dict(zip((entry.joint.name for entry in self._entries), entered.reshape(-1, 6), strict=True))
         for element, wrench in zip(self._bearing, borne.reshape(-1, 6), strict=True):
             joint = element.name.removesuffix("_weld")  # which bears what the joint before it does
             found[joint if joint in self.coordinates.slices else element.name] = wrench
         return a, found
+
+    def _planned_at(self, q: Array) -> ReducedDynamics:
+        """The same with plans of elimination made at q."""
+        other = replace(self)
+        other.__dict__["_sample"] = q
+        return other
 
     @property
     def _entries(self) -> list[Entry]:
@@ -205,7 +225,11 @@ class ReducedDynamics:
 
     @cached_property
     def _solved(self) -> Any:
-        """(q, v, tau) -> (a, wrenches at entries' ports b, wrenches that circuits between pieces bear), (c)."""
+        """(q, v, tau) -> (a, wrenches at entries' ports b, wrenches that circuits between pieces bear, doubts), (c).
+
+        Doubts are growth and narrowness of all eliminations, large where their plans do not suit the state, and the
+        number of pivots.
+        """
         import casadi as ca
 
         graph: Any = domain("casadi")
@@ -233,7 +257,10 @@ class ReducedDynamics:
         load = carried_back(own.E, graph.scalars(ca.densify(spent[:nv] - tau)), graph)
         multipliers = found.least(found.bear(load))
         opened = graph.scalars(ca.densify(spent[nv:])) - carried_back(R[:, nv:], multipliers, graph)
-        told = [graph.column(a), self._at_ports(graph.column(opened)), self._borne(multipliers)]
+        eliminations = [found, *own.own.values()]
+        doubts = [x for part in eliminations for x in (part.growth, part.narrow)]
+        doubts.append(graph.const(sum(len(part.plan.pivots) for part in eliminations)))
+        told = [graph.column(a), self._at_ports(graph.column(opened)), self._borne(multipliers), graph.column(doubts)]
         return self._at_rest(told, tau)
 
     def _plan(self, R_c: Array, own: Passing) -> Plan:
