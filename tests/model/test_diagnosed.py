@@ -47,3 +47,44 @@ def test_singular_states_of_pieces_are_found_anew(small_pieces, monkeypatch):
     assert 0 < marked[0] < 200
     monkeypatch.undo()
     np.testing.assert_allclose(found, model.forward_dynamics(q, v, np.zeros(model.nv)), rtol=1e-8, atol=1e-8)
+
+
+def test_singular_states_are_solved_in_pieces_and_results_go_where_they_are_asked(small_pieces, monkeypatch):
+    """Memory does not grow with the number of doubtful states, nor by another copy of the results."""
+    model = pb.load("four-bar")
+    q = model.random_configuration(1, size=200)
+    v, tau = model.assemble_velocity(q, np.ones((200, model.nv))), np.zeros(model.nv)
+    wanted = model.forward_dynamics(q, v, tau)
+    most, answer = [], model.engine.ranked.answer
+
+    def counted(request, columns):
+        most.append(len(request.arrays[0]))
+        return answer(request, columns)
+
+    monkeypatch.setattr(model.engine.ranked, "answer", counted)
+    monkeypatch.setattr("polybody.model.diagnosed.GROWTH", 4.0)
+    out = np.empty((200, model.nv))
+    assert model.forward_dynamics(q, v, tau, out=out) is out
+    assert len(most) > 10
+    assert max(most) < 10
+    np.testing.assert_allclose(out, wanted, rtol=1e-8, atol=1e-8)
+    inside = q.copy()  # results over an argument
+    model.forward_dynamics(inside, v, tau, out=inside)
+    np.testing.assert_allclose(inside, wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_an_error_of_a_doubtful_state_names_it(small_pieces, monkeypatch):
+    model = pb.load("four-bar")
+    q = model.random_configuration(1, size=200)
+    v = model.assemble_velocity(q, np.ones((200, model.nv)))
+    answer = model.engine.ranked.answer
+
+    def refuses(request, columns):
+        if np.any(np.all(request.arrays[0] == q[171], axis=-1)):
+            raise pb.PolybodyError("refused")
+        return answer(request, columns)
+
+    monkeypatch.setattr(model.engine.ranked, "answer", refuses)
+    monkeypatch.setattr("polybody.model.diagnosed.GROWTH", 0.0)
+    with pytest.raises(pb.PolybodyError, match="refused .state 171 of the batch"):
+        model.forward_dynamics(q, v, np.zeros(model.nv))

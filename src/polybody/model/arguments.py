@@ -56,7 +56,8 @@ def into(out: Any, result: Any) -> Any:
         if not y.flags.writeable:
             raise InputError("out is read-only; expected an array that can be written")
     for x, y in zip(results, outs, strict=True):
-        y[...] = x
+        if x is not y:
+            y[...] = x
     return out
 
 

@@ -7,7 +7,7 @@ independent there, a rank unlike that of the neighbours) are answered again by s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,10 @@ Array = np.ndarray
 COMPILED_UP_TO = 300
 #: quantities whose text asks the drives for forces
 DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
+#: matrices of all velocities and constraint rows that singular values need per state on their way
+RANKED = 8
+#: states of a batch whose marks are looked at together
+LOOKED_AT = 1 << 20
 #: quantities that decide no rank: they hold at any state, and have no diagnostics
 PLAIN = ("implicit_residual", "augmented_system")
 
@@ -247,14 +251,22 @@ class ConstrainedEngine:
             )  # fmt: skip
             return self.ranked.answer(some, columns)
 
-        try:
-            found = solve(lambda x: np.broadcast_to(x, (*again.shape, x.shape[-1]))[again])
-        except PolybodyError:
-            solve(lambda x: x)  # asked of all, so that its error counts the batch's states
-            raise
         values = [x if isinstance(x, np.ndarray) else np.array(x) for x in values]  # the kernel's own: written in place
-        for value, part in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
-            value[again] = part
+        for places in self._pieces(again):
+            try:
+                found = solve(lambda x, at=places: np.broadcast_to(x, (*again.shape, x.shape[-1]))[at])
+            except PolybodyError:
+                # asked anew, so that its error counts the batch's states: of all where that is little, or one by one
+                if again.size <= self._at_once():
+                    solve(lambda x: x)
+                for index in zip(*places, strict=True):
+                    try:
+                        solve(lambda x, at=index: np.broadcast_to(x, (*again.shape, x.shape[-1]))[at])
+                    except PolybodyError as error:
+                        raise type(error)(f"{error}{state_text(index)}") from None
+                raise
+            for value, part in zip(values, found if isinstance(found, tuple) else (found,), strict=True):
+                value[places] = part
         self._flag(request, again)
         return values
 
@@ -450,12 +462,28 @@ class ConstrainedEngine:
             self.ranked.refuse_massless(M, self.constraints.jacobian(first), ())
             self._has_mass = True
 
+    def _at_once(self) -> int:
+        """States whose matrices and their singular values together take some megabytes."""
+        from polybody.kernels import arrays
+
+        size = self.mechanism.nv + len(self.constraints.constraints)
+        return max(1, int(arrays.PIECE // (RANKED * 8 * size**2)))
+
+    def _pieces(self, states: Array) -> Iterator[tuple[Any, ...]]:
+        """Places of the marked states, as many at a time as `ranked` solves together."""
+        step, flat = self._at_once(), states.reshape(-1)
+        for start in range(0, flat.size, LOOKED_AT):
+            marked = start + np.flatnonzero(flat[start : start + LOOKED_AT])
+            for first in range(0, len(marked), step):
+                yield np.unravel_index(marked[first : first + step], states.shape) if states.ndim else ()
+
     def _flag(self, request: Request, states: Array) -> None:
         """Warn where the marked states of a batch have not the rank that the others have."""
         if refers_to_coordinates(request.quantity) or request.quantity.name == "projection_step":
             return
         q = request.arrays[0]
-        ranks = self.constraint_rank(np.broadcast_to(q, (*states.shape, q.shape[-1]))[states])
+        wide = np.broadcast_to(q, (*states.shape, q.shape[-1]))
+        ranks = np.concatenate([np.atleast_1d(self.constraint_rank(wide[at])) for at in self._pieces(states)])
         self.coordinates(q)
         odd = ranks != self.rank
         if not np.any(odd):

@@ -44,7 +44,10 @@ def diagnosed(
     if cost <= arrays.PIECE:
         *values, told = kernel(*request.all_arrays, *given)
         return values, doubtful(told), _off(request, told)
-    values, again = [memory.empty((*lead, *shape)) for _, shape in kernel.outputs[:-1]], np.empty(lead, dtype=bool)
+    shapes = [(*lead, *shape) for _, shape in kernel.outputs[:-1]]
+    values, again = _own_memory(request, shapes), np.empty(lead, dtype=bool)
+    if values is None:
+        values = [memory.empty(shape) for shape in shapes]
     axis, parts = arrays.pieces(lead, cost)
     off = [False, False]
     for part in parts:
@@ -56,6 +59,17 @@ def diagnosed(
         marks[...] = doubtful(told)
         off = [x or y for x, y in zip(off, _off(request, told) or (False, False), strict=True)]
     return values, again, (off[0], off[1]) if any(off) else None
+
+
+def _own_memory(request: Request, shapes: list[tuple[int, ...]]) -> list[Array] | None:
+    """The arrays that results are asked into, where they can be written while arguments are still read."""
+    from polybody.kernels import arrays
+
+    given = request.out if isinstance(request.out, tuple) else (request.out,)
+    if len(given) != len(shapes) or not all(isinstance(x, np.ndarray) and x.dtype == np.float64 for x in given):
+        return None
+    fit = all(x.shape == shape and x.flags.writeable for x, shape in zip(given, shapes, strict=True))
+    return None if not fit or any(arrays.overlap(given, request.all_arrays)) else list(given)
 
 
 def doubtful(told: Array) -> Array:
