@@ -80,7 +80,7 @@ def tasks() -> set[str]:
 
 
 def test_batches_leave_no_thread_behind_and_the_stack_size_alone():
-    """The thread that compiles may begin or end meanwhile, and the system lists a thread a moment longer than joined."""
+    """The compiling thread may begin or end meanwhile, and the system lists a thread a moment longer than joined."""
     kernel = product_kernel()
     assert background.wait(300)
     kernel._form.nanoseconds = 1e5

@@ -86,5 +86,5 @@ def test_an_error_of_a_doubtful_state_names_it(small_pieces, monkeypatch):
 
     monkeypatch.setattr(model.engine.ranked, "answer", refuses)
     monkeypatch.setattr("polybody.model.diagnosed.GROWTH", 0.0)
-    with pytest.raises(pb.PolybodyError, match="refused .state 171 of the batch"):
+    with pytest.raises(pb.PolybodyError, match=r"refused .state 171 of the batch"):
         model.forward_dynamics(q, v, np.zeros(model.nv))

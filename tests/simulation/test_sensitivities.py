@@ -195,3 +195,16 @@ def test_controllers_that_close_their_own_loops_are_called_in_python_for_loops_o
     assert "other lengths" in run.audit.path
     heavier = p / [1.0, *[1.02] * (len(p) - 1)] * [1.2, *[1.0] * (len(p) - 1)]
     assert pb.simulate(variant, 0.02, q0, None, law, sample=0.01, parameters=heavier).audit.path == "compiled"
+
+
+def test_a_run_that_does_not_keep_its_start_needs_it() -> None:
+    variant, q0, rest = pb.load("double-pendulum").with_parameters("*.mass"), [0.3, 0.2], [0.0, 0.0]
+    late = pb.simulate(variant, 0.2, q0, times=[0.1, 0.15, 0.2])
+    with pytest.raises(InputError, match=r"keeps no state of its start, t = 0 s: its first is that of t = 0\.1 s"):
+        pb.sensitivities(late)
+    whole = pb.sensitivities(pb.simulate(variant, 0.2, q0, times=[0.0, 0.1, 0.15, 0.2]))
+    found = pb.sensitivities(late, q0=q0, v0=rest)
+    np.testing.assert_allclose(found.t, late.t)
+    np.testing.assert_allclose(found.q_p, whole.q_p[1:], atol=1e-7)
+    with pytest.raises(InputError, match=r"duration of a run are its own"):
+        pb.sensitivities(late, q0=q0, v0=rest, duration=1.0)

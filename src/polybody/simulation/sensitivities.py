@@ -94,9 +94,10 @@ def sensitivities(
     `run` is a run of `pb.simulate(variant, …, parameters=…)`, whose initial state, times, parameters and options are
     used; or a model, with the arguments that `pb.simulate` takes (`q0`, `v0`, `duration`, `sample`, `parameters`,
     `limits`, `restitution`, `friction`, `efforts`, `rtol`, …). What acted on the run is not kept with it: give its
-    `controller`, `wrenches`, `voltages` and `events` again. `controller` is None, constant joint forces (nv,),
-    controllers of `pb.controllers` (along any path, in frames, sampled, with a memory), a function of (t, q, v) that is
-    an expression of NumPy, or a casadi.Function; others raise an error with the reason. Models that controllers compute
+    `controller`, `wrenches`, `voltages` and `events` again, and q0 and v0 if its `times` do not contain the start.
+    `controller` is None, constant joint forces (nv,), controllers of `pb.controllers` (along any path, in frames,
+    sampled, with a memory), a function of (t, q, v) that is an expression of NumPy, or a casadi.Function; others raise
+    an error with the reason. Models that controllers compute
     with keep the values they have.
 
     The run is made again by `method` (by default its own, radau for cvodes and idas; "rk4" if only `dt` is given) with
@@ -104,7 +105,8 @@ def sensitivities(
     saltation. `events` of the result has the derivatives of their times.
     """
     if isinstance(run, Trajectory):
-        model, asked, times = _of_run(run, controller, wrenches, voltages)
+        given = {"duration": duration, "sample": sample, "parameters": parameters}
+        model, asked, times = _of_run(run, controller, wrenches, voltages, q0, v0, given)
     else:
         model, asked, times = _of_model(run, q0, v0, duration, sample, parameters)
     if not len(model.parameters):
@@ -127,16 +129,34 @@ def sensitivities(
     except NotCompiled as reason:
         raise InputError(f"the run cannot be differentiated: {reason}") from None
     if isinstance(run, Trajectory):
+        if len(times) > len(run.t):  # the run does not keep its start
+            found = found._replace(**{name: getattr(found, name)[1:] for name in ("t", "q", "v", "q_p", "v_p")})
         _require_same(run, found)
     return found
 
 
-def _of_run(run: Trajectory, controller: Any, wrenches: Any, voltages: Any) -> tuple[Model, dict[str, Any], Array]:
+def _of_run(
+    run: Trajectory, controller: Any, wrenches: Any, voltages: Any, q0: Any, v0: Any, given: dict[str, Any]
+) -> tuple[Model, dict[str, Any], Array]:
+    """(model, options, times) of a run; its first state must be that of its start, or be given."""
+    known = [name for name, value in given.items() if value is not None]
+    if known:
+        raise InputError(f"{', '.join(known)} of a run are its own; to choose them give the model instead of the run")
     if controller is None and voltages is None and np.any(run.tau):
         raise InputError("the run was driven: give its controller, sensitivities(run, controller)")
     if len(run.t) < 2:
         raise InputError("the run has one state only")
-    return run.model, {**run.options, "q0": run.q[0], "v0": run.v[0]}, run.t
+    start, times = run.options["start"], run.t
+    if times[0] > start:
+        if q0 is None or v0 is None:
+            raise InputError(
+                f"the run keeps no state of its start, t = {start:g} s: its first is that of t = {times[0]:g} s; give "
+                "q0 and v0, or make the run with times that contain the start"
+            )
+        return run.model, {**run.options, "q0": q0, "v0": v0}, np.concatenate([[start], times])
+    if q0 is not None or v0 is not None:
+        raise InputError("q0 and v0 of a run are its own; to choose them give the model instead of the run")
+    return run.model, {**run.options, "q0": run.q[0], "v0": run.v[0]}, times
 
 
 def _of_model(

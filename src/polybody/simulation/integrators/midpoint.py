@@ -8,7 +8,9 @@ With u the velocity at the middle of the step, and Saha's C (Ṁ = C + Cᵀ, hen
 Where velocities are rates this is the midpoint rule of Hamilton's equations, which is symplectic; on rotations it is
 its counterpart in body axes, symmetric in time, and for a free body it keeps energy and the size of the momentum
 exactly. The equations for u are solved by Newton's method with the exact Jacobian of the compiled residual; torques of
-a controller are taken at the last iterate, and where that does not do soon, with their derivatives.
+a controller are taken at the last iterate, and where that does not do soon, with their derivatives. Joints that stops
+or friction hold have u = 0 and v₁ = 0 in the place of their rows, as in compiled steps: a run may change from these to
+those.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class ImplicitMidpoint:
                 i = problem.circuits.step(middle, model.integrate(q, u, h / 2), u, i, h, 0.5)
             q_new = model.integrate(q, u, h)
             p = 2 * p_middle - p
-            v = np.linalg.solve(model.mass_matrix(q_new), p)
+            held = held_joints(problem)
+            v = np.linalg.solve(*without(held, model.mass_matrix(q_new), p, 0.0))
             raw = problem.state(q_new, v, i, y[-1] + h * power)
             if not finite(raw):
                 raise BlowUp("numbers are no longer finite")
@@ -80,7 +83,7 @@ def newton(
     # Newton squares its error: below the square root of rounding the next iterate is exact. Torques that follow the
     # iterates converge linearly.
     enough = 1e-9 if quiet else 1e-13
-    slopes, guess = None, u
+    slopes, guess, held = None, u, held_joints(problem)
     for count in range(MOST_ITERATIONS):
         if not quiet:
             u = guess if count == PATIENCE else u
@@ -90,18 +93,35 @@ def newton(
                 n = problem.nv
                 by_state = drive_derivatives(problem, middle, q_middle, u, half)[:n]
                 slopes = h * (by_state[:, :n] * (h / 2) + by_state[:, n : 2 * n])
-            force, power = problem.generalized_force(middle, q_middle, u, half)
+            force, power = problem.outside_force(middle, q_middle, u, half)
         problem.evaluations += 1
         residual, jacobian, _ = solve(q, p, u, force, step)
+        jacobian = jacobian if slopes is None else jacobian - slopes
+        jacobian, residual = without(held, jacobian, residual, u)
         if not finite(residual):
             break
-        _, _, change, singular = dgesv(jacobian if slopes is None else jacobian - slopes, residual)
+        _, _, change, singular = dgesv(jacobian, residual)
         if singular:
             break
         u = u - change
         if max(map(abs, change), default=0.0) <= enough * (1.0 + max(map(abs, u), default=0.0)):
             return u, solve(q, p, u, force, step)[2], power
     raise BlowUp(f"the implicit equations were not solved in {MOST_ITERATIONS} iterations; a smaller dt may help")
+
+
+def held_joints(problem: Problem) -> list[int]:
+    """Velocities of joints that stops or friction hold."""
+    return [] if problem.stops is None else list(problem.stops.held)
+
+
+def without(held: list[int], matrix: Array, right: Array, there: Any) -> tuple[Array, Array]:
+    """A system of equations with x = `there` in the rows of held joints (their u and v₁ are 0: `compiled.middle`)."""
+    if not held:
+        return matrix, right
+    matrix, right = np.array(matrix), np.array(right)
+    matrix[held] = np.eye(len(right))[held]
+    right[held] = np.broadcast_to(there, right.shape)[held]
+    return matrix, right
 
 
 def residual_kernel(model: Model) -> Any:
