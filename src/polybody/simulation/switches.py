@@ -187,7 +187,7 @@ class Switches:
         away = {stop for stop in resting if stop.v in slipping and self._slides(stop) < 0}
         slipping -= {stop.v for stop in resting if self._slides(stop) > 0}
         resting = [stop for stop in resting if stop not in away]
-        y = self._press(resting, t, y, self._at_rest(y, slipping, halted))
+        y = self._press(resting, t, y, self._at_rest(t, y, slipping, halted))
         self._tell(t, before - leaving, hits)
         self._started = True
         return y
@@ -220,17 +220,23 @@ class Switches:
         hits = {s: (float(v[s.v]), float(x)) for s, x in zip(stops, impulses, strict=True) if x > 0}
         return self._changed(y, q, after), hits
 
-    def _at_rest(self, y: Array, slipping: set[int], halted: set[int]) -> list[int]:
-        """Slots of friction at rest; those that move are noted as sliding the way they go."""
+    def _at_rest(self, t: float, y: Array, slipping: set[int], halted: set[int]) -> list[int]:
+        """Slots of friction at rest; those that move are noted as sliding the way they go.
+
+        Friction is a finite force and has no impulse: a hit elsewhere, or an action of the user, may set
+        joints in motion that stuck.
+        """
         friction, v = self.problem.friction, self.problem.split(y)[1]
         found = []
         for slot in friction.slots if friction is not None else ():
             stuck = isinstance(self.stops.held.get(slot), Stick)
             if slot in slipping:
                 continue
-            if stuck or slot in halted or abs(v[slot]) <= STILL:
+            if slot in halted or abs(v[slot]) <= STILL:
                 found.append(slot)
             elif friction is not None:
+                if stuck:
+                    self.happenings.append(Happening(t, self.stops.held[slot].name, "slips"))
                 friction.sliding[slot] = int(np.sign(v[slot]))
         return found
 
