@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import importlib
 import os
 import signal
 import subprocess
@@ -116,3 +117,29 @@ def test_machine_code_is_freed_where_no_interrupt_comes(monkeypatch: pytest.Monk
     machine.Loaded(code, ["f"])
     assert freed_by
     assert threading.main_thread() not in freed_by
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
+def test_an_interrupt_during_a_late_import_is_raised_and_the_module_whole(tmp_path, monkeypatch) -> None:
+    """The module forgets exceptions, as packages do that try what they can do without."""
+    swallows = """
+        import time
+        begun = time.perf_counter()
+        while time.perf_counter() < begun + 1.0:
+            try:
+                time.sleep(0.01)
+            except BaseException:
+                pass
+        whole = True
+    """
+    (tmp_path / "polybody_swallows.py").write_text(textwrap.dedent(swallows))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "polybody_swallows", raising=False)
+    sender = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        locks.imported("polybody_swallows")
+    assert not hasattr(sys.modules["polybody_swallows"], "whole")  # the interrupt did not wait for the import
+    sender.join()
+    locks.imported("polybody_swallows")
+    assert importlib.import_module("polybody_swallows").whole

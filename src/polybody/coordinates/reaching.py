@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.coordinates import quadratic
+from polybody.kernels.locks import imported
 from polybody.model.model import Model
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Task:
 
     def goal(self, q: Array, k: int) -> tuple[Array, Array]:
         """(J, error) of a goal, (s, r, nv) and (s, r)."""
+        imported("scipy.spatial.transform")
         from scipy.spatial.transform import Rotation
 
         frame, target = self.goals[k].frame, self.targets[k]

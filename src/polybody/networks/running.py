@@ -16,6 +16,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.interrupts import LATER, passed_on
+from polybody.kernels.locks import imported
 from polybody.networks.joint_laws import beyond_drives
 from polybody.networks.motion import Motion
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
@@ -194,6 +195,7 @@ class _Run:
         return min(found) if found else None
 
     def _root(self, system: System, which: int, low: float, high: float, dense: Any, step: Advance) -> float:
+        imported("scipy.optimize")
         from scipy.optimize import brentq
 
         def value(t: float) -> float:
@@ -328,6 +330,7 @@ class _Run:
 
     def _exchanged(self, system: System, values: Array) -> float:
         """Energy through all ports, whatever its direction: what errors are relative to where nothing is stored."""
+        imported("scipy.integrate")
         from scipy.integrate import trapezoid
 
         column = {name: k for k, name in enumerate(system.observed)}

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.kernels.locks import imported
 from polybody.networks.system import System
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, fixed_times
@@ -48,6 +49,7 @@ def steps(method: str, system: System, t: float, y: Array, end: float, options: 
 
 
 def _scipy(kind: str, system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    imported("scipy.integrate")
     from scipy import integrate
 
     atol = np.full(len(y), options.atol)

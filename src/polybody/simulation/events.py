@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.kernels.locks import imported
 from polybody.simulation.integrators import Interpolant, Step
 
 Array = np.ndarray
@@ -77,6 +78,7 @@ def crosses(before: float, after: float, direction: int) -> bool:
 
 def root(function: Function, dense: Interpolant, low: float, high: float, at_low: float, step: Step) -> float:
     """The first time, up to rounding, at which the function has reached zero (bisection and Brent by SciPy)."""
+    imported("scipy.optimize")
     from scipy.optimize import brentq
 
     def value(t: float) -> float:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.ranks import null_space
+from polybody.kernels.locks import imported
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model
@@ -225,6 +226,7 @@ def bounded(N: Array, g: Array, low: Array | None = None, high: Array | None = N
         return result
     found = within(N @ N.T, g, low, high)
     if found is None:  # rows that depend on each other: by their own factors, not by their products
+        imported("scipy.optimize")
         from scipy.optimize import lsq_linear
 
         c = np.linalg.lstsq(N, g, rcond=None)[0]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.kernels.locks import imported
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion
@@ -67,6 +68,7 @@ class Admittance:
 
     def _held(self, h: float) -> tuple[Array, Array]:
         """(state, load) → state after h seconds, with the load held."""
+        imported("scipy.linalg")
         from scipy.linalg import expm
 
         n = self.motion.size

@@ -10,6 +10,7 @@ import numpy as np
 from polybody.algebra.rotations import is_rotation
 from polybody.errors import InputError
 from polybody.formulations.influence import Influence
+from polybody.kernels.locks import imported
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
@@ -101,6 +102,7 @@ class FrameMotion:
 
     def error(self, t: float, q: Array, goal: Array | None = None) -> Array:
         """From the frame to its target, world axes: [rotation vector; shift], or the shift alone."""
+        imported("scipy.spatial.transform")
         from scipy.spatial.transform import Rotation
 
         pose, goal = self.model.pose(q, self.name), self.goal(t) if goal is None else goal

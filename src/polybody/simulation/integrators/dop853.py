@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from polybody.kernels.locks import imported
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.scipy_steps import scipy_steps
 from polybody.simulation.problem import Problem
@@ -17,6 +18,7 @@ class DormandPrince8:
     name, order, adaptive = "dop853", 8, True
 
     def steps(self, problem: Problem, t: float, y: np.ndarray, end: float, options: Options) -> Iterator[Step]:
+        imported("scipy.integrate")
         from scipy.integrate import DOP853
 
         return scipy_steps(DOP853, DOP853.n_stages, problem, t, y, end, options)

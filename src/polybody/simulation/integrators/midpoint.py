@@ -23,6 +23,7 @@ import numpy as np
 
 from polybody.algebra.domains import domain
 from polybody.formulations import denoc
+from polybody.kernels.locks import imported
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.simulation.failures import BlowUp
@@ -74,6 +75,7 @@ def newton(
     problem: Problem, solve: Any, q: Array, p: Array, u: Array, i: Array, middle: float, h: float
 ) -> tuple[Array, Array, float]:
     """(u, p_m, power): the middle of one step."""
+    imported("scipy.linalg")
     from scipy.linalg import lapack
 
     dgesv: Any = getattr(lapack, "dgesv")  # noqa: B009  SciPy's stubs do not list LAPACK's functions

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from polybody.kernels.locks import imported
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite
 from polybody.simulation.integrators.scipy_steps import scipy_steps
@@ -21,6 +22,7 @@ class Radau5:
     name, order, adaptive = "radau", 5, True
 
     def steps(self, problem: Problem, t: float, y: np.ndarray, end: float, options: Options) -> Iterator[Step]:
+        imported("scipy.integrate")
         from scipy.integrate import Radau
 
         def rate(t: float, y: np.ndarray) -> np.ndarray:
