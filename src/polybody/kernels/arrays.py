@@ -32,14 +32,26 @@ def as_argument(value: Any, label: str, size: int) -> np.ndarray:
     return array
 
 
-def plain_leading(values: Sequence[Any], sizes: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, ...] | None:
-    """The leading shape of plain arguments: of this dtype, contiguous, of one leading shape or without; else None."""
-    leading: tuple[int, ...] = ()
-    for value, size in zip(values, sizes, strict=True):
+def plain_shapes(values: Sequence[Any], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], ...] | None:
+    """The shapes of arguments that are plain: arrays of this dtype, contiguous and aligned; else None."""
+    shapes = []
+    for value in values:
         if type(value) is not np.ndarray or value.dtype is not dtype:
             return None
-        shape, flags = value.shape, value.flags
-        if shape[-1:] != (size,) or not flags.c_contiguous or not flags.aligned:
+        flags = value.flags
+        if not flags.c_contiguous or not flags.aligned:
+            return None
+        shapes.append(value.shape)
+    return tuple(shapes)
+
+
+def plain_leading(shapes: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> tuple[int, ...] | None:
+    """The leading shape of arguments of these shapes (..., size) if all have the same one or none; else None."""
+    if len(shapes) != len(sizes):
+        return None
+    leading: tuple[int, ...] = ()
+    for shape, size in zip(shapes, sizes, strict=True):
+        if shape[-1:] != (size,):
             return None
         own = shape[:-1]
         if own != leading and own:

@@ -14,6 +14,7 @@ import functools
 import math
 import threading
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ from polybody.kernels.table_rows import can_stream, is_long
 from polybody.kernels.target import Target, host
 from polybody.kernels.units import first_off_unit
 
-NANOSECONDS = 0.06  # of one addition of a state, one thread: measured; for decisions about threads and turns only
+NANOSECONDS = 0.06  # of one float64 addition of a state, one thread: measured; to decide about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
 SMALL_BODY, FEW_RESULTS = {"double": 560, "float": 1300}, 128  # operations, numbers; twice the lanes pay below
@@ -49,6 +50,8 @@ FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system m
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
 
 STREAMED_FROM = 12 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 4
+
+REMEMBERED = 64  # shapes of batches whose strides and division among threads are known
 
 MANY = 64  # states from which on more side by side pay that single calls would have to wait for
 
@@ -69,10 +72,11 @@ class Form:
         work: int, scratch: int = 0, dense: bool = False, contexts: Sequence[np.ndarray] = (), alive: object = None,
     ) -> None:  # fmt: skip
         self.program, self.lanes, self.nodes, self.dense = program, target.lanes, nodes, dense
-        self.nanoseconds = work * NANOSECONDS  # of a state
+        self.nanoseconds = work * NANOSECONDS * target.size / 8  # of a state
         self.addressed = len(sizes) + (0 if dense else len(shapes))
         self.row_bytes = [target.size * n for n in (*sizes, *(math.prod(shape) for shape in shapes))]
         self.result_bytes = sum(self.row_bytes[len(sizes) :])
+        self.result_numbers = self.result_bytes // target.size
         self.streams = dense and is_long([math.prod(s) for s in shapes]) and can_stream(target)
         self.scratch_bytes = scratch + (target.lanes * self.result_bytes if dense else 0)
         self.scratch_bytes += -self.scratch_bytes % 64
@@ -81,6 +85,22 @@ class Form:
         self.runtime = runtime_of(target)
         self.run = runtime.TOGETHER_TYPE(self.runtime.addresses["together"])
         self.alive = (program, self.contexts, alive)
+        self._shares: dict[tuple[int, int], tuple[int, int, int]] = {}
+
+    def share(self, states: int, threads: int) -> tuple[int, int, int]:
+        """(threads that pay for so many states, states of a turn, states that a thread takes at a time)."""
+        found = self._shares.get((states, threads))
+        if found is None:
+            cost = self.nanoseconds / len(self.contexts)
+            worth = int(states * cost / WORTH_A_THREAD)
+            workers = max(1, min(threads, worth, -(-states // self.lanes))) if worth > 1 else 1
+            written = FIRST_TOUCH * self.result_numbers / len(self.contexts)
+            turn = min(states, max(1, int(TURN / (self.lanes * (cost + written) + 1))) * workers * self.lanes)
+            found = workers, turn, pool.piece(turn, self.lanes, workers)
+            if len(self._shares) >= REMEMBERED:
+                self._shares.clear()
+            self._shares[states, threads] = found
+        return found
 
 
 class Kernel:
@@ -121,6 +141,7 @@ class Kernel:
         self._row_bytes = self._form.row_bytes
         self._address = runtime.make_address(self._form.runtime)
         self._memory = threading.local()
+        self._known: dict[tuple[tuple[int, ...], ...], tuple[int, list[tuple[int, ...]], list[int]]] = {}
         self._earlier: list[object] = []
         self._units: Sequence[tuple[int, int]] = ()
         self._wide: Form | Callable[[], Form] | None = None
@@ -243,30 +264,43 @@ class Kernel:
     def _plain_batch(
         self, form: Form, values: Sequence[Any], out: Any, units: Sequence[tuple[int, int]] = ()
     ) -> Any:
-        """The usual batch (contiguous float64, one leading shape) with no detours; None if anything is unusual."""
-        if len(values) != len(self._sizes):
+        """The usual batch (contiguous, of the kernel's dtype, one leading shape) with no detours; else None."""
+        given = arrays.plain_shapes(values, self.dtype)
+        known = self._known.get(given) if given else None
+        if known is None and (given is None or (known := self._learn(given)) is None):
             return None
-        leading = arrays.plain_leading(values, self._sizes, self.dtype)
-        if not leading or (states := math.prod(leading)) == 0:
-            return None
+        states, shapes, steps = known
         for port, element in units:
             if first_off_unit(values[port], element) >= 0:
                 return None
-        shapes = [leading + shape for shape in self._shapes]
+        address = self._address
+        addresses = [address(a) for a in values]
         if out is None:
             results = [memory.empty(shape, self.dtype) for shape in shapes]
+            addresses += [address(a) for a in results]
         else:
             results = list(out) if isinstance(out, tuple) else [out]
             if not arrays.plain_results(results, shapes, self.dtype):
                 return None
-        addresses = [self._address(a) for a in (*values, *results)]
-        if out is not None and arrays.touching(addresses, [a.nbytes for a in (*values, *results)], len(values)):
-            return None
-        steps = [row if value.ndim > 1 else 0 for value, row in zip(values, self._row_bytes, strict=False)]
-        self._launch(form, [states], [*steps, *self._result_steps], addresses)
+            addresses += [address(a) for a in results]
+            if arrays.touching(addresses, [a.nbytes for a in (*values, *results)], len(values)):
+                return None
+        self._launch(form, [states], steps, addresses)
         if out is not None:
             return out
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _learn(self, given: tuple[tuple[int, ...], ...]) -> tuple[int, list[tuple[int, ...]], list[int]] | None:
+        """(states, shapes of the results, strides) of plain arguments of these shapes; None if they do not fit."""
+        leading = arrays.plain_leading(given, self._sizes)
+        if not leading or (states := math.prod(leading)) == 0:
+            return None
+        steps = [row if len(shape) > 1 else 0 for shape, row in zip(given, self._row_bytes, strict=False)]
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        known = states, [leading + shape for shape in self._shapes], steps + self._result_steps
+        self._known[given] = known
+        return known
 
     def _results(self, batch: tuple[int, ...], out: Any) -> list[np.ndarray]:
         if out is None:
@@ -327,31 +361,30 @@ class Kernel:
 
         It is done in turns, for signals' sake.
         """
-        dims, states = len(extents), math.prod(extents)
-        form = self._of_many(form, states)
+        states = math.prod(extents)
+        if self._wide is not None:
+            form = self._of_many(form, states)
         background.wake()
-        cost = form.nanoseconds / len(form.contexts)
-        worth = int(states * cost / WORTH_A_THREAD)
-        workers = max(1, min(pool.thread_count(), worth, -(-states // form.lanes))) if worth > 1 else 1
+        workers, turn, piece = form.share(states, pool.thread_count())
         least = workers * form.lanes
-        written = form.result_bytes / self.dtype.itemsize / len(form.contexts)
-        turn = min(states, max(1, int(TURN / (form.lanes * (cost + FIRST_TOUCH * written) + 1))) * least)
-        job = np.array(
+        job = array(
+            "q",
             [
-                0, 0, pool.piece(turn, form.lanes, workers), turn, form.program.body, form.first_context,
-                self._scratch(form, workers), form.scratch_bytes, form.addressed, len(addresses), dims,
-                self._streamed(form, states, addresses[len(self.inputs) :]),
+                0, 0, piece, turn, form.program.body, form.first_context,
+                self._scratch(form, workers), form.scratch_bytes, form.addressed, len(addresses), len(extents),
+                self._streamed(form, states, addresses[len(self.inputs) :]) if form.dense else 0,
                 *extents, *addresses, *strides, *form.row_bytes,
             ],
-            dtype=np.int64,
         )  # fmt: skip
-        start, helpers, system = self._address(job), workers - 1, pool.starter()
+        start, helpers, system = job.buffer_info()[0], workers - 1, pool.starter()
         for context in form.contexts:
             done = 0
             while done < states:
                 if done or turn < states or context is not form.contexts[0]:
                     piece = pool.piece(turn, form.lanes, workers)
-                    job[:6] = done, 0, piece, min(done + turn, states), form.program.body, self._address(context)
+                    job[:6] = array(
+                        "q", [done, 0, piece, min(done + turn, states), form.program.body, self._address(context)]
+                    )
                 stop_here()
                 begun = time.perf_counter()
                 form.run(start, helpers, *system)
@@ -367,7 +400,7 @@ class Kernel:
 
         They do where they are more than fits these, at places where that can be done.
         """
-        if not form.dense or states * form.result_bytes < STREAMED_FROM:
+        if states * form.result_bytes < STREAMED_FROM:
             return 0
         width = form.lanes * self.dtype.itemsize
         if width % 32 or any(address % (64 if width % 64 == 0 else 32) for address in addresses):

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 from typing import Any, TypeVar
 
 
@@ -33,13 +34,9 @@ class Lock:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self._try, after_in_parent=self._release, after_in_child=self._renew)
 
-    @property
-    def __enter__(self) -> Callable[[], Any]:
-        return self._lock.__enter__
-
-    @property
-    def __exit__(self) -> Callable[..., Any]:
-        return self._lock.__exit__
+    # Getters written in C: what `with` asks for is on the way of every batch.
+    __enter__ = property(attrgetter("_lock.__enter__"))
+    __exit__ = property(attrgetter("_lock.__exit__"))
 
     def _try(self) -> None:
         if self._lock.acquire(blocking=False):

@@ -57,19 +57,18 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT64) -> np.ndarray:
     size = dtype.itemsize * math.prod(shape)
     if not SMALL <= size <= KEPT // 2:
         return np.empty(shape, dtype)
-    count = -(-size // 8)
     with _lock:
         for index in range(len(_buffers)):
-            if _references(_buffers, index) == _IDLE and size <= 8 * _buffers[index].size <= 2 * size:
+            if size <= _buffers[index].nbytes <= 2 * size and _references(_buffers, index) == _IDLE:
                 return _part(_buffers[index], shape, dtype)
-        buffer = _fresh(count)
+        buffer = _fresh(-(-size // 8))
         _buffers.append(buffer)
         _shrink()
         return _part(buffer, shape, dtype)
 
 
 def _part(buffer: np.ndarray, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    return buffer.view(dtype)[: math.prod(shape)].reshape(shape)
+    return np.ndarray(shape, dtype, buffer)
 
 
 def _fresh(count: int) -> np.ndarray:

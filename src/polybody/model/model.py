@@ -667,8 +667,7 @@ class Model:
         out: Any = None, check: bool = False, parameters: Values = None,
     ) -> Any:  # fmt: skip
         if isinstance(wanted, str):
-            optional = wrenches, formulation, independent, weights, parameters
-            if not check and all(option is None for option in optional):
+            if not check and wrenches is formulation is independent is weights is parameters is None:
                 found = self._answered_plainly(wanted, values, out)
                 if found is not None:
                     return found
