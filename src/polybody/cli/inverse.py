@@ -9,6 +9,7 @@ import typer
 
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
+from polybody.cli.run_options import DurationOption
 from polybody.cli.states import configuration
 from polybody.names import counted
 
@@ -32,7 +33,7 @@ def inverse(
         str, typer.Option("--q", help="First configuration: a name, 'joint=30deg,…', or all of q.")
     ] = "neutral",
     end: Annotated[str, typer.Option("--to", help="Last configuration, as --q.")] = "",
-    duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 10.0,
+    duration: DurationOption = 10.0,
     samples: Annotated[int, typer.Option(help="Number of samples along the path.")] = 501,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder; default runs/MODEL-inverse.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,

@@ -9,6 +9,16 @@ import typer
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
 from polybody.cli.parameter_values import SetOption, with_values
+from polybody.cli.run_options import (
+    ControllerOption,
+    DurationOption,
+    JointFrictionOption,
+    JointLimitsOption,
+    JointRestitutionOption,
+    MethodOption,
+    StepOption,
+    VelocityOption,
+)
 from polybody.cli.states import ConfigurationOption, configuration, velocity
 
 if TYPE_CHECKING:
@@ -23,20 +33,16 @@ def register(app: typer.Typer) -> None:
 def sensitivities(
     model: ModelArgument,
     parameter: Annotated[list[str], typer.Argument(help="Names or patterns: link2.mass '*.com' joint3.origin.x.")],
-    duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 1.0,
+    duration: DurationOption = 1.0,
     q: ConfigurationOption = "neutral",
-    v: Annotated[str, typer.Option("--v", help="Initial velocity, as --q; default at rest.")] = "",
-    controller: Annotated[
-        str, typer.Option(help="none (free motion), gravity (compensation) or hold (PD at the initial q).")
-    ] = "none",
-    method: Annotated[
-        str, typer.Option(help="dop853, radau, cvodes, idas, rk4, semi-implicit or midpoint.")
-    ] = "dop853",
-    dt: Annotated[float, typer.Option(help="Step of the fixed-step methods, seconds.")] = 1e-3,
+    v: VelocityOption = "",
+    controller: ControllerOption = "none",
+    method: MethodOption = "dop853",
+    dt: StepOption = 1e-3,
     sample: Annotated[float | None, typer.Option(help="Seconds between states; default: a tenth.")] = None,
-    limits: Annotated[str, typer.Option(help="Effect of joint limits: stop, halt, report or ignore.")] = "stop",
-    restitution: Annotated[float, typer.Option(help="Coefficient of restitution at joint limits, 0 to 1.")] = 0.0,
-    friction: Annotated[str, typer.Option(help="Dry friction of joints: stick or smooth (regularised).")] = "stick",
+    limits: JointLimitsOption = "stop",
+    restitution: JointRestitutionOption = 0.0,
+    friction: JointFrictionOption = "stick",
     values: SetOption = None,
     base: BaseOption = None,
     as_json: JsonOption = False,

@@ -11,6 +11,16 @@ import typer
 from polybody.cli.arguments import BaseOption, ModelArgument
 from polybody.cli.output import JsonOption, emit
 from polybody.cli.parameter_values import SetOption, with_values
+from polybody.cli.run_options import (
+    ControllerOption,
+    DurationOption,
+    JointFrictionOption,
+    JointLimitsOption,
+    JointRestitutionOption,
+    MethodOption,
+    StepOption,
+    VelocityOption,
+)
 from polybody.cli.states import ConfigurationOption, configuration, velocity
 from polybody.description.naming import printable
 from polybody.names import counted
@@ -29,24 +39,20 @@ def register(app: typer.Typer) -> None:
 
 def simulate(
     model: ModelArgument,
-    duration: Annotated[float, typer.Option("--duration", "-t", help="Duration in seconds.")] = 5.0,
+    duration: DurationOption = 5.0,
     q: ConfigurationOption = "neutral",
-    v: Annotated[str, typer.Option("--v", help="Initial velocity, as --q; default at rest.")] = "",
-    controller: Annotated[
-        str, typer.Option(help="none (free motion), gravity (compensation) or hold (PD at the initial q).")
-    ] = "none",
-    method: Annotated[
-        str, typer.Option(help="dop853, radau, cvodes, idas, rk4, semi-implicit or midpoint.")
-    ] = "dop853",
-    dt: Annotated[float, typer.Option(help="Step of the fixed-step methods, seconds.")] = 1e-3,
+    v: VelocityOption = "",
+    controller: ControllerOption = "none",
+    method: MethodOption = "dop853",
+    dt: StepOption = 1e-3,
     rtol: Annotated[float, typer.Option(help="Relative tolerance of adaptive methods.")] = 1e-9,
     sample: Annotated[float | None, typer.Option(help="Seconds between recorded states.")] = None,
-    limits: Annotated[str, typer.Option(help="Effect of joint limits: stop, halt, report or ignore.")] = "stop",
-    restitution: Annotated[float, typer.Option(help="Coefficient of restitution at joint limits, 0 to 1.")] = 0.0,
+    limits: JointLimitsOption = "stop",
+    restitution: JointRestitutionOption = 0.0,
     efforts: Annotated[
         str | None, typer.Option(help="Effect of effort, power and velocity limits: saturate, report or ignore.")
     ] = None,
-    friction: Annotated[str, typer.Option(help="Dry friction of joints: stick or smooth (regularised).")] = "stick",
+    friction: JointFrictionOption = "stick",
     values: SetOption = None,
     output: Annotated[str, typer.Option("--output", "-o", help="Folder of the run; default runs/MODEL.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace the folder of an earlier run.")] = False,
