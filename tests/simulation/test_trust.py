@@ -154,8 +154,8 @@ def test_diverging_run_ends_with_an_error_that_shows_its_last_state():
 
 def test_steps_that_shrink_without_end_are_foreseen(monkeypatch):
     monkeypatch.setattr("polybody.simulation.run.WINDOW", 50)
-    monkeypatch.setattr("polybody.simulation.run.MOST_STEPS", 2000)
-    monkeypatch.setattr("polybody.simulation.run.MOST_A_SECOND", 10)
+    monkeypatch.setattr("polybody.simulation.start.MOST_STEPS", 2000)
+    monkeypatch.setattr("polybody.simulation.start.MOST_A_SECOND", 10)
     with pytest.raises(pb.SimulationError, match="steps have shrunk to"):
         pb.simulate(shipped("double-pendulum"), 200.0, [0.3, 0.0], controller=lambda t, q, v: 5 * v)
 
@@ -249,6 +249,7 @@ def test_models_that_cannot_move_and_things_that_are_no_models_are_refused():
     ({"duration": 1e9}, "would keep 1e.11 states"), ({"sample": 1e-12}, "would keep 1e.12 states"),
     ({"duration": 1e9, "method": "rk4"}, "would keep 1e.12 states"), ({"duration": np.inf}, "duration is inf"),
     ({"restitution": "half"}, "restitution is 'half'"), ({"max_steps": 0}, "max_steps is 0"),
+    ({"max_steps": 0.5}, "max_steps is 0.5; expected a whole number"),
 ])
 def test_times_without_sense_or_end_are_refused_before_anything_is_computed(given, said):
     with pytest.raises(pb.InputError, match=said):

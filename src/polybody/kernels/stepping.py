@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import casadi as ca
@@ -37,6 +37,7 @@ from polybody.kernels import stepping_factors as factors
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels import stepping_radau as radau
+from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
@@ -47,6 +48,7 @@ from polybody.kernels.target import Target, host
 
 Array = np.ndarray
 PAD = 4  # numbers: rows are whole vectors
+MOST_KEPT = 4 * 2**20  # bytes of working memory that wait for the next run
 KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
@@ -104,16 +106,16 @@ class Parts:
     instant: int = 0  # numbers told of an instant
     doubtful: bool = False  # the field tells whether it may be believed, without constraints too
 
-    @property
+    @cached_property
     def padded(self) -> int:
         return -(-(self.size + 1) // PAD) * PAD
 
-    @property
+    @cached_property
     def told(self) -> int:
         """Where growth and narrow are in an answer; they are there where there are constraints."""
         return self.padded + self.recorded
 
-    @property
+    @cached_property
     def answer(self) -> int:
         return self.padded + -(-(self.recorded + 2) // PAD) * PAD
 
@@ -130,6 +132,8 @@ class Loop:
         self._call = LOOP_CALL(loaded.addresses["advance"])
         self.job = np.zeros(len(JOB), dtype=np.int64)
         self.numbers = self.job.view(np.float64)
+        self._at = self.job.ctypes.data
+        self._lasting = np.zeros(len(JOB), dtype=np.int64)  # 1: addresses, which a new run takes over
         self._kept: dict[str, Array] = {}
         self._taken: dict[str, Part] = {}
         self.interpreted = True  # some part is still to be compiled
@@ -150,8 +154,8 @@ class Loop:
         first = self._scratch.ctypes.data
         for (name, size), at in zip(scratch, places.tolist(), strict=False):
             self._kept[name] = self._scratch[at : at + size]
-            self.job[PLACE[name]] = first + 8 * at
-        self.job[PLACE["pow"]] = int(machine.libm_table()[LIBM.index("pow")])
+            self._point(name, first + 8 * at)
+        self._point("pow", int(machine.libm_table()[LIBM.index("pow")]))
         if tableau is not None:
             self.array("tableau", np.ascontiguousarray(tableau.rows))
 
@@ -162,14 +166,28 @@ class Loop:
         for name, now in self._functions().items():
             if self._taken.get(name) is not now:
                 self._taken[name] = now
-                self.job[PLACE[f"{name}_at"]] = now.address
+                self._point(f"{name}_at", now.address)
                 self.array(f"{name}_with", now.context())
         self.interpreted = any(isinstance(taken, Interpreted) for taken in self._taken.values())
 
     def array(self, name: str, values: Array) -> None:
         """Give the job an array, which is kept alive."""
         self._kept[name] = values
-        self.job[PLACE[name]] = values.ctypes.data
+        self._point(name, values.ctypes.data)
+
+    def _point(self, name: str, address: int) -> None:
+        place = PLACE[name]
+        self.job[place], self._lasting[place] = address, 1
+
+    def cleared(self) -> Loop | None:
+        """As if it were new, for another run; None where it is better made anew than kept."""
+        if self.interpreted or sum(array.nbytes for array in self._kept.values()) > MOST_KEPT:
+            return None
+        self.job *= self._lasting
+        self._scratch.fill(0.0)
+        if self.parts.make is not _made_already:
+            self.parts, self._functions = replace(self.parts, make=_made_already), dict  # whoever traced it may go
+        return self
 
     def room(self, name: str, *shape: int) -> Array:
         """An array of at least so many rows, the one that is there where it is large enough."""
@@ -199,7 +217,7 @@ class Loop:
 
     def run(self) -> int:
         """Advance; 0, or why it ended early (`stepping_code`)."""
-        return int(self._call(self.job.ctypes.data))
+        return int(self._call(self._at))
 
 
 class Field:
@@ -214,6 +232,14 @@ class Field:
         self._context = self._part.context()
         self._places: tuple[Array, ...] = ()
 
+    def cleared(self) -> Field | None:
+        """For another run; None where its code is still to be compiled."""
+        if isinstance(self._part, Interpreted):
+            return None
+        if self.parts.make is not _made_already:
+            self.parts = replace(self.parts, make=_made_already)  # whoever traced it may go
+        return self
+
     def __call__(self, x: Array, constants: Array, row: Array) -> tuple[Array, Array]:
         """(ẋ, numbers recorded beside it and the two that report whether they may be believed)."""
         if not self._places:
@@ -226,11 +252,19 @@ class Field:
         return rate.copy(), told.copy()
 
 
+def _made_already(name: str) -> Tape:
+    raise RuntimeError(f"{name} has been compiled")
+
+
 def prepare() -> None:
     """Begin to make the code that the first run of a process needs, beside whoever traces its field."""
-    stepping_parts.prepare(host().with_lanes(1))
-    if background.tier() == "auto":
+    if background.tier() == "auto" and not _prepared:
+        _prepared.append(True)
+        stepping_parts.prepare(host().with_lanes(1))
         programs.prepare(host())  # of the batches that look at its results
+
+
+_prepared: list[bool] = []  # with every run this is asked for
 
 
 def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | None = None) -> Loop:
@@ -381,4 +415,8 @@ def directions(given: list[int]) -> Array:
     return np.array([{0: 3, 1: 1, -1: 2}[d] for d in given], dtype=np.int64)
 
 
-__all__ = ["Field", "Loop", "Parts", "Tableau", "build", "directions", "is_at_hand", "prepare"]
+#: of runs that are over
+LOOPS: Idle[Loop] = Idle(32)
+FIELDS: Idle[Field] = Idle(32)
+
+__all__ = ["FIELDS", "LOOPS", "Field", "Loop", "Parts", "Tableau", "build", "directions", "is_at_hand", "prepare"]

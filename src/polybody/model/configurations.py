@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,9 @@ def normalized(mechanism: Mechanism, q: Array) -> Array:
     return q
 
 
-def with_quaternions(mechanism: Mechanism) -> list[TreeJoint]:
-    return [joint for joint in mechanism.independent_joints if joint.nq != joint.nv]
+@lru_cache(maxsize=32)  # asked for with every state that is checked
+def with_quaternions(mechanism: Mechanism) -> tuple[TreeJoint, ...]:
+    return tuple(joint for joint in mechanism.independent_joints if joint.nq != joint.nv)
 
 
 def unit_places(mechanism: Mechanism, arguments: Sequence[str]) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ from polybody.simulation.audit import Audit
 from polybody.simulation.events import Event, Happening
 from polybody.simulation.failures import ControllerError, SimulationError
 from polybody.simulation.integrators import METHODS
-from polybody.simulation.run import simulate
+from polybody.simulation.start import simulate
 from polybody.simulation.trajectory import Trajectory
 
 __all__ = [

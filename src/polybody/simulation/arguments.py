@@ -8,6 +8,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.model.arguments import finite, float_array, positive, require_model
+from polybody.model.configurations import with_quaternions
 from polybody.model.model import Model
 from polybody.names import counted
 
@@ -36,6 +37,14 @@ def number(name: str, value: Any) -> float:
     return given
 
 
+def whole(name: str, value: Any) -> int:
+    """A whole number of at least 1."""
+    given = number(name, value)
+    if given < 1 or given != int(given):
+        raise InputError(f"{name} is {value!r}; expected a whole number of at least 1")
+    return int(given)
+
+
 def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
     """(q0, v0) as one state, neutral and at rest where not given; quaternions made unit if nearly so.
 
@@ -44,13 +53,12 @@ def lone_state(model: Model, q0: Any, v0: Any) -> tuple[Array, Array]:
     """
     q = model.neutral() if q0 is None else _vector("q0", q0, model.nq)
     v = np.zeros(model.nv) if v0 is None else _vector("v0", v0, model.nv)
-    for joint in model.mechanism.independent_joints:
-        if joint.nq != joint.nv:
-            length = float(np.linalg.norm(q[joint.q][-4:]))
-            if abs(length - 1) > 1e-3:
-                raise InputError(
-                    f"q0 of joint {joint.name!r}: the quaternion (x, y, z, w) has length {length:.6g}; expected 1"
-                )
+    for joint in with_quaternions(model.mechanism):
+        length = float(np.linalg.norm(q[joint.q][-4:]))
+        if abs(length - 1) > 1e-3:
+            raise InputError(
+                f"q0 of joint {joint.name!r}: the quaternion (x, y, z, w) has length {length:.6g}; expected 1"
+            )
     q = model.normalize(q)
     if v0 is None and any(row.equals != "0" for row in model.description.velocity_relations):
         v = model.assemble_velocity(q, v)
@@ -97,4 +105,6 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
     return np.linspace(start, end, count + 1)
 
 
-__all__ = ["lone_state", "number", "positive", "refuse_many", "require_model", "require_motion", "sample_times"]
+__all__ = [
+    "lone_state", "number", "positive", "refuse_many", "require_model", "require_motion", "sample_times", "whole",
+]  # fmt: skip

@@ -205,7 +205,12 @@ def sticks(joint: TreeJoint) -> bool:
 
 
 def has_dry_friction(model: Model) -> bool:
-    return any(sticks(joint) for joint in model.mechanism.joints)
+    return _any_sticks(model.mechanism)
+
+
+@lru_cache(maxsize=32)  # asked for with every run
+def _any_sticks(mechanism: Any) -> bool:
+    return any(sticks(joint) for joint in mechanism.joints)
 
 
 def smooth_at(model: Model, origin: Model | None) -> Model:

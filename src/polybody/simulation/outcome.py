@@ -33,7 +33,8 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     model, problem = run.problem.model, run.problem
     rows = run.record.all()
     t, y, tau = rows.t, rows.y, rows.tau
-    q, v, work = y[:, : problem.nq], y[:, problem.nq : problem.nq + problem.nv], y[:, -1]
+    q, v = y[:, : problem.nq].copy(), y[:, problem.nq : problem.nq + problem.nv].copy()  # as kernels take them
+    work = y[:, -1].copy()
     seconds = time.perf_counter() - clock
     note = momentum_applies(model, bool(problem.wrenches) or _base_driven(run, tau))
     momentum = None if note else KeptMomentum(model, q, v)
@@ -83,7 +84,7 @@ def _saturation(run: Run, t: Array, v: Array, tau: Array) -> tuple[Saturation, .
 
 
 def _base_driven(run: Run, tau: Array) -> bool:
-    roots = [j.v for j in run.problem.model.mechanism.joints if j.parent < 0]
+    roots = [j.v for j in run.problem.model.mechanism.joints if j.parent < 0] if tau.any() else []
     return any(tau[:, part].any() for part in roots)
 
 

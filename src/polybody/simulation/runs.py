@@ -166,7 +166,7 @@ def _side_by_side(
     """The runs in lanes, or None where they cannot go side by side."""
     from polybody.simulation.arguments import lone_state
     from polybody.simulation.lanes import Lanes, can_run, step_times
-    from polybody.simulation.run import prepared
+    from polybody.simulation.start import prepared
 
     more = dict(options)
     controller = given[0] if given else more.pop("controller", None)

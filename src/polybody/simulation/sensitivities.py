@@ -32,9 +32,10 @@ from polybody.simulation.controllers import Given
 from polybody.simulation.events import Event
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.recording import Crossing, Instant, Record, Stretch
-from polybody.simulation.run import Run, prepared
+from polybody.simulation.run import Run
 from polybody.simulation.saltation import Saltation, names_of
 from polybody.simulation.stage_control import control_of
+from polybody.simulation.start import prepared
 from polybody.simulation.step_derivatives import Instants, StepDerivatives
 from polybody.simulation.trajectory import Trajectory
 

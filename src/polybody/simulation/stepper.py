@@ -24,7 +24,8 @@ from polybody.simulation.failures import BlowUp, SimulationError
 from polybody.simulation.integrators import Options, method_named
 from polybody.simulation.kept import Kept
 from polybody.simulation.problem import Controller, Problem
-from polybody.simulation.run import LIMITS, WITHOUT_LOOPS, Run
+from polybody.simulation.run import Run
+from polybody.simulation.start import LIMITS, WITHOUT_LOOPS
 from polybody.simulation.switches import Switches
 
 Array = np.ndarray

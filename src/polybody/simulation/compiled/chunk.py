@@ -50,7 +50,11 @@ class Chunk:
 
     def samples_until(self, t: float) -> Rows | None:
         """The samples up to a time, up to rounding."""
-        return None if self.samples is None else self.samples[: int(np.sum(self.samples.t <= t + 1e-13 * (1 + abs(t))))]
+        if self.samples is None:
+            return None
+        end = t + 1e-13 * (1 + abs(t))
+        inside = not len(self.samples) or self.samples.t[-1] <= end
+        return self.samples if inside else self.samples[: int(np.searchsorted(self.samples.t, end, "right"))]
 
     def interpolant(self, k: int) -> Interpolant:
         """Of step k."""

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from polybody.kernels import background
-from polybody.kernels.stepping import Field, Loop, Method, Parts, build, directions, is_at_hand
+from polybody.kernels.idle import Idle
+from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
@@ -63,6 +64,7 @@ class Compiled:
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[tuple[str, str], Loop] = {}
         self._fields: dict[str, Field] = {}
+        self._taken: list[tuple[Idle[Any], Any, Any]] = []  # what the next run may have
         self._watches: dict[Any, Watch] = {}
         self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
@@ -85,6 +87,13 @@ class Compiled:
             self.instants.memory = self.acting.law.memory
             self._remember()
         self._hold()
+
+    def give_back(self) -> None:
+        """Let the next run have what this one has made ready."""
+        taken, self._taken, self._loops, self._fields = self._taken, [], {}, {}
+        for idle, key, thing in taken:
+            if thing.cleared() is not None:
+                idle.give(key, thing)
 
     # Loops.
 
@@ -120,7 +129,7 @@ class Compiled:
         names += ["tick"] if acting.law.memory is not None else []
         m = self.model.mechanism
         memory = acting.law.memory
-        made = f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
+        made = self._made_of(acting)
         return Parts(
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
@@ -131,13 +140,19 @@ class Compiled:
             instant=0 if memory is None else memory.width,
         )  # fmt: skip
 
+    def _made_of(self, acting: Acting) -> str:
+        """What distinguishes the parts of a loop from those of others."""
+        return f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
+
     @property
     def _has_slopes(self) -> bool:
         """Whether implicit steps have the exact Jacobian; else they take differences of the field."""
         return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_IMPLICIT
 
     def _built(self, acting: Acting, watch: Watch) -> Loop:
-        loop = build(f"simulate {self.method.name}", self._parts(acting, watch), self.tableau)
+        key = self.method.name, self._made_of(acting), watch.key
+        loop = LOOPS.take(key) or build(f"simulate {self.method.name}", self._parts(acting, watch), self.tableau)
+        self._taken.append((LOOPS, key, loop))
         signals = acting.law.signals
         loop.array("breaks", np.ascontiguousarray(signals.breaks))
         loop.array("table", np.ascontiguousarray(signals.rows))
@@ -180,7 +195,10 @@ class Compiled:
             self._follow_plan()
         acting = self.acting
         if acting.key not in self._fields:
-            self._fields[acting.key] = Field("simulate", self._parts(acting, Watch("")))
+            key = self._made_of(acting)
+            field = FIELDS.take(key) or Field("simulate", self._parts(acting, Watch("")))
+            self._taken.append((FIELDS, key, field))
+            self._fields[acting.key] = field
         rate, told = self._fields[acting.key](np.append(y, t), acting.constants, acting.law.signals.row(t))
         self.problem.evaluations += 1
         nq, nv, count = self.problem.nq, self.problem.nv, acting.recorded
