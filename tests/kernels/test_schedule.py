@@ -2,8 +2,8 @@
 
 import casadi as ca
 
-from polybody.kernels.schedule import NEAR, _cost, schedule
-from polybody.kernels.tape import Tape, from_function
+from polybody.kernels.schedule import LONG, NEAR, _cost, schedule
+from polybody.kernels.tape import INPUT, Builder, Tape, from_function
 
 
 def ladder(n: int) -> Tape:
@@ -40,3 +40,29 @@ def test_of_orders_that_differ_little_the_one_of_tracing_is_taken():
     x = ca.SX.sym("x", 50)
     tape = from_function(ca.Function("f", [x], [x * x]))
     assert schedule(tape) == sorted(schedule(tape))
+
+
+def columns(count: int, steps: int) -> Tape:
+    """Columns traced one after the other, each value from the one before; results by rows, from both ends inwards."""
+    build = Builder()
+    x = [build.node(INPUT, 0, k) for k in range(count)]
+    c = [build.node(INPUT, 1, s) for s in range(steps)]
+    rows: list[list[int]] = [[] for _ in range(steps)]
+    for value in x:
+        for row, factor in zip(rows, c, strict=True):
+            value = build.node(ca.OP_ADD, build.node(ca.OP_MUL, value, factor), factor)
+            row.append(value)
+    mixed = [*rows[::2], *reversed(rows[1::2])]
+    return Tape(build.nodes, [[n for row in mixed for n in row]], [count, steps])
+
+
+def test_a_long_tape_whose_text_uses_values_up_is_computed_as_its_text():
+    tape = columns(2 * NEAR, 20)
+    assert tape.operations() > LONG
+    assert schedule(tape) == [n for n, node in enumerate(tape.nodes) if node[0] >= 0]
+
+
+def test_a_short_tape_is_computed_depth_first():
+    tape = columns(NEAR, 5)
+    assert tape.operations() < LONG
+    assert schedule(tape) != [n for n, node in enumerate(tape.nodes) if node[0] >= 0]

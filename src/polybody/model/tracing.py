@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.algebra.graph import LEAF, Node, inwards
+from polybody.algebra.graph import LEAF, Node, operands
 from polybody.quantities.derivatives import graph_domain
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Recorded:
         flat = [np.asarray(x, dtype=object).ravel() for x in self.results]
         place: dict[int, int] = {}
         codes: dict[str, int] = {}
-        for x in inwards(y for array in flat for y in array):
+        for x in operands(y for array in flat for y in array):  # as traced: `schedule` may keep that order
             if x.op is LEAF:
                 found = inputs.get(x.sx.element_hash())
                 if found is None:
