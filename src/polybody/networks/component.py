@@ -94,6 +94,7 @@ class PartComponent:
     source: str = ""
     links: dict[str, str] = field(default_factory=dict)  # parameters that are variables of other components
     impacts: frozenset[str] = frozenset()  # modes that are entered with an impact
+    range: tuple[float, float] | None = None  # of what `place` is linked to: limits of a joint
     law: bool = False  # limits or friction of a model's joint, by `joint_laws`: its inputs are no sources
     ports: tuple[Port, ...] = field(init=False)
     variables: tuple[Variable, ...] = field(init=False)

@@ -5,6 +5,7 @@ joint's coordinate, F(w) = F_c + (F_s − F_c) e^{−|w/w_s|^δ}, summed over th
 
     free, forward, backward      t = 0, F(w), −F(w)
     stuck, upper, lower          ẇ = 0;   stuck while |t| ≤ F_s, at a limit while it presses (t beyond ∓F_s)
+                                 and x is there
 
 A limit is met with an impact: impulses at the nodes of joints at their limits take their speeds away, and move every
 other state as the network's equations say (`impact`). The smooth law of `forward_dynamics` is taken out of the model
@@ -38,6 +39,8 @@ Array = np.ndarray
 LIMITS, FRICTION = ("stop", "ignore"), ("stick", "smooth")
 #: speeds at which a joint that is held is known to move
 CREEP = 1e-6
+#: rad or m: a joint as far from its limit as this was put there by a user, and is held no more
+OFF = 1e-6
 
 
 def with_joint_laws(components: Sequence[Component], limits: str, friction: str) -> list[Component]:
@@ -116,16 +119,19 @@ def _law(part: ModelComponent, k: int, q: int | None, ends: dict[int, float], ru
     else:
         modes = {"free": {"equations": [f"{t} = -push"], "to": here}}
     if upper is not None:
-        modes["upper"] = {"equations": [held], "to": {"backward" if rubs else "free": back}}
+        off = f"{back} or place < {upper - OFF!r}"
+        modes["upper"] = {"equations": [held], "to": {"backward" if rubs else "free": off}}
     if lower is not None:
-        modes["lower"] = {"equations": [held], "to": {"forward" if rubs else "free": out}}
+        off = f"{out} or place > {lower + OFF!r}"
+        modes["lower"] = {"equations": [held], "to": {"forward" if rubs else "free": off}}
     what = " and ".join(word for word, said in (("limits", ends), ("friction", rubs)) if said)
     unit = "m" if port.domain.name == "translational" else "rad"
     kind = Part(f"joint {what}", port.domain.name, {"push": (port.domain.through_unit, 0), "place": (unit, 0)},
                 inputs=["push"], modes=modes, loss=f"{t}*{w}")
     links = {} if q is None else {"place": part.configuration_names[q]}
     return PartComponent(f"{port.name} {what}", kind, {"": (port.head, port.tail)}, kind.values(port.name, {}),
-                         links=links, impacts=frozenset({"upper", "lower"} & set(modes)), law=True)
+                         links=links, impacts=frozenset({"upper", "lower"} & set(modes)), law=True,
+                         range=(ends.get(-1, -np.inf), ends.get(1, np.inf)) if links and ends else None)
 
 
 def _level(rub: Rubbing, w: str) -> str:

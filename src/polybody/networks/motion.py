@@ -25,6 +25,7 @@ from polybody.networks.system import System
 from polybody.simulation.arguments import number
 from polybody.simulation.events import Happening
 from polybody.simulation.failures import SimulationError
+from polybody.simulation.switches import AT
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network
@@ -99,11 +100,24 @@ class Motion:
                 for name, x in zip(names, function(np.array([values.get(n, 0.0) for n in names])), strict=True):
                     if name not in given:
                         values[name] = float(x)
+        self._refuse_beyond(values)
         system = self._well_chosen(system, values)
         system.expect(values)
         if any(name not in system.states for name in given):
             values |= self._states_for(t, system, values, given)
         return self.settle(t, system, values, given)
+
+    def _refuse_beyond(self, values: Mapping[str, float]) -> None:
+        """Refuse joints of models that start beyond their limits: nothing holds them there."""
+        for part in self.components:
+            inner = getattr(part, "inner", part)  # whose modes are data in exports
+            if not isinstance(inner, PartComponent) or inner.range is None:
+                continue
+            (lower, upper), name = inner.range, inner.links["place"]
+            excess = max(lower - values[name], values[name] - upper)
+            if excess > AT:
+                raise InputError(f"initial: {name!r} is {values[name]:.6g}, {excess:.4g} beyond its limits {lower:g} to "
+                                 f"{upper:g}; start within them, or use limits='ignore'")
 
     def _well_chosen(self, system: System, values: Mapping[str, float]) -> System:
         """A system of the same modes whose choice of states is good at these values of its variables."""
@@ -168,6 +182,8 @@ class Motion:
             told = system.watch(t, y)
             scale = 1e-9 * (1 + np.abs(told))
             found = [c for c, x, s in zip(system.conditions, told, scale, strict=True) if x > s]
+            if given is not None:  # who runs into a limit at the start hits it in the first step
+                found = [(part, mode) for part, mode in found if mode not in self._impacts.get(part, ())]
             if not found:
                 self._refuse_jumps(t, system, y, values, given)
                 return system, y

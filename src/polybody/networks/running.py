@@ -105,7 +105,9 @@ class _Run:
         began = clock.perf_counter()
         system, y = passed_on(lambda: self.motion.start(t, initial))
         stopped = None
-        self._keep(t, system, y)
+        if self.kept is None or self.kept[0] <= t:
+            self._keep(t, system, y)
+            self.next = 1
         try:
             # CasADi is called all along: functions of numbers, new modes, IDAS' solvers
             stopped = passed_on(lambda: self._advance(t, system, y, end), LATER)
@@ -288,12 +290,8 @@ class _Run:
             call_user("the progress function", until, self.progress, until)
 
     def _keep(self, t: float, system: System, y: Array) -> None:
-        if self.kept is not None and not self.times and self.kept[0] > t:
-            return
         if self.times and t <= self.times[-1]:
             return
-        if self.kept is not None and not self.times:
-            self.next = 1
         self.rows.append((system, system.argument(t, y), float(y[-1])))
         self.times.append(t)
 

@@ -18,15 +18,13 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.model.arguments import as_model, float_array
 from polybody.model.model import Model
-from polybody.simulation.arguments import lone_state, number, positive, require_motion
+from polybody.simulation.arguments import lone_state, number, positive
 from polybody.simulation.events import Event, Happening
 from polybody.simulation.failures import BlowUp, SimulationError
-from polybody.simulation.integrators import Options, method_named
+from polybody.simulation.integrators import method_named
 from polybody.simulation.kept import Kept
-from polybody.simulation.problem import Controller, Problem
-from polybody.simulation.run import Run
-from polybody.simulation.start import LIMITS, WITHOUT_LOOPS
-from polybody.simulation.switches import Switches
+from polybody.simulation.problem import Controller
+from polybody.simulation.start import prepared
 
 Array = np.ndarray
 
@@ -61,34 +59,28 @@ class Stepper:
         frames: Sequence[str] = (),
         limits: str = "stop",
         restitution: float = 0.0,
+        efforts: str | None = None,
+        friction: str = "stick",
         events: Sequence[Event] = (),
         start: float = 0.0,
     ) -> None:
-        self.model = model = as_model("Stepper", model)
-        self.method = method_named(method)
-        if self.method.adaptive:
+        """Arguments as in `simulate`."""
+        self.model = as_model("Stepper", model)
+        if method_named(method).adaptive:
             raise InputError(f"method {method!r} chooses its steps; a Stepper takes rk4, semi-implicit or midpoint")
-        if model.mechanism.constrained and method in WITHOUT_LOOPS:
-            raise InputError(f"method {method!r} is for models without loops; take rk4 or semi-implicit")
-        if limits not in LIMITS:
-            raise InputError(f"limits is {limits!r}; expected one of {', '.join(LIMITS)}")
-        q, v = lone_state(model, q0, v0)
-        require_motion(model)
-        model.engine.require_dynamics(q, v)  # what cannot be simulated says so here
-        self.options = Options(dt=positive("dt", dt))
-        self._limits, self._restitution, self._events = limits, number("restitution", restitution), tuple(events)
+        self._said = {"dt": positive("dt", dt), "method": method, "limits": limits, "restitution": restitution,
+                      "efforts": efforts, "friction": friction, "events": tuple(events)}  # fmt: skip
         self._wrenches: dict[str, Array] = {name: np.zeros(6) for name in frames}
         self._controller = controller
         self.t = number("start", start)
-        self._make(q, v)
+        self._make(q0, v0)
 
-    def _make(self, q: Array, v: Array) -> None:
-        self.problem = Problem(self.model, self._controller, self._wrenches)
-        self._y = self.problem.state(q, v)
-        switches = Switches(self.problem, self._events, self._limits, self._restitution)
-        self._run = Run(self.problem, self.method, self.options, None, switches, False, None, None)
-        self._run.compile(None)
-        self.path = self._run.path
+    def _make(self, q: Any, v: Any) -> None:
+        said, dt = self._said, self._said["dt"]
+        self._run, self._y, *_ = prepared(
+            self.model, dt, q, v, self._controller, wrenches=self._wrenches, start=self.t, **said
+        )
+        self.problem, self.path = self._run.problem, self._run.path
 
     @property
     def q(self) -> Array:
@@ -101,6 +93,7 @@ class Stepper:
     def set_state(self, q: Any, v: Any = None) -> None:
         """Go on from another state."""
         self._y = self.problem.state(*lone_state(self.model, q, v))
+        self._run.switches.let_go(self._y)
 
     def set_wrench(self, frame: str, wrench: Any) -> None:
         """The wrench [moment; force] on a frame of `frames`, world axes at its origin, from now on."""
@@ -125,7 +118,7 @@ class Stepper:
         run, seen = self._run, len(self._run.switches.happenings)
         run.record = Kept()
         run.start, run.reached, run.last = self.t, self.t, self._y
-        run.end = self.t + int(steps) * self.options.dt
+        run.end = self.t + int(steps) * self._said["dt"]
         try:
             run.advance(self.t, self._y, run.end)
         except BlowUp as reason:

@@ -95,10 +95,17 @@ class Switches:
                 shapes = f"{q.shape}, {v.shape}"
                 raise InputError(f"the action of event {event.name!r} must return (q, v) of shapes {shapes}")
             y = self._changed(y, self.problem.model.normalize(new_q), new_v)
+            self.let_go(y)
         if event.terminal:
             self.ended_on_purpose = True
             return y, f"event {event.name!r} at t = {t:.9g} s"
         return y, None
+
+    def let_go(self, y: Array) -> None:
+        """Forget joints as held that a user has put elsewhere: they rest, stick or move from where they are now."""
+        moved = {slot for slot, place in self.stops.held.items() if abs(y[place.q] - place.limit) > AT}
+        self.stops.held = {slot: place for slot, place in self.stops.held.items() if slot not in moved}
+        self.stops.implied = {stop for stop in self.stops.implied if abs(stop.excess(y)) <= AT}
 
     def _changed(self, y: Array, q: Array, v: Array) -> Array:
         """The state with new q and v; the work includes what changed it at once, so that the balance stays one."""
