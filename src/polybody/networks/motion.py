@@ -116,8 +116,8 @@ class Motion:
             (lower, upper), name = inner.range, inner.links["place"]
             excess = max(lower - values[name], values[name] - upper)
             if excess > AT:
-                raise InputError(f"initial: {name!r} is {values[name]:.6g}, {excess:.4g} beyond its limits {lower:g} to "
-                                 f"{upper:g}; start within them, or use limits='ignore'")
+                raise InputError(f"initial: {name!r} is {values[name]:.6g}, {excess:.4g} beyond its limits {lower:g} "
+                                 f"to {upper:g}; start within them, or use limits='ignore'")
 
     def _well_chosen(self, system: System, values: Mapping[str, float]) -> System:
         """A system of the same modes whose choice of states is good at these values of its variables."""
