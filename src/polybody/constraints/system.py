@@ -105,6 +105,14 @@ class Constraints:
         along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
         return self._stacked([e.bias(place, along) for e in self.elements], domain)
 
+    def acceleration(self, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
+        """J a + γ, zero where an acceleration keeps the constraints."""
+        return self._pushed(Place(self.mechanism, q, domain=domain), a, domain) + self.bias(q, v, domain=domain)
+
+    def _pushed(self, place: Place, a: Array, domain: Domain) -> Array:
+        """J a."""
+        return self._stacked([e.columns(place) @ a[e.support(self.mechanism)] for e in self.elements], domain)
+
     def velocity_change(self, q: Array, v: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         """d(J v − b) along d with v held."""
         still = domain.zeros(len(v))
@@ -140,8 +148,8 @@ class Constraints:
         """d/dt (J a + γ) along v and a, a held."""
         jets = JetDomain(domain)
         place = Place(self.mechanism, jets.lift(q, rate(self.mechanism, q, v, domain=domain)), domain=jets)
-        pushed = [e.columns(place) @ jets.lift(a[e.support(self.mechanism)]) for e in self.elements]
-        return jets.rates(self._stacked(pushed, jets)) + self.bias_change(q, v, v, a, domain=domain)
+        pushed = self._pushed(place, jets.lift(a), jets)
+        return jets.rates(pushed) + self.bias_change(q, v, v, a, domain=domain)
 
     @cached_property
     def pairs(self) -> tuple[PairConstraint, ...]:

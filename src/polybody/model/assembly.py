@@ -5,7 +5,7 @@ Written for any number of constraint rows: a mechanism without any is assembled 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model import configurations
 from polybody.model.batch_assembly import BatchAssembly, is_together
-from polybody.model.batches import batch_shape
+from polybody.model.batches import batch_shape, in_pieces
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
 from polybody.model.tree_engine import TreeEngine
@@ -38,6 +38,8 @@ STATE_TOLERANCE = 1e-6
 SETTLED, NEWTON = 1e-13, 25
 #: configurations from which on they are assembled together
 FEW = 8
+#: matrices like J, and arrays like q, that correcting velocities and assembling need on their way
+MATRICES, COPIES = 8, 16
 
 
 class Assembly:
@@ -55,18 +57,33 @@ class Assembly:
 
     # Positions.
 
-    def assembled(self, q: Array, hold: Iterable[str] = (), limits: bool = True, restarts: int = 30) -> Array:
-        """The configurations near q that meet all constraints."""
-        problem = self._problem(hold, limits)
+    def assembled(
+        self, q: Array, hold: Iterable[str] = (), limits: bool = True, restarts: int = 30,
+        parameters: Array | None = None,
+    ) -> Array:  # fmt: skip
+        """The configurations near q that meet all constraints; parameters (..., k) broadcast with q."""
+        hold = self._held(hold)
+        problem, given = self._problem(hold, limits), [q, *(() if parameters is None else (parameters,))]
+        lead, nq = batch_shape(given), self.mechanism.nq
         if not len(self.kernels.constraints):
-            return q
-        flat = q.reshape(-1, self.mechanism.nq)
-        result, done = np.empty(flat.shape), np.zeros(len(flat), dtype=bool)
-        if len(flat) >= FEW and is_together(self.kernels):
-            result, done = self._together(problem, flat)
-        for k in np.flatnonzero(~done):
-            result[k] = self._assembled(problem, flat[k], restarts)
-        return result.reshape(q.shape)
+            return q if q.shape[:-1] == lead else np.broadcast_to(q, (*lead, nq)).copy()
+
+        def some(parts: Sequence[Array]) -> Array:
+            own = batch_shape(parts)
+            flat, *values = (np.broadcast_to(x, (*own, x.shape[-1])).reshape(-1, x.shape[-1]) for x in parts)
+            result, done = np.empty(flat.shape), np.zeros(len(flat), dtype=bool)
+            if len(flat) >= FEW and is_together(self.kernels):
+                result, done = self._together(problem, flat, *values)
+            for k in np.flatnonzero(~done):
+                try:
+                    result[k] = self._one(flat[k], hold, limits, restarts, *(x[k] for x in values))
+                except PolybodyError as error:
+                    where = state_text([int(i) for i in np.unravel_index(k, own)]) if own else ""
+                    error.args = (f"{error}{where}", *error.args[1:])
+                    raise
+            return result.reshape(*own, nq)
+
+        return in_pieces(some, given, 8 * COPIES * nq)
 
     def from_neutral(self) -> Array:
         return self.assembled(configurations.neutral(self.mechanism))
@@ -122,32 +139,42 @@ class Assembly:
 
     # Velocities and accelerations.
 
-    def velocity(self, q: Array, v: Array, hold: Iterable[str]) -> Array:
-        J = self.kernels.jacobian(q)
-        return self._corrected("velocity", J, self.kernels.velocity(q, v), v, hold)
+    def velocity(self, q: Array, v: Array, hold: Iterable[str], parameters: Array | None = None) -> Array:
+        return self._corrected("velocity", self.kernels.velocity, (q, v), hold, parameters)
 
-    def acceleration(self, q: Array, v: Array, a: Array, hold: Iterable[str]) -> Array:
-        J = self.kernels.jacobian(q)
-        gap = (J @ a[..., None])[..., 0] + self.kernels.bias(q, v)
-        return self._corrected("acceleration", J, gap, a, hold)
+    def acceleration(
+        self, q: Array, v: Array, a: Array, hold: Iterable[str], parameters: Array | None = None
+    ) -> Array:
+        return self._corrected("acceleration", self.kernels.acceleration, (q, v, a), hold, parameters)
 
     # What must hold.
 
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         """Raise where a state breaks the constraints: which, how far, and what to do."""
-        phi = self.kernels.residual(q)
-        self.require_small("q breaks", phi, STATE_TOLERANCE, "model.assemble(q) corrects it")
+        self._require("q breaks", lambda q: (self.kernels.residual(q), STATE_TOLERANCE), (q,),
+                      "model.assemble(q) corrects it")  # fmt: skip
         if v is not None:
-            gap = self.kernels.velocity(q, v)
-            slack = STATE_TOLERANCE * (1 + np.abs(v).max(axis=-1, keepdims=True, initial=0.0))
-            self.require_small("v breaks", gap, slack, "model.assemble_velocity(q, v) corrects it")
+            self._require("v breaks", lambda q, v: (self.kernels.velocity(q, v), STATE_TOLERANCE * (1 + _largest(v))),
+                          (q, v), "model.assemble_velocity(q, v) corrects it")  # fmt: skip
 
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
         """Raise where an acceleration would break the constraints."""
-        gap = (self.kernels.jacobian(q) @ a[..., None])[..., 0] + self.kernels.bias(q, v)
-        slack = STATE_TOLERANCE * (1 + np.abs(a).max(axis=-1, keepdims=True, initial=0.0)
-                                   + np.square(v).max(axis=-1, keepdims=True, initial=0.0))
-        self.require_small("a breaks", gap, slack, "model.assemble_acceleration(q, v, a) corrects it")
+
+        def gap(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
+            slack = STATE_TOLERANCE * (1 + _largest(a) + _largest(v) ** 2)
+            return self.kernels.acceleration(q, v, a), slack
+
+        self._require("a breaks", gap, (q, v, a), "model.assemble_acceleration(q, v, a) corrects it")
+
+    def _require(self, what: str, gap: Callable[..., tuple[Array, Any]], arrays: Sequence[Array], remedy: str) -> None:
+        """`require_small` of gap(*arrays) -> (gaps, slack), piece by piece."""
+
+        def answer(some: Sequence[Array]) -> Array:
+            gaps, slack = gap(*some)
+            self.require_small(what, gaps, slack, remedy)
+            return np.zeros(gaps.shape[:-1], dtype=bool)
+
+        in_pieces(answer, arrays, 8 * (4 * self.kernels.rows + self.mechanism.nv))
 
     def require_small(self, what: str, gaps: Array, slack: Any, remedy: str) -> None:
         """Raise where gaps (..., rows) are not below the slack, naming the constraints that are open most."""
@@ -234,7 +261,14 @@ class Assembly:
     def _anywhere(self, rng: np.random.Generator) -> Array:
         return configurations.draw(self.mechanism, rng)
 
-    def _assembled(self, problem: Problem, q: Array, restarts: int) -> Array:
+    def _one(
+        self, q: Array, hold: Iterable[str], limits: bool, restarts: int, values: Array | None = None
+    ) -> Array:
+        """One configuration, with many more starts, at values of the parameters."""
+        if values is not None:
+            source = self.kernels.source.at(values)
+            return Assembly(self.tree.at(values), self.kernels.at(source))._one(q, hold, limits, restarts)
+        problem = self._problem(hold, limits)
         best, least = q, np.inf
         for start in starts(problem, q, self._anywhere, restarts):
             found, size = descend(problem, start)
@@ -270,20 +304,32 @@ class Assembly:
                 q[joint.q.stop - 4 : joint.q.stop] = -part if part @ near[joint.q][-4:] < 0 else part
         return q if np.abs(self.kernels.far(q)[0]).max(initial=0) < 10 * CLOSED else near
 
-    def _corrected(self, what: str, J: Array, gap: Array, given: Array, hold: Iterable[str]) -> Array:
-        """given − J_f⁺ gap over the columns that are not held."""
-        held, nv = self._held(hold), self.mechanism.nv
+    def _corrected(
+        self, what: str, gap: Callable[..., Array], arrays: Sequence[Array], hold: Iterable[str],
+        parameters: Array | None,
+    ) -> Array:  # fmt: skip
+        """x − J_f⁺ gap(…, x) over the columns f that are not held; x is the last of the arrays."""
+        held, nv, count = self._held(hold), self.mechanism.nv, len(arrays)
         free = np.ones(nv, dtype=bool)
         for joint in self.mechanism.joints:
             free[joint.v] &= joint.name not in held
-        result = np.broadcast_to(given, (*batch_shape([gap, given]), nv)).copy()
-        result[..., free] -= (pseudo_inverse(J[..., free]) @ gap[..., None])[..., 0]
-        left = gap + (J @ (result - given)[..., None])[..., 0]
-        slack = 1e-9 * (1 + np.abs(given).max(axis=-1, keepdims=True, initial=0.0)
-                        + np.abs(gap).max(axis=-1, keepdims=True, initial=0.0))
         remedy = f"release some of {', '.join(held)}" if held else "the constraints contradict each other"
-        self.require_small(f"no such {what} keeps", left, slack, remedy)
-        return result
+        given = [*arrays, *(() if parameters is None else (parameters,))]
+
+        def some(parts: Sequence[Array]) -> Array:
+            states, values = parts[:count], parts[count] if len(parts) > count else None
+            x, J, off = states[-1], self.kernels.jacobian(states[0], values), gap(*states, values)
+            result = np.broadcast_to(x, (*batch_shape([off, x]), nv)).copy()
+            result[..., free] -= (pseudo_inverse(J[..., free]) @ off[..., None])[..., 0]
+            left = off + (J @ (result - x)[..., None])[..., 0]
+            self.require_small(f"no such {what} keeps", left, 1e-9 * (1 + _largest(x) + _largest(off)), remedy)
+            return result
+
+        return in_pieces(some, given, 8 * MATRICES * self.kernels.rows * nv)
+
+
+def _largest(x: Array) -> Array:
+    return np.abs(x).max(axis=-1, keepdims=True, initial=0.0)
 
 
 def column_indices(mechanism: Any, names: Sequence[str]) -> tuple[int, ...]:

@@ -46,8 +46,8 @@ class BatchAssembly:
         self.mechanism, self.tree, self.kernels = kernels.mechanism, tree, kernels
         self._kernel: Kernel | None = None
 
-    def __call__(self, problem: Problem, guesses: Array) -> tuple[Array, Array]:
-        """(configurations (n, nq), whether each is assembled)."""
+    def __call__(self, problem: Problem, guesses: Array, parameters: Array | None = None) -> tuple[Array, Array]:
+        """(configurations (n, nq), whether each is assembled), with parameters (n, k) where there are such."""
         rng = np.random.default_rng(0)
         result = self._inside(problem, guesses)
         done = np.zeros(len(result), dtype=bool)
@@ -56,7 +56,7 @@ class BatchAssembly:
             if not len(active):
                 break
             start = result[active] if spread == 0.0 else self._started(problem, guesses[active], spread, rng)
-            found, closed = self._descended(problem, start)
+            found, closed = self._descended(problem, start, None if parameters is None else parameters[active])
             result[active[closed]] = found[closed]
             done[active[closed]] = True
         return result, done
@@ -74,21 +74,22 @@ class BatchAssembly:
                 drawn[:, joint.q] = guesses[:, joint.q]
         return drawn
 
-    def _descended(self, problem: Problem, q: Array) -> tuple[Array, Array]:
+    def _descended(self, problem: Problem, q: Array, parameters: Array | None) -> tuple[Array, Array]:
         """(where the steps lead from q, whether that is assembled)."""
         step, active = self._step(), np.arange(len(q))
         free = np.zeros(self.mechanism.nv)
         free[problem.free] = 1.0
         q, closed = q.copy(), np.zeros(len(q), dtype=bool)
         for _ in range(STEPS):
-            following, worst = step(q[active], free, problem.lower, problem.upper, *self.kernels.source.given())
+            given = self.kernels.source.given(None if parameters is None else parameters[active])
+            following, worst = step(q[active], free, problem.lower, problem.upper, *given)
             arrived = worst <= 0.01 * CLOSED
             closed[active[arrived]] = True
             q[active[~arrived]] = self._inside(problem, following[~arrived])
             active = active[~arrived]
             if not len(active):
                 break
-        upright = self.kernels.uprightness(q)
+        upright = self.kernels.uprightness(q, parameters)
         return q, closed & np.all(upright >= 0, axis=-1) & np.isfinite(q).all(axis=-1)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""One-state functions over leading batch dimensions, by a plain loop: for what is not compiled."""
+"""Leading batch dimensions: one-state functions by a plain loop, large batches piece by piece."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError
+from polybody.errors import InputError, PolybodyError
+from polybody.mechanism.columns import state_text
 from polybody.model.arguments import into
 
 Array = np.ndarray
-#: arrays as large as the results that a composed answer may need on its way
-ON_THE_WAY = 3
 
 
 def batch_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
@@ -34,31 +33,62 @@ def each_state(function: Callable[..., Array], arrays: Sequence[Array], shape: t
     return result
 
 
-def in_pieces(
-    answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array], shapes: Sequence[tuple[int, ...]],
-    out: Any = None,
-) -> Any:  # fmt: skip
+def in_pieces(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array], cost: int, out: Any = None) -> Any:
     """answer(arrays) piece by piece, so that what it needs on the way is some megabytes, not several times the results.
 
-    `shapes` are those of its results, of one state. A batch that is small is answered in one go.
+    `cost` is what one state needs on the way, in bytes. A batch that is small is answered in one go. Errors of a piece
+    count the states of the whole batch.
     """
     from polybody.kernels import arrays as kernel_arrays
+    from polybody.kernels import memory
 
     lead = batch_shape(arrays)
-    cost = ON_THE_WAY * 8 * int(np.prod(lead, dtype=int)) * sum(int(np.prod(shape, dtype=int)) for shape in shapes)
+    cost *= int(np.prod(lead, dtype=int))
     if cost <= kernel_arrays.PIECE or max(lead, default=1) == 1:
         return into(out, answer(arrays))
-    results = out if out is not None else tuple(np.empty((*lead, *shape)) for shape in shapes)
-    several = results if isinstance(results, tuple) else (results,)
+    several = None if out is None else out if isinstance(out, tuple) else (out,)
     axis, parts = kernel_arrays.pieces(lead, cost)
     for part in parts:
-        found = answer([kernel_arrays.cut(x, len(lead), 1, axis, part) for x in arrays])
+        some = [kernel_arrays.cut(x, len(lead), 1, axis, part) for x in arrays]
+        try:
+            found = answer(some)
+        except PolybodyError:
+            _raise_by_state(answer, some, [part.start if k == axis else 0 for k in range(len(lead))])
+            raise
         found = found if isinstance(found, tuple) else (found,)
-        if len(found) != len(several):
+        if several is None:
+            several = tuple(memory.empty((*lead, *x.shape[len(lead) :]), x.dtype) for x in found)
+        elif len(found) != len(several):
             return into(out, found)  # says that `out` holds too many or too few
-        own = (kernel_arrays.cut(x, len(lead), len(s), axis, part) for x, s in zip(several, shapes, strict=True))
-        into(tuple(own), found)
+        own = tuple(kernel_arrays.cut(x, len(lead), x.ndim - len(lead), axis, part) for x in several)
+        if out is not None:
+            into(own, found)
+        else:
+            for place, value in zip(own, found, strict=True):
+                place[...] = value
+    assert several is not None
     return out if out is not None else several[0] if len(several) == 1 else several
+
+
+def _raise_by_state(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[Array], start: Sequence[int]) -> None:
+    """Raise the error of the first state that has one, with its index in a batch in which these begin at `start`."""
+    lead = batch_shape(arrays)
+    wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
+    flat = np.arange(int(np.prod(lead, dtype=int)))
+    while len(flat) > 1:  # the first half that has one
+        half = flat[: len(flat) // 2]
+        places = np.unravel_index(half, lead)
+        try:
+            answer([x[places] for x in wide])
+            flat = flat[len(half) :]
+        except PolybodyError:
+            flat = half
+    index = tuple(int(i) for i in np.unravel_index(int(flat[0]), lead))
+    try:
+        answer([np.array(x[index]) for x in wide])
+    except PolybodyError as error:
+        error.args = (f"{error}{state_text([i + k for i, k in zip(index, start, strict=True)])}", *error.args[1:])
+        raise
 
 
 __all__ = ["batch_shape", "each_state", "in_pieces"]

@@ -25,7 +25,7 @@ from polybody.model.assembly import STATE_TOLERANCE, Assembly
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed, doubtful
-from polybody.model.engine import Request, by_double
+from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
@@ -152,7 +152,7 @@ class ConstrainedEngine:
             _refuse_choice(request)
             return self.tree.answer(request)
         if request.is_single:  # rank decisions need the digits
-            return by_double(request, self.answer)
+            return by_double(self, request, self.answer)
         if request.parameters is not None:
             return into(request.out, self._varied(request, request.parameters))
         if request.check:
@@ -167,14 +167,12 @@ class ConstrainedEngine:
             shapes = request.quantity.shapes(self._sizes(columns))
             return into(request.out, _alone(tuple(np.empty((*lead, *shape)) for _, shape in shapes)))
         if request.formulation is not None:
-            return into(request.out, self._by_formulation(request, columns))
+            return self._by_formulation(request, columns)
         plan = None if request.weights is not None else self._plan(request.quantity, columns, q)
         if plan is None and request.independent is None and self.is_compiled and self._chosen_anew(_first(q)):
             return self.answer(request)
         if plan is None or not self._can_drive(request.quantity, plan, q):
-            found = self.ranked.answer(request, columns)
-            self._flag(request, np.ones(lead, dtype=bool))
-            return into(request.out, found)
+            return self._by_rank(request, lambda some: self.ranked.answer(some, columns))
         return into(request.out, self._by_plan(request, plan, columns))
 
     def _by_plan(self, request: Request, plan: Plan, columns: tuple[int, ...]) -> Any:
@@ -424,10 +422,19 @@ class ConstrainedEngine:
 
     def _by_formulation(self, request: Request, columns: tuple[int, ...]) -> Array:
         if request.formulation == "network" and request.quantity.name == "forward_dynamics":
-            return self._by_network(request)
-        found = self.ranked.by_formulation(request, columns)
-        self._flag(request, np.ones(batch_shape(request.all_arrays), dtype=bool))
-        return found
+            return into(request.out, self._by_network(request))
+        return self._by_rank(request, lambda some: self.ranked.by_formulation(some, columns))
+
+    def _by_rank(self, request: Request, answer: Callable[[Request], Any]) -> Any:
+        """Every state by singular values, as many at a time as take some megabytes."""
+
+        def some(part: Request) -> Any:
+            assert part.singular is not None
+            part.singular[...] = True
+            return answer(part)
+
+        size = (self.mechanism.nv + len(self.constraints.constraints)) ** 2
+        return in_parts(self, request, some, RANKED * size)
 
     def _by_network(self, request: Request) -> Array:
         from polybody.formulations.network import network_of
@@ -478,8 +485,15 @@ class ConstrainedEngine:
                 yield np.unravel_index(marked[first : first + step], states.shape) if states.ndim else ()
 
     def _flag(self, request: Request, states: Array) -> None:
+        if request.singular is None:
+            self.report(request, states)
+        else:
+            request.singular[...] |= states
+
+    def report(self, request: Request, singular: Array) -> None:
         """Warn where the marked states of a batch have not the rank that the others have."""
-        if refers_to_coordinates(request.quantity) or request.quantity.name == "projection_step":
+        states = singular
+        if not np.any(states) or refers_to_coordinates(request.quantity) or request.quantity.name == "projection_step":
             return
         q = request.arrays[0]
         wide = np.broadcast_to(q, (*states.shape, q.shape[-1]))

@@ -55,17 +55,21 @@ class ConstraintKernels:
             self._answer("entries", (q,), ((self.entries,),), Constraints.entries, parameters)[0]
         )
 
-    def uprightness(self, q: Array) -> Array:
+    def uprightness(self, q: Array, parameters: Array | None = None) -> Array:
         """Numbers (..., k) that are negative where an axis of a loop points backwards."""
         neutral = np.concatenate([np.zeros(0), *(j.model.neutral() for j in self.mechanism.independent_joints)])
         count = len(self.constraints.uprightness(neutral))
         if not count:
             return np.zeros((*q.shape[:-1], 0))
-        return self._answer("uprightness", (q,), ((count,),), Constraints.uprightness)[0]
+        return self._answer("uprightness", (q,), ((count,),), Constraints.uprightness, parameters)[0]
 
-    def velocity(self, q: Array, v: Array) -> Array:
+    def velocity(self, q: Array, v: Array, parameters: Array | None = None) -> Array:
         """J v, (..., rows)."""
-        return self._answer("velocity", (q, v), ((self.rows,),), Constraints.velocity)[0]
+        return self._answer("velocity", (q, v), ((self.rows,),), Constraints.velocity, parameters)[0]
+
+    def acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> Array:
+        """J a + γ, (..., rows)."""
+        return self._answer("acceleration", (q, v, a), ((self.rows,),), Constraints.acceleration, parameters)[0]
 
     def bias(self, q: Array, v: Array, parameters: Array | None = None) -> Array:
         """γ = J̇ v, (..., rows)."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.arguments import into
-from polybody.quantities.quantity import Quantity
+from polybody.model.batches import batch_shape, in_pieces
+from polybody.quantities.quantity import Quantity, sizes_of
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from polybody.model.tree_engine import TreeEngine
 
 Array = np.ndarray
+#: arrays as large as those of a request that answers in pieces may need on their way
+ON_THE_WAY = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +41,7 @@ class Request:
     out: Any = None
     check: bool = False
     parameters: Array | None = None  # (..., k): values of the model's parameters; None: the engine's own
+    singular: Array | None = None  # where given, doubtful states are marked in it instead of being reported
 
     @property
     def whole(self) -> Quantity:
@@ -55,11 +58,37 @@ class Request:
         return self.arrays if self.wrenches is None else (*self.arrays, self.wrenches)
 
 
-def by_double(request: Request, answer: Callable[[Request], Any]) -> Any:
+def by_double(engine: Engine, request: Request, answer: Callable[[Request], Any]) -> Any:
     """A float32 answer from one in float64: where there is no float32 code, or rank decisions need the digits."""
-    wide = replace(request, arrays=tuple(x.astype(np.float64) for x in request.arrays), out=None)
-    found = answer(wide)
-    return into(request.out, _narrowed(found) if request.out is None else found)
+
+    def narrow(some: Request) -> Any:
+        return _narrowed(answer(replace(some, arrays=tuple(x.astype(np.float64) for x in some.arrays))))
+
+    return in_parts(engine, request, narrow)
+
+
+def in_parts(engine: Engine, request: Request, answer: Callable[[Request], Any], more: int = 0) -> Any:
+    """answer(request without `out`), of a large batch piece by piece; singular states are reported once.
+
+    On the way are some arrays like those of the request and `more` numbers per state.
+    """
+    sizes, count = sizes_of(engine.mechanism), len(request.arrays)
+    shapes = [shape for _, shape in request.quantity.shapes(sizes)]
+    arrays = [*request.arrays, *(x for x in (request.wrenches, request.parameters) if x is not None)]
+    numbers = sum(int(np.prod(x, dtype=int)) for x in shapes) + sum(x.shape[-1] for x in arrays)
+    cost = 8 * (ON_THE_WAY * numbers + more)
+    marks = np.zeros((*batch_shape(arrays), 1), dtype=bool)
+
+    def some(parts: Sequence[Array]) -> Any:
+        return answer(replace(
+            request, arrays=tuple(parts[:count]), out=None, singular=parts[-1][..., 0],
+            wrenches=None if request.wrenches is None else parts[count],
+            parameters=None if request.parameters is None else parts[-2],
+        ))  # fmt: skip
+
+    found = in_pieces(some, [*arrays, marks], cost, request.out)
+    engine.report(request, marks[..., 0])
+    return found
 
 
 def _narrowed(found: Any) -> Any:
@@ -151,8 +180,12 @@ class Engine(Protocol):
         """The kernel that iterates a step function made of this mechanism (`kernels.iterate`)."""
         ...
 
+    def report(self, request: Request, singular: Array) -> None:
+        """Warn where the marked states of a request have another rank than the others."""
+        ...
+
     def require_closed(self, q: Array, v: Array | None = None) -> None: ...
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None: ...
 
 
-__all__ = ["Engine", "Request", "by_double"]
+__all__ = ["Engine", "Request", "by_double", "in_parts"]

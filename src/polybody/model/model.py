@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 
 from polybody.constraints.mobility import Mobility
 from polybody.description.records import Description
-from polybody.errors import InputError, PolybodyError
-from polybody.mechanism.columns import state_text
+from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.variation import Variation
 from polybody.model import configurations
@@ -185,7 +184,7 @@ class Model:
         `parameters` if they are given.
         """
         drawn = configurations.draw(self.mechanism, rng, size)
-        return self._assembly.assembled(drawn) if parameters is None else self.assemble(drawn, parameters=parameters)
+        return self._assembly.assembled(drawn, parameters=self._parameters(parameters))
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None) -> Array:
         """Integrate a constant velocity v from q for the time dt on the configuration manifold, (..., nq).
@@ -216,29 +215,21 @@ class Model:
         tried; if none converges, `AssemblyError` reports which loop stays open and by how much.
         """
         guess = self.neutral() if q is None else self.normalize(q)
-        if parameters is None:
-            return self._assembly.assembled(guess, hold, limits, restarts)
-        return self._each(
-            parameters, (guess,), lambda model, x: model.assemble(x, hold, limits=limits, restarts=restarts)
-        )
+        return self._assembly.assembled(guess, hold, limits, restarts, self._parameters(parameters))
 
     def assemble_velocity(
         self, q: ArrayLike, v: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
     ) -> Array:
         """Velocity nearest to v, (..., nv), that keeps the loops closed at q; joints in `hold` keep theirs."""
-        q, v = self._q(q), state_array("v", v, self.nv)
-        if parameters is None:
-            return self._assembly.velocity(q, v, hold)
-        return self._each(parameters, (q, v), lambda model, *x: model.assemble_velocity(*x, hold))
+        given = self._q(q), state_array("v", v, self.nv)
+        return self._assembly.velocity(*given, hold, self._parameters(parameters))
 
     def assemble_acceleration(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
     ) -> Array:
         """Acceleration nearest to a, (..., nv), that keeps the loops closed at (q, v); joints in `hold` keep theirs."""
         given = self._q(q), state_array("v", v, self.nv), state_array("a", a, self.nv)
-        if parameters is None:
-            return self._assembly.acceleration(*given, hold)
-        return self._each(parameters, given, lambda model, *x: model.assemble_acceleration(*x, hold))
+        return self._assembly.acceleration(*given, hold, self._parameters(parameters))
 
     def mobility(
         self, q: ArrayLike | None = None, independent: Sequence[str] | None = None, *, parameters: Values = None
@@ -684,7 +675,7 @@ class Model:
             if chosen is not None and self.mechanism.constrained:  # what the wrenches' levers add is found by numbers
                 return self._by_sets(request, chosen, wrenches, independent, weights)
             levered = lambda asked: self.constraints._with_levers(asked, given)  # noqa: E731
-            return by_double(request, levered) if request.is_single else levered(request)
+            return by_double(self.engine, request, levered) if request.is_single else levered(request)
         found = self.engine.answer(request)
         if asked.name in _PLAIN:
             key = asked.name, arrays[0].dtype.char
@@ -715,23 +706,6 @@ class Model:
 
     def _parameters(self, values: Values) -> Array | None:
         return None if values is None else self.parameters.checked(values)
-
-    def _each(self, parameters: ArrayLike, arrays: Sequence[Array], answer: Callable[..., Array]) -> Array:
-        """answer(model at the parameters, *state) for every state, one by one."""
-        values = self.parameters.checked(parameters)
-        lead = batch_shape([*arrays, values])
-        *wide, values = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (*arrays, values))
-        if not np.prod(lead, dtype=int):
-            return np.empty((*lead, arrays[-1].shape[-1]))
-        found: list[Array] = []
-        for index in np.ndindex(lead):
-            try:
-                found.append(answer(self.parameters.at(values[index]), *(x[index] for x in wide)))
-            except PolybodyError as error:
-                if lead:
-                    error.args = (f"{error}{state_text(index)}", *error.args[1:])
-                raise
-        return np.array(found).reshape(*lead, -1)
 
     def _shorten(self, asked: Quantity, key: tuple[str, str]) -> None:
         """Let the next calls go straight to a kernel, single ones to its machine code; it looks at quaternions."""

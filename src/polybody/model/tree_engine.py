@@ -20,11 +20,11 @@ from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
 from polybody.model import long_chains
 from polybody.model.arguments import finite, into
-from polybody.model.batches import each_state, in_pieces
+from polybody.model.batches import batch_shape, each_state
 from polybody.model.compositions import Composition, composition
 from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
-from polybody.model.engine import Request, by_double
+from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
 from polybody.model.tracing import Recorded, as_traced, compiled, plain_name, source_digest, trace
@@ -40,6 +40,9 @@ Array = np.ndarray
 GROUP_UP_TO = 16
 #: Entries of a regressor above which straight-line code takes minutes to compile.
 COMPILED_ENTRIES_UP_TO = 20_000
+#: States from which on a formulation's text is compiled, for up to so many velocities: influence coefficients of more
+#: are millions of operations.
+FORMULATED_FROM, FORMULATED_UP_TO = 64, 40
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
@@ -104,7 +107,7 @@ class TreeEngine:
     def answer(self, request: Request) -> Any:
         _refuse_choices(request)
         if request.is_single and not self._has_single(request):
-            return by_double(request, self.answer)
+            return by_double(self, request, self.answer)
         name = request.quantity.name
         if name.startswith("forward_dynamics"):
             self._refuse_singular()
@@ -116,9 +119,7 @@ class TreeEngine:
             return self._composed(composed, request)
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
-        given = self.source.given(request.parameters)
-        dtype = np.float32 if request.is_single else np.float64
-        return self.kernel(request.whole, dtype)(*request.all_arrays, *given, out=request.out, check=request.check)
+        return self._by_kernel(request)
 
     def plain(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel | None:
         varied = self.source.variation is not None
@@ -221,6 +222,9 @@ class TreeEngine:
         read = lambda: as_traced(make)  # noqa: E731
         return iterate.build(name.replace(" ", "_"), sizes, steps, read, key, every=every, dtype=dtype)
 
+    def report(self, request: Request, singular: Array) -> None:
+        """A tree has no ranks."""
+
     def require_closed(self, q: Array, v: Array | None = None) -> None:
         """A tree has nothing to close."""
 
@@ -255,16 +259,7 @@ class TreeEngine:
 
     def _composed(self, composed: Composition, request: Request) -> Any:
         """In pieces: composing takes several arrays as large as the results."""
-        count, shapes = len(request.arrays), [shape for _, shape in self.results(request.quantity)]
-
-        def answer(arrays: Sequence[Array]) -> Any:
-            loads = arrays[count] if request.wrenches is not None else None
-            values = arrays[-1] if request.parameters is not None else None
-            some = replace(request, arrays=tuple(arrays[:count]), wrenches=loads, parameters=values, out=None)
-            return composed.answer(self, some)
-
-        more = [x for x in (request.wrenches, request.parameters) if x is not None]
-        return in_pieces(answer, [*request.arrays, *more], shapes, request.out)
+        return in_parts(self, request, lambda some: composed.answer(self, some))
 
     def _by_text(self, quantity: Quantity) -> bool:
         """True where no code is compiled: manifolds without a closed form, regressors of very many entries."""
@@ -278,35 +273,37 @@ class TreeEngine:
         """A quantity by its text, state by state."""
         quantity, shapes = request.whole, [shape for _, shape in self.results(request.whole)]
         _check_finite(request)
-        text = quantity.tree
+        text, count = quantity.tree, len(request.all_arrays)
+        arrays = (*request.all_arrays, *(() if request.parameters is None else (request.parameters,)))
 
         def flat(*state: Array) -> Array:
-            values = text(self.mechanism, *state, domain=FLOAT)
+            mechanism = self.mechanism if len(state) == count else self.source.at(state[-1]).mechanism
+            values = text(mechanism, *state[:count], domain=FLOAT)
             return np.concatenate([np.ravel(x) for x in (values if isinstance(values, tuple) else (values,))])
 
         sizes = [int(np.prod(shape, dtype=int)) for shape in shapes]
-        rows = each_state(flat, request.all_arrays, (sum(sizes),))
+        rows = each_state(flat, arrays, (sum(sizes),))
         parts = np.split(rows, np.cumsum(sizes)[:-1], axis=-1)
         results = tuple(part.reshape((*rows.shape[:-1], *shape)) for part, shape in zip(parts, shapes, strict=True))
         return results[0] if len(results) == 1 else results
 
     def _by_formulation(self, request: Request) -> Array:
+        """By a formulation's own text: compiled for many states, on numbers for few."""
         name, quantity = request.formulation, request.quantity
         if quantity.name not in OF_FORMULATIONS:
             raise InputError(f"{quantity.name} has one text; formulations answer {', '.join(sorted(OF_FORMULATIONS))}")
-        function = getattr(formulation_named(str(name)), quantity.name)
-        _check_finite(request)
-        (_, shape), *_ = self.results(quantity)
-        count = len(request.arrays)
+        text = getattr(formulation_named(str(name)), quantity.name)
+        own = replace(quantity, name=f"{quantity.name}_by_{name}", tree=text, reduced=False)
+        some = replace(request, quantity=own, formulation=None)
+        count = np.prod(batch_shape((*request.all_arrays, *self.source.given(request.parameters))), dtype=int)
+        if count < FORMULATED_FROM or self.mechanism.nv > FORMULATED_UP_TO:
+            return into(request.out, self._interpreted(some))
+        return self._by_kernel(some)
 
-        more = () if request.parameters is None else (request.parameters,)
-
-        def one(*state: Array) -> Array:
-            mechanism = self.source.at(state[-1]).mechanism if more else self.mechanism
-            loads = [x.reshape(-1, 6) for x in state[count : len(state) - len(more)]]
-            return function(mechanism, *state[:count], *loads)
-
-        return into(request.out, each_state(one, (*request.all_arrays, *more), shape))
+    def _by_kernel(self, request: Request) -> Any:
+        given = self.source.given(request.parameters)
+        dtype = np.float32 if request.is_single else np.float64
+        return self.kernel(request.whole, dtype)(*request.all_arrays, *given, out=request.out, check=request.check)
 
     def well_conditioned(self, parameters: Array | None = None) -> Array:
         """Whether the mass matrix of a configuration in general position shows that no pivot vanishes, (...): quicker

@@ -1,0 +1,94 @@
+"""Large batches are answered piece by piece, and batches of any kind without Python per state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mechanisms import random_tree
+
+import polybody as pb
+from polybody.kernels import arrays
+from polybody.mechanism import mechanism_from
+from polybody.model import tree_engine
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "PIECE", 1 << 14)
+
+
+def motion(model: pb.Model, size: int, seed: int = 0) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    q = model.random_configuration(rng, size)
+    v = model.assemble_velocity(q, rng.normal(size=(size, model.nv)))
+    return q, v, model.assemble_acceleration(q, v, rng.normal(size=(size, model.nv)))
+
+
+@pytest.mark.parametrize("name", pb.formulations())
+def test_a_formulation_compiled_for_a_batch_equals_its_text_on_numbers(name: str) -> None:
+    model = pb.Model(mechanism_from(random_tree(3, 5)))
+    q, v, a = motion(model, tree_engine.FORMULATED_FROM)
+    loads = {model.frame_names[-1]: np.arange(6.0)}
+    for call, given in ((model.inverse_dynamics, (q, v, a)), (model.forward_dynamics, (q, v, a))):
+        found = call(*given, wrenches=loads, formulation=name)
+        for k in (0, len(q) - 1):
+            one = call(*(x[k] for x in given), wrenches=loads, formulation=name)
+            assert np.abs(found[k] - one).max() < 1e-11 * (1 + np.abs(one).max())
+
+
+def test_a_formulation_takes_parameters_of_each_state_of_a_batch() -> None:
+    model = pb.load("stanford-arm").with_parameters("*.mass")
+    q, v, a = motion(model, tree_engine.FORMULATED_FROM)
+    values = model.parameters.nominal * np.random.default_rng(1).uniform(0.5, 2, (len(q), len(model.parameters)))
+    found = model.inverse_dynamics(q, v, a, formulation="network", parameters=values)
+    default = model.inverse_dynamics(q, v, a, parameters=values)
+    assert np.abs(found - default).max() < 1e-11 * np.abs(default).max()
+    few = model.inverse_dynamics(q[:3], v[:3], a[:3], formulation="network", parameters=values[:3])
+    assert np.abs(few - found[:3]).max() < 1e-11 * np.abs(default).max()
+
+
+def test_states_with_parameters_of_their_own_are_assembled_together_as_each_by_itself() -> None:
+    model = pb.load("four-bar").with_parameters("*.origin.x")
+    rng = np.random.default_rng(2)
+    values = model.parameters.nominal + 1e-2 * rng.normal(size=(40, len(model.parameters)))
+    q = model.random_configuration(rng, 40, parameters=values)
+    assert np.abs(model.constraints.residual(q, parameters=values)).max() < 1e-11
+    v = model.assemble_velocity(q, rng.normal(size=(40, model.nv)), parameters=values)
+    a = model.assemble_acceleration(q, v, rng.normal(size=(40, model.nv)), parameters=values)
+    for k in (0, 39):
+        own = model.parameters.at(values[k])
+        assert np.abs(own.assemble(q[k]) - q[k]).max() < 1e-9
+        assert np.abs(own.assemble_velocity(q[k], v[k]) - v[k]).max() < 1e-12
+        assert np.abs(own.assemble_acceleration(q[k], v[k], a[k]) - a[k]).max() < 1e-10
+
+
+def test_pieces_of_a_batch_give_what_the_whole_gives(small_pieces: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pb.load("four-bar")
+    q, v, a = motion(model, 600)
+    single = [x.astype(np.float32) for x in (q, v, a)]
+    calls = [
+        lambda: model.inverse_dynamics(*single),
+        lambda: model.inverse_dynamics(q, v, a, weights=[1.0] * len(model.actuation.names)),
+        lambda: model.mass_matrix(q, formulation="denoc"),
+        lambda: model.assemble_velocity(q, v + 1),
+        lambda: model.assemble(q + 1e-3),
+    ]
+    found = [call() for call in calls]
+    monkeypatch.setattr(arrays, "PIECE", 1 << 30)
+    for part, call in zip(found, calls, strict=True):
+        whole = call()
+        assert part.dtype == whole.dtype and part.shape == whole.shape
+        assert np.abs(part - whole).max() <= 1e-9 * np.abs(whole).max()
+
+
+def test_errors_of_a_piece_count_the_states_of_the_batch(small_pieces: None) -> None:
+    model = pb.load("four-bar")
+    q, v, a = (x.reshape(300, 2, -1) for x in motion(model, 600))
+    q[257, 1] += 0.1
+    for call in (
+        lambda: model.inverse_dynamics(q, v, a, weights=[1.0] * len(model.actuation.names)),
+        lambda: model.inverse_dynamics(q, v, a),
+        lambda: model.mass_matrix(q.astype(np.float32)),
+    ):
+        with pytest.raises(pb.PolybodyError, match=r"breaks the constraints.*state 257, 1 of the batch"):
+            call()
