@@ -77,7 +77,7 @@ def test_pieces_of_a_batch_give_what_the_whole_gives(small_pieces: None, monkeyp
     monkeypatch.setattr(arrays, "PIECE", 1 << 30)
     for part, call in zip(found, calls, strict=True):
         whole = call()
-        assert part.dtype == whole.dtype and part.shape == whole.shape
+        assert (part.dtype, part.shape) == (whole.dtype, whole.shape)
         assert np.abs(part - whole).max() <= 1e-9 * np.abs(whole).max()
 
 
