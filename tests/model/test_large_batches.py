@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import random_tree
 
 import polybody as pb
+from mechanisms import random_tree
 from polybody.kernels import arrays
 from polybody.mechanism import mechanism_from
 from polybody.model import tree_engine
