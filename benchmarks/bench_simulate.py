@@ -2,9 +2,10 @@
 
     python benchmarks/bench_simulate.py [SYSTEM …] [--json FILE] [--picture FILE]
 
-Systems: UR5 falling freely, a floating G1 with moving joints, a Stewart platform that sinks, forty four-bars. All start
-from the same state, without contacts and limits. The error is the distance of a probe body from where the reference
-(dop853, rtol 1e-13) has it at the end; the cost is the time of the whole run, one thread, the shortest of several.
+Systems: UR5 falling freely, a floating G1 with moving joints, a Stewart platform that sinks, forty four-bars, and a
+chain of 200 links. All start from the same state, without contacts and limits. The error is the distance of a probe
+body from where the reference (dop853, rtol 1e-13) has it at the end; the cost is the time of the whole run, one thread,
+the shortest of several.
 
     polybody    pb.simulate: rk4, semi-implicit, dop853, radau
     MuJoCo      its own C loop (`mujoco.rollout`): RK4 and implicitfast, the model written by `model.save("….xml")`
@@ -69,7 +70,7 @@ class System:
 
 
 def systems() -> dict[str, Callable[[], System]]:
-    return {"UR5": ur5, "G1": g1, "Stewart": stewart, "40 four-bars": four_bars}
+    return {"UR5": ur5, "G1": g1, "Stewart": stewart, "40 four-bars": four_bars, "200 links": links}
 
 
 def _urdf(name: str, base: str) -> pb.Model:
@@ -102,6 +103,20 @@ def four_bars() -> System:
     model = chain(LOOPS)
     turning = np.array([joint.name.startswith("base") for joint in model.mechanism.joints])
     return System("40 four-bars", model, model.neutral(), np.where(turning, RATE, -RATE), 0.32, f"top{LOOPS}")
+
+
+def links(count: int = 200) -> System:
+    """A chain of hinges about two axes in turn, damped, from a bent configuration."""
+    build, rng = pb.Builder("chain"), np.random.default_rng(0)
+    for k in range(count):
+        origin = np.eye(4)
+        origin[0, 3] = 0.1 if k else 0.0
+        build.body(f"b{k}", 1.0, (0.05, 0, 0), (1e-3, 2e-3, 2e-3))
+        axis = ((0, 0, 1), (0, 1, 0))[k % 2]
+        parent = f"b{k - 1}" if k else "world"
+        build.joint(f"j{k}", "revolute", parent, f"b{k}", origin, axis=axis, damping=0.1, armature=0.01)
+    model = build.model()
+    return System("200 links", model, rng.uniform(-0.3, 0.3, count), rng.normal(size=count), 0.1, f"b{count - 1}")
 
 
 def shortest(work: Callable[[], Any], seconds: float = 0.4) -> tuple[float, Any]:

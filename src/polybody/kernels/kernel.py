@@ -153,6 +153,11 @@ class Kernel:
         return self._form.nodes
 
     @property
+    def form(self) -> Form:
+        """How it runs now; whoever calls its body by address keeps it."""
+        return self._form
+
+    @property
     def lanes(self) -> int:
         """States that are computed side by side."""
         return self._form.lanes

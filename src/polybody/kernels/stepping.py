@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import casadi as ca
@@ -41,8 +41,9 @@ from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
-from polybody.kernels.stepping_parts import Interpreted, Part, is_known, loop_code, part
+from polybody.kernels.stepping_parts import Part, is_known, loop_code, part
 from polybody.kernels.stepping_radau import Collocation
+from polybody.kernels.stepping_rolled import Between, Rolled, rolled_part
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target, host
 
@@ -104,6 +105,7 @@ class Parts:
     pivots: int = 0
     memory: tuple[int, int] = (0, 0)  # (first, count) of the constants that `tick` changes
     instant: int = 0  # numbers told of an instant
+    between: Mapping[str, Callable[[], Between]] = field(default_factory=dict)  # of parts that run kernels
     doubtful: bool = False  # the field tells whether it may be believed, without constraints too
 
     @cached_property
@@ -124,8 +126,9 @@ class Loop:
     """Compiled code of one field and one method, with its working memory; one run at a time."""
 
     def __init__(
-        self, parts: Parts, tableau: Method | None, loaded: machine.Loaded, functions: Callable[[], Mapping[str, Part]]
-    ) -> None:
+        self, parts: Parts, tableau: Method | None, loaded: machine.Loaded,
+        functions: Callable[[], Mapping[str, Part | Rolled]],
+    ) -> None:  # fmt: skip
         """`functions()` are the parts as they are now: interpreted at first, compiled later."""
         self.parts, self.tableau = parts, tableau
         self._alive, self._functions = loaded, functions
@@ -135,7 +138,7 @@ class Loop:
         self._at = self.job.ctypes.data
         self._lasting = np.zeros(len(JOB), dtype=np.int64)  # 1: addresses, which a new run takes over
         self._kept: dict[str, Array] = {}
-        self._taken: dict[str, Part] = {}
+        self._taken: dict[str, Part | Rolled] = {}
         self.interpreted = True  # some part is still to be compiled
         self.refresh()
         n, stages = parts.padded, 16
@@ -168,7 +171,7 @@ class Loop:
                 self._taken[name] = now
                 self._point(f"{name}_at", now.address)
                 self.array(f"{name}_with", now.context())
-        self.interpreted = any(isinstance(taken, Interpreted) for taken in self._taken.values())
+        self.interpreted = any(taken.interpreted for taken in self._taken.values())
 
     def array(self, name: str, values: Array) -> None:
         """Give the job an array, which is kept alive."""
@@ -186,7 +189,8 @@ class Loop:
         self.job *= self._lasting
         self._scratch.fill(0.0)
         if self.parts.make is not _made_already:
-            self.parts, self._functions = replace(self.parts, make=_made_already), dict  # whoever traced it may go
+            self.parts = replace(self.parts, make=_made_already, between={})  # whoever traced it may go
+            self._functions = dict
         return self
 
     def room(self, name: str, *shape: int) -> Array:
@@ -225,19 +229,17 @@ class Field:
 
     def __init__(self, name: str, parts: Parts, *, target: Target | None = None) -> None:
         chosen = (target or host()).with_lanes(1)
-        self.parts, self._part = parts, part(
-            parts.keys["field"], f"{name} field", "field", lambda: parts.make("field"), chosen
-        )  # fmt: skip
+        self.parts, self._part = parts, part_of(parts, name, "field", chosen)
         self._call = FIELD_CALL(self._part.address)
         self._context = self._part.context()
         self._places: tuple[Array, ...] = ()
 
     def cleared(self) -> Field | None:
         """For another run; None where its code is still to be compiled."""
-        if isinstance(self._part, Interpreted):
+        if self._part.interpreted:
             return None
         if self.parts.make is not _made_already:
-            self.parts = replace(self.parts, make=_made_already)  # whoever traced it may go
+            self.parts = replace(self.parts, make=_made_already, between={})  # whoever traced it may go
         return self
 
     def __call__(self, x: Array, constants: Array, row: Array) -> tuple[Array, Array]:
@@ -279,18 +281,27 @@ def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | N
     title = digest("stepping", "", chosen, facts)
     loop = loop_code(title, name, lambda: Made(module_text(parts, tableau, chosen), chosen))
 
-    def functions() -> dict[str, Part]:
-        return {
-            key: part(parts.keys[key], f"{name} {key}", key, lambda key=key: parts.make(key), chosen) for key in names
-        }
+    def functions() -> dict[str, Part | Rolled]:
+        return {entry: part_of(parts, name, entry, chosen) for entry in names}
 
     return Loop(parts, tableau, loop, functions)
+
+
+def part_of(parts: Parts, name: str, entry: str, target: Target) -> Part | Rolled:
+    """A part as it is now: of this process, from disk, interpreted, or compiled."""
+    key, title = parts.keys[entry], f"{name} {entry}"
+    if entry in parts.between:
+        return rolled_part(key, title, entry, parts.make, parts.between[entry](), target)
+    return part(key, title, entry, lambda: parts.make(entry), target)
 
 
 def is_at_hand(parts: Parts, *, target: Target | None = None) -> bool:
     """Whether all its functions are known: nothing would have to be traced."""
     chosen = (target or host()).with_lanes(1)
-    return all(is_known(key, entry, chosen) for entry, key in parts.keys.items())
+    tapes = {
+        entry: (f"{entry}_before", f"{entry}_after") if entry in parts.between else (entry,) for entry in parts.keys
+    }
+    return all(is_known(key, tape, chosen) for entry, key in parts.keys.items() for tape in tapes[entry])
 
 
 def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:

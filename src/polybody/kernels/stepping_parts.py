@@ -29,7 +29,8 @@ from polybody.kernels.target import Target
 Array = np.ndarray
 #: what the loop calls them with: numbers of inputs (from memory), and of results
 PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "slopes": (3, 1), "unit": (2, 2),
-         "back": (2, 2), "watch": (3, 1), "tick": (4, 2)}  # fmt: skip
+         "back": (2, 2), "watch": (3, 1), "tick": (4, 2), "field_before": (3, 1), "field_after": (4, 2),
+         "watch_before": (3, 1), "watch_after": (4, 1)}  # fmt: skip
 AT_ONCE = 40  # operations: compiled sooner than anybody minds
 
 
@@ -39,6 +40,8 @@ class Compiled:
 
     loaded: machine.Loaded
     entry: str
+
+    interpreted = False
 
     @property
     def address(self) -> int:
@@ -55,6 +58,8 @@ class Interpreted:
     code: interpret.Instructions
     program: Program
     address: int  # of the function that hands it over to the interpreter
+
+    interpreted = True
 
     def context(self) -> Array:
         """Of one loop: whoever runs beside it has scratch memory of its own."""

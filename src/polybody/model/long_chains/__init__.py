@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 
-def kernel(mechanism: Mechanism, name: str, dtype: Any = float) -> Kernel | None:
+def kernel(mechanism: Mechanism, name: str, dtype: Any = float, lanes: int | None = None) -> Kernel | None:
     """The rolled kernel of a quantity by its name in `quantities.table`, or None where there is none.
 
     It grows with the number of joints (matrices: with its square). With "_wrenches" after the name, dynamics takes a
@@ -19,7 +19,7 @@ def kernel(mechanism: Mechanism, name: str, dtype: Any = float) -> Kernel | None
     """
     from polybody.model.long_chains import kernels  # compilers are imported when they are needed
 
-    return kernels.kernel(mechanism, name, dtype)
+    return kernels.kernel(mechanism, name, dtype, lanes)
 
 
 def names() -> frozenset[str]:

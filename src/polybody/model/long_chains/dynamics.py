@@ -41,6 +41,7 @@ class Acting:
     damped: bool = False  # of these some have dampers
     coupled: bool = False  # armature or motor damping between joints
     passive: bool = True  # joint springs and dampers count
+    held: bool = False  # an argument `free`: 1 for each velocity, 0 for one that is held and does not accelerate
 
     @property
     def loaded(self) -> bool:
@@ -248,14 +249,14 @@ class Dynamics:
 
     def eliminate(self, inputs: str = "qv") -> Pass:
         """(constants, q, v, τ, γ, stored, M̂) -> ψ, m̂⁻¹τ̂, γ and M̂ for the parent."""
-        acting = self.acting
+        acting, held = self.acting, ["free"] if self.acting.held else []
 
         def step(kind: Kind) -> Any:
             if kind.role != JOINT:
                 return None
             joint = self.chain.joint(kind)
             sizes = [(x, joint.nq if x == "q" else joint.nv) for x in (*inputs, "tau")]
-            sizes += [(x, 6) for x in acting.inputs]
+            sizes += [(x, 6) for x in acting.inputs] + [(x, joint.nv) for x in held]
             fields = [(x, joint.nv if x == "coupled" else WIDTHS[x]) for x in acting.fields]
             sizes += [("gamma", 6), ("stored", self.crossings.width), ("M", 21), *fields]
 
@@ -263,7 +264,7 @@ class Dynamics:
                 given = dict(zip([name for name, _ in sizes], arrays, strict=True))
                 link, step = lone_link(self.chain, kind, table), self.crossings.again(kind, table, given["stored"])
                 M_hat = body_matrix(link, domain=self.graph) + unpacked(given["M"])
-                factors, rest = eliminate(link, step, M_hat, domain=self.graph)
+                factors, rest = eliminate(link, step, M_hat, given.get("free"), domain=self.graph)
                 gamma = self._remaining(kind, table, given)
                 tau_hat = given["tau"] - self._own_forces(kind, table, given) - joint_force(step, gamma[:3], gamma[3:])
                 pushed = gamma + factors.psi @ tau_hat
@@ -276,7 +277,7 @@ class Dynamics:
             return self.chain.function(sizes, text)
 
         return Pass(
-            "eliminate", INWARD, step, constants=["c"], inputs=[*inputs, "tau", *acting.inputs],
+            "eliminate", INWARD, step, constants=["c"], inputs=[*inputs, "tau", *acting.inputs, *held],
             own=["gamma", "stored", "M", *acting.fields], writes=["psi", "own"], adds=["gamma", "M"],
         )  # fmt: skip
 

@@ -4,8 +4,9 @@
     kernel(mechanism, "inverse_dynamics_wrenches")        with a wrench on each body: world axes, at the body's origin
     kernel(mechanism, "pose:tip"), kernel(mechanism, "jacobian:tip:world")
 
-Beside the table's there are two that others are composed of: "inverse_directional", the change of joint forces along
-one direction, and "mass_solve", (q, tau) -> M⁻¹ tau. Joints that share slots of v (followers) add up their parts.
+Beside the table's there are three that others are composed of: "inverse_directional", the change of joint forces along
+one direction, "mass_solve", (q, tau) -> M⁻¹ tau, and "forward_held", forward dynamics with joints that are held.
+Joints that share slots of v (followers) add up their parts.
 
 The time per state is proportional to the number of joints, and to its square for matrices. Compile time depends on the
 number of kinds of joint, not on the number of joints.
@@ -79,17 +80,17 @@ class Recipe:
     code: str = ""  # what the steps depend on beside the kinds and the passes' fields
 
 
-def kernel(mechanism: Mechanism, name: str, dtype: Any = float) -> Kernel | None:
+def kernel(mechanism: Mechanism, name: str, dtype: Any = float, lanes: int | None = None) -> Kernel | None:
     """The rolled kernel of a quantity, or None where it cannot be made for this mechanism."""
     word, _, rest = name.partition(":")
     wrenched, word = word.endswith("_wrenches"), word.removesuffix("_wrenches")
     if word not in RECIPES or (wrenched and word not in LOADED):
         return None
     recipe = RECIPES[word](mechanism, rest, wrenched)
-    return None if recipe is None else _build(mechanism, name, recipe, dtype)
+    return None if recipe is None else _build(mechanism, name, recipe, dtype, lanes)
 
 
-def _build(mechanism: Mechanism, name: str, recipe: Recipe, dtype: Any) -> Kernel:
+def _build(mechanism: Mechanism, name: str, recipe: Recipe, dtype: Any, lanes: int | None) -> Kernel:
     chain = recipe.chain
     shared = recipe.slots if mechanism.followers else ()
     blank = {*recipe.blank, *(recipe.views[x].port if x in recipe.views else x for x in shared)}
@@ -119,7 +120,7 @@ def _build(mechanism: Mechanism, name: str, recipe: Recipe, dtype: Any) -> Kerne
     plain_name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
     # A frame's name is not part of what is compiled: all frames of one pattern share their code.
     key = f"long chain:{name.partition(':')[0]}:{recipe.code}:{source_digest()}"
-    return scan.build(f"{plain_name}_rolled", sizes, recipe.outputs, recursion, key, dtype=dtype)
+    return scan.build(f"{plain_name}_rolled", sizes, recipe.outputs, recursion, key, dtype=dtype, lanes=lanes)
 
 
 def _starts(nodes: Sequence[Node], label: str) -> list[int]:
@@ -176,14 +177,20 @@ def _inverse(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
                   _vector(m, "tau"), _ground(m.gravity), slots=("tau",))  # fmt: skip
 
 
-def _forward(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
+def _forward(mechanism: Mechanism, rest: str, wrenched: bool, held: bool = False) -> Recipe | None:
     if not mechanism.separable:
         return None  # rotors and followers that couple joints make one pivot of many joints
-    acting = _acting(mechanism, wrenched)
+    acting = replace(_acting(mechanism, wrenched), held=held)
     m, made = _dynamics(mechanism, acting, (*LINK, "armature", *FORCES))
     passes = [made.outward("qv"), *made.between("v", None), made.eliminate(), made.accelerate()]
-    return Recipe(made.chain, passes, made.fields | {"motion": 9}, ("q", "v", "tau", *acting.inputs),
+    free = ("free",) if held else ()
+    return Recipe(made.chain, passes, made.fields | {"motion": 9}, ("q", "v", "tau", *acting.inputs, *free),
                   _vector(m, "a"), _ground(m.gravity))  # fmt: skip
+
+
+def _forward_held(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
+    """(q, v, tau[, wrenches], free) -> a, zero where `free` is: of joints that are held."""
+    return _forward(mechanism, rest, wrenched, held=True)
 
 
 def _mass_solve(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
@@ -392,6 +399,7 @@ RECIPES: dict[str, RecipeMaker] = {
     "inverse_directional": _inverse_directional,
     "mass_solve": _mass_solve,
     "forward_dynamics": _forward,
+    "forward_held": _forward_held,
     "bias_forces": _bias,
     "gravity_forces": _gravity,
     "passive_forces": _passive,
@@ -411,7 +419,7 @@ RECIPES: dict[str, RecipeMaker] = {
     "rate": _configuration("rate", ("q", "v"), "qdot"),
 }
 #: Of these some take wrenches.
-LOADED = ("inverse_dynamics", "inverse_directional", "forward_dynamics")
+LOADED = ("inverse_dynamics", "inverse_directional", "forward_dynamics", "forward_held")
 NAMES = frozenset({*RECIPES, *(f"{name}_wrenches" for name in LOADED)})
 
 __all__ = ["NAMES", "kernel"]

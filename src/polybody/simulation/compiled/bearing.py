@@ -18,6 +18,7 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.formulations.network.reactions import reaction_names
 from polybody.formulations.network.reactions import reactions as tree_reactions
+from polybody.simulation.compiled.rolled import MOST_STRAIGHT
 from polybody.simulation.failures import NotCompiled
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def require_known(problem: Problem) -> None:
     friction, m = problem.friction, problem.model.mechanism
     if friction is None or not friction.loaded:
         return
+    if problem.model.nv > MOST_STRAIGHT:
+        raise NotCompiled(f"friction by load among {problem.model.nv} velocities is solved in Python")
     if problem.loops:
         raise NotCompiled("friction by load in loops is solved in Python; friction='smooth' is compiled")
     for part in friction.parts:

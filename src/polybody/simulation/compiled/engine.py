@@ -18,10 +18,12 @@ from polybody.kernels import background
 from polybody.kernels.idle import Idle
 from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
+from polybody.kernels.stepping_rolled import Between
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import source_digest
 from polybody.simulation.bridge import crossing_time
+from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.given import acting_of, possible_holding
@@ -58,7 +60,9 @@ class Compiled:
         self.model: Model = problem.model
         require_compilable(self.model, method.name)
         self._possible = possible_holding(problem)
-        self.acting = acting_of(problem)
+        bears = problem.friction is not None and problem.friction.loaded
+        self._rolled = rolled.is_rolled(self.model, method.name, bears)
+        self.acting = self._acts()
         if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
             raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
@@ -82,11 +86,16 @@ class Compiled:
 
     def renew(self) -> None:
         """Take the numbers of what acts anew."""
-        self.acting, self._by_held = acting_of(self.problem), {}
+        self.acting, self._by_held = self._acts(), {}
         if self.instants is not None:
             self.instants.memory = self.acting.law.memory
             self._remember()
         self._hold()
+
+    def _acts(self) -> Acting:
+        """What acts now."""
+        acting = acting_of(self.problem)
+        return replace(acting, rolled=True) if self._rolled else acting
 
     def give_back(self) -> None:
         """Let the next run have what this one has made ready."""
@@ -134,11 +143,19 @@ class Compiled:
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
-            row=acting.law.signals.rows.shape[1], watched=watch.count,
+            row=acting.law.signals.rows.shape[1], watched=watch.count, between=self._between(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
             instant=0 if memory is None else memory.width,
         )  # fmt: skip
+
+    @staticmethod
+    def _between(acting: Acting) -> dict[str, Callable[[], Between]]:
+        """The kernels of long chains, and the parts that run them."""
+        if not acting.rolled:
+            return {}
+        watched = {"watch": lambda: rolled.between(acting, True)} if acting.holding.frozen else {}
+        return {"field": lambda: rolled.between(acting, False), **watched}
 
     def _made_of(self, acting: Acting) -> str:
         """What distinguishes the parts of a loop from those of others."""

@@ -31,7 +31,7 @@ from polybody.model.tracing import Recorded, as_traced
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
-from polybody.simulation.compiled import bearing, middle
+from polybody.simulation.compiled import bearing, middle, rolled
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import Law, NotCompiled
 from polybody.simulation.compiled.tracing import key_of
@@ -39,8 +39,6 @@ from polybody.simulation.compiled.watch import Watch
 from polybody.simulation.currents import Circuits
 
 Array = np.ndarray
-#: velocities above which straight-line code takes too long to compile
-MOST_VELOCITIES = 130
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +57,7 @@ class Acting:
     drives: DriveLimits | None = None  # bounds of what the controller asks for
     whole: Model | None = None  # with dry friction, as controllers know it, where `model` is without
     changing: tuple[Any, ...] = ()  # for each frame: its wrench as a casadi.Function of time, or None
+    rolled: bool = False  # dynamics are recursions over the tree (`rolled`)
 
     @property
     def constants(self) -> Array:
@@ -249,15 +248,15 @@ class Acting:
 
     def function(self, name: str, watched: Watch | None = None) -> Any:
         """The tape or casadi.Function of a part of `kernels.stepping`."""
-        if name == "watch":
-            assert watched is not None
-            return as_traced(self._watch, watched)
+        if watched is not None and name in ("watch", "watch_after"):
+            return as_traced(self._watch if name == "watch" else lambda w: rolled.after_watch(self, w), watched)
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
-                  "tick": self._tick}  # fmt: skip
+                  "tick": self._tick, "field_before": lambda: rolled.before(self),
+                  "field_after": lambda: rolled.after(self), "watch_before": lambda: rolled.before(self)}  # fmt: skip
         return as_traced(makers[name])
 
-    def _function(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
+    def made(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
         """What `kernels` compile; what of the mechanism is a symbol becomes a part of the constants."""
         import casadi
 
@@ -283,7 +282,7 @@ class Acting:
         power = self.power(q, v, whole, loads, c, graph)
         moved = kinematics.rate(self.mechanism, q, v, domain=graph)
         rate = np.concatenate([moved, a, rates, [power, 1.0]])
-        return self._function("field", columns, columns[1], [rate, np.concatenate([tau, currents, told])], graph)
+        return self.made("field", columns, columns[1], [rate, np.concatenate([tau, currents, told])], graph)
 
     def _leap(self) -> Any:
         """Semi-implicit Euler: v₁ = v₀ + h a, q₁ = q₀ ∘ exp(h v₁), currents by the implicit rule with v₁."""
@@ -304,7 +303,7 @@ class Acting:
             push = (self.split_constants(c)[2] - graph.array(motors.voltages) @ faster)[k]
             i = (L * i + push * h[0]) / (L + R * h[0])
         new = np.concatenate([moved, faster, i, [x[self.size - 1] + power * h[0], t + h[0]]])
-        return self._function("leap", [columns[0], answer, step, *columns[1:]], columns[1], [new], graph)
+        return self.made("leap", [columns[0], answer, step, *columns[1:]], columns[1], [new], graph)
 
     def slopes(self) -> Any:
         """(x, c, row) -> ∂ẏ/∂y, row by row, without the work W."""
@@ -327,7 +326,7 @@ class Acting:
         self.law.doubts.clear()  # of another text
         z = memory.updated(self.known, t, q, v, of_law[count:], told, of_law[:count], row, graph)
         doubt = np.array([self.doubt(graph)], dtype=object)
-        return self._function("tick", [*columns, column], columns[1], [z, doubt], graph)
+        return self.made("tick", [*columns, column], columns[1], [z, doubt], graph)
 
     def _unit(self) -> Any:
         graph: Any = domain("casadi")
@@ -343,7 +342,7 @@ class Acting:
         if self.plan is None:
             new = self.holding.pinned(new, nq, self.split_constants(c)[3], graph)
         off = np.array([worst], dtype=object)
-        return self._function("unit", columns[:2], columns[1], [new, off], graph)
+        return self.made("unit", columns[:2], columns[1], [new, off], graph)
 
     def _back(self) -> Any:
         graph: Any = domain("casadi")
@@ -363,7 +362,7 @@ class Acting:
         moved = kinematics.integrate(self.mechanism, q, step, domain=graph)
         new = np.concatenate([moved, speed, x[nq + nv :]])
         told = [graph.sqrt(off), found.growth, found.narrow, *found.turns.ravel()]
-        return self._function("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
+        return self.made("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
 
     def _watch(self, watch: Watch) -> Any:
         graph: Any = domain("casadi")
@@ -379,7 +378,7 @@ class Acting:
             if self.holding.bearing:
                 borne = bearing.sizes(bearing.forces(self, q, v, tau, loads, c, graph), graph)
         values += watch.holding.watched(q, v, numbers, load, graph, borne)
-        return self._function("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
+        return self.made("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
 
 
 def unit(mechanism: Any, q: Array, graph: Domain) -> Array:
@@ -407,8 +406,8 @@ def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Ar
 
 def require_compilable(model: Model, method: str) -> None:
     """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
-    if model.nv > MOST_VELOCITIES:
-        raise NotCompiled(f"{model.nv} velocities are too many for straight-line code")
+    if model.nv > rolled.MOST_STRAIGHT:
+        rolled.require_rolled(model, method)
     strict = method in ("semi-implicit", "midpoint") or model.mechanism.constrained
     if strict and not all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints):
         raise NotCompiled("a joint's manifold has no closed form")

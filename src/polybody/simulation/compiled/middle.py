@@ -86,7 +86,7 @@ def middle(acting: Acting) -> Any:
         r = r * at.free + at.u * (graph.const(1) - at.free)
     residual = graph.column(r)
     slopes = casadi.densify(casadi.vec(casadi.jacobian(residual, at.columns[1]).T))
-    return acting._function("middle", at.columns, at.columns[3], [residual, slopes], graph)
+    return acting.made("middle", at.columns, at.columns[3], [residual, slopes], graph)
 
 
 def ends(acting: Acting) -> Any:
@@ -103,7 +103,7 @@ def ends(acting: Acting) -> Any:
     if at.free is not None:
         p = p * at.free
         M = M * at.free[:, None] + graph.eye(nv) * (graph.const(1) - at.free)[:, None]
-    return acting._function("ends", at.columns, at.columns[3], [new, p, M], graph)
+    return acting.made("ends", at.columns, at.columns[3], [new, p, M], graph)
 
 
 __all__ = ["ends", "middle"]

@@ -1,0 +1,140 @@
+"""A part of a loop that has kernels do most of its work: what recursions over long chains are to `stepping`.
+
+    before(inputs…) -> w;    each kernel takes parts of w to parts of w;    after(inputs…, w) -> outputs…
+
+w are numbers of the part's own. `before` and `after` are parts like others, straight lines that grow with the number of
+joints only; the kernels (of one lane) are rolled, so that neither their code nor the time to compile it grows. The
+function that calls them one behind the other is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from polybody.kernels import machine, native
+from polybody.kernels.kernel import Kernel
+from polybody.kernels.programs import Made, digest, kept
+from polybody.kernels.stepping_parts import PORTS, Part, part
+from polybody.kernels.tape import Tape
+from polybody.kernels.target import Target
+
+Array = np.ndarray
+#: parts that may be of this kind; their tapes are {entry}_before and {entry}_after of `PORTS`
+ENTRIES = ("field", "watch")
+#: words of a context: the two tapes with their contexts, w, the number of calls, and for each call four words
+FIXED, EACH = 6, 4
+
+SOURCE = """
+def _calls(context):
+    k = 0
+    at = context + CALLS
+    while k < word(context + COUNT):
+        call(word(at), word(at + 8), word(at + 16), word(at + 24))
+        at += EACH
+        k += 1
+    return 0
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A kernel of one lane, and where in w each of its inputs and then of its outputs begins."""
+
+    kernel: Kernel
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """How many numbers w has, and the kernels in their order."""
+
+    size: int
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rolled:
+    """The part, for as long as its tapes are what they are now."""
+
+    before: Part
+    after: Part
+    between: Between
+    address: int
+
+    @property
+    def interpreted(self) -> bool:
+        return self.before.interpreted or self.after.interpreted
+
+    def context(self) -> Array:
+        """Of one loop: whoever runs beside it has numbers of its own."""
+        w = np.zeros(self.between.size + 8)
+        kept: list[object] = [w, self.before, self.after]
+        words = []
+        for tape in (self.before, self.after):
+            own = tape.context()
+            kept.append(own)
+            words += [tape.address, own.ctypes.data]
+        words += [w.ctypes.data, len(self.between.calls)]
+        for call in self.between.calls:
+            form = call.kernel.form
+            rows = np.array([w.ctypes.data + 8 * place for place in call.places], dtype=np.uint64)
+            scratch = np.zeros(form.scratch_bytes // 8 + 16)
+            kept += [form, rows, scratch]
+            words += [form.program.body, rows.ctypes.data, form.first_context, scratch.ctypes.data]
+        return _Context(np.array(words, dtype=np.uint64), kept)
+
+
+class _Context(np.ndarray):
+    """An array that keeps alive what it points to."""
+
+    kept: list[object]
+
+    def __new__(cls, words: Array, kept: list[object]) -> _Context:
+        made = words.view(cls)
+        made.kept = kept
+        return made
+
+
+def rolled_part(
+    key: str, name: str, entry: str, make: Callable[[str], ca.Function | Tape], between: Between, target: Target
+) -> Rolled:
+    """The part of this key, whose tapes are traced by `make` where they are not known."""
+    before, after = (
+        part(key, f"{name} {side}", f"{entry}_{side}", lambda side=side: make(f"{entry}_{side}"), target)
+        for side in ("before", "after")
+    )
+    return Rolled(before, after, between, _glue(target).addresses[entry])
+
+
+_GLUE: dict[Target, machine.Loaded] = {}
+
+
+def _glue(target: Target) -> machine.Loaded:
+    """The functions that call the tapes and the kernels."""
+    if target not in _GLUE:
+        title = digest("rolled parts", SOURCE, target, list(ENTRIES))
+        _GLUE[target] = machine.Loaded(kept(title, "rolled parts", lambda: Made(_text(target), target))[0], ENTRIES)
+    return _GLUE[target]
+
+
+def _text(target: Target) -> str:
+    texts = [SOURCE]
+    for entry in ENTRIES:
+        inputs, outputs = ([f"{x}{k}" for k in range(n)] for x, n in zip("io", PORTS[entry], strict=True))
+        texts.append(
+            f"def {entry}({', '.join([*inputs, *outputs])}, context):\n"
+            f"    w = word(context + W)\n"
+            f"    call(word(context), {', '.join(inputs)}, w, word(context + 8))\n"
+            f"    _calls(context)\n"
+            f"    call(word(context + 16), {', '.join([*inputs, 'w', *outputs])}, word(context + 24))\n"
+            f"    return 0\n"
+        )
+    numbers = {"CALLS": 8 * FIXED, "EACH": 8 * EACH, "W": 32, "COUNT": 40}
+    return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), numbers)])
+
+
+__all__ = ["ENTRIES", "Between", "Call", "Rolled", "rolled_part"]

@@ -1,0 +1,175 @@
+"""The field of a long chain: what acts on it as straight lines, its dynamics by recursions over the tree.
+
+    before    w = [q; v; tau; (wrenches on bodies); (free); rest]      (x, constants, row) as in `field`
+    kernels   a = FD(q, v, tau), held joints frozen; λ = ID(q, v, a)   where what holds joints is watched
+    after     ẋ and what is recorded beside it, from w
+
+Straight-line code of forward dynamics takes minutes to compile above some 130 velocities. Here only what grows with the
+number of joints is straight: the controller's law, friction, power, rates of quaternions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polybody.algebra.domains import domain
+from polybody.kernels.stepping_rolled import Between, Call
+from polybody.mechanism import kinematics
+from polybody.mechanism.mechanism import Mechanism
+from polybody.model import long_chains
+from polybody.model.model import Model
+from polybody.simulation.failures import NotCompiled
+
+if TYPE_CHECKING:
+    from polybody.simulation.compiled.field import Acting
+    from polybody.simulation.compiled.watch import Watch
+
+Array = np.ndarray
+#: velocities above which straight-line code of dynamics takes too long to compile, and from which rolled code is no
+#: slower: of 100 joints a step of rk4 takes 30 µs instead of 34, and code for it 1.5 s instead of 10
+MOST_STRAIGHT, ROLLED_FROM = 130, 60
+#: methods whose steps need the field alone, or a formula in what it says
+METHODS = ("rk4", "dop853", "semi-implicit")
+
+
+def require_rolled(model: Model, method: str) -> None:
+    """Raise `NotCompiled` where the dynamics of so many velocities have no recursion in compiled code."""
+    many = f"{model.nv} velocities are too many for straight-line code"
+    if model.mechanism.constrained:
+        raise NotCompiled(many)
+    if method not in METHODS:
+        raise NotCompiled(f"{many}, and {method} needs its Jacobian")
+    if not model.engine.tree.is_long or not model.mechanism.separable:
+        raise NotCompiled(f"{many}, and what acts between their bodies has no recursion")
+
+
+def is_rolled(model: Model, method: str, bears: bool) -> bool:
+    """Whether a run takes its dynamics from recursions; `bears` where friction depends on loads of joints."""
+    if model.nv < ROLLED_FROM or bears:
+        return False
+    try:
+        require_rolled(model, method)
+    except NotCompiled:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where everything is in w."""
+
+    nq: int
+    nv: int
+    wrenches: int  # numbers
+    free: int
+    rest: int
+
+    @property
+    def loads(self) -> int:
+        return self.nq + 2 * self.nv
+
+    @property
+    def held(self) -> int:
+        return self.loads + self.wrenches
+
+    @property
+    def others(self) -> int:
+        return self.held + self.free
+
+    @property
+    def a(self) -> int:
+        return self.others + self.rest
+
+    @property
+    def needed(self) -> int:
+        """What holds the motion a: inverse dynamics."""
+        return self.a + self.nv
+
+    @property
+    def size(self) -> int:
+        return self.needed + self.nv
+
+
+def places_of(acting: Acting) -> Places:
+    nq, nv = acting.model.nq, acting.model.nv
+    bodies = len(acting.mechanism.bodies)
+    rest = acting.size - nv + acting.recorded + 2  # of ẏ all but a; recorded; doubts
+    return Places(nq, nv, 6 * bodies if acting.frames else 0, nv if acting.holding.frozen else 0, rest)
+
+
+def between(acting: Acting, watched: bool) -> Between:
+    """The kernels of the field; with λ where joints are watched."""
+    at, m = places_of(acting), acting.mechanism
+    q, v, tau = 0, at.nq, at.nq + at.nv
+    loads = (at.loads,) if at.wrenches else ()
+    suffix = "_wrenches" if at.wrenches else ""
+    word = "forward_held" if at.free else "forward_dynamics"
+    calls = [Call(_kernel(m, word + suffix), (q, v, tau, *loads, *((at.held,) if at.free else ()), at.a))]
+    if watched:
+        calls.append(Call(_kernel(m, "inverse_dynamics" + suffix), (q, v, at.a, *loads, at.needed)))
+    return Between(at.size, tuple(calls))
+
+
+@lru_cache(maxsize=32)
+def _kernel(mechanism: Mechanism, name: str) -> Any:
+    made = long_chains.kernel(mechanism, name, lanes=1)
+    assert made is not None  # `require_rolled`
+    return made
+
+
+# Texts.
+
+
+def before(acting: Acting) -> Any:
+    """(x, constants, row) -> w up to a."""
+    from polybody.simulation.compiled.field import on_bodies_text
+
+    graph: Any = domain("casadi")
+    columns, x, c, row = acting.columns(graph)
+    q, v, i, t = acting.state(x, graph)
+    loads = acting.loads(t, c, graph)
+    tau, currents, rates = acting.drive(q, v, i, t, c, row, graph)
+    whole, _ = acting.rubbed(q, v, tau, loads, c, graph)
+    power = acting.power(q, v, whole, loads, c, graph)
+    moved = kinematics.rate(acting.mechanism, q, v, domain=graph)
+    on = [on_bodies_text(acting.mechanism, q, acting.frames, loads, graph).ravel()] if acting.frames else []
+    free = acting.holding.free(acting.model.nv, acting.split_constants(c)[3], graph)
+    told = np.array([acting.doubt(graph), graph.const(0)], dtype=object)
+    rest = [moved, rates, [power], tau, currents, told]
+    w = np.concatenate([q, v, whole, *on, *([] if free is None else [free]), *rest])
+    return acting.made("before", columns, columns[1], [w], graph)
+
+
+def after(acting: Acting) -> Any:
+    """(x, constants, row, w) -> ẋ and what is recorded beside it."""
+    graph: Any = domain("casadi")
+    columns = acting.columns(graph)[0]
+    at = places_of(acting)
+    column, w = graph.variables("w", at.size)
+    rest, a = w[at.others : at.a], w[at.a : at.a + at.nv]
+    state = acting.size - at.nv  # q̇, di/dt and power
+    rate = np.concatenate([rest[: at.nq], a, rest[at.nq : state], [1.0]])
+    return acting.made("after", [*columns, column], columns[1], [rate, rest[state:]], graph)
+
+
+def after_watch(acting: Acting, watch: Watch) -> Any:
+    """(x, constants, row, w) -> what is watched, with λ."""
+    graph: Any = domain("casadi")
+    columns, x, c, _ = acting.columns(graph)
+    at = places_of(acting)
+    column, w = graph.variables("w", at.size)
+    q, v, _, t = acting.state(x, graph)
+    load = _holding_forces(w, at)
+    values = [*watch(t, q, v, graph), *watch.holding.watched(q, v, acting.split_constants(c)[3], load, graph, None)]
+    return acting.made("watch", [*columns, column], columns[1], [np.array(values, dtype=object)], graph)
+
+
+def _holding_forces(w: Array, at: Places) -> Array:
+    return w[at.needed : at.needed + at.nv] - w[at.nq + at.nv : at.nq + 2 * at.nv]
+
+
+__all__ = ["MOST_STRAIGHT", "after", "after_watch", "before", "between", "is_rolled", "require_rolled"]

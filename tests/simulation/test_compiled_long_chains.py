@@ -1,0 +1,79 @@
+"""Long chains take compiled steps whose dynamics are recursions: the steps are Python's, whatever acts."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from test_compiled import assert_same, both
+
+import polybody as pb
+from polybody.simulation.compiled import rolled
+
+N = 140
+
+
+def chain(limits: Any = None, friction: Any = None, floating: bool = False) -> pb.Model:
+    """A branched chain of joints about two axes, springs and dampers in some; every seventh may be held."""
+    build = pb.Builder("chain")
+    for k in range(N):
+        build.body(f"b{k}", 1.0, (0.05, 0.01, 0), (1e-3, 2e-3, 2e-3))
+        parent = "world" if k == 0 else f"b{k - 2}" if k == N // 2 else f"b{k - 1}"
+        origin = np.eye(4)
+        origin[0, 3] = 0.1
+        more: dict[str, Any] = {"limits": limits, "friction": friction} if k % 7 == 3 else {}
+        kind = "floating" if floating and k == 0 else "spherical" if floating and k == 3 else "revolute"
+        own = {"axis": ((0, 0, 1), (0, 1, 0))[k % 2], "damping": 0.1 * (k % 3), "armature": 0.01} | more
+        build.joint(f"j{k}", kind, parent, f"b{k}", origin, **(own if kind == "revolute" else {}))
+    return build.model()
+
+
+def moving(model: pb.Model) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    q = model.integrate(model.neutral(), rng.uniform(-0.2, 0.2, model.nv), 1.0)
+    return q, rng.normal(size=model.nv)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit", "dop853"])
+@pytest.mark.parametrize("floating", [False, True])
+def test_steps_of_long_trees_are_those_of_python(method: str, floating: bool) -> None:
+    model = chain(floating=floating)
+    assert model.nv > rolled.MOST_STRAIGHT
+    options = {"method": method, "rtol": 1e-6, "atol": 1e-8}
+    assert_same(*both(model, 0.004, *moving(model), **options), 1e-7 if method == "dop853" else 1e-11)
+
+
+def test_controllers_and_wrenches_act_on_long_chains_as_in_python() -> None:
+    model = chain()
+    q, v = moving(model)
+    law = pb.controllers.PD(model, q, 20.0, 1.0)
+    push = {"b139": [0.1, 0, 0.2, 1.0, 2.0, 3.0], "b60": lambda t: np.array([0, 0, 0, 0, 0, 5 * t])}
+    assert_same(*both(model, 0.004, q, v, law, wrenches=push, method="rk4"))
+    assert_same(*both(model, 0.004, q, v, pb.controllers.GravityCompensation(model), method="rk4"))
+
+
+def test_joints_of_long_chains_hit_stops_rest_there_and_stick_as_in_python() -> None:
+    model = chain(limits=(-0.25, 0.25), friction=0.4)
+    q, v = moving(model)
+    for joint in model.mechanism.joints[3::7]:
+        q[joint.q] = np.clip(q[joint.q], -0.24, 0.24)
+    ours, theirs = both(model, 0.01, q, v, method="rk4", dt=5e-4)
+    assert len(ours.t) > 24  # of 21 steps some end at events, which are kept too
+    assert_same(ours, theirs, 1e-8)
+
+
+def test_energy_of_a_long_chain_is_kept_to_the_tolerance() -> None:
+    model = chain()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = pb.simulate(model, 0.05, *moving(model), rtol=1e-9, atol=1e-11, compiled=True)
+    assert run.trusted
+    assert run.audit.path == "compiled"
+
+
+@pytest.mark.parametrize("method", ["radau", "midpoint"])
+def test_implicit_methods_of_long_chains_say_why_python_takes_their_steps(method: str) -> None:
+    with pytest.raises(pb.InputError, match=rf"compiled=True, but {N} velocities .* {method} needs its Jacobian"):
+        pb.simulate(chain(), 0.001, method=method, compiled=True)
