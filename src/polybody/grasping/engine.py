@@ -16,7 +16,7 @@ from polybody.constraints.assembly import AssemblyError
 from polybody.constraints.multipliers import solve_multipliers
 from polybody.grasping.grips import Holding
 from polybody.grasping.inverse import SAMPLES, planned
-from polybody.model.batches import batch_shape
+from polybody.model.batches import batch_shape, spread
 from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.diagnosed import doubtful
 from polybody.model.engine import Request
@@ -58,7 +58,7 @@ class HeldEngine:
         """Whether rank and order of elimination are chosen: at closed configurations near some of the states q."""
         if not self._is_ready:
             states, places = q.reshape(-1, self.mechanism.nq), []
-            for k in np.unique(np.linspace(0, len(states) - 1, SAMPLES).astype(int)) if len(states) else ():
+            for k in spread(len(states), SAMPLES):
                 try:
                     places.append(self.closed.assembly.assembled(states[k], (), False, 0))
                 except AssemblyError:

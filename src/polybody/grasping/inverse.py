@@ -15,6 +15,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT
 from polybody.constraints.plan import plan_elimination
 from polybody.constraints.ranks import RANK_TOLERANCE
+from polybody.model.batches import spread
 from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.engine import Request
 from polybody.quantities.holding import Wanted, applied, gaps
@@ -28,7 +29,7 @@ SAMPLES = 4
 
 def planned(engine: ConstrainedEngine, wants: Wanted, q: Array) -> Wanted:
     """The problem with what is independent in general position near some of the states q (k, nq)."""
-    picked = q[np.unique(np.linspace(0, len(q) - 1, SAMPLES).astype(int))]
+    picked = q[spread(len(q), SAMPLES)]
     place = np.array([engine.assembly.general_place(state) for state in picked])
     J = engine.constraints.jacobian(place)
     M = engine.tree.answer(Request(QUANTITIES["mass_matrix"], (place,)))

@@ -212,11 +212,12 @@ def _key(where: Path) -> bytes:
                 return key
             if time.time() - path.stat().st_mtime > 5:  # not one being written: damaged, so make another
                 path.unlink(missing_ok=True)
-        with contextlib.suppress(FileExistsError):
+        try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             with open(os.open(path, flags, 0o600), "wb") as file:
                 file.write(secrets.token_bytes(KEY_SIZE))
-        time.sleep(0.01)
+        except FileExistsError:  # another process writes it
+            time.sleep(0.01)
     raise RuntimeError("its key file is damaged; remove it")
 
 

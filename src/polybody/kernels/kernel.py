@@ -23,7 +23,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
-from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, rows, runtime, tape
+from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, programs, rows, runtime, tape
 from polybody.kernels.locks import Lock
 from polybody.kernels.programs import (
     Made,
@@ -32,7 +32,6 @@ from polybody.kernels.programs import (
     digest,
     interpreter,
     known,
-    prepare,
     remember,
     runtime_of,
 )
@@ -427,6 +426,12 @@ class Kernel:
         return f"<Kernel {self.name}({arguments}) -> {results}; {self.nodes} operations, {self.lanes} lanes>"
 
 
+def prepare(dtype: Any = np.float64, target: Target | None = None) -> None:
+    """Begin to make the code that the first kernel of a process needs, while that is being traced."""
+    if background.tier() != "optimised":
+        programs.prepare((target or host()).with_dtype(dtype))
+
+
 def build(
     name: str,
     inputs: Ports,
@@ -459,8 +464,7 @@ def build(
         if found is not None:
             final, facts = form_facts(found)
             return Kernel(name, inputs, outputs, found, final, **facts)
-        if background.tier() != "optimised":
-            prepare(chosen)
+        prepare(dtype, target)
         traced = passed_on(lambda: tape.prepared(trace()))
         _check_sizes(name, traced, sizes, [math.prod(s) for s in shapes])
         nodes, results = traced.operations(), sum(map(len, traced.outputs))
@@ -471,7 +475,10 @@ def build(
             made = Made(list(bodies.body_texts(traced, final)), final, facts)
             found = remember(title, Program(*compiled(title, name, made)))
             final, facts = form_facts(found)
-            return Kernel(name, inputs, outputs, found, final, **facts)
+            kernel = Kernel(name, inputs, outputs, found, final, **facts)
+            if how == "auto":  # with the code around it that is optimised by then
+                background.submit(name, lambda _: kernel.adopt(Form(sizes, shapes, found, final, **facts)))
+            return kernel
     kernel = interpreted(name, inputs, outputs, traced, chosen)
 
     def job(between: Callable[[], None]) -> None:

@@ -18,7 +18,7 @@ import casadi
 import llvmlite
 
 from polybody.interrupts import passed_on
-from polybody.kernels import cache, interpret, machine, runtime
+from polybody.kernels import background, cache, interpret, machine, runtime
 from polybody.kernels.locks import Lock, begun
 from polybody.kernels.target import Target
 
@@ -53,21 +53,37 @@ class Made:
 
 _runtimes: dict[Target, machine.Loaded] = {}
 _preparing: set[Target] = set()
-_keep: list[object] = []  # programs are kept by who uses them: these are used next
+_keep: list[object] = []  # code is kept by who uses it: this is used next, or by addresses
 #: without callbacks when a program goes: in one written in Python, as `WeakValueDictionary` has, interrupts are lost
 _programs: dict[str, weakref.ref[Program]] = {}
 _lock = Lock()
+_making = Lock()  # held while code is made that others will ask for, too: who asks what is known need not wait
 
 
 def runtime_of(target: Target) -> machine.Loaded:
-    """The code around kernels' bodies (`runtime`), for one processor and number of lanes."""
-    with _lock:
+    """The code around kernels' bodies (`runtime`), for one processor and number of lanes.
+
+    LLVM takes six times as long to optimise it. The first calls of a process that finds none on disk have plain code,
+    unless the tier is "optimised"; kernels that are built, or adopt compiled code, later have what was made meanwhile.
+    """
+    with _making:
         if target not in _runtimes:
             names = ["together", "first_off_unit"]
             names += ["lone", "alone", "address_of"] if runtime.can_be_called_alone() else []
-            title = digest("runtime", runtime.layout(), target, names)
-            code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
-            _runtimes[target] = machine.Loaded(code, names)
+            title, tier = digest("runtime", runtime.layout(), target, names), background.tier()
+
+            def optimised(_: object = None) -> None:
+                code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
+                _runtimes[target] = machine.Loaded(code, names)
+
+            if tier == "optimised" or cache.load(title, cache.TRACE):
+                optimised()
+            else:
+                plain = machine.assemble(runtime.text(target), target, level=0)
+                _runtimes[target] = machine.Loaded(joined([plain]), names)
+                _keep.append(_runtimes[target])
+                if tier == "auto":
+                    background.submit("the code around kernels", optimised)
         return _runtimes[target]
 
 
@@ -113,7 +129,7 @@ def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object])
 
 def program(title: str, name: str, make: Callable[[], Made]) -> Program:
     """The program of this title: of this process, from disk, or made by `make()`."""
-    with _lock:
+    with _making:
         return known(title) or remember(title, Program(*kept(title, name, make)))
 
 

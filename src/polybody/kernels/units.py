@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from polybody.kernels.machine import Loaded
 from polybody.kernels.programs import has_runtime, runtime_of
 from polybody.kernels.target import host
 
@@ -16,9 +17,9 @@ TOLERANCE = 2e-6  # by which the sum of squares may differ from one
 
 
 @functools.cache
-def _search() -> Callable[..., int]:
+def _search(code: Loaded) -> Callable[..., int]:
     kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)
-    return kind(runtime_of(host()).addresses["first_off_unit"])
+    return kind(code.addresses["first_off_unit"])
 
 
 def first_off_unit(array: np.ndarray, element: int) -> int:
@@ -33,7 +34,8 @@ def first_off_unit(array: np.ndarray, element: int) -> int:
         off = np.flatnonzero(np.abs(squares - 1) > TOLERANCE)
         return int(off[0]) if len(off) else -1
     size, width = array.itemsize, array.shape[-1]
-    return _search()(array.ctypes.data + size * element, array.size // max(1, width), size * width, size)
+    search = _search(runtime_of(host()))
+    return search(array.ctypes.data + size * element, array.size // max(1, width), size * width, size)
 
 
 __all__ = ["TOLERANCE", "first_off_unit"]

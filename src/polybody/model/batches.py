@@ -23,6 +23,11 @@ def batch_shape(arrays: Sequence[Array]) -> tuple[int, ...]:
         raise InputError(f"the leading dimensions of {shapes} do not broadcast with each other") from None
 
 
+def spread(count: int, most: int) -> list[int]:
+    """Up to `most` of the indices below `count`, evenly; not by `np.unique`, whose first call imports `numpy.ma`."""
+    return sorted({k * (count - 1) // max(1, most - 1) for k in range(most)}) if count else []
+
+
 def each_state(function: Callable[..., Array], arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
     """function(state of each array) for every state of the broadcast batch; results of `shape`."""
     lead = batch_shape(arrays)
@@ -91,4 +96,4 @@ def _raise_by_state(answer: Callable[[Sequence[Array]], Any], arrays: Sequence[A
         raise
 
 
-__all__ = ["batch_shape", "each_state", "in_pieces"]
+__all__ = ["batch_shape", "each_state", "in_pieces", "spread"]

@@ -15,6 +15,7 @@ import numpy as np
 
 from polybody.constraints.minimal import transfer_to
 from polybody.constraints.plan import Plan, growth, plan_elimination, resized
+from polybody.model.batches import spread
 
 Array = np.ndarray
 
@@ -79,7 +80,7 @@ class Plans:
     def _samples(self, q: Array) -> Array:
         """J at up to four of the states, moved into general position."""
         states = q.reshape(-1, q.shape[-1])
-        picked = states[np.unique(np.linspace(0, len(states) - 1, SAMPLES).astype(int))]
+        picked = states[spread(len(states), SAMPLES)]
         return self.jacobian(np.array([self._general(state) for state in picked]))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
@@ -31,10 +32,12 @@ Outputs = Sequence[tuple[str, tuple[int, ...]]]
 @cache
 def source_digest() -> str:
     """A hash of the code that expression graphs come from: kernels of other code must not be taken from the cache."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parent.parent  # all of it: a list of folders could be incomplete
+    found = sorted(f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names if name.endswith(".py"))
     digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):  # all of it: a list of folders could be incomplete
-        digest.update(path.read_bytes())
+    for path in found:
+        with open(path, "rb", buffering=0) as file:
+            digest.update(file.read())
     return digest.hexdigest()
 
 
@@ -150,6 +153,7 @@ def compiled(
     """The kernel of what `make()` traces; `key` distinguishes it from all others of this code."""
     from polybody import kernels
 
+    kernels.prepare(dtype)
     title = f"{name}:{key}:{source_digest()}"
     return kernels.build(plain_name(name), list(inputs), list(outputs), lambda: as_traced(make), title, dtype=dtype)
 
