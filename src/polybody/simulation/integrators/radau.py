@@ -10,7 +10,7 @@ import numpy as np
 from polybody.kernels.locks import imported
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite
-from polybody.simulation.integrators.scipy_steps import scipy_steps
+from polybody.simulation.integrators.solver_steps import solver_steps
 from polybody.simulation.jacobian import jacobian
 from polybody.simulation.problem import Problem
 
@@ -32,7 +32,7 @@ class Radau5:
                 raise BlowUp("numbers are no longer finite")
             return result
 
-        return scipy_steps(Radau, None, problem, t, y, end, options, rate, jac=partial(jacobian, problem))
+        return solver_steps(Radau, None, problem, t, y, end, options, rate, jac=partial(jacobian, problem))
 
 
 __all__ = ["Radau5"]

@@ -64,4 +64,4 @@ TABLEAUX: dict[str, Callable[[], Tableau | Collocation]] = {
     "rk4": runge_kutta_4, "dop853": dormand_prince_8, "radau": radau_5,
 }  # fmt: skip
 
-__all__ = ["TABLEAUX"]
+__all__ = ["TABLEAUX", "dormand_prince_8"]

@@ -1,4 +1,4 @@
-"""SciPy's one-step solvers, stepped by hand: after each step the state is put back on its manifold."""
+"""One-step solvers with SciPy's interface, stepped by hand: after each step the state is put back on its manifold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from polybody.simulation.problem import Problem
 Array = np.ndarray
 
 
-def scipy_steps(
+def solver_steps(
     solver_class: Any,
     evaluations_a_try: int | None,
     problem: Problem,
@@ -27,7 +27,7 @@ def scipy_steps(
     rate: Callable[[float, Array], Array] | None = None,
     **more: Any,
 ) -> Iterator[Step]:
-    """Steps of a SciPy solver. `evaluations_a_try` lets rejected tries be counted, which SciPy does not report.
+    """Steps of a solver. `evaluations_a_try` lets rejected tries be counted, which its interface does not report.
 
     The work W takes no part in error control (its tolerance is infinite): it is there to be audited.
     """
@@ -89,4 +89,4 @@ def with_work(
     return lambda: value, work + float(terms.sum())
 
 
-__all__ = ["scipy_steps"]
+__all__ = ["solver_steps"]
