@@ -9,9 +9,10 @@ linearly, and a set of them that looks the same after any motion of joint i may 
 First the frames of bodies that turn or slide about an oblique axis are turned so that the axis is z. What is left of
 body i then has no mass, no moment along the axis, and one principal entry less: fewer operations, the same M, C v + g
 and tau to the last digits. The sets moved to the ground vanish. Besides, the origin of a turning body may be any point
-of its axis; it is slid so that the joint's position loses a component along a coordinate axis. The result has
-the same q and v, but not the same reactions, momentum or point springs; `reduced_frames` reports where frames of
-bodies are in it.
+of its axis; it is slid so that the joint's position loses a component along a coordinate axis. A placement's turn about
+the joint's own axis becomes an offset of its angle (`turned`): UR5's inverse dynamics takes 195 operations instead of
+223, its derivatives 976 instead of 1,138, those of a G1 17,600 instead of 18,400. The result has the same q and v, but
+not the same reactions, momentum or point springs; `reduced_frames` reports where frames of bodies are in it.
 """
 
 from __future__ import annotations
@@ -29,14 +30,19 @@ from polybody.mechanism.joints import MapJoint
 from polybody.mechanism.kinds import plane_axes
 from polybody.mechanism.maps import JointMap
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Inertial, Mechanism, TreeJoint, tidy_rotation
+from polybody.mechanism.turned import turned
 
 Array = np.ndarray
 
 
-def reduced(mechanism: Mechanism) -> Mechanism:
-    """The same joint-space dynamics from fewer numbers; only for mechanisms without point springs and wrenches."""
+def reduced(mechanism: Mechanism, *, alike: bool = False) -> Mechanism:
+    """The same joint-space dynamics from fewer numbers; only for mechanisms without point springs and wrenches.
+
+    `alike`: joints keep their models, for code that computes many of one kind by one text.
+    """
     aligned, turns = _aligned_axes(mechanism)
     shifted, offsets = _slid_origins(aligned)
+    shifted = shifted if alike else [_turned(joint) for joint in shifted]
     sets = [
         _about(body.mass, B.T @ body.com - offset, B.T @ body.inertia @ B)
         for body, B, offset in zip(mechanism.bodies, turns, offsets, strict=True)
@@ -144,6 +150,14 @@ def _slid_origins(before_sliding: list[TreeJoint]) -> tuple[list[TreeJoint], lis
         joints.append(replace(joint, position=position))
         offsets.append(offset)
     return joints, offsets
+
+
+def _turned(joint: TreeJoint) -> TreeJoint:
+    """The joint with what it can of its placement in its angle, if it has a fixed one."""
+    axis = _axis(joint)
+    if axis is None or not axis.turning or axis.index is None or is_symbolic(joint.rotation):
+        return joint
+    return turned(joint, axis.index)
 
 
 def _split(joint: TreeJoint, own: Inertial) -> tuple[Inertial, Inertial | None]:

@@ -155,7 +155,7 @@ def _acting(mechanism: Mechanism, wrenched: bool, *, passive: bool = True) -> Ac
 
 def _dynamics(mechanism: Mechanism, acting: Acting, groups: tuple[str, ...]) -> tuple[Mechanism, Dynamics]:
     if not acting.loaded and mechanism.inertials is None:
-        mechanism = reduced(mechanism)
+        mechanism = reduced(mechanism, alike=True)
     nodes = joint_nodes(mechanism, groups)
     if acting.springs:
         nodes += spring_nodes(mechanism)
@@ -254,7 +254,7 @@ def _matrix(made: Matrices, label: str, inputs: tuple[str, ...], passes: list[Pa
 
 
 def _mass_matrix(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
-    m = mechanism if mechanism.inertials is not None else reduced(mechanism)
+    m = mechanism if mechanism.inertials is not None else reduced(mechanism, alike=True)
     coupled = [node for node in coupling_nodes(m, within=True) if node.numbers[0]]
     chain = Chain(m, LINK, [*joint_nodes(m, LINK), *coupled])
     made = Matrices(chain)

@@ -29,6 +29,7 @@ from polybody.mechanism.friction import numbers_of
 from polybody.mechanism.geared import GearedJoint
 from polybody.mechanism.joints import JointModel, ReversedJoint
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism, PointSpring, TreeJoint
+from polybody.mechanism.turned import TurnedJoint
 from polybody.quantities.derivatives import graph_domain
 
 #: Numbers folded into the code of a kind; all others come from its table.
@@ -73,6 +74,8 @@ def model_key(model: JointModel) -> Hashable:
         return ("reversed", model_key(model.joint))
     if isinstance(model, GearedJoint):
         return ("geared", model_key(model.model), model.factor, model.offset)
+    if isinstance(model, TurnedJoint):
+        return ("turned", model_key(model.model), model.offset)
     joint_map = getattr(model, "map", None)
     if joint_map is None:
         return model.kind
