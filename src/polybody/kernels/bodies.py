@@ -18,7 +18,7 @@ from polybody.kernels.target import Target
 def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
     tape = fused(tape) if target.fma else tape
-    steps = schedule(tape)
+    steps = schedule(tape, target.held)
     ports, frame = _ports(tape, steps, target), Frame(tape, steps)
     addressed = ports.sizes[: ports.first_output] if is_dense(ports.sizes[ports.first_output :]) else ports.sizes
     requests = next_lines(addressed, ports.first_output, len(ports.sizes), target)

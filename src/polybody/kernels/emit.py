@@ -206,7 +206,7 @@ def emit_nodes(code: Code, tape: Tape, ports: Ports) -> None:
     """Write the straight-line code of a tape."""
     tape = fused(tape) if code.target.fma else tape
     nodes = Nodes(code, tape, ports)
-    nodes.run(schedule(tape))
+    nodes.run(schedule(tape, code.target.held))
     nodes.finish()
 
 

@@ -13,12 +13,13 @@ first row on all of them wait. A recursion's own text computes whole vectors, wh
 a column of a matrix after the other: of long tapes it leaves a third fewer values behind. Short ones are bounded by the
 latency of their operations instead, and LLVM hides that better in depth-first orders.
 
-The order is taken that moves fewer values between registers and memory, counted with `REGISTERS` of them and the best
-choice there is of what to drop: the value whose next use is farthest (Belady 1966). LLVM comes within a third of that.
+The order is taken that moves fewer values between registers and memory, counted with the best choice there is of what
+to drop: the value whose next use is farthest (Belady 1966). LLVM comes within a third of that.
 
-Measured on Zen 4 with AVX2 (16 registers), G1 with 29 joints, ns per state: derivatives of inverse dynamics 2,020
-depth-first, 1,770 as traced; forward dynamics 452, 414; inverse dynamics 190, 195 (so backwards); mass matrix 369,
-365. A Panda's forward dynamics 42.8, 44.8; a UR5's inverse dynamics 19.5 backwards, 17.9 forwards.
+Measured on Zen 4, ns per state, depth-first and as traced. With AVX2 (16 registers): G1, derivatives of inverse
+dynamics 2,020 and 1,750, forward dynamics 452 and 414, inverse dynamics 190 and 195 (so backwards), mass matrix 369 and
+365; a Panda's forward dynamics 42.8 and 44.8; a UR5's inverse dynamics 19.5 backwards, 17.9 forwards. With AVX-512 (32):
+G1, derivatives 1,660 and 1,440, but forward dynamics 317 and 354, in spite of fewer instructions.
 """
 
 from __future__ import annotations
@@ -28,13 +29,16 @@ from heapq import heappop, heappush
 
 from polybody.kernels.tape import CONST, Tape, Wave, reachable, results_of
 
-REGISTERS = 15  # of 16: one for what comes from memory
-WORTH = 0.9  # of the moves of depth-first orders: what saves less is not computed as traced
+REGISTERS = 15  # of 16, unless said otherwise: one is for what comes from memory
+WORTH = 0.8  # of the moves of depth-first orders: what saves less is not computed as traced
 LONG = 1500  # operations: shorter tapes are computed depth-first
 
 
-def schedule(tape: Tape) -> list[int | Wave]:
-    """The order of computation: node numbers, with waves of mapped functions in between."""
+def schedule(tape: Tape, registers: int = REGISTERS) -> list[int | Wave]:
+    """The order of computation: node numbers, with waves of mapped functions in between.
+
+    `registers`: values that they hold at once (`Target.held`).
+    """
     needed = reachable(tape)
     arguments = {n: tape.arguments(n) for n in needed}
     order: list[int | Wave] = []
@@ -52,11 +56,12 @@ def schedule(tape: Tape) -> list[int | Wave]:
     _depth_first(arguments, roots, set(done), forwards, traced)
     _depth_first(arguments, roots[::-1], set(done), backwards, _registers(arguments, needed, done))
     constants = {n for n in needed if tape.nodes[n][0] == CONST}  # operands in memory, always
-    costs = [moves(arguments, some, constants) for some in (forwards, backwards)]
+    costs = [moves(arguments, some, constants, registers) for some in (forwards, backwards)]
     least, best = (costs[1], backwards) if costs[1] < costs[0] else (costs[0], forwards)
     if len(best) >= LONG:
         traced_order: list[int | Wave] = [n for n in needed if n not in done]
-        best = traced_order if moves(arguments, traced_order, constants) < WORTH * least else best
+        cost = moves(arguments, traced_order, constants, registers)
+        best = traced_order if cost < WORTH * least else best
     return order + best
 
 
@@ -106,7 +111,9 @@ def _depth_first(
             stack.extend((a, False) for a in later)
 
 
-def moves(arguments: dict[int, tuple[int, ...]], order: Sequence[int | Wave], constants: set[int]) -> int:
+def moves(
+    arguments: dict[int, tuple[int, ...]], order: Sequence[int | Wave], constants: set[int], registers: int = REGISTERS
+) -> int:
     """Loads and stores that this order needs at least; what it does not compute itself is in memory."""
     steps = [(node, set(arguments[node]) - constants) for node in order if isinstance(node, int)]
     uses: dict[int, list[int]] = {}  # of each value, the last first
@@ -123,7 +130,7 @@ def moves(arguments: dict[int, tuple[int, ...]], order: Sequence[int | Wave], co
         nonlocal count
         held[value] = following = uses[value][-1]
         heappush(farthest, (-following, value))
-        while len(held) > REGISTERS:
+        while len(held) > registers:
             due, other = heappop(farthest)
             if held.get(other) == -due:
                 del held[other]

@@ -49,6 +49,12 @@ class Target:
         return (64 if "+avx512f" in on else 32 if "+avx" in on else 16) // self.size
 
     @property
+    def held(self) -> int:
+        """Vectors that the registers hold at once, with one left for what comes from memory."""
+        many = "+avx512f" in self.features.split(",") or "x86" not in self.triple
+        return 31 if many else 15
+
+    @property
     def folds_whole_vectors(self) -> bool:
         """Whether an operand in memory must be a whole vector: AVX, where AVX-512 repeats a number by itself."""
         return self.register * self.size == 32
