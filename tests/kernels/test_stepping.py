@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from polybody.kernels import background, native, stepping_parts
+from polybody.kernels import background, native
 from polybody.kernels.machine import Loaded, assemble
 from polybody.kernels.stepping import Loop, Parts, build, directions
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL
@@ -162,7 +162,6 @@ def square_root(p):
 def in_tier(monkeypatch: pytest.MonkeyPatch, tier: str, key: str) -> tuple[np.ndarray, Loop]:
     """States of an oscillator with a table of functions, none of whose parts is known yet."""
     monkeypatch.setenv("POLYBODY_TIER", tier)
-    monkeypatch.setattr(stepping_parts, "AT_ONCE", 0)
     known = parts(watched=True)
     fresh = Parts(3, 1, 1, 1, known.make, {name: f"{key} {tier}" for name in known.keys}, watched=1)
     loop = build(f"tier {key}", fresh, runge_kutta_4())

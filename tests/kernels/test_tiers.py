@@ -14,7 +14,7 @@ import pytest
 from helpers import elementwise, of_function
 
 from polybody.errors import InputError, PolybodyWarning
-from polybody.kernels import background, bodies, build, iterate, kernel, programs
+from polybody.kernels import background, bodies, build, iterate, programs
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.target import host, without_fma
 
@@ -81,7 +81,6 @@ def test_a_product_and_a_sum_are_one_rounding_where_the_processor_can(monkeypatc
 
 def test_compiled_code_is_swapped_in_for_single_calls_and_batches(monkeypatch):
     monkeypatch.setenv("POLYBODY_TIER", "auto")
-    monkeypatch.setattr(kernel, "AT_ONCE", 0)
     made = of_function(random_function(11), key="swapped ")
     plan, first = made.lone.plan.copy(), made._form
     x, y = np.ones((40, 5)), np.ones((40, 3))
@@ -116,7 +115,6 @@ def test_steps_are_interpreted_until_their_loop_is_compiled(monkeypatch, tmp_pat
 
 def test_calls_go_on_in_threads_while_code_is_swapped_in(monkeypatch):
     monkeypatch.setenv("POLYBODY_TIER", "auto")
-    monkeypatch.setattr(kernel, "AT_ONCE", 0)
     function = random_function(12, 200)
     x, y = np.random.default_rng(0).normal(size=(300, 5)), np.ones((300, 3))
     made = [of_function(function, key=f"threads {k} ") for k in range(6)]
@@ -143,7 +141,6 @@ def test_calls_go_on_in_threads_while_code_is_swapped_in(monkeypatch):
 
 def test_a_failure_to_compile_is_told_and_answers_go_on(monkeypatch):
     monkeypatch.setenv("POLYBODY_TIER", "auto")
-    monkeypatch.setattr(kernel, "AT_ONCE", 0)
 
     def refuse(*given):
         raise MemoryError("none left")
@@ -213,7 +210,6 @@ def test_a_process_ends_and_forks_while_code_is_compiled(tmp_path, how, delay):
 
 def test_a_second_kernel_of_the_same_key_uses_the_code_of_the_first(monkeypatch):
     monkeypatch.setenv("POLYBODY_TIER", "auto")
-    monkeypatch.setattr(kernel, "AT_ONCE", 0)
     x = ca.SX.sym("x", 2)
     function = ca.Function("f", [x], [x * 7 + 1])
     made = [build("f", [("x", 2)], [("y", (2,))], lambda: function, "seven") for _ in range(2)]

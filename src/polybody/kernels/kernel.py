@@ -1,6 +1,6 @@
 """A compiled function of arrays: `kernel(*arrays)` on any batch of states.
 
-`build` compiles a straight-line kernel from a CasADi function; `scan.build` compiles a rolled one. A long straight-line
+`build` compiles a straight-line kernel from a CasADi function; `scan.build` compiles a rolled one. A straight-line
 kernel is interpreted at first (`interpret`) and compiled in the background, unless $POLYBODY_TIER is "optimised". All
 give a `Kernel`, whose call is, in this order of cost:
 
@@ -53,8 +53,6 @@ STREAMED_FROM = 12 << 20  # bytes of results: more than caches keep for who read
 REMEMBERED = 64  # shapes of batches whose strides and division among threads are known
 
 MANY = 64  # states from which on more side by side pay that single calls would have to wait for
-
-AT_ONCE, RESULT_COST = 60, 4  # operations, with so many for each result: compiled sooner than anybody minds
 
 _building = Lock()
 _adopting = Lock()
@@ -471,7 +469,7 @@ def build(
         width = chosen.lanes if lanes else _best_lanes(chosen, nodes, results)
         final, facts = chosen.with_lanes(width), {"nodes": nodes, "work": traced.work(), "lanes": width}
         how = background.tier()
-        if how == "optimised" or (how == "auto" and nodes + RESULT_COST * results <= AT_ONCE):
+        if how == "optimised":
             made = Made(list(bodies.body_texts(traced, final)), final, facts)
             found = remember(title, Program(*compiled(title, name, made)))
             final, facts = form_facts(found)

@@ -68,15 +68,22 @@ _freed: deque[Any] = deque()
 
 
 class Loaded:
-    """Object code in memory; alive as long as this object is. `code`: object files, each after its length."""
+    """Object code in memory; alive as long as this object is. `code`: object files, each after its length.
 
-    def __init__(self, code: bytes, names: Sequence[str]) -> None:
-        undisturbed(lambda: self._load(code, names))
+    `addresses` are those of functions, `words` those of variables.
+    """
+
+    addresses: dict[str, int]
+    words: dict[str, int]
+    followed_by: Loaded | None = None  # what its functions go to (`relay`)
+
+    def __init__(self, code: bytes, names: Sequence[str], words: Sequence[str] = ()) -> None:
+        undisturbed(lambda: self._load(code, names, words))
         for name, address in self.addresses.items():
             if not address:
                 raise RuntimeError(f"compiled code has no function {name}")
 
-    def _load(self, code: bytes, names: Sequence[str]) -> None:
+    def _load(self, code: bytes, names: Sequence[str], words: Sequence[str]) -> None:
         with _lock:
             while _freed:
                 _engines.pop(_freed.popleft(), None)
@@ -93,6 +100,7 @@ class Loaded:
                 engine.add_object_file(part)
             engine.finalize_object()
             self.addresses = {name: engine.get_function_address(name) for name in names}
+            self.words = {name: engine.get_global_value_address(name) for name in words}
             _engines[weakref.ref(self, _freed.append)] = engine, objects
 
 

@@ -6,28 +6,27 @@ text (`cache`). A program of several modules is loaded as one.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import casadi
 import llvmlite
 
 from polybody.interrupts import passed_on
-from polybody.kernels import background, cache, interpret, machine, runtime
+from polybody.kernels import background, cache, interpret, machine, relay, runtime
 from polybody.kernels.locks import Lock, begun
 from polybody.kernels.target import Target
+from polybody.sources import source_digest
 
 
 class Program:
     """Loaded machine code of one body, shared by every kernel of the same title."""
 
-    def __init__(self, code: bytes, facts: dict[str, Any]) -> None:
-        self.loaded = machine.Loaded(code, ["body"])
+    def __init__(self, code: bytes | machine.Loaded, facts: dict[str, Any]) -> None:
+        self.loaded = code if isinstance(code, machine.Loaded) else machine.Loaded(code, ["body"])
         self.body = self.loaded.addresses["body"]
         self.facts = facts
 
@@ -70,20 +69,8 @@ def runtime_of(target: Target) -> machine.Loaded:
         if target not in _runtimes:
             names = ["together", "first_off_unit"]
             names += ["lone", "alone", "address_of"] if runtime.can_be_called_alone() else []
-            title, tier = digest("runtime", runtime.layout(), target, names), background.tier()
-
-            def optimised(_: object = None) -> None:
-                code, _ = kept(title, "runtime", lambda: Made(runtime.text(target), target))
-                _runtimes[target] = machine.Loaded(code, names)
-
-            if tier == "optimised" or cache.load(title, cache.TRACE):
-                optimised()
-            else:
-                plain = machine.assemble(runtime.text(target), target, level=0)
-                _runtimes[target] = machine.Loaded(joined([plain]), names)
-                _keep.append(_runtimes[target])
-                if tier == "auto":
-                    background.submit("the code around kernels", optimised)
+            title = digest("runtime", runtime.layout(), target, names)
+            _runtimes[target] = soon(title, "runtime", lambda: Made(runtime.text(target), target), names)
         return _runtimes[target]
 
 
@@ -91,6 +78,7 @@ def prepare(target: Target) -> None:
     """Begin to make the code that the first kernel of a process needs, beside whoever traces that."""
     if target not in _preparing and target not in _runtimes:
         _preparing.add(target)
+        source_digest()  # or both threads would read it at once
 
         def work() -> None:
             runtime_of(target)
@@ -106,22 +94,22 @@ def has_runtime(target: Target) -> bool:
 
 def interpreter(target: Target) -> Program:
     """The program that runs any tape (`interpret`)."""
-    return program(digest("interpret", "", target, []), "interpreter", lambda: Made(interpret.text(target), target))
-
-
-@functools.cache
-def _versions() -> tuple[str, ...]:
-    """Of CasADi, and of this package: its own text, so that no change of it can meet an old trace."""
-    h = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        h.update(path.read_bytes())
-    return casadi.CasadiMeta.version(), h.hexdigest()
+    title = digest("interpret", "", target, [])
+    with _lock:
+        found = _alive(title)
+        if found is None:
+            made = soon(title, "interpreter", lambda: Made(interpret.text(target), target), ["body"])
+            found = remember(title, Program(made, {}))
+        return found
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
-    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key reports."""
+    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key reports.
+
+    This package's own text is part of it, so that no change of it can meet an old trace.
+    """
     raw = key.encode() if isinstance(key, str) else bytes(key)
-    facts = [kind, *_versions(), target.describe(), repr(list(parts))]
+    facts = [kind, casadi.CasadiMeta.version(), source_digest(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())
     h.update(b"\0" + raw)
     return h.hexdigest()
@@ -137,11 +125,8 @@ def known(title: str) -> Program | None:
     """The program of this title if it need not be compiled."""
     with _lock:
         found = _alive(title)
-        if found is None:
-            traced = cache.load(title, cache.TRACE)
-            code = cache.load(traced[0]["code"]) if traced else None
-            if traced and code:
-                found = remember(title, Program(code[1], traced[0]["facts"]))
+        if found is None and (there := loaded_from(title)) is not None:
+            found = remember(title, Program(*there))
         return found
 
 
@@ -161,13 +146,36 @@ def _alive(title: str) -> Program | None:
     return None if there is None else there()
 
 
-def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
-    """(object code, facts): from disk by its title, or by its text, or compiled."""
+def loaded_from(title: str) -> tuple[bytes, dict[str, Any]] | None:
+    """(object code, facts) on disk by its title."""
     traced = cache.load(title, cache.TRACE)
     found = cache.load(traced[0]["code"]) if traced else None
-    if traced and found:
-        return found[1], traced[0]["facts"]
-    return compiled(title, name, passed_on(make))
+    return (found[1], traced[0]["facts"]) if traced and found else None
+
+
+def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
+    """(object code, facts): from disk by its title, or by its text, or compiled."""
+    return loaded_from(title) or compiled(title, name, passed_on(make))
+
+
+def soon(title: str, name: str, make: Callable[[], Made], names: Sequence[str]) -> machine.Loaded:
+    """These functions, needed before anything can be answered: from disk, or unoptimised until compiled (`relay`)."""
+    there = loaded_from(title)
+    if there is not None:
+        return machine.Loaded(there[0], names)
+    if background.tier() != "auto":
+        return machine.Loaded(kept(title, name, make)[0], names)
+    made = passed_on(make)
+    texts = (relay.relayed(text, names) for text in made.texts)
+    code = joined(machine.assemble(text, made.target, level=0) for text in texts)
+    first = machine.Loaded(code, names, words=[relay.word_of(key) for key in names])
+
+    def later(between: Callable[[], None]) -> None:
+        between()
+        relay.replace(first, machine.Loaded(compiled(title, name, made, between)[0], names))
+
+    background.submit(name, later)
+    return first
 
 
 def compiled(
@@ -196,5 +204,5 @@ def joined(objects: Iterable[bytes]) -> bytes:
 
 __all__ = [
     "Made", "Program", "compiled", "digest", "has_runtime", "interpreter", "joined", "kept", "known", "prepare",
-    "program", "remember", "runtime_of",
+    "program", "remember", "runtime_of", "soon",
 ]  # fmt: skip

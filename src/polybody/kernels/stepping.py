@@ -331,7 +331,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [
-            f'target triple = "{target.triple}"', _vectors_text(parts), loop, native.DECLARED,
+            f'target triple = "{target.triple}"', _vectors_text(parts, target), loop, native.DECLARED,
         ]
     )  # fmt: skip
 
@@ -355,9 +355,16 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _vectors_text(parts: Parts) -> str:
+def _vectors_text(parts: Parts, target: Target) -> str:
     """Sums of vectors as long as a state: `combine` y + h Σ aⱼ Kⱼ, `mix` of four, `interpolate` by seven rows."""
     n, v = parts.padded, "<4 x double>"
+
+    def plus(to: str, a: str, b: str, c: str) -> str:
+        """a b + c, in one rounding where the processor has it: never left to the compiler, whose levels differ."""
+        if target.fma:
+            return f"  %{to} = call {v} @llvm.fma.v4f64({v} {a}, {v} {b}, {v} {c})\n"
+        return f"  %{to}_ab = fmul {v} {a}, {b}\n  %{to} = fadd {v} %{to}_ab, {c}\n"
+
     spread = lambda name, to: (  # noqa: E731
         f"  %{to}0 = insertelement {v} poison, double {name}, i32 0\n"
         f"  %{to} = shufflevector {v} %{to}0, {v} poison, <4 x i32> zeroinitializer\n"
@@ -381,10 +388,11 @@ def _vectors_text(parts: Parts) -> str:
         + at("%a", "%j8", "c")
         + "  %c = load double, ptr %c_p\n"
         + spread("%c", "cc")
-        + f"  %part = fmul contract {v} %k, %cc\n  %sum1 = fadd contract {v} %sum, %part\n"
-        "  %j1 = add i64 %j, 1\n  %more = icmp slt i64 %j1, %count\n  br i1 %more, label %inner, label %store\nstore:\n"
+        + plus("sum1", "%k", "%cc", "%sum")
+        + "  %j1 = add i64 %j, 1\n  %more = icmp slt i64 %j1, %count\n"
+        "  br i1 %more, label %inner, label %store\nstore:\n"
         + load("%y", "%i", "base")
-        + f"  %scaled = fmul contract {v} %sum1, %hh\n  %new = fadd contract {v} %base, %scaled\n"
+        + plus("new", "%sum1", "%hh", "%base")
         + at("%out", "%i", "o")
         + f"  store {v} %new, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
         f"  %again = icmp slt i64 %i1, {8 * n}\n  br i1 %again, label %outer, label %done\ndone:\n  ret i64 0\n}}\n"
@@ -394,11 +402,11 @@ def _vectors_text(parts: Parts) -> str:
         "define internal i64 @mix(i64 %out, " + ", ".join(f"i64 %{x}, double %{x}c" for x in letters) + ") {\nentry:\n"
         + "".join(spread(f"%{x}c", f"{x}s") for x in letters)
         + "  br label %outer\nouter:\n  %i = phi i64 [0, %entry], [%i1, %outer]\n"
-        + "".join(load(f"%{x}", "%i", f"{x}v") + f"  %{x}m = fmul contract {v} %{x}v, %{x}s\n" for x in letters)
-        + f"  %ab = fadd contract {v} %am, %bm\n  %abc = fadd contract {v} %ab, %cm\n"
-        f"  %abcd = fadd contract {v} %abc, %dm\n"
+        + "".join(load(f"%{x}", "%i", f"{x}v") for x in letters)
+        + f"  %sum0 = fmul {v} %av, %as\n"
+        + "".join(plus(f"sum{k}", f"%{x}v", f"%{x}s", f"%sum{k - 1}") for k, x in enumerate(letters) if k)
         + at("%out", "%i", "o")
-        + f"  store {v} %abcd, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
+        + f"  store {v} %sum3, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
         f"  %again = icmp slt i64 %i1, {8 * n}\n  br i1 %again, label %outer, label %done\ndone:\n  ret i64 0\n}}\n"
     )
     horner = ""
@@ -418,7 +426,7 @@ def _vectors_text(parts: Parts) -> str:
         + f"  store {v} %new, ptr %o_p, align 8\n  %i1 = add i64 %i, 32\n"
         f"  %again = icmp slt i64 %i1, {8 * n}\n  br i1 %again, label %outer, label %done\ndone:\n  ret i64 0\n}}\n"
     )
-    return combine + mix + interpolate
+    return combine + mix + interpolate + f"declare {v} @llvm.fma.v4f64({v}, {v}, {v})\n"
 
 
 def directions(given: list[int]) -> Array:

@@ -1,6 +1,6 @@
 """The functions that the loops of `stepping` call, each by itself: compiled, or interpreted until it is.
 
-A part is machine code (inputs…, outputs…, context) of addresses, the context beginning with libm's table. A long part
+A part is machine code (inputs…, outputs…, context) of addresses, the context beginning with libm's table. A part
 whose code is on no disk yet is answered by the interpreter of tapes (`interpret`) behind a small function of the same
 signature, while the optimised code is made in the background: both compute the same numbers, so that a loop may change
 from one to the other between two of its calls. Behind libm's table such a part's context holds what the interpreter
@@ -22,16 +22,16 @@ from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.locks import Lock, begun
 from polybody.kernels.operations import LIBM
-from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept
+from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept, soon
 from polybody.kernels.rows import in_blocks
 from polybody.kernels.target import Target
+from polybody.sources import source_digest
 
 Array = np.ndarray
 #: what the loop calls them with: numbers of inputs (from memory), and of results
 PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "slopes": (3, 1), "unit": (2, 2),
          "back": (2, 2), "watch": (3, 1), "tick": (4, 2), "field_before": (3, 1), "field_after": (4, 2),
          "watch_before": (3, 1), "watch_after": (4, 1)}  # fmt: skip
-AT_ONCE = 40  # operations: compiled sooner than anybody minds
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +109,6 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | ta
         code = kept(title, name, lambda: Made(part_text(entry, _tape(entry, make()), target), target))[0]
         return Compiled(machine.Loaded(code, [entry]), entry)
     traced = passed_on(lambda: _tape(entry, make()))
-    if tier != "fast" and traced.operations() <= AT_ONCE:
-        code = compiled(title, name, Made(part_text(entry, traced, target), target))[0]
-        return Compiled(machine.Loaded(code, [entry]), entry)
 
     def later(between: Callable[[], None]) -> None:
         between()
@@ -131,12 +128,12 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | ta
 
 
 def loop_code(title: str, name: str, make: Callable[[], Made]) -> machine.Loaded:
-    """The loop itself: a short text, compiled at once; its function is `advance`."""
+    """The loop itself, of which `advance` is called."""
     with background.building(), _lock:
         if title not in _LOOPS:
             while len(_LOOPS) >= MOST_PARTS:
                 _LOOPS.pop(next(iter(_LOOPS)))
-            _LOOPS[title] = machine.Loaded(kept(title, name, make)[0], ["advance"])
+            _LOOPS[title] = soon(title, name, make, ["advance"])
         return _LOOPS[title]
 
 
@@ -148,6 +145,7 @@ def prepare(target: Target) -> None:
     """Begin to make the code that interpreted parts need, beside whoever traces the first of them."""
     if target not in _SHIMS and target not in _preparing and background.tier() == "auto":
         _preparing.add(target)
+        source_digest()  # or both threads would read it at once
 
         def work() -> None:
             _keep.append(interpreter(target))
@@ -168,8 +166,7 @@ def _shims(target: Target) -> machine.Loaded:
         counts = sorted({sum(ports) for ports in PORTS.values()})
         names = [f"shim{count}" for count in counts]
         title = digest("shims", "", target, names)
-        code = kept(title, "shims", lambda: Made(_shims_text(counts, target), target))[0]
-        _SHIMS[target] = machine.Loaded(code, names)
+        _SHIMS[target] = soon(title, "shims", lambda: Made(_shims_text(counts, target), target), names)
     return _SHIMS[target]
 
 

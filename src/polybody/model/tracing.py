@@ -8,18 +8,16 @@ casadi.Function is made of it for who wants one.
 from __future__ import annotations
 
 import gc
-import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.graph import LEAF, Node, operands
 from polybody.quantities.derivatives import graph_domain
+from polybody.sources import source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -27,18 +25,6 @@ if TYPE_CHECKING:
 
 Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
-
-
-@cache
-def source_digest() -> str:
-    """A hash of the code that expression graphs come from: kernels of other code must not be taken from the cache."""
-    root = Path(__file__).resolve().parent.parent  # all of it: a list of folders could be incomplete
-    found = sorted(f"{folder}/{name}" for folder, _, names in os.walk(root) for name in names if name.endswith(".py"))
-    digest = hashlib.sha256()
-    for path in found:
-        with open(path, "rb", buffering=0) as file:
-            digest.update(file.read())
-    return digest.hexdigest()
 
 
 def plain_name(name: str) -> str:
@@ -158,4 +144,4 @@ def compiled(
     return kernels.build(plain_name(name), list(inputs), list(outputs), lambda: as_traced(make), title, dtype=dtype)
 
 
-__all__ = ["Recorded", "as_traced", "compiled", "plain_name", "source_digest", "trace"]
+__all__ = ["Recorded", "as_traced", "compiled", "plain_name", "trace"]

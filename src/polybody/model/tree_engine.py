@@ -27,9 +27,10 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
-from polybody.model.tracing import Recorded, as_traced, compiled, plain_name, source_digest, trace
+from polybody.model.tracing import Recorded, as_traced, compiled, plain_name, trace
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
+from polybody.sources import source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel

@@ -167,7 +167,7 @@ def _chunks_of(system: System) -> Callable[[int], Any]:
     import casadi as ca
 
     from polybody.kernels import iterate
-    from polybody.model.tracing import source_digest
+    from polybody.sources import source_digest
 
     n = system.n + 1
     x, h = ca.SX.sym("x", n + 1), ca.SX.sym("h")

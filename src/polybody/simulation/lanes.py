@@ -17,7 +17,7 @@ import numpy as np
 
 from polybody.errors import warn
 from polybody.mechanism.columns import state_text
-from polybody.model.tracing import compiled, source_digest
+from polybody.model.tracing import compiled
 from polybody.names import counted
 from polybody.simulation.audit import allowed_energy, energy_balance
 from polybody.simulation.compiled.field import unit
@@ -27,6 +27,7 @@ from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY
 from polybody.simulation.run import Run
 from polybody.simulation.switches import AT
+from polybody.sources import source_digest
 
 Array = np.ndarray
 METHODS = ("rk4", "semi-implicit")

@@ -246,7 +246,7 @@ class Study:
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        from polybody.model.tracing import source_digest
+        from polybody.sources import source_digest
 
         model = None if self.model is None else [self.model.mechanism.digest, *self.model.parameters.names]
         function = self.task.function or self.template

@@ -47,9 +47,9 @@ from polybody.model.long_chains.lone import Carrier
 from polybody.model.long_chains.matrices import Matrices
 from polybody.model.long_chains.places import Places
 from polybody.model.long_chains.tangents import tangent_pass
-from polybody.model.tracing import source_digest
 from polybody.names import counted
 from polybody.quantities.quantity import ARGUMENTS, sized, sizes_of
+from polybody.sources import source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel

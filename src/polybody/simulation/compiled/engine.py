@@ -21,7 +21,6 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_rolled import Between
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
-from polybody.model.tracing import source_digest
 from polybody.simulation.bridge import crossing_time
 from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.chunk import Chunk, rows_of
@@ -35,6 +34,7 @@ from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
+from polybody.sources import source_digest
 
 Array = np.ndarray
 #: methods that have loops
