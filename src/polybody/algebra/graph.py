@@ -378,5 +378,5 @@ def _express(root: Node) -> None:
             x._sx = make(getattr(ca, x.op), *parts)
 
 
-__all__ = ["LEAF", "Node", "binary", "choice", "distinct", "inwards", "leaf", "number", "operands", "rates", "replayed",
-           "unary"]
+__all__ = ["DIV", "LEAF", "Node", "binary", "choice", "distinct", "inwards", "leaf", "number", "operands", "rates",
+           "replayed", "unary"]

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.coordinates import quadratic
-from polybody.kernels.locks import imported
 from polybody.model.model import Model
+from polybody.model.rotation_vectors import rotation_vectors
 
 if TYPE_CHECKING:
     from polybody.coordinates.prioritised import Goal, Sphere
@@ -93,15 +93,12 @@ class Task:
 
     def goal(self, q: Array, k: int) -> tuple[Array, Array]:
         """(J, error) of a goal, (s, r, nv) and (s, r)."""
-        imported("scipy.spatial.transform")
-        from scipy.spatial.transform import Rotation
-
         frame, target = self.goals[k].frame, self.targets[k]
         J, pose = self.jacobian(q, frame), self.pose(q, frame)
         if target.shape[-1] == 3:
             return J[:, 3:], target - pose[:, :3, 3]
         wanted = target.reshape(-1, 4, 4)
-        turn = Rotation.from_matrix(wanted[:, :3, :3] @ np.swapaxes(pose[:, :3, :3], -1, -2)).as_rotvec()
+        turn = rotation_vectors(wanted[:, :3, :3] @ np.swapaxes(pose[:, :3, :3], -1, -2))
         return J, np.concatenate([turn, wanted[:, :3, 3] - pose[:, :3, 3]], axis=-1)
 
     def jacobian(self, q: Array, frame: str) -> Array:

@@ -29,6 +29,7 @@ INPUT = -1  # a = argument index, b = element
 CONST = -2  # a = the number
 
 LONG = frozenset(op for op, operation in OPERATIONS.items() if operation.libm)  # not a few machine instructions
+_SQ, _MUL = ca.OP_SQ, ca.OP_MUL
 PASS_THROUGH = frozenset({ca.OP_ASSIGN, ca.OP_LIFT, ca.OP_PRINTME, ca.OP_MONITOR})
 
 
@@ -111,10 +112,10 @@ class Builder:
         self.numbers: dict[tuple[int, float | str, float], int] = {}
 
     def node(self, op: int, a: float, b: float = 0) -> int:
-        if op in COMMUTATIVE and a > b:
+        if a > b and op in COMMUTATIVE:
             a, b = b, a
-        if op == ca.OP_SQ:
-            op, b = ca.OP_MUL, a
+        elif op == _SQ:
+            op, b = _MUL, a
         # float.hex tells 0.0 from -0.0 and one NaN equals another, neither of which == does.
         key = (op, float(a).hex(), 0) if op == CONST else (op, a, b)
         found = self.numbers.get(key)

@@ -8,6 +8,7 @@ casadi.Function is made of it for who wants one.
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.algebra.graph import LEAF, Node, operands
+from polybody.algebra.graph import DIV, LEAF, Node, operands
 from polybody.quantities.derivatives import graph_domain
 from polybody.sources import source_digest
 
@@ -86,25 +87,28 @@ class Recorded:
             for k, column in enumerate(self.columns)
             for i, element in enumerate(column.elements())
         }
-        flat = [np.asarray(x, dtype=object).ravel() for x in self.results]
-        place: dict[int, int] = {}
+        flat = [np.asarray(x, dtype=object).ravel().tolist() for x in self.results]
+        order = operands(y for array in flat for y in array)  # as traced: `schedule` may keep that order
+        divisors = Counter(x.b.serial for x in order if x.op is DIV)
+        node, place = build.node, dict[int, int]()
         codes: dict[str, int] = {}
-        for x in operands(y for array in flat for y in array):  # as traced: `schedule` may keep that order
-            if x.op is LEAF:
+        for x in order:
+            op, a, b = x.op, x.a, x.b
+            if op is LEAF:
                 found = inputs.get(x.sx.element_hash())
                 if found is None:
                     return from_function(self.function)
                 place[x.serial] = found
                 continue
-            code = codes.get(x.op)
+            code = codes.get(op)
             if code is None:
-                code = codes[x.op] = getattr(casadi, x.op)
-            a = place[x.a.serial] if type(x.a) is Node else build.node(CONST, x.a)
-            b = 0 if x.b is None else place[x.b.serial] if type(x.b) is Node else build.node(CONST, x.b)
-            place[x.serial] = build.node(code, a, b)
-        outputs = [
-            [place[y.serial] if type(y) is Node else build.node(CONST, float(y)) for y in array] for array in flat
-        ]
+                code = codes[op] = getattr(casadi, op)
+            one = place[a.serial] if type(a) is Node else node(CONST, a)
+            other = 0 if b is None else place[b.serial] if type(b) is Node else node(CONST, b)
+            if op is DIV and divisors[b.serial] > 1:  # as `kernels.tape.divided_once` would have it
+                code, other = casadi.OP_MUL, node(casadi.OP_INV, other)
+            place[x.serial] = node(code, one, other)
+        outputs = [[place[y.serial] if type(y) is Node else node(CONST, float(y)) for y in array] for array in flat]
         return Tape(build.nodes, outputs, [column.shape[0] for column in self.columns])
 
 

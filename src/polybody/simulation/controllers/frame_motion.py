@@ -10,9 +10,9 @@ import numpy as np
 from polybody.algebra.rotations import is_rotation
 from polybody.errors import InputError
 from polybody.formulations.influence import Influence
-from polybody.kernels.locks import imported
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
+from polybody.model.rotation_vectors import rotation_vectors
 from polybody.quantities.frames import find_frame
 
 Array = np.ndarray
@@ -102,13 +102,10 @@ class FrameMotion:
 
     def error(self, t: float, q: Array, goal: Array | None = None) -> Array:
         """From the frame to its target, world axes: [rotation vector; shift], or the shift alone."""
-        imported("scipy.spatial.transform")
-        from scipy.spatial.transform import Rotation
-
         pose, goal = self.model.pose(q, self.name), self.goal(t) if goal is None else goal
         if self.position_only:
             return goal - pose[:3, 3]
-        turn = Rotation.from_matrix(goal[:3, :3] @ pose[:3, :3].T).as_rotvec()
+        turn = rotation_vectors(goal[:3, :3] @ pose[:3, :3].T)
         return np.concatenate([turn, goal[:3, 3] - pose[:3, 3]])
 
 
