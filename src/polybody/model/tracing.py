@@ -105,7 +105,7 @@ class Recorded:
                 code = codes[op] = getattr(casadi, op)
             one = place[a.serial] if type(a) is Node else node(CONST, a)
             other = 0 if b is None else place[b.serial] if type(b) is Node else node(CONST, b)
-            if op is DIV and divisors[b.serial] > 1:  # as `kernels.tape.divided_once` would have it
+            if op is DIV and divisors[x.b.serial] > 1:  # as `kernels.tape.divided_once` would have it
                 code, other = casadi.OP_MUL, node(casadi.OP_INV, other)
             place[x.serial] = node(code, one, other)
         outputs = [[place[y.serial] if type(y) is Node else node(CONST, float(y)) for y in array] for array in flat]
