@@ -198,21 +198,34 @@ def divided_once(tape: Tape) -> Tape:
     as ten products: of the forward dynamics of a long chain, six of a joint's by its pivot, a tenth of the time.
     """
     op, given = tape.columns()
-    divisors = np.concatenate([given[op == ca.OP_DIV, 1], given[op == ca.OP_INV, 0]])
-    counts = np.bincount(divisors, minlength=len(op))
-    if not (counts > 1).any():
+    divisions, inverses = np.flatnonzero(op == ca.OP_DIV), np.flatnonzero(op == ca.OP_INV)
+    counts = np.bincount(np.concatenate([given[divisions, 1], given[inverses, 0]]), minlength=len(op))
+    divisions = divisions[counts[given[divisions, 1]] > 1]
+    if not len(divisions):
         return tape
-    build, new, reciprocal = Builder(), list[int](), dict[int, int]()
-    for n, (code, a, b) in enumerate(tape.nodes):
-        if code == ca.OP_DIV and counts[int(b)] > 1:
-            if int(b) not in reciprocal:
-                reciprocal[int(b)] = build.node(ca.OP_INV, new[int(b)])
-            new.append(build.node(ca.OP_MUL, new[int(a)], reciprocal[int(b)]))
-        elif code < 0:
-            new.append(build.node(code, a, b))
-        else:
-            new.append(build.node(code, *(new[k] for k in given[n, : ARITY[code]])))
-    return Tape(build.nodes, [[new[n] for n in nodes] for nodes in tape.outputs], tape.input_sizes)
+    there = {b: n for n, b in zip(inverses.tolist(), given[inverses, 0].tolist(), strict=True)}
+    made: dict[int, int] = {}  # {divisor: the division before which its reciprocal is put}
+    for n, b in zip(divisions.tolist(), given[divisions, 1].tolist(), strict=True):
+        if not there.get(b, n) < n:
+            made.setdefault(b, n)
+    places = np.array(list(made.values()), dtype=np.int64)
+    new = np.arange(len(op) + 1) + np.searchsorted(places, np.arange(len(op) + 1), side="right")
+    new[-1] = -1  # of arguments that are not there
+    reciprocal = {b: int(new[n]) - 1 for b, n in made.items()}
+    op, given = op.copy(), new[given]
+    op[divisions] = ca.OP_MUL
+    for n, b in zip(divisions.tolist(), tape.columns()[1][divisions, 1].tolist(), strict=True):
+        factor = reciprocal[b] if b in reciprocal else int(new[there[b]])
+        given[n, :2] = sorted((int(given[n, 0]), factor))
+    op = np.insert(op, places, ca.OP_INV)
+    rows = np.full((len(places), 3), -1)
+    rows[:, 0] = new[list(made)]
+    given = np.insert(given, places, rows, axis=0)
+    nodes = list(zip(op.tolist(), given[:, 0].tolist(), np.maximum(given[:, 1], 0).tolist(), strict=True))
+    for n in np.flatnonzero(tape.columns()[0] < 0).tolist():
+        nodes[new[n]] = tape.nodes[n]
+    outputs = [new[np.array(own, dtype=np.int64)].tolist() for own in tape.outputs]
+    return Tape(nodes, outputs, tape.input_sizes, _table=(op, given))
 
 
 def fused(tape: Tape) -> Tape:
