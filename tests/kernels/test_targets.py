@@ -57,7 +57,7 @@ def test_constants_are_operands_in_memory_where_avx_has_no_broadcast_of_them():
     tree = ca.Function("g", [x], [ca.cumsum(x * np.linspace(1, 2, 40))])
     (text,) = bodies.body_texts(tape.from_function(tree), target)
     body = machine._machine(target, 1).emit_assembly(llvm.parse_assembly(text)).split("\n")
-    assert sum("vbroadcastsd" in line for line in body) < 4
+    assert sum("vbroadcastsd" in line for line in body) < 8  # rows that all states share are spread by one
     assert sum("(%rip)" in line and line.strip().startswith(("vfmadd", "vmulpd")) for line in body) > 30
 
 

@@ -8,10 +8,10 @@ from polybody.kernels import table_rows
 from polybody.kernels.code import Code
 from polybody.kernels.emit import Nodes
 from polybody.kernels.frame import Frame
-from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, is_dense, module_text, next_lines
+from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, WholeRows, module_text, next_lines
 from polybody.kernels.schedule import schedule
 from polybody.kernels.table_rows import TableRows
-from polybody.kernels.tape import Tape, Wave, fused
+from polybody.kernels.tape import INPUT, Tape, Wave, fused, reachable
 from polybody.kernels.target import Target
 
 
@@ -20,28 +20,28 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     tape = fused(tape) if target.fma else tape
     steps = schedule(tape, target.held)
     ports, frame = _ports(tape, steps, target), Frame(tape, steps)
-    addressed = ports.sizes[: ports.first_output] if is_dense(ports.sizes[ports.first_output :]) else ports.sizes
-    requests = next_lines(addressed, ports.first_output, len(ports.sizes), target)
+    requests = next_lines(ports.sizes, ports.first_output, target)
     if len(frame.parts) == 1:
         code = Code(target)
-        if isinstance(ports, TableRows):
-            ports.settle(code, None)
+        ports.settle(code, None, _used(tape))
+        ports.turn(code)
         nodes = Nodes(code, tape, ports)
         nodes.run(steps)
         nodes.finish()
-        yield module_text(code, target, more=_ended(ports, code), between=requests)
+        yield module_text(code, target, more=ports.turning_text(target) + _ended(ports, code), between=requests)
         return
-    if isinstance(ports, TableRows):
-        ports.settle(Code(target), frame)
+    ports.settle(Code(target), frame, _used(tape))
     nodes = Nodes(Code(target), tape, ports, frame)
     for k, part in enumerate(frame.parts):
         code = Code(target)
         nodes.restart(code)
+        if not k:
+            ports.turn(code)
         nodes.run(part)
-        more = ""
+        more = "" if k else ports.turning_text(target)
         if k == len(frame.parts) - 1:
             nodes.finish()
-            more = _ended(ports, code)
+            more += _ended(ports, code)
         ports.set_aside(code, frame)
         frame.end(k)
         lo, hi = (len(requests) * at // len(frame.parts) for at in (k, k + 1))
@@ -49,15 +49,22 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     yield _driver_text(target, len(frame.parts), frame.size)
 
 
-def _ports(tape: Tape, steps: Sequence[int | Wave], target: Target) -> RowPorts:
-    """How results are written: by their rows' addresses, dense as they come, or dense by a loop at the end."""
+def _ports(tape: Tape, steps: Sequence[int | Wave], target: Target) -> WholeRows:
+    """How results are written: dense as they come, or by a loop at the end."""
     sizes = [len(nodes) for nodes in tape.outputs]
     if table_rows.is_long(sizes):
         return TableRows(tape, target)
-    plain = RowPorts(tape.input_sizes, sizes, target)
-    if not is_dense(sizes):
-        return plain
+    plain = DenseRows(tape.input_sizes, sizes, target)
     return DenseRows(tape.input_sizes, sizes, target, _written(tape, steps, plain))
+
+
+def _used(tape: Tape) -> list[set[int]]:
+    """The numbers of each argument that something depends on."""
+    found: list[set[int]] = [set() for _ in tape.input_sizes]
+    for op, argument, element in (tape.nodes[n] for n in reachable(tape)):
+        if op == INPUT:
+            found[int(argument)].add(int(element))
+    return found
 
 
 def _ended(ports: RowPorts, code: Code) -> str:

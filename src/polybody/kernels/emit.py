@@ -8,7 +8,7 @@ in LLVM's words stands in `operations`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import casadi as ca
@@ -25,7 +25,7 @@ Calls = dict[tuple[int, ...], list[int]]
 
 
 class Ports(Protocol):
-    """Where a tape's inputs come from and its outputs go."""
+    """Where a tape's inputs come from and its outputs go. Those with `in_memory` read by a load, not remembered."""
 
     def read(self, code: Code, argument: int, element: int) -> str: ...
 
@@ -85,6 +85,8 @@ class Nodes:
             return self.values[node]
         if self.frame is not None and node in self.frame.slots:
             self.values[node] = self.code.load("%frame", self.frame.slots[node])
+        elif op == INPUT and getattr(self.ports, "in_memory", False):
+            return self.ports.read(self.code, int(a), int(b))
         elif op == INPUT:
             self.values[node] = self.ports.read(self.code, int(a), int(b))
             self.keep(node)
@@ -141,16 +143,30 @@ class Nodes:
     def wave(self, wave: Wave) -> None:
         for name, calls in wave.items():
             calls = self.without_known(calls) if name == SINCOS else calls
+            calls = dict(sorted(calls.items(), key=lambda call: self.read_before(call[0])))
             if not calls:
                 continue
-            columns = [self.code.buffer(len(calls)) for _ in range(len(next(iter(calls))))]
-            for k, arguments in enumerate(calls):
-                for column, node in zip(columns, arguments, strict=True):
-                    self.code.store(self.value(node), column, k)
+            columns = [self.column(nodes) for nodes in zip(*calls, strict=True)]
             if name == SINCOS:
                 self.call_sincos(columns[0], calls)
             else:
                 self.call_libm(name, columns, calls)
+
+    def read_before(self, arguments: tuple[int, ...]) -> tuple[float, ...]:
+        """An order of calls: inputs as they lie in memory, then all else as it comes."""
+        op, port, element = self.tape.nodes[arguments[0]]
+        return (0, port, element) if op == INPUT else (1,)
+
+    def column(self, nodes: Sequence[int]) -> str:
+        """Where vectors of these nodes lie one behind the other: where they are, or a copy."""
+        find = getattr(self.ports, "place", None)
+        op, a, first = self.tape.nodes[nodes[0]]
+        if find and all(self.tape.nodes[n] == (INPUT, a, first + k) for k, n in enumerate(nodes)) and op == INPUT:
+            return find(self.code, int(a), int(first))
+        column = self.code.buffer(len(nodes))
+        for k, node in enumerate(nodes):
+            self.code.store(self.value(node), column, k)
+        return column
 
     def without_known(self, calls: Calls) -> Calls:
         """The calls but those of inputs whose sines and cosines the ports have already."""

@@ -11,39 +11,31 @@ from each row. Vector r of the group is made of rows r, r + width, r + 2 width, 
 shuffles, each of whole vectors, transpose all squares of them at once and leave the lanes in order. A last, incomplete
 group overlaps the one before it instead of reading past the row.
 
-Straight-line kernels of many results write them dense: an output has one address, its rows of a block follow each other
-(`runtime_code.block` sees to the last block of a batch). That saves loading an address for each store, and it is known
-where the next results will go: their cache lines are asked for while others are computed, and a batch that does not fit
-the caches waits for memory half as long.
+Straight-line kernels read and write rows that follow each other (`WholeRows`): an argument's columns are put into memory
+by one function at the beginning (`whole_rows`), an output has one address and its rows of a block follow each other
+(`runtime_code.block` sees to the last block of a batch). That saves loading an address for each load and store, and it
+is known where the next results will go: their cache lines are asked for while others are computed, and a batch that does
+not fit the caches waits for memory half as long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from polybody.kernels import whole_rows
 from polybody.kernels.code import Code
 from polybody.kernels.emit import support_text
 from polybody.kernels.frame import Frame
+from polybody.kernels.shuffles import concatenated, groups, piece_of, shuffle_transpose
 from polybody.kernels.target import Target
 
 LINE = 64  # bytes of a cache line
 FEW = 128  # results: as few wait for seven neighbours, in single precision, without driving others out of registers
 AHEAD = 8192  # bytes of results between a line's request and its use: some 100 ns of work, a quarter of the first cache
-DENSE_FROM = 64  # numbers a state: what writes less is not slowed down by writing
+FETCHED_FROM = 64  # numbers a state: what writes less is not slowed down by writing
 BETWEEN = "ptr noalias %rows, ptr noalias %libm, ptr noalias %scratch"  # what a body is given
 FRAMED = f"{BETWEEN}, ptr noalias %frame"
 BLOCK = 500  # lines of straight-line code that LLVM gets at once
-
-
-def _groups(size: int, lanes: int, most: int = 4) -> tuple[int, list[int]]:
-    """(width, first columns) of the groups that cover `size` columns."""
-    width = 1
-    while width * 2 <= min(size, lanes, most):
-        width *= 2
-    starts = list(range(0, size - width + 1, width))
-    if starts and starts[-1] + width < size:
-        starts.append(size - width)
-    return width, starts
 
 
 class RowPorts:
@@ -56,8 +48,8 @@ class RowPorts:
         self.sizes = [*input_sizes, *output_sizes]
         self.first_output = len(input_sizes)
         most = 32 // target.size if sum(output_sizes) < FEW else 4
-        self.groups = [_groups(size, self.lanes) for size in input_sizes]
-        self.groups += [_groups(size, self.lanes, most) for size in output_sizes]
+        self.groups = [groups(size, self.lanes) for size in input_sizes]
+        self.groups += [groups(size, self.lanes, most) for size in output_sizes]
         self.values: dict[tuple[int, int], str] = {}
         self.waiting: dict[tuple[int, int], dict[int, str | int]] = {}  # values, or where they are set aside
         self.frame: Frame | None = None
@@ -83,7 +75,7 @@ class RowPorts:
                 row = self._row(code, argument, lane)
                 place = code.step(row, start, code.number)
                 pieces.append(code.add(f"load {small}, ptr {place}, align {code.size}{self.scope}"))
-            mixed.append(_concatenate(code, pieces, width))
+            mixed.append(concatenated(code, pieces, width))
         return shuffle_transpose(code, mixed, width, self.lanes)
 
     def write(self, code: Code, output: int, element: int, value: str) -> None:
@@ -127,7 +119,38 @@ class RowPorts:
                 code.do(f"store {small} {piece}, ptr {place}, align {code.size}, !noalias !3")
 
 
-class DenseRows(RowPorts):
+class WholeRows(RowPorts):
+    """The same with arguments that are columns in memory from the beginning on."""
+
+    in_memory = True
+    used: Sequence[Collection[int]] = ()  # columns of each argument
+
+    def settle(self, code: Code, frame: Frame | None, used: Sequence[Collection[int]]) -> None:
+        """Say where the columns are: in the frame of all functions, or in that of the only one."""
+        self.used = used
+        count = sum(self.sizes[: self.first_output])
+        self.begin, self.base = (0, code.buffer(count)) if frame is None else (frame.row(count), "%frame")
+        self.firsts = [self.begin + sum(self.sizes[:port]) for port in range(self.first_output)]
+
+    def turn(self, code: Code) -> None:
+        """Call the functions that put them there."""
+        for port, first in enumerate(self.firsts):
+            if self.used[port]:
+                row, to = code.step("%rows", port * self.lanes, "ptr"), code.step(self.base, first * code.bytes)
+                code.do(f"call void @lanes{port}(ptr {row}, ptr {to})")
+
+    def place(self, code: Code, argument: int, element: int) -> str:
+        """Where the vectors of an argument from this element on are."""
+        return code.step(self.base, (self.firsts[argument] + element) * code.bytes)
+
+    def turning_text(self, target: Target) -> str:
+        return whole_rows.lanes_text(self.sizes[: self.first_output], self.used, target)
+
+    def read(self, code: Code, argument: int, element: int) -> str:
+        return code.load(self.base, self.firsts[argument] + element)
+
+
+class DenseRows(WholeRows):
     """The same with outputs whose rows follow each other. `order` is that of an earlier writing: see `_fetch_ahead`."""
 
     def __init__(
@@ -138,9 +161,13 @@ class DenseRows(RowPorts):
         order: Sequence[tuple[int, int]] = (),
     ) -> None:
         super().__init__(input_sizes, output_sizes, target)
+        for port, size in enumerate(output_sizes, self.first_output):
+            if size and whole_rows.is_whole(size, target):
+                self.groups[port] = size, [0]
         self.bases: dict[int, str] = {}
         self.stored: list[tuple[int, int]] = []
-        self.ahead = _lines_ahead(order, AHEAD // (target.size * target.lanes * 4), LINE // target.size)
+        far = sum(output_sizes) >= FETCHED_FROM
+        self.ahead = _lines_ahead(order, AHEAD // (target.size * target.lanes * 4), LINE // target.size) if far else []
 
     def _row(self, code: Code, port: int, lane: int) -> str:
         if port < self.first_output:
@@ -154,7 +181,10 @@ class DenseRows(RowPorts):
         self.bases = {}
 
     def _store_group(self, code: Code, port: int, start: int, columns: list[str], width: int) -> None:
-        super()._store_group(code, port, start, columns, width)
+        if width == self.sizes[port] and whole_rows.is_whole(width, code.target):
+            whole_rows.write(code, columns, self._row(code, port, 0))
+        else:
+            super()._store_group(code, port, start, columns, width)
         if self.ahead:
             self._fetch_ahead(code, *self.ahead[len(self.stored)])
         self.stored.append((port, start))
@@ -181,50 +211,9 @@ def _lines_ahead(
     return [(first[(k + distance) % count], (k + distance) // count) for k in range(count)]
 
 
-def _shuffle(code: Code, a: str, b: str, length: int, picks: Sequence[int]) -> str:
-    mask = f"<{len(picks)} x i32> <" + ", ".join(f"i32 {p}" for p in picks) + ">"
-    t = f"<{length} x {code.number}>"
-    return code.add(f"shufflevector {t} {a}, {t} {b}, {mask}")
-
-
-def shuffle_transpose(code: Code, rows: list[str], width: int, lanes: int) -> list[str]:
-    """The transposes of all squares in `width` vectors of so many lanes: rounds of two-by-two block exchanges.
-
-    Square b is the numbers b·width … b·width + width − 1 of each vector.
-    """
-    half = 1
-    while half < width:
-        picked = list(rows)
-        low = [(i - half + lanes) if i & half else i for i in range(lanes)]
-        high = [(i + lanes) if i & half else i + half for i in range(lanes)]
-        for i in range(width):
-            if not i & half:
-                picked[i] = _shuffle(code, rows[i], rows[i + half], lanes, low)
-                picked[i + half] = _shuffle(code, rows[i], rows[i + half], lanes, high)
-        rows = picked
-        half *= 2
-    return rows
-
-
-def _concatenate(code: Code, parts: list[str], width: int) -> str:
-    while len(parts) > 1:
-        picks = range(2 * width)
-        parts = [_shuffle(code, parts[k], parts[k + 1], width, picks) for k in range(0, len(parts), 2)]
-        width *= 2
-    return parts[0]
-
-
-def piece_of(code: Code, value: str, first: int, width: int) -> str:
-    """So many neighbouring numbers of a vector."""
-    lanes = code.target.lanes
-    if width == lanes:
-        return value
-    return _shuffle(code, value, value, lanes, range(first, first + width))
-
-
 def is_dense(output_sizes: Sequence[int]) -> bool:
     """Whether a straight-line kernel with these outputs writes them dense."""
-    return sum(output_sizes) >= DENSE_FROM
+    return sum(output_sizes) > 0
 
 
 def in_blocks(lines: Sequence[str], between: Sequence[str] = ()) -> list[str]:
@@ -255,20 +244,20 @@ def spread(lines: Sequence[str], more: Sequence[str]) -> list[str]:
     return [*result, *more[done:]]
 
 
-def next_lines(sizes: Sequence[int], first_output: int, ports: int, target: Target) -> list[str]:
-    """Requests for the cache lines of the next block, of the ports that have addresses of rows, one a line.
+def next_lines(sizes: Sequence[int], first_output: int, target: Target) -> list[str]:
+    """Requests for the cache lines of the next block, one a line; of the results too where these are few.
 
     The rows of a block are read side by side, which is no order that processors foresee. Asked for all at once they
     are more than a core can wait for, so that they are spread over the code: a G1's inverse dynamics on batches that
     do not fit the caches was a fifth faster, its forward dynamics too (Zen 4, 8 lanes).
     """
     requests = []
-    for port, size in enumerate(sizes):
+    for port, size in enumerate(sizes if sum(sizes[first_output:]) < FETCHED_FROM else sizes[:first_output]):
         is_output = int(port >= first_output)
         for k in range(0, size * target.lanes * target.size, LINE):
             name = f"%next{port}_{k}"
             requests.append(
-                f"  {name}a = getelementptr ptr, ptr %rows, i64 {ports * target.lanes + port}\n"
+                f"  {name}a = getelementptr ptr, ptr %rows, i64 {len(sizes) * target.lanes + port}\n"
                 f"  {name}b = load ptr, ptr {name}a, !invariant.load !1\n"
                 f"  {name}c = getelementptr i8, ptr {name}b, i64 {k}\n"
                 f"  call void @llvm.prefetch.p0(ptr {name}c, i32 {is_output}, i32 3, i32 1)"

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from polybody.kernels import native
 from polybody.kernels.target import Target
+from polybody.kernels.whole_rows import SAME, WHOLE
 
 JOB = (
     "next", "ticket", "piece", "states", "body", "libm", "scratch", "scratch_bytes", "inputs", "ports", "dims",
@@ -54,9 +55,11 @@ def _block(body, libm, scratch, rows, inputs, ports, count, sizes, stream):
                 flow(sink + done, source + done, WIDE)
                 done += WIDE
         else:
-            while done < total:
+            while done + 8 <= total:
+                put(sink + done, word(source + done))
+                done += 8
+            if done < total:
                 put_half(sink + done, half(source + done))
-                done += 4
 
 def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, sizes, stream):
     rows = room(ports * LANES + ports)
@@ -67,13 +70,38 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
         step = LANES * word(strides + 8 * n)
         put(far + 8 * n, step * (1 + AHEAD // (step + 1)))
     first = lo
+    if dims == 1 and inputs < ports and LANES > 1 and stream != STAGED:
+        plain = 1
+        for i in range(ports):
+            stride = word(strides + 8 * i)
+            cell = rows + 8 * LANES * i
+            put(cell, word(base + 8 * i) + lo * stride)
+            put(ahead + 8 * i, word(cell) + word(far + 8 * i))
+            if i < inputs:
+                put(cell + 8, WHOLE)
+                if stride == 0:
+                    put(cell + 8, SAME)
+                elif stride != word(sizes + 8 * i):
+                    plain = 0
+            elif LANES > 2:
+                put(cell + 8, stream // DIRECT)
+        while plain == 1 and first + LANES <= hi:
+            call(body, rows, libm, scratch)
+            for m in range(ports):
+                step = LANES * word(strides + 8 * m)
+                put(rows + 8 * LANES * m, word(rows + 8 * LANES * m) + step)
+                put(ahead + 8 * m, word(ahead + 8 * m) + step)
+            first += LANES
     while first < hi:
         if dims == 1:
             for p in range(ports):
                 start = word(base + 8 * p)
                 stride = word(strides + 8 * p)
                 cell = rows + 8 * LANES * p
-                if first + LANES <= hi:
+                if inputs < ports and LANES > 1 and p < inputs and first + 1 == hi:
+                    put(cell, start + first * stride)
+                    put(cell + 8, SAME)
+                elif first + LANES <= hi:
                     at = start + first * stride
                     for lane in unroll(LANES):
                         put(cell + 8 * lane, at + lane * stride)
@@ -167,6 +195,6 @@ def text(target: Target, callable_alone: str) -> str:
     places = {name.upper(): 8 * k for k, name in enumerate(JOB)}
     windows, wide = int("windows" in target.triple), streamed_bytes(target)
     numbers = {**places, "JOB": 8 * len(JOB), "LANES": target.lanes, "WIDE": wide, "WINDOWS": windows}
-    numbers |= {"STAGED": STAGED, "DIRECT": DIRECT, "AHEAD": AHEAD}
+    numbers |= {"STAGED": STAGED, "DIRECT": DIRECT, "AHEAD": AHEAD, "WHOLE": WHOLE, "SAME": SAME}
     code = native.translate(SOURCE, numbers) + callable_alone
     return f'target triple = "{target.triple}"\n{code}{native.OFF_UNIT}{native.MODULE_TAIL}'

@@ -22,7 +22,7 @@ import casadi as ca
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.operations import LIBM
-from polybody.kernels.rows import shuffle_transpose
+from polybody.kernels.shuffles import transpose_text
 from polybody.kernels.tape import INPUT, Tape
 from polybody.kernels.target import Target
 
@@ -260,7 +260,7 @@ def text(
             if tape is not None:
                 parts.append(_step_text(f"step_{p}_{k}", plan, layouts[k], visit, tape, target, turned))
     visited = [[tape is not None for tape in row] for row in steps]
-    parts += [_transpose_text(target, inward=True), _transpose_text(target, inward=False), _zero_text(target)]
+    parts += [transpose_text(target, inward=True), transpose_text(target, inward=False), _zero_text(target)]
     parts += [_body_text(plan, visited, target, sorted(set(turned.values()))), support_text(target)]
     return "\n".join(parts)
 
@@ -447,56 +447,3 @@ def _visit(
         code.do(f"call void @step_{number}_{k}({arguments})")
         code.do(f"br label %{done}")
     code.label(done)
-
-
-def _transpose_text(target: Target, *, inward: bool) -> str:
-    """`lanes_in(rows, region, n)` and `lanes_out`: columns in groups of up to four, the rest number by number."""
-    lanes, size, number = target.lanes, target.size, target.number
-    group = min(lanes, 4)
-    small = f"<{group} x {number}>"
-    code = Code(target)
-    rows = [code.fetch("ptr", "%rows", lane) for lane in range(lanes)]
-    beginning, code.lines = code.lines, []
-    columns = code.step("%region", code.add(f"mul i64 %k, {code.bytes}"))
-    for first in range(0, lanes, group):
-        places = [(code.step(rows[lane], "%k", number), size) for lane in range(first, first + group)]
-        cells = [(code.step(columns, size * (lanes * c + first)), size * group) for c in range(group)]
-        sources, sinks = (places, cells) if inward else (cells, places)
-        pieces = [code.add(f"load {small}, ptr {at}, align {by}") for at, by in sources]
-        for piece, (at, by) in zip(shuffle_transpose(code, pieces, group, group), sinks, strict=True):
-            code.do(f"store {small} {piece}, ptr {at}, align {by}")
-    fast, code.lines = code.lines, []
-    column = code.step("%region", code.add(f"mul i64 %j, {code.bytes}"))
-    for lane in range(lanes):
-        source, sink = code.step(rows[lane], "%j", number), code.step(column, lane, number)
-        if not inward:
-            source, sink = sink, source
-        code.do(f"store {number} {code.add(f'load {number}, ptr {source}')}, ptr {sink}")
-    slow, code.lines = code.lines, []
-    name = "lanes_in" if inward else "lanes_out"
-    newline = "\n"
-    return f"""
-define internal void @{name}(ptr noalias %rows, ptr noalias %region, i64 %n) {code.attributes()} noinline {{
-entry:
-{newline.join(beginning)}
-  br label %head
-head:
-  %k = phi i64 [0, %entry], [%kn, %fast]
-  %kn = add i64 %k, {group}
-  %fits = icmp sle i64 %kn, %n
-  br i1 %fits, label %fast, label %rest
-fast:
-{newline.join(fast)}
-  br label %head
-rest:
-  %j = phi i64 [%k, %head], [%jn, %slow]
-  %left = icmp slt i64 %j, %n
-  br i1 %left, label %slow, label %done
-slow:
-{newline.join(slow)}
-  %jn = add i64 %j, 1
-  br label %rest
-done:
-  ret void
-}}
-"""

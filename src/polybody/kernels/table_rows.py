@@ -18,11 +18,12 @@ on Zen 4 for a G1's mass matrix: 600 ns per state when a block's results were co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from polybody.kernels.code import Code
 from polybody.kernels.frame import Frame
-from polybody.kernels.rows import RowPorts, piece_of, shuffle_transpose
+from polybody.kernels.rows import WholeRows
+from polybody.kernels.shuffles import piece_of, shuffle_transpose
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
 
@@ -39,7 +40,7 @@ def can_stream(target: Target) -> bool:
     return target.lanes * target.size % 32 == 0 and target.lanes > 2
 
 
-class TableRows(RowPorts):
+class TableRows(WholeRows):
     """Outputs whose rows follow each other, written at the end."""
 
     def __init__(self, tape: Tape, target: Target) -> None:
@@ -51,12 +52,13 @@ class TableRows(RowPorts):
             for node in nodes:
                 self.slot.setdefault(node, len(self.slot))
         self.stored: set[int] = set()
-        self.base, self.first = "%frame", 0
+        self.results, self.first = "%frame", 0
 
-    def settle(self, code: Code, frame: Frame | None) -> None:
+    def settle(self, code: Code, frame: Frame | None, used: Sequence[Collection[int]]) -> None:
         """Say where the vectors are: in the frame of all functions, or in that of the only one."""
+        super().settle(code, frame, used)
         if frame is None:
-            self.base = code.buffer(len(self.slot))
+            self.results = code.buffer(len(self.slot))
         else:
             self.first = frame.row(len(self.slot))
 
@@ -64,11 +66,11 @@ class TableRows(RowPorts):
         slot = self.slot[self.outputs[output][element]]
         if slot not in self.stored:
             self.stored.add(slot)
-            code.store(value, self.base, self.first + slot)
+            code.store(value, self.results, self.first + slot)
 
     def finish(self, code: Code) -> None:
         """Call the loop for every output."""
-        source = code.step(self.base, self.first * code.bytes)
+        source = code.step(self.results, self.first * code.bytes)
         for k, nodes in enumerate(self.outputs):
             port = self.first_output + k
             if nodes:
