@@ -11,11 +11,11 @@ from each row. Vector r of the group is made of rows r, r + width, r + 2 width, 
 shuffles, each of whole vectors, transpose all squares of them at once and leave the lanes in order. A last, incomplete
 group overlaps the one before it instead of reading past the row.
 
-Straight-line kernels read and write rows that follow each other (`WholeRows`): an argument's columns are put into memory
-by one function at the beginning (`whole_rows`), an output has one address and its rows of a block follow each other
-(`runtime_code.block` sees to the last block of a batch). That saves loading an address for each load and store, and it
-is known where the next results will go: their cache lines are asked for while others are computed, and a batch that does
-not fit the caches waits for memory half as long.
+Straight-line kernels read and write rows that follow each other (`WholeRows`): an argument's columns are put into
+memory by one function at the beginning (`whole_rows`), an output has one address and its rows of a block follow each
+other (`runtime_code.block` sees to the last block of a batch). That saves loading an address for each load and store,
+and it is known where the next results will go: their cache lines are asked for while others are computed, and a batch
+that does not fit the caches waits for memory half as long.
 """
 
 from __future__ import annotations

@@ -4,12 +4,14 @@
 row addresses (`rows`) and calls the body. An address is base + Σ_d index_d stride_d, so broadcasting is a zero stride
 and costs no memory.
 
-A body may want dense results: it takes one address for each output and puts the rows of a whole block behind each
-other. Ports from `inputs` on are then such outputs. A last block of fewer states is computed into scratch memory, and
-the rows that exist are copied (`_block`). Bodies that address each row have `inputs` = `ports`. Results that do not fit
-the caches are written past them, without first being read (the caller sees to it that their addresses are whole
-multiples of 32 or 64 bytes): where `stream` is STAGED, every block is computed into scratch memory and copied so; where
-it is DIRECT the body does it (`table_rows`), which finds a one behind the address of such an output, else a zero.
+A body may want rows that follow each other. Of its arguments it finds the address of the first row and behind it WHOLE
+where that is so, SAME where all states have that row (`whole_rows`), else the addresses of all rows; it takes one
+address for each output and puts the rows of a whole block behind each other. Ports from `inputs` on are then such
+outputs. A last block of fewer states is computed into scratch memory, and the rows that exist are copied (`_block`).
+Bodies that address each row have `inputs` = `ports`. Results that do not fit the caches are written past them, without
+first being read (the caller sees to it that their addresses are whole multiples of 32 or 64 bytes): where `stream` is
+STAGED, every block is computed into scratch memory and copied so; where it is DIRECT the body does it (`table_rows`),
+which finds a one behind the address of such an output, else a zero.
 
 Bodies are told where the rows of the next block begin if they follow those of this one, or of one a little further on
 where blocks are small, and ask for their cache lines (`rows.next_lines`).

@@ -3,18 +3,18 @@
 A block of rows of n numbers is n vectors in memory, in which number c of row l stands at place l n + c. Column c, the
 vector of these over all l, is found in one of two ways:
 
-*Groups* of four columns (or fewer): one load of each row, then log₂ 4 rounds of shuffles (`shuffles.shuffle_transpose`).
-The last group overlaps the one before it where four does not divide n.
+*Groups* of four columns (or fewer): one load of each row, then log₂ 4 rounds of shuffles
+(`shuffles.shuffle_transpose`). The last group overlaps the one before it where four does not divide n.
 
-*Pairs* (single precision, n = 4k + 2, where the last group would be half wasted). A vector of 16-byte parts is filled so
-that part i holds numbers of rows 4i … 4i + 3; neighbouring columns j, j + 1 of two rows are brought together by one
-shuffle inside the parts, and two such are taken apart by one shuffle for each column.
+*Pairs* (single precision, n = 4k + 2, where the last group would be half wasted). A vector of 16-byte parts is filled
+so that part i holds numbers of rows 4i … 4i + 3; neighbouring columns j, j + 1 of two rows are brought together by
+one shuffle inside the parts, and two such are taken apart by one shuffle for each column.
 
 (AVX-512's permutations of any numbers of two vectors, Σ (p − 1) a column over the prime factors p of n, are fewer
 instructions, but took longer on Zen 4: gravity forces of a UR5 3.5 instead of 3.1 ns in single precision.)
 
-Back from columns to rows is the same in reverse order. A straight-line kernel reads its arguments as
-columns from memory, where `lanes_text`'s functions put those that it uses at its beginning. They look at the second address of an
+Back from columns to rows is the same in reverse order. A straight-line kernel reads its arguments as columns from
+memory, where `lanes_text`'s functions put those that it uses at its beginning. They look at the second address of an
 argument: WHOLE stands there if the rows of the block follow each other from the first address on, SAME if all states
 have the row there (a single state, or an argument without leading dimensions); else addresses are those of the rows.
 """
