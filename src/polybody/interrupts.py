@@ -3,7 +3,8 @@
 CasADi chooses among the overloads of a function by trying to convert the arguments, for which it runs Python code of
 their classes and forgets every exception of it: measured, an interrupt that came there was lost, one of some thousand
 while expression graphs are made, one of fifty while a controller is traced. `passed_on` therefore raises an interrupt
-again and again until the work has ended; `interruptible` does so for a whole function.
+again and again until the work has ended; `interruptible` does so for a whole function. Packages that try, as they are
+imported, what they can do without forget exceptions too: `imported` keeps an interrupt until the import is over.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import _thread
 import functools
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -87,6 +90,26 @@ def passed_on(work: Callable[[], T], again: float = AGAIN) -> T:
     return answer
 
 
+def imported(name: str) -> None:
+    """Import a large module that is wanted late, before the statement that names what is wanted of it.
+
+    Measured, an interrupt that came while `scipy.integrate` was imported was lost, and the run went on. One that is
+    raised there may also leave CPython's import lock taken while another thread imports.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if name in sys.modules or threading.current_thread() is not threading.main_thread() or not callable(handler):
+        import_module(name)
+        return
+    came: list[Any] = []
+    try:
+        signal.signal(signal.SIGINT, lambda *given: came.append(given))
+        import_module(name)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[0])
+
+
 @contextmanager
 def as_interrupt(number: int = signal.SIGTERM) -> Iterator[None]:
     """Let another signal, by default that of `kill` and of batch systems, end the work inside as Ctrl-C does."""
@@ -154,5 +177,6 @@ def awaited(future: Future[T]) -> T:
 
 
 __all__ = [
-    "LATER", "Stop", "as_interrupt", "awaited", "interruptible", "not_passed_to_children", "passed_on", "stop_here",
+    "LATER", "Stop", "as_interrupt", "awaited", "imported", "interruptible", "not_passed_to_children", "passed_on",
+    "stop_here",
 ]  # fmt: skip

@@ -16,11 +16,9 @@ from __future__ import annotations
 import _thread
 import atexit
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
-from importlib import import_module
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -66,16 +64,6 @@ def undisturbed(work: Callable[[], T]) -> T:
     An interrupt ends the waiting at once. The thread does its work to the end, which the end of the process awaits.
     """
     return work() if threading.current_thread() is not threading.main_thread() else begun(work)()
-
-
-def imported(name: str) -> None:
-    """Import a large module that is wanted late, before the statement that names what is wanted of it.
-
-    Packages try out what they can do without and forget every exception of it: measured, an interrupt that came while
-    `scipy.integrate` was imported was lost, and a run went on.
-    """
-    if name not in sys.modules:
-        undisturbed(lambda: import_module(name))
 
 
 def begun(work: Callable[[], T]) -> Callable[[], T]:
@@ -143,4 +131,4 @@ def wait_for_llvm_before_forks() -> None:
         os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
-__all__ = ["Lock", "begun", "imported", "undisturbed", "wait_for_llvm_before_forks"]
+__all__ = ["Lock", "begun", "undisturbed", "wait_for_llvm_before_forks"]

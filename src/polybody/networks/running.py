@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.errors import InputError, warn
-from polybody.interrupts import LATER, passed_on
-from polybody.kernels.locks import imported
+from polybody.interrupts import LATER, imported, passed_on
 from polybody.networks.joint_laws import beyond_drives
 from polybody.networks.motion import Motion
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels.locks import imported
+from polybody.interrupts import imported
 from polybody.networks.system import System
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, fixed_times

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.kernels.locks import imported
+from polybody.interrupts import imported
 from polybody.simulation.integrators import Interpolant, Step
 
 Array = np.ndarray

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.ranks import null_space
-from polybody.kernels.locks import imported
+from polybody.interrupts import imported
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model

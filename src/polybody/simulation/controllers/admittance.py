@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
-from polybody.kernels.locks import imported
+from polybody.interrupts import imported
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.controllers.frame_motion import FrameMotion

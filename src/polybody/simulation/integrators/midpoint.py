@@ -23,7 +23,7 @@ import numpy as np
 
 from polybody.algebra.domains import domain
 from polybody.formulations import denoc
-from polybody.kernels.locks import imported
+from polybody.interrupts import imported
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.simulation.failures import BlowUp

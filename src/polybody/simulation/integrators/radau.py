@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from polybody.kernels.locks import imported
+from polybody.interrupts import imported
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite
 from polybody.simulation.integrators.solver_steps import solver_steps
