@@ -166,11 +166,14 @@ class DryFriction:
         """{joint: |R|}: the force in a joint, less what is along directions in which it slides."""
         if not self.loaded:
             return {}
-        a = problem.accelerate(q, v, tau, wrenches)
+        a, held = problem.free_acceleration(q, v, tau, wrenches), np.zeros(len(v))
+        if problem.stops is not None and problem.stops.held:
+            change, held = problem.stops.reaction(q, a)
+            a = a + change
         on_links = {name: np.asarray(w, dtype=float) for name, w in (wrenches or {}).items()}
         if problem.loops:
             kernels = problem.model.engine.constraints
-            needed = problem.tree.inverse_dynamics(q, v, a, wrenches=wrenches) - tau
+            needed = problem.tree.inverse_dynamics(q, v, a, wrenches=wrenches) - tau - held
             multipliers = np.linalg.lstsq(kernels.jacobian(q).T, needed, rcond=None)[0]
             _, totals = kernels.constraints.wrenches(q, multipliers, domain=FLOAT)
             for link, total in zip(kernels.constraints.loaded_links, totals, strict=True):

@@ -21,6 +21,8 @@ Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
 STILL = 1e-8  # rad/s or m/s: a joint as slow as this is at rest where another comes to rest, and friction may hold it
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
+#: rounds in which levels of friction that depend on loads are found, and how little they change when they are
+MOST_LEVELS, SAME_LEVEL = 30, 1e-10
 MOST_AT_ONCE = 200  # happenings at one time after which something is stuck
 
 
@@ -259,20 +261,42 @@ class Switches:
             v[list(rubbing)] = 0.0
             for slot in rubbing:
                 friction.sliding[slot] = 0
-        tau, loads = self.problem.drive(t, q, v, self.problem.currents(y))
-        if friction is not None and rubbing:
-            levels = friction.levels(v, friction.bearing_loads(self.problem, q, v, tau, loads))
             for slot in rubbing:
                 old = before.get(slot)
-                stick = old if isinstance(old, Stick) else friction.stick(slot, q)
-                sticks.append((stick, levels[slot]))
-        forces = self.stops.press(resting, q, self.problem.free_acceleration(q, v, tau, loads), sticks)
+                sticks.append((old if isinstance(old, Stick) else friction.stick(slot, q), -1.0))
+        sticks, forces = self._pressed(resting, t, y, q, v, sticks)
         for (stick, _), force in zip(sticks, forces, strict=True):
             if stick.v not in self.stops.held and friction is not None:
                 friction.sliding[stick.v] = -int(np.sign(force))
         if not self.stops.held:
             return y
         return self._changed(y, *self.problem.split(self.problem.project(y)))
+
+    def _pressed(
+        self, resting: list[Stop], t: float, y: Array, q: Array, v: Array, sticks: list[tuple[Stick, float]]
+    ) -> tuple[list[tuple[Stick, float]], list[float]]:
+        """(joints at rest with the level of their friction, its forces on them).
+
+        Levels that depend on loads are those of the joints as they are held: found again until they stay.
+        """
+        problem, friction = self.problem, self.problem.friction
+        forces = [0.0] * len(sticks)
+        for _ in range(MOST_LEVELS):
+            tau, loads = problem.drive(t, q, v, problem.currents(y))
+            change = 0.0
+            if friction is not None and sticks:
+                loose = tau.copy()
+                for (stick, _), force in zip(sticks, forces, strict=True):
+                    loose[stick.v] += 0.0 if stick.v in self.stops.held else force
+                levels = friction.levels(v, friction.bearing_loads(problem, q, v, loose, loads))
+                change = max(abs(levels[stick.v] - level) / (1e-300 + levels[stick.v]) for stick, level in sticks)
+                if change <= SAME_LEVEL:
+                    break
+                sticks = [(stick, levels[stick.v]) for stick, _ in sticks]
+            forces = self.stops.press(resting, q, problem.free_acceleration(q, v, tau, loads), sticks)
+            if friction is None or not friction.loaded:
+                break
+        return sticks, forces
 
     def _tell(self, t: float, before: set[Stop | Stick], hits: dict[Stop, tuple[float, float]]) -> None:
         held = set(self.stops.held.values())

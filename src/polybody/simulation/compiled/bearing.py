@@ -7,6 +7,9 @@ from the friction f of the joints that slide. Both are linear while the same joi
 
 R⁰ is found without what depends on loads, R_js with f_s = 1. Newton's iterations solve (1), a fixed number of them, as
 straight-line code has no loops; what is left reports whether they may be believed, and Python takes the step otherwise.
+
+With loops the cut joints' loads act on the tree's links: those that bear ID(q, v, a) less the joint forces and less
+what holds joints that are held, the least of them where rows are redundant.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.constraints.elimination import Elimination
+from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reaction_names
 from polybody.formulations.network.reactions import reactions as tree_reactions
 from polybody.simulation.compiled.rolled import MOST_STRAIGHT
@@ -28,21 +33,21 @@ if TYPE_CHECKING:
 Array = np.ndarray
 ITERATIONS = 7
 ENOUGH = 1e-10  # of the forces
+MOST_SLOTS = 12  # velocities that rub by load: each needs a motion of its own
+NARROW = 1e-20  # squared, of directions that are no longer independent
 
 
 def require_known(problem: Problem) -> None:
     """Raise `NotCompiled` where loads of joints are no such text."""
-    friction, m = problem.friction, problem.model.mechanism
+    friction = problem.friction
     if friction is None or not friction.loaded:
         return
     if problem.model.nv > MOST_STRAIGHT:
         raise NotCompiled(f"friction by load among {problem.model.nv} velocities is solved in Python")
-    if problem.loops:
-        raise NotCompiled("friction by load in loops is solved in Python; friction='smooth' is compiled")
-    for part in friction.parts:
-        if part.bears and m.joints[m.joint_index[part.joint]].model.constant_map is None:
-            raise NotCompiled(f"friction by load in joint {part.joint!r} is solved in Python: it slides in directions "
-                              "that change; friction='smooth' is compiled")
+    slots = {part.v for part in friction.parts if part.bears}
+    if len(slots) > MOST_SLOTS:
+        raise NotCompiled(f"friction by load of {len(slots)} joints is solved in Python, above {MOST_SLOTS}; "
+                          "friction='smooth' is compiled")
 
 
 def forces(
@@ -50,17 +55,54 @@ def forces(
 ) -> dict[str, Array]:
     """{joint: R} of joints whose friction depends on it, under joint forces tau, friction among them."""
     m, names = acting.mechanism, reaction_names(acting.mechanism)
-    a = acting.accelerate(q, v, tau, wrenches, c, graph)[0]
-    table = graph.zeros(len(m.frames), 6) if wrenches else None
+    a, _, held = acting.motion_under(q, v, tau, wrenches, c, graph)
+    table = graph.zeros(len(m.frames), 6) if wrenches or acting.plan is not None else None
     for frame, wrench in zip(acting.frames, wrenches, strict=True):
         place = m.frame_index[frame.name]
         table[place] = table[place] + wrench  # type: ignore[index]
+    if acting.plan is not None:
+        system = acting.model.engine.constraints.traced
+        borne = tau if held is None else tau + held
+        for link, total in zip(system.loaded_links, _of_loops(acting, q, v, a, borne, wrenches, graph), strict=True):
+            table[m.frame_index[link]] = table[m.frame_index[link]] + total  # type: ignore[index]
     every, found = tree_reactions(m, q, v, a, table, axes="joint", domain=graph), {}
     for name in acting.holding.bearing:
-        slide = np.asarray(m.joints[m.joint_index[name]].model.constant_map, dtype=float)[3:]
-        across = np.eye(3) - slide @ np.linalg.pinv(slide)
-        found[name] = graph.array(across) @ every[names.index(name), 3:]
+        joint = m.joints[m.joint_index[name]]
+        slide = joint.model.velocity_map(q[joint.q], domain=graph)[3:]
+        found[name] = _across(slide, every[names.index(name), 3:], graph)
     return found
+
+
+def _of_loops(
+    acting: Acting, q: Array, v: Array, a: Array, tau: Array, wrenches: list[Array], graph: Domain
+) -> Array:
+    """What cut joints exert on each of the loaded links at its frame, world axes."""
+    from polybody.simulation.compiled.field import on_bodies_text
+
+    m, system = acting.mechanism, acting.model.engine.constraints.traced
+    assert acting.plan is not None
+    on_bodies = on_bodies_text(m, q, acting.frames, wrenches, graph) if wrenches else None
+    needed = denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
+    found = Elimination(system.jacobian(q, domain=graph), acting.plan, graph)
+    return system.wrenches(q, found.least(found.bear(needed)), domain=graph)[1]
+
+
+def _across(slide: Array, force: Array, graph: Domain) -> Array:
+    """The force less what is along the columns of `slide`, by Gram and Schmidt; columns that depend on others are
+    left out."""
+    zero, one, directions = graph.const(0), graph.const(1), []
+    for column in slide.T:
+        if all(graph.is_zero(x) for x in column):
+            continue
+        rest = column
+        for u in directions:
+            rest = rest - u * (u @ rest)
+        length = rest @ rest
+        counts = graph.less(graph.const(NARROW) * (column @ column), length)
+        inverse = graph.where(counts, one / graph.sqrt(graph.where(counts, length, one)), zero)
+        directions.append(rest * inverse)
+        force = force - directions[-1] * (directions[-1] @ force)
+    return force
 
 
 def sizes(found: dict[str, Array], graph: Domain) -> dict[str, Any]:

@@ -185,21 +185,27 @@ class Acting:
         self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
     ) -> tuple[Array, Array]:
         """(a, [growth, narrow])."""
+        return self.motion_under(q, v, tau, loads, c, graph)[:2]
+
+    def motion_under(
+        self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
+    ) -> tuple[Array, Array, Array | None]:
+        """(a, [growth, narrow], what holds the joints of loops that are held, None without)."""
         m = self.mechanism if loads else self.model.engine.reduced_mechanism
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
             free = self.holding.free(m.nv, self.split_constants(c)[3], graph)
             told = np.array([self.doubt(graph), graph.const(0)], dtype=object)
             if free is None:
-                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), told
-            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), told
+                return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), told, None
+            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), told, None
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
-        found = closed.motions(q, graph)
+        found, held = closed.motions(q, graph), None
         if self.holding.frozen:
             answer, load = self._held(closed, q, a, c, graph)
-            a = a + found.G @ (answer @ load)
-        return a, np.array([found.growth + self.doubt(graph), found.narrow], dtype=object)
+            a, held = a + found.G @ (answer @ load), self._at_slots(load, graph)
+        return a, np.array([found.growth + self.doubt(graph), found.narrow], dtype=object), held
 
     def doubt(self, graph: Domain) -> Any:
         """Of drives that are asked for what they cannot give, and of tasks that are nearly singular: terms are believed
@@ -222,8 +228,11 @@ class Acting:
             return denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
-        found = graph.zeros(m.nv)
-        found[[slot for _, slot in self.holding.slots]] = self._held(closed, q, a, c, graph)[1]
+        return self._at_slots(self._held(closed, q, a, c, graph)[1], graph)
+
+    def _at_slots(self, load: Array, graph: Domain) -> Array:
+        found = graph.zeros(self.model.nv)
+        found[[slot for _, slot in self.holding.slots]] = load
         return found
 
     def _held(self, closed: Closed, q: Array, a: Array, c: Array, graph: Domain) -> tuple[Array, Array]:
