@@ -383,3 +383,40 @@ def test_many_states_are_computed_two_registers_wide_with_avx_and_give_the_same_
     np.testing.assert_array_equal(kernel.batch(x), few)
     assert isinstance(kernel._wide, Form)
     assert kernel._wide.lanes == 2 * kernel.lanes
+
+
+def tip_scan(parents, kinds):
+    """below_i = x_i + Σ below of children; nodes of kind "cut" are not visited, so nothing comes from beyond them."""
+
+    def step(kind):
+        x, below = ca.SX.sym("x"), ca.SX.sym("b", 2)
+        here = ca.vertcat(below[0] + x, below[1] * x + 1)
+        return None if kind == "cut" else ca.Function("below", [x, below], [here, here])
+
+    n = len(parents)
+    places = {"x": range(n), "sums": range(0, 2 * n, 2)}
+    below = Pass("below", INWARD, step, inputs=["x"], own=["below"], adds=["below"], outputs=["sums"])
+    return Scan(parents, kinds, {}, {"below": 2}, places, [below], blank=["sums"])
+
+
+@pytest.mark.parametrize("branched", [False, True])
+@pytest.mark.parametrize("cut", [False, True])
+def test_fields_of_a_chain_that_only_neighbours_need_are_in_no_record(branched, cut):
+    n, states = 9, 21
+    parents, kinds = [*range(-1, n - 1)], ["sum"] * n
+    if branched:
+        parents[6] = 2
+    if cut:
+        kinds[5] = "cut"
+    made = tip_scan(parents, kinds)
+    plan = scan._plan(made, ["x"], ["sums"])
+    assert (list(plan.alternating), list(plan.fields)) == ((["below"], []) if not branched else ([], ["below"]))
+    x = np.random.default_rng(0).normal(size=(states, n))
+    kernel = scan.build("tips", [("x", n)], [("sums", (n, 2))], made, f"tips {branched} {cut}")
+    wanted, below = np.zeros((states, n, 2)), np.zeros((states, n + 1, 2))
+    for i in reversed(range(n)):
+        if kinds[i] != "cut":
+            wanted[:, i, 0], wanted[:, i, 1] = below[:, i, 0] + x[:, i], below[:, i, 1] * x[:, i] + 1
+            below[:, parents[i]] += wanted[:, i]
+    np.testing.assert_allclose(kernel(x), wanted, rtol=1e-13)
+    np.testing.assert_array_equal(kernel(x)[3], kernel(x[3]))

@@ -293,9 +293,12 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     for p, one in enumerate(scan.passes):  # no other pass and no partner touches them
         among = one.adds if one.direction == INWARD and not (one.partner or one.partner_adds) else ()
         late.append([label for label in among if label in zeroed and lives[label] == (p, p)])
+    alternating: dict[str, int] = {}
+    for label in _alternating(scan, late):
+        alternating[label] = sum(scan.fields[other] for other in alternating)
     places: dict[str, int] = {}
     for label in scan.fields:
-        if label in shared:
+        if label in shared and label not in alternating:
             places[label] = _free_place(label, scan.fields[label], scan.fields, places, lives)
     carried, travelling = {}, 0
     for label, size in scan.carried.items():
@@ -319,6 +322,7 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
         strided=[label for label, view in placed.items() if view.stride != 1],
         carried=carried,
         carried_widths=dict(scan.carried),
+        alternating=alternating,
         passes=[
             scan_code.Visit(
                 one.name, one.direction, tuple(one.constants), tuple(one.inputs), tuple(one.own), tuple(one.parent),
@@ -328,6 +332,16 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
             for one in scan.passes
         ],
     )  # fmt: skip
+
+
+def _alternating(scan: Scan, late: Sequence[Sequence[str]]) -> list[str]:
+    """Fields that need no record (`scan_code`): of a chain, where the root has no part in them."""
+    if any(parent != i - 1 for i, parent in enumerate(scan.parents)):
+        return []
+    others = {*scan.root, *scan.root_outputs.values()}
+    for one in scan.passes:
+        others |= {*one.totals, *one.parent, *one.writes, *one.begin.values()}
+    return [label for labels in late for label in labels if label not in others]
 
 
 def _lives(scan: Scan) -> dict[str, tuple[int, int]]:
@@ -369,7 +383,7 @@ def _layouts(scan: Scan, plan: scan_code.Plan, widths: Sequence[Sequence[Sequenc
             before = len(one.constants) + len(one.inputs)
             used = [*zip(one.own, read[before:], strict=False), *zip(one.writes, written, strict=False)]
             for label, size in used:
-                if label not in plan.fields:
+                if label not in plan.fields and label not in plan.alternating:
                     needed[label] = max(size, needed.get(label, 0))
         places, sizes = dict(plan.fields), dict(scan.fields) | needed
         for label, size in needed.items():
@@ -492,6 +506,8 @@ def _tables(
         position += (3 if port in turned else 1) * size * vector
     traveller = position
     position += sum(plan.carried_widths.values()) * vector
+    alternating = position
+    position += 2 * plan.alternating_width * vector
     parents = np.array(scan.parents, dtype=np.int64)
     partners = np.array(scan.partners or [-1] * n, dtype=np.int64)
     rows = np.hstack([np.zeros((n, 0)), *(np.asarray(t, dtype=np.float64) for t in scan.constants.values())])
@@ -515,7 +531,7 @@ def _tables(
         nodes = np.flatnonzero(np.asarray(row, dtype=bool)[sorts]) if n else np.zeros(0, dtype=int)
         ranges += [int(nodes[0]), int(nodes[-1]) + 1] if len(nodes) else [0, 0]
     facts = [
-        *(a.ctypes.data for a in pointers), len(walkers), traveller, kept, *regions, *sizes, *blank,
+        *(a.ctypes.data for a in pointers), len(walkers), traveller, alternating, kept, *regions, *sizes, *blank,
         *(vector * view.stride for view in views), *(vector * view.walk for view in views), *ranges,
     ]  # fmt: skip
     context = np.concatenate([machine.libm_table(), np.array(facts, dtype=np.uint64)])

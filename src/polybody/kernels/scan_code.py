@@ -2,14 +2,17 @@
 
 Scratch memory holds vectors of `lanes` numbers: the records (the root's first, then one a node), then every input and
 output transposed, element by element (those inputs whose sines steps want are followed by their sines and cosines,
-computed all at once), then what walkers carry. The context the body is given is the table of libm's
-functions followed by the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners,
-walkers, places of the records, who is first to reach fields that begin as zero), the number of walkers, where their
-fields are, how many nodes have records; for each port where its region begins, how many elements it has and how many
-begin as zero; for each label its stride and its step from walker to walker; for each pass its first and last node.
+computed all at once), then what walkers carry. The context the body is given is the table of libm's functions followed
+by the addresses of the tables (parents, kinds, constants, slices, the root's beginning, partners, walkers, places of
+the records, who is first to reach fields that begin as zero), the number of walkers, where their fields are, where
+alternating fields are, how many nodes have records; for each port where its region begins, how many elements it has and
+how many begin as zero; for each label its stride and its step from walker to walker; for each pass its first and last
+node.
 
 Fields that begin as zero and that only one inward pass uses do so where it reaches them: the records of a long chain do
-not fit the caches, and one way less through them takes a tenth of the time of forward dynamics.
+not fit the caches, and one way less through them takes a tenth of the time of forward dynamics. In a chain without
+branches such fields are in no record at all. They *alternate* between two places, for a node needs only what the one
+beyond it gave: it is stored, not added to zero.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from polybody.kernels.target import Target
 
 FIRST = len(LIBM)
 PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, RECORDS, FIRSTS = range(FIRST, FIRST + 9)
-WALKER_COUNT, TRAVELLER, KEPT, REGIONS = range(FIRST + 9, FIRST + 13)
+WALKER_COUNT, TRAVELLER, ALTERNATING, KEPT, REGIONS = range(FIRST + 9, FIRST + 14)
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,17 @@ class Plan:
     strided: list[str]
     carried: dict[str, int]
     carried_widths: dict[str, int]
+    alternating: dict[str, int]  # fields of a chain that are in no record, and where they are in their place
     passes: list[Visit]
 
     @property
     def ports(self) -> list[str]:
         return self.inputs + self.outputs
+
+    @property
+    def alternating_width(self) -> int:
+        """Of each of the two places."""
+        return sum(self.widths[label] for label in self.alternating)
 
     def initial(self, label: str) -> int:
         """Where a field begins in the table of the root's first values."""
@@ -115,6 +124,7 @@ RECORD_OF = {
     "own": "%own", "parent": "%parent", "add": "%parent", "partner": "%partner", "partner add": "%partner",
     "total": "%scratch", "carried": "%parent",
 }  # fmt: skip
+BESIDE = {"own": "%own_beside", "add": "%parent_beside"}  # likewise of fields that alternate
 PORTS = ("port", "shared port")
 ADDING = ("add", "partner add", "total", "shared port")
 
@@ -166,6 +176,8 @@ class _StepPorts:
         role, label = at
         if role in PORTS:
             return self._part(code, label, element)
+        if label in self.plan.alternating:
+            return BESIDE[role], self.plan.alternating[label] + element
         fields = self.plan.carried if role == "carried" else self.fields
         return RECORD_OF[role], fields[label] + element
 
@@ -201,7 +213,7 @@ class _StepPorts:
 
     def _store(self, code: Code, sink: tuple[str, str], element: int, value: str) -> None:
         place = self._place(code, sink, element)
-        if sink[0] in ADDING:
+        if sink[0] in ADDING and sink[1] not in self.plan.alternating:
             value = code.op("fadd", code.load(*place), value)
         code.store(value, *place)
 
@@ -229,6 +241,8 @@ def _step_text(
     # A partner may be the parent itself, so the records are told apart only where there is none.
     apart = "" if visit.paired else "noalias "
     more = (", ptr %partner" if visit.paired else "") + (", i64 %walker" if visit.walks else "")
+    if any(label in plan.alternating for label in visit.adds):
+        more += "".join(f", ptr noalias {name}" for name in BESIDE.values())
     return code.function(
         f"define internal void @{name}(ptr noalias %own, ptr {apart}%parent, ptr noalias %constants,\n"
         f"    ptr noalias %slices, ptr %scratch, ptr %libm{more}) {code.attributes()} noinline"
@@ -334,9 +348,10 @@ def _begin_records(code: Code, plan: Plan, labels: Sequence[str], late: Sequence
 
 
 def _zero_fields(code: Code, plan: Plan, labels: Sequence[str], record: str) -> None:
+    places = plan.fields | plan.alternating
     for label in labels:
         for e in range(plan.widths[label]):
-            code.store("zeroinitializer", record, plan.fields[label] + e)
+            code.store("zeroinitializer", record, places[label] + e)
 
 
 def _begin_late(code: Code, plan: Plan, number: int, firsts: str, records: Sequence[str]) -> None:
@@ -355,6 +370,13 @@ def _begin_late(code: Code, plan: Plan, number: int, firsts: str, records: Seque
 def _record(code: Code, records: str, node: str) -> str:
     """The address of a node's record; −1 is the root."""
     return code.step("%scratch", code.fetch("i64", records, code.add(f"add i64 {node}, 1")))
+
+
+def _beside(code: Code, plan: Plan, node: str, away: int) -> str:
+    """The place of alternating fields of a node, or of its neighbour."""
+    parity = code.add(f"and i64 {code.add(f'add i64 {node}, {away}')}, 1")
+    further = code.add(f"mul i64 {parity}, {plan.alternating_width * code.bytes}")
+    return code.step(code.step("%scratch", _fact(code, ALTERNATING)), further)
 
 
 class _Loop:
@@ -395,7 +417,11 @@ def _loop(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[b
     if visit.paired:
         partner = code.fetch("i64", tables["partners"], loop.index)
         more = f", ptr {_record(code, tables['records'], partner)}"
-    if plan.late[number]:
+    if any(label in plan.alternating for label in visit.adds):
+        beside = [_beside(code, plan, loop.index, k) for k in range(2)]
+        more += "".join(f", ptr {place}" for place in beside)
+        _begin_late(code, plan, number, code.fetch("i64", tables["firsts"], loop.index), beside[:1])
+    elif plan.late[number]:
         own = _record(code, tables["records"], loop.index)
         _begin_late(code, plan, number, code.fetch("i64", tables["firsts"], loop.index), (own, parent))
     _visit(code, plan, number, visited, tables, loop.index, parent, more)
