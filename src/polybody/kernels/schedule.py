@@ -31,7 +31,7 @@ from polybody.kernels.tape import CONST, Tape, Wave, reachable, results_of
 
 REGISTERS = 15  # of 16, unless said otherwise: one is for what comes from memory
 WORTH = 0.8  # of the moves of depth-first orders: what saves less is not computed as traced
-LONG = 1500  # operations: shorter tapes are computed depth-first
+LONG = 2500  # operations: shorter tapes are computed depth-first
 
 
 def schedule(tape: Tape, registers: int = REGISTERS) -> list[int | Wave]:
