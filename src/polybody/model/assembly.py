@@ -133,6 +133,15 @@ class Assembly:
                 best, least, quality = there, mobile, smallest
         return best
 
+    def branches(self, starts: int) -> Array:
+        """Assembled configurations that so many starts anywhere lead to, (n, nq): some on every usual branch of motion."""
+        problem, rng, found = self._problem((), False), np.random.default_rng(3), []
+        for _ in range(starts):
+            there, size = descend(problem, self._anywhere(rng))
+            if size < CLOSED and not self.kernels.constraints.mirrored(there):
+                found.append(there)
+        return np.array(found).reshape(-1, self.mechanism.nq)
+
     def mobile(self, q: Array) -> int:
         """How many motions pass at one configuration, to first order."""
         return null_space(self.kernels.jacobian(q)).shape[1]

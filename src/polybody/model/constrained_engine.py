@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.constraints.assembly import AssemblyError
+from polybody.constraints.branches import along_plans, covering
 from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
 from polybody.constraints.ranks import null_space, ranked_svd
@@ -31,7 +32,7 @@ from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
 from polybody.model.tracing import plain_name, trace
 from polybody.model.tree_engine import TreeEngine
-from polybody.quantities.constrained import DIAGNOSTICS, Closed, along_plan
+from polybody.quantities.constrained import DIAGNOSTICS, Closed
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
 
@@ -48,6 +49,8 @@ DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
 RANKED = 8
 #: states of a batch whose marks are looked at together
 LOOKED_AT = 1 << 20
+#: starts anywhere from which branches of motion are looked for
+BRANCHES = 16
 #: quantities that decide no rank: they hold at any state, and have no diagnostics
 PLAIN = ("implicit_residual", "augmented_system")
 
@@ -66,6 +69,7 @@ class ConstrainedEngine:
         self.driven = tuple(int(k) for k in actuated(self.mechanism))
         self._kernels: dict[str, Kernel] = {} if kin is None else kin._kernels
         self._shares: dict[str, Plan | None] = {} if kin is None else kin._shares
+        self._others: dict[str, tuple[Plan, ...]] = {} if kin is None else kin._others
         self._chosen: tuple[int, ...] | None = None if kin is None else kin._chosen
         self._has_mass = False
 
@@ -278,7 +282,11 @@ class ConstrainedEngine:
         return [*found, DIAGNOSTICS] if told else found
 
     def function(self, quantity: Quantity) -> Any:
-        """The casadi.Function, by elimination along the plan of the model's own coordinates, diagnostics last."""
+        """The casadi.Function, by elimination along the plan of the model's own coordinates, diagnostics last.
+
+        What does not refer to coordinates holds on other branches of motion, too: of several plans the one that does
+        best at the state is taken, where one would not do.
+        """
         import casadi
 
         if quantity.constrained is None:
@@ -286,14 +294,18 @@ class ConstrainedEngine:
         q, plan = self._own_plan()
         if not self._can_drive(quantity, plan, q):
             raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so it has no function")
-        made = self._traced(quantity, plan)
+        own = refers_to_coordinates(quantity) or quantity.name.startswith(DRIVEN) or quantity.name in PLAIN
+        made = self._traced(quantity, plan, () if own else self._other_plans(plan))
         names = [name for name, _ in self.results(quantity)]
         columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
         return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
 
-    def function_plan(self) -> Plan:
-        """The plan of elimination of `function`."""
-        return self._own_plan()[1]
+    def _other_plans(self, plan: Plan) -> tuple[Plan, ...]:
+        """Plans for branches of motion on which this one does badly."""
+        if plan.label not in self._others:
+            places = self.assembly.branches(BRANCHES)
+            self._others[plan.label] = covering(plan, self.constraints.jacobian(places))[1:] if len(places) else ()
+        return self._others[plan.label]
 
     def _own_plan(self) -> tuple[Array, Plan]:
         """(a place in general position, the plan of the model's own coordinates there)."""
@@ -402,15 +414,14 @@ class ConstrainedEngine:
             ).kernel  # fmt: skip
         return self._kernels[name]
 
-    def _traced(self, quantity: Quantity, plan: Plan) -> Any:
+    def _traced(self, quantity: Quantity, plan: Plan, others: tuple[Plan, ...] = ()) -> Any:
         mechanism = self.tree.reduced_mechanism if quantity.reduced else self.tree.traced_mechanism
         text, names = quantity.constrained, quantity.arguments
         assert text is not None
 
         def body(*arrays: Array, domain: Any) -> tuple[Array, ...]:
-            closed = Closed(
-                mechanism, self.constraints.traced, along_plan(plan), self.driven, self._shares.get(plan.label)
-            )
+            passing = along_plans((plan, *others))
+            closed = Closed(mechanism, self.constraints.traced, passing, self.driven, self._shares.get(plan.label))
             values = text(closed, *arrays, domain=domain)
             values = values if isinstance(values, tuple) else (values,)
             if quantity.name in PLAIN:

@@ -24,7 +24,7 @@ from polybody.networks.component import PartComponent
 from polybody.networks.energy import GROUND
 from polybody.networks.joint_laws import smooth_friction
 from polybody.networks.library import part_named
-from polybody.networks.models import ModelComponent
+from polybody.networks.models import ModelComponent, doubtful_loops
 from polybody.networks.motion import Motion
 from polybody.networks.system import System
 
@@ -64,6 +64,8 @@ def linearize_network(
     system, y = motion.start(time, dict(at or {}))
     if steady:
         y = equilibrium(system, time, y)
+    if doubts := doubtful_loops(motion.components, motion.inputs, system.values(time, y)):
+        warn(f"linear model of {net.name!r}: {'; '.join(doubts)}")
     chosen = [n for n in system.assembly.inputs if n not in motion.constant] if inputs is None else list(inputs)
     for name in chosen:
         if name not in system.assembly.inputs:

@@ -15,8 +15,9 @@ of `forward_dynamics`, and limits do not act; in runs `joint_laws` adds both, as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from polybody.description.coordinate_units import coordinate_units
 from polybody.description.units import LENGTH
 from polybody.mechanism.columns import velocity_names
 from polybody.mechanism.friction import friction_forces
+from polybody.model.diagnosed import doubtful
 from polybody.model.model import Model
 from polybody.networks.component import Component, Lookup, PartComponent, Port, Variable
 from polybody.networks.energy import DOMAINS, GROUND, EnergyDomain
@@ -220,6 +222,23 @@ class ModelComponent:
         return []
 
 
+def doubtful_loops(components: Sequence[Component], inputs: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """Models with loops whose accelerations are not to be believed at some of the states in `values`, in words."""
+    found = []
+    for part in components:
+        if not isinstance(part, ModelComponent) or not part.model.mechanism.constrained or part.reduced is not None:
+            continue
+        q, v = (np.array([values[name] for name in names]) for names in (part.configuration_names, part.velocity_names))
+        if not q.size:
+            continue
+        own = [np.array([float(inputs[name]) for name in part.inputs])] if part.inputs else []
+        told = np.array(_function(part.model, "forward_dynamics")(q, v, 0 * v, *own)[-1]).T
+        if n := int(np.sum(doubtful(told))):
+            found.append(f"{part.name!r} is near a singular configuration of its loops at {n} of {len(told)} states, "
+                         "where its accelerations lose their digits; pb.simulate(model) passes such states")
+    return found
+
+
 def winding_label(motor: str, coordinates: Sequence[str]) -> str:
     """A motor's name, unless a coordinate has it."""
     return motor if motor not in coordinates else f"{motor} winding"
@@ -227,8 +246,13 @@ def winding_label(motor: str, coordinates: Sequence[str]) -> str:
 
 def _call(model: Model, name: str, *arguments: Any) -> Any:
     """A quantity's first result as an expression of its arguments."""
-    found = model.casadi(name).call(list(arguments))
+    found = _function(model, name).call(list(arguments))
     return found[0]
+
+
+@lru_cache(maxsize=32)
+def _function(model: Model, name: str) -> Any:
+    return model.casadi(name)
 
 
 def coordinate_domains(model: Model) -> list[EnergyDomain]:
@@ -270,4 +294,4 @@ def flat_components(net: Network) -> list[Component]:
     return components + list(net.components.values())
 
 
-__all__ = ["ModelComponent", "coordinate_domains", "flat_components"]
+__all__ = ["ModelComponent", "coordinate_domains", "doubtful_loops", "flat_components"]

@@ -17,6 +17,7 @@ import numpy as np
 from polybody.errors import InputError, warn
 from polybody.interrupts import LATER, imported, passed_on
 from polybody.networks.joint_laws import beyond_drives
+from polybody.networks.models import doubtful_loops
 from polybody.networks.motion import Motion
 from polybody.networks.stepping import ADAPTIVE, METHODS, Advance, steps
 from polybody.networks.system import System
@@ -317,6 +318,8 @@ class _Run:
             doubts += (f"the run stopped early: {stopped}",)
         if relative > max(1e-6, 1e4 * self.options.rtol) and self.method in ADAPTIVE:
             doubts += (f"energy over all domains is off by {relative:.1e} of what is stored or was moved",)
+        columns = dict(zip(first.observed, values.T, strict=False))
+        doubts += tuple(doubtful_loops(self.motion.components, self.motion.inputs, columns))
         evaluations = sum(system.evaluations for system in self.motion.systems.values())
         index = max(system.equations.reduced.index for system in self.motion.systems.values())
         audit = NetworkAudit(self.method, self.count, evaluations, self.switches, index, error, relative,
