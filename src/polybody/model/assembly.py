@@ -134,7 +134,7 @@ class Assembly:
         return best
 
     def branches(self, starts: int) -> Array:
-        """Assembled configurations that so many starts anywhere lead to, (n, nq): some on every usual branch of motion."""
+        """Assembled configurations that so many starts anywhere lead to, (n, nq): some on every usual branch."""
         problem, rng, found = self._problem((), False), np.random.default_rng(3), []
         for _ in range(starts):
             there, size = descend(problem, self._anywhere(rng))
