@@ -1,8 +1,8 @@
-"""Elimination along one of several plans, chosen by the state: for expressions that must hold on every branch of motion.
+"""Elimination along one of several plans, chosen by the state: for expressions that must hold on all branches of motion.
 
-A mechanism may move on branches of which a plan made on another knows nothing: where all of it lies in one plane, pivots
-vanish that are large in space. With plans k = 0, 1, … of equal rank, P_k and Q_k the orders in which they take rows and
-columns, the plan whose growth is least at the state gives
+A plan made on one branch may do badly on another: where all of a mechanism lies in a plane, pivots vanish that are large
+in space. With plans k = 0, 1, … of equal rank, P_k and Q_k the orders in which they take rows and columns, the plan
+whose growth is least at the state gives
 
     J' = P_k J Q_kᵀ,      J' = L' U' with pivots along the diagonal                                             (1)
 
