@@ -1,6 +1,6 @@
-"""Elimination along one of several plans, chosen by the state: for expressions that must hold on all branches of motion.
+"""Elimination along one of several plans, chosen by the state: expressions for all branches of motion.
 
-A plan made on one branch may do badly on another: where all of a mechanism lies in a plane, pivots vanish that are large
+A plan made on one branch may do badly on another: where a mechanism lies in a plane, pivots vanish that are large
 in space. With plans k = 0, 1, … of equal rank, P_k and Q_k the orders in which they take rows and columns, the plan
 whose growth is least at the state gives
 
