@@ -108,7 +108,7 @@ def test_where_compiled_steps_fail_each_state_is_answered_by_numbers(monkeypatch
     monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))  # such kernels must not be kept
     wanted = named.forward_dynamics(q, v, tau)
     raw = custom.engine.constraints._kernel("entries", ("q",), ((custom.engine.constraints.entries,),),
-                                            Constraints.entries, None)(q)
+                                            Constraints.entries)(q)
     assert np.isnan(raw).any()
     np.testing.assert_allclose(custom.forward_dynamics(q, v, tau), wanted, atol=1e-9 * np.abs(wanted).max())
     assert np.abs(custom.constraints.residual(q)).max() < 1e-12

@@ -297,15 +297,34 @@ def rates(outputs: Iterable[Any], directions: Iterable[dict[int, Any]]) -> list[
     The directions, for each of which the rates are returned, are of the same nodes.
     """
     outputs, directions = list(outputs), list(directions)
-    order = operands(outputs, stop=directions[0]) if directions else []
+    given = directions[0] if directions else {}
+    order = [
+        (x.serial, x.a.serial if type(x.a) is Node else -1, x.b.serial if type(x.b) is Node else -1, x)
+        for x in operands(outputs, stop=given) if x.op is not LEAF and x.serial not in given
+    ]  # fmt: skip
     found = []
     for seeds in directions:
-        known: dict[int, Any] = dict(seeds)
-        for x in order:
-            if x.serial not in known:
-                known[x.serial] = _rate(x, known)
-        found.append([known[x.serial] if type(x) is Node else 0.0 for x in outputs])
+        known = {serial: rate for serial, rate in seeds.items() if not _is_still(rate)}  # all others are zero
+        rate_of = known.get
+        for serial, left, right, x in order:
+            da, db = rate_of(left, STILL), rate_of(right, STILL)
+            if da is STILL and db is STILL:
+                continue
+            rule = _RULES.get(x.op)
+            if rule is None:
+                raise TypeError(f"the graph's operation {x.op} has no derivative here")
+            rate = rule(x, x.a, x.b, da, db)
+            if not _is_still(rate):
+                known[serial] = rate
+        found.append([rate_of(x.serial, STILL) if type(x) is Node else STILL for x in outputs])
     return found
+
+
+STILL = 0.0  # the rate of what does not change: products with it and sums cost nothing
+
+
+def _is_still(rate: Any) -> bool:
+    return type(rate) is float and rate == 0.0
 
 
 def replayed(outputs: Sequence[Any], given: Mapping[int, Any]) -> list[Any] | None:
@@ -328,19 +347,6 @@ def replayed(outputs: Sequence[Any], given: Mapping[int, Any]) -> list[Any] | No
     return [known[x.serial] if type(x) is Node else x for x in outputs]
 
 
-def _rate(x: Node, known: dict[int, Any]) -> Any:
-    """The rate of a result from those of its operands: zero rates stay the float 0.0 and cost nothing."""
-    a, b, op = x.a, x.b, x.op
-    da = known[a.serial] if type(a) is Node else 0.0
-    db = known[b.serial] if type(b) is Node else 0.0
-    if x.op is LEAF or ((type(da) is float and da == 0.0) and (type(db) is float and db == 0.0)):
-        return 0.0
-    rule = _RULES.get(op)
-    if rule is None:
-        raise TypeError(f"the graph's operation {op} has no derivative here")
-    return rule(x, a, b, da, db)
-
-
 _RULES: dict[str, Any] = {
     ADD: lambda x, a, b, da, db: da + db,
     SUB: lambda x, a, b, da, db: da - db,
@@ -357,7 +363,7 @@ _RULES: dict[str, Any] = {
     "OP_ATAN2": lambda x, a, b, da, db: (da * b - a * db) / (a * a + b * b),
     LT: lambda x, a, b, da, db: 0.0,
     NOT: lambda x, a, b, da, db: 0.0,
-    IF_ELSE_ZERO: lambda x, a, b, da, db: 0.0 if type(db) is float and db == 0.0 else Node(IF_ELSE_ZERO, a, db),
+    IF_ELSE_ZERO: lambda x, a, b, da, db: 0.0 if _is_still(db) else Node(IF_ELSE_ZERO, a, db),
 }
 
 

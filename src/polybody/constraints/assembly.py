@@ -10,7 +10,7 @@ then from anywhere. Residuals are the far ones, whose zeros are assembled poses 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -140,22 +140,23 @@ def _inside(problem: Problem, q: Array) -> Array:
     return q
 
 
-def starts(problem: Problem, guess: Array, draw: Callable[[np.random.Generator], Array], count: int) -> list[Array]:
+def starts(
+    problem: Problem, guess: Array, draw: Callable[[np.random.Generator], Array], count: int
+) -> Iterator[Array]:
     """The guess, then it disturbed more and more, then configurations from anywhere; held joints stay."""
-    rng = np.random.default_rng(0)
-    result, n = [guess], problem.mechanism.nv
+    yield guess
+    rng, n = np.random.default_rng(0), problem.mechanism.nv
     for k in range(count):
         if k < count // 2:
             noise = np.zeros(n)
             noise[problem.free] = rng.normal(scale=0.05 * 4.0 ** (3.0 * k / max(count // 2, 1)), size=len(problem.free))
-            result.append(problem.move(guess, noise))
+            yield problem.move(guess, noise)
         else:
             anywhere = draw(rng)
             for joint in problem.mechanism.independent_joints:
                 if joint.v.start not in problem.free:
                     anywhere[joint.q] = guess[joint.q]
-            result.append(anywhere)
-    return result
+            yield anywhere
 
 
 __all__ = ["CLOSED", "AssemblyError", "Problem", "bounded_problem", "descend", "starts"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from polybody.constraints.points import GuideConstraint, RodConstraint
 from polybody.constraints.relations import RelationConstraint
 from polybody.constraints.rolling import velocity_constraints
 from polybody.description.expressions import parse
-from polybody.mechanism.kinematics import rate
+from polybody.mechanism.kinematics import rate, tangent_columns
 from polybody.mechanism.mechanism import Mechanism
 
 
@@ -82,6 +82,13 @@ class Constraints:
     def entries(self, q: Array, *, domain: Domain = FLOAT) -> Array:
         """J(q) at its `filled` places: what compiled code writes, for J of a long chain is nearly empty."""
         return self._filled_of(Place(self.mechanism, q, domain=domain), domain)
+
+    def far(self, q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
+        """The far residual and its derivative at the `filled` places: unlike J it is exact where loops are open."""
+        directions = [(column,) for column in tangent_columns(self.mechanism, q, domain=domain)]
+        changes = along(partial(self.residual, far=True), (q,), directions, domain)
+        places = zip(*(index.tolist() for index in self.filled), strict=True)
+        return self.residual(q, domain=domain, far=True), np.array([changes[j][i] for i, j in places])
 
     def _filled_of(self, place: Place, domain: Domain) -> Array:
         return self._stacked([e.columns(place).ravel() for e in self.elements], domain)

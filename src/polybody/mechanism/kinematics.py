@@ -125,6 +125,15 @@ def rate(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) ->
     return np.concatenate(parts) if parts else domain.zeros(0)
 
 
+def tangent_columns(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
+    """q̇ along each single velocity, (nv, nq)."""
+    columns = domain.zeros(mechanism.nv, mechanism.nq)
+    for j in mechanism.independent_joints:
+        for k, unit in zip(range(j.v.start, j.v.stop), domain.eye(j.nv), strict=True):
+            columns[k, j.q] = j.model.rate(q[j.q], unit, domain=domain)
+    return columns
+
+
 __all__ = [
     "Pose",
     "body_poses",
@@ -137,5 +146,6 @@ __all__ = [
     "point_jacobian",
     "rate",
     "relative_pose",
+    "tangent_columns",
     "world_maps",
 ]

@@ -116,7 +116,7 @@ class Assembly:
 
     def general_place(self, q: Array) -> Array:
         """An assembled configuration in general position near q: singular ones are left."""
-        rng, problem = np.random.default_rng(2), self._problem((), True)
+        rng, problem = np.random.default_rng(2), self._near_problem(True)
         best, least, quality = q, self.mobile(q), -1.0
         for size in (0.05, 0.1, 0.2, 0.3):
             Z = null_space(self.kernels.jacobian(q))
@@ -245,7 +245,7 @@ class Assembly:
 
     def _nearby(self, q: Array, Z: Array) -> int:
         """The least mobility a small motion away."""
-        least, rng, problem = Z.shape[1], np.random.default_rng(1), self._problem((), False)
+        least, rng, problem = Z.shape[1], np.random.default_rng(1), self._near_problem(False)
         for size in (3e-3, 3e-2, 3e-2, 1e-1) if least and len(self.kernels.constraints) else ():
             direction = Z @ rng.normal(size=Z.shape[1])
             there, gap = descend(problem, self.integrate(q, size * direction / np.linalg.norm(direction)))
@@ -257,6 +257,14 @@ class Assembly:
 
     def _problem(self, hold: Iterable[str], limits: bool) -> Problem:
         return bounded_problem(self.mechanism, self.kernels.far, self.integrate, self._held(hold), limits)
+
+    def _near_problem(self, limits: bool) -> Problem:
+        """For starts that are nearly closed, from which the far residual is not needed."""
+
+        def functions(q: Array) -> tuple[Array, Array]:
+            return self.kernels.residual(q), self.kernels.jacobian(q)
+
+        return bounded_problem(self.mechanism, functions, self.integrate, [], limits)
 
     def _held(self, hold: Iterable[str]) -> list[str]:
         held = [hold] if isinstance(hold, str) else list(hold)

@@ -17,7 +17,6 @@ from polybody.constraints.system import Constraints, constraints_of
 from polybody.model.batches import batch_shape
 from polybody.model.source import Source
 from polybody.model.tracing import compiled, trace
-from polybody.quantities.derivatives import graph_domain, tangent_map
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -99,7 +98,7 @@ class ConstraintKernels:
         shapes = ((self.rows,), (self.entries,))
         if not self.rows:
             return np.zeros((*q.shape[:-1], 0)), np.zeros((*q.shape[:-1], 0, self.mechanism.nv))
-        phi, entries = self._kernel("far", ("q",), shapes, None, self._far_function)(q, *self.source.given())
+        phi, entries = self._kernel("far", ("q",), shapes, Constraints.far)(q, *self.source.given())
         return phi, self.constraints.spread(entries)
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
@@ -138,7 +137,7 @@ class ConstraintKernels:
             lead = batch_shape((*arrays, *given))
             return tuple(np.zeros((*lead, *shape)) for shape in shapes)
         others = (("multipliers", self.rows),) if name == "wrenches" else ("v", "d", "w")
-        kernel = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text, None)
+        kernel = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text)
         found = kernel(*arrays, *self.source.given(parameters))
         found = found if isinstance(found, tuple) else (found,)
         return self._mended(name, (*arrays, *given), found, text, len(arrays)) if self.constraints.iterates else found
@@ -166,27 +165,16 @@ class ConstraintKernels:
                 result[index] = value
         return found
 
-    def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, function: Any) -> Kernel:
+    def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any) -> Kernel:
         if name not in self._kernels:
             m = self.mechanism
             inputs = [x if isinstance(x, tuple) else (x, m.nq if x == "q" else m.nv) for x in arguments]
             outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
             read = lambda *x, domain: text(self.traced, *x, domain=domain)  # noqa: E731
-            make = function or (lambda: trace(name, inputs, read, self.source.traced.symbols))
+            make = lambda: trace(name, inputs, read, self.source.traced.symbols)  # noqa: E731
             ports = [*inputs, *self.source.inputs]
             self._kernels[name] = compiled(f"constraint {name}", ports, outputs, make, self.source.digest)
         return self._kernels[name]
-
-    def _far_function(self) -> Any:
-        import casadi
-
-        graph = graph_domain()
-        column, q = graph.variables("q", self.mechanism.nq)
-        phi = graph.column(self.traced.residual(q, domain=graph, far=True))
-        J = casadi.jacobian(phi, column) @ tangent_map(self.source.traced, q)
-        places = zip(*(index.tolist() for index in self.constraints.filled), strict=True)
-        entries = casadi.densify(casadi.vertcat(*(J[i, j] for i, j in places)))
-        return casadi.Function("far", [column, *self.source.traced.symbols], [phi, entries])
 
 
 def _far_residual(constraints: Constraints, q: Array, domain: Domain = FLOAT) -> Array:

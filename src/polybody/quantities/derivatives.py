@@ -28,11 +28,7 @@ def tangent_map(mechanism: Mechanism, q: Any) -> Any:
     import casadi
 
     graph = graph_domain()
-    columns = []
-    for k in range(mechanism.nv):
-        direction = graph.zeros(mechanism.nv)
-        direction[k] = 1.0
-        columns.append(graph.column(kinematics.rate(mechanism, q, direction, domain=graph)))
+    columns = [graph.column(x) for x in kinematics.tangent_columns(mechanism, q, domain=graph)]
     return casadi.sparsify(casadi.horzcat(*columns)) if columns else casadi.SX(mechanism.nq, 0)
 
 
