@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import polybody as pb
+from machines import parallelogram
 from mechanisms import random_tree
 from polybody.kernels import arrays
 from polybody.mechanism import mechanism_from
-from polybody.model import tree_engine
+from polybody.model import ranked, tree_engine
+from polybody.model.engine import Request
+from polybody.quantities.table import QUANTITIES
 
 
 @pytest.fixture
@@ -92,3 +95,39 @@ def test_errors_of_a_piece_count_the_states_of_the_batch(small_pieces: None) -> 
     ):
         with pytest.raises(pb.PolybodyError, match=r"breaks the constraints.*state 257, 1 of the batch"):
             call()
+
+
+SINGULAR = ("mass_matrix", "bias_forces", "inverse_dynamics_derivatives", "motion_derivatives", "projection_step")
+
+
+def test_singular_states_are_answered_together_as_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pb.load("four-bar").with_parameters("*.mass")
+    q, v, a = motion(model, ranked.FEW)
+    solver, columns = model.engine.ranked, model.engine.coordinates(q)
+    given = {"q": q, "v": v, "a": a, "tau": a}
+    values = model.parameters.nominal * np.random.default_rng(1).uniform(0.5, 2, (len(q), len(model.parameters)))
+    for name in SINGULAR:
+        wanted = QUANTITIES[name]
+        arrays = tuple(given[key] for key in wanted.arguments)
+        for parameters in (None, values):
+            request = Request(wanted, arrays, parameters=parameters)
+            together = solver.answer(request, columns)
+            monkeypatch.setattr(ranked, "LARGE", 0)  # on numbers, state by state
+            alone = solver.answer(request, columns)
+            monkeypatch.undo()
+            pairs = zip(together, alone, strict=True) if isinstance(alone, tuple) else [(together, alone)]
+            for x, y in pairs:
+                assert np.abs(x - y).max() < 1e-10 * (1 + np.abs(y).max())
+
+
+def test_singular_states_with_parameters_of_their_own_are_solved_with_their_own_rank() -> None:
+    """A parallelogram lies flat at q = 0 whatever its masses are."""
+    model = parallelogram().with_parameters("*.mass")
+    q = np.zeros((20, model.nq))
+    values = model.parameters.nominal * np.random.default_rng(1).uniform(0.5, 2, (20, len(model.parameters)))
+    with pytest.warns(pb.PolybodyWarning, match="20 of 20 states are singular"):
+        found = model.forward_dynamics(q, 0 * q, q + 1, parameters=values)
+    for k in (0, 19):
+        with pytest.warns(pb.PolybodyWarning, match="singular"):
+            own = model.parameters.at(values[k]).forward_dynamics(q[k], 0 * q[k], q[k] + 1)
+        assert np.abs(found[k] - own).max() < 1e-9 * (1 + np.abs(own).max())

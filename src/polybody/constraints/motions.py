@@ -1,6 +1,6 @@
 """The motions that constraints allow at one state: what every constrained quantity is written over.
 
-`Elimination` has them in straight-line code along a plan; `RankedMotions` by singular values, for the states at which
+`Elimination` has them in straight-line code along a plan; `ranked_motions` by singular values, for the states at which
 the plan does badly. With J_d the columns of the dependent velocities and J_d⁺ its inverse on what the rows agree on,
 
     G = [1; −J_d⁺ J_u],      E = [0; −J_d⁺],      follow(r) = E r,      bear(f) = −Eᵀ f                 (4-19), (4-33)
@@ -31,14 +31,13 @@ class Motions(Protocol):
     def least(self, multipliers: Array) -> Array: ...
 
 
-class RankedMotions:
-    """The motions of one numeric J, with the rank that it has."""
+class GivenMotions:
+    """The motions of one state by E and G as they are given, numbers or symbols."""
 
     growth = leftover = narrow = 0.0
 
-    def __init__(self, J: Array, independent: Sequence[int]) -> None:
-        self.independent = tuple(independent)
-        self.E, self.G = returning(J, self.independent)
+    def __init__(self, E: Array, G: Array, independent: Sequence[int] = ()) -> None:
+        self.independent, self.E, self.G = tuple(independent), E, G
 
     def follow(self, right: Array) -> Array:
         return self.E @ right
@@ -48,6 +47,11 @@ class RankedMotions:
 
     def least(self, multipliers: Array) -> Array:
         return multipliers  # J_d⁺ gives the least already
+
+
+def ranked_motions(J: Array, independent: Sequence[int]) -> GivenMotions:
+    """The motions of one numeric J, with the rank that it has."""
+    return GivenMotions(*returning(J, independent), independent)
 
 
 def returning(J: Array, independent: Sequence[int]) -> tuple[Array, Array]:
@@ -61,4 +65,4 @@ def returning(J: Array, independent: Sequence[int]) -> tuple[Array, Array]:
     return E, G
 
 
-__all__ = ["Motions", "RankedMotions", "returning"]
+__all__ = ["GivenMotions", "Motions", "ranked_motions", "returning"]

@@ -158,22 +158,23 @@ class Assembly:
 
     # What must hold.
 
-    def require_closed(self, q: Array, v: Array | None = None) -> None:
+    def require_closed(self, q: Array, v: Array | None = None, parameters: Array | None = None) -> None:
         """Raise where a state breaks the constraints: which, how far, and what to do."""
-        self._require("q breaks", lambda q: (self.kernels.residual(q), STATE_TOLERANCE), (q,),
+        given = () if parameters is None else (parameters,)
+        self._require("q breaks", lambda q, *p: (self.kernels.residual(q, *p), STATE_TOLERANCE), (q, *given),
                       "model.assemble(q) corrects it")  # fmt: skip
         if v is not None:
-            self._require("v breaks", lambda q, v: (self.kernels.velocity(q, v), STATE_TOLERANCE * (1 + _largest(v))),
-                          (q, v), "model.assemble_velocity(q, v) corrects it")  # fmt: skip
+            gap = lambda q, v, *p: (self.kernels.velocity(q, v, *p), STATE_TOLERANCE * (1 + _largest(v)))  # noqa: E731
+            self._require("v breaks", gap, (q, v, *given), "model.assemble_velocity(q, v) corrects it")
 
-    def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
+    def require_acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> None:
         """Raise where an acceleration would break the constraints."""
 
-        def gap(q: Array, v: Array, a: Array) -> tuple[Array, Array]:
-            slack = STATE_TOLERANCE * (1 + _largest(a) + _largest(v) ** 2)
-            return self.kernels.acceleration(q, v, a), slack
+        def gap(q: Array, v: Array, a: Array, *p: Array) -> tuple[Array, Array]:
+            return self.kernels.acceleration(q, v, a, *p), STATE_TOLERANCE * (1 + _largest(a) + _largest(v) ** 2)
 
-        self._require("a breaks", gap, (q, v, a), "model.assemble_acceleration(q, v, a) corrects it")
+        given = () if parameters is None else (parameters,)
+        self._require("a breaks", gap, (q, v, a, *given), "model.assemble_acceleration(q, v, a) corrects it")
 
     def _require(self, what: str, gap: Callable[..., tuple[Array, Any]], arrays: Sequence[Array], remedy: str) -> None:
         """`require_small` of gap(*arrays) -> (gaps, slack), piece by piece."""

@@ -22,10 +22,10 @@ from polybody.errors import InputError, PolybodyError, warn
 from polybody.mechanism.columns import actuated, state_text
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import finite, into
-from polybody.model.assembly import STATE_TOLERANCE, Assembly
+from polybody.model.assembly import Assembly
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.constraint_kernels import ConstraintKernels
-from polybody.model.diagnosed import diagnosed, doubtful
+from polybody.model.diagnosed import diagnosed
 from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
@@ -197,49 +197,38 @@ class ConstrainedEngine:
         return _alone(tuple(values))
 
     def _varied(self, request: Request, parameters: Array) -> Any:
-        """States each with its own parameters: by one plan together, those for which it does badly one by one."""
+        """States each with its own parameters: by one plan together, those for which it does badly by singular values.
+        """
         arrays = (*request.all_arrays, parameters)
         lead = batch_shape(arrays)
-        wide = [np.broadcast_to(x, (*lead, x.shape[-1])) for x in arrays]
         if not np.prod(lead, dtype=int):
             return self.answer(replace(request, parameters=None, out=None))
-        one_by_one = np.ones(lead, dtype=bool)
-        values: list[Array] | None = None
-        first = tuple(0 for _ in lead)
-        kin = self.at(wide[-1][first])
-        plan = kin._plan_like(request, wide[0][first])
-        if plan is not None:
-            whole = request.whole
-            found = self._kernel(whole, plan)(*arrays)
-            if whole.name in PLAIN:
-                return found
-            *values, told = found
-            closed = (told[..., :2] < STATE_TOLERANCE**2).all(axis=-1) & (told[..., 5] <= 1e-12)
-            closed |= whole.name == "projection_step"
-            one_by_one = np.broadcast_to(doubtful(told) | ~closed, lead)
-            values = [np.array(x) for x in values]
-        for index in map(tuple, np.argwhere(one_by_one)):
-            some = replace(request, arrays=tuple(x[index] for x in wide[: len(request.arrays)]), parameters=None,
-                           wrenches=None if request.wrenches is None else wide[-2][index], out=None)
-            try:
-                answer = self.at(wide[-1][index]).answer(some)
-            except PolybodyError as error:
-                raise type(error)(f"{error} (with the parameters{state_text(index)})") from None
-            parts = answer if isinstance(answer, tuple) else (answer,)
-            if values is None:
-                values = [np.empty((*lead, *np.shape(part))) for part in parts]
-            for value, part in zip(values, parts, strict=True):
-                value[index] = part
-        assert values is not None
-        return _alone(tuple(values))
+        q, kin = _first(request.arrays[0]), self.at(_first(parameters))
+        columns = request.independent or ()
+        if request.independent is None and refers_to_coordinates(request.quantity):
+            columns = kin.coordinates(q)
+        plan = kin._plan_like(request, q, columns)
+        if plan is None:
+            return self._by_rank(request, lambda some: self._ranked(some, columns))
+        kernel = self._kernel(request.whole, plan)
+        if request.whole.name in PLAIN:
+            return kernel(*arrays)
+        found, again, bad = diagnosed(kernel, request, (parameters,))
+        if bad is not None:
+            self._require_on_constraints(request, bad)
+        if np.any(again):
+            found = self._mended(request, found, again, columns)
+        return _alone(tuple(found))
 
-    def _plan_like(self, request: Request, q: Array) -> Plan | None:
+    def _ranked(self, request: Request, columns: tuple[int, ...]) -> Any:
+        if request.formulation is not None:
+            return self.ranked.by_formulation(request, columns)
+        return self.ranked.answer(request, columns)
+
+    def _plan_like(self, request: Request, q: Array, columns: tuple[int, ...]) -> Plan | None:
         """The plan by which a request would be answered at q; None where each state is solved for itself."""
         if request.formulation is not None or request.weights is not None:
             return None
-        columns = request.independent or ()
-        if request.independent is None and refers_to_coordinates(request.quantity):
-            columns = self.coordinates(q)
         plan = self._plan(request.quantity, columns, q)
         return plan if plan is not None and self._can_drive(request.quantity, plan, q) else None
 
@@ -250,6 +239,7 @@ class ConstrainedEngine:
             some = replace(
                 request, arrays=tuple(pick(x) for x in request.arrays), out=None,
                 wrenches=None if request.wrenches is None else pick(request.wrenches),
+                parameters=None if request.parameters is None else pick(request.parameters),
             )  # fmt: skip
             return self.ranked.answer(some, columns)
 
@@ -356,9 +346,9 @@ class ConstrainedEngine:
     def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
         self.assembly.require_acceleration(q, v, a)
 
-    def constraint_rank(self, q: Array) -> Array:
+    def constraint_rank(self, q: Array, parameters: Array | None = None) -> Array:
         """The rank of J, (...), state by state."""
-        return ranked_svd(self.constraints.jacobian(q))[3].sum(axis=-1)
+        return ranked_svd(self.constraints.jacobian(q, parameters))[3].sum(axis=-1)
 
     def eliminated(self, quantity: Quantity, *arrays: Array, plan: Plan | None = None) -> tuple[Array, ...]:
         """A quantity by one plan alone (by default the free one), with its diagnostics: for who decides himself what to
@@ -468,9 +458,9 @@ class ConstrainedEngine:
         """Raise where states (and velocities), or accelerations, seem to break the constraints."""
         given = dict(zip(request.quantity.arguments, request.arrays, strict=True))
         if bad[0]:
-            self.assembly.require_closed(given["q"], given.get("v"))
+            self.assembly.require_closed(given["q"], given.get("v"), request.parameters)
         if bad[1]:
-            self.assembly.require_acceleration(given["q"], given["v"], given["a"])
+            self.assembly.require_acceleration(given["q"], given["v"], given["a"], request.parameters)
 
     def _require_mass(self, quantity: Quantity, q: Array) -> None:
         """Raise where a mechanism has motions without inertia; asked once, of the first state."""
@@ -506,11 +496,13 @@ class ConstrainedEngine:
         states = singular
         if not np.any(states) or refers_to_coordinates(request.quantity) or request.quantity.name == "projection_step":
             return
-        q = request.arrays[0]
-        wide = np.broadcast_to(q, (*states.shape, q.shape[-1]))
-        ranks = np.concatenate([np.atleast_1d(self.constraint_rank(wide[at])) for at in self._pieces(states)])
-        self.coordinates(q)
-        odd = ranks != self.rank
+        q, values = request.arrays[0], () if request.parameters is None else (request.parameters,)
+        wide = [np.broadcast_to(x, (*states.shape, x.shape[-1])) for x in (q, *values)]
+        parts = [np.atleast_1d(self.constraint_rank(*(x[at] for x in wide))) for at in self._pieces(states)]
+        ranks = np.concatenate(parts)
+        kin = self if not values else self.at(_first(values[0]))
+        kin.coordinates(q)
+        odd = ranks != kin.rank
         if not np.any(odd):
             return
         first = tuple(int(i) for i in np.argwhere(states)[np.flatnonzero(odd)[0]])
@@ -518,7 +510,7 @@ class ConstrainedEngine:
         told = ", ".join(map(str, np.unique(ranks[odd])))
         warn(
             f"{int(np.sum(odd))} of {states.size} states are singular{where}: the constraints have rank {told} there, "
-            f"{self.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) reports "
+            f"{kin.rank} in general. Each state is solved with its own rank; model.constraints.rank(q) reports "
             "the rank of each"
         )
 

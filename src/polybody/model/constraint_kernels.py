@@ -74,17 +74,17 @@ class ConstraintKernels:
         """γ = J̇ v, (..., rows)."""
         return self._answer("bias", (q, v), ((self.rows,),), Constraints.bias, parameters)[0]
 
-    def jacobian_rate(self, q: Array, v: Array) -> Array:
+    def jacobian_rate(self, q: Array, v: Array, parameters: Array | None = None) -> Array:
         """J̇ along v, (..., rows, nv)."""
         shape = ((self.entries,),)
         return self.constraints.spread(
-            self._answer("entry rates", (q, v), shape, Constraints.entry_rates)[0]
+            self._answer("entry rates", (q, v), shape, Constraints.entry_rates, parameters)[0]
         )
 
-    def wrenches(self, q: Array, multipliers: Array) -> tuple[Array, Array]:
+    def wrenches(self, q: Array, multipliers: Array, parameters: Array | None = None) -> tuple[Array, Array]:
         """What `constraints.pairs` bear, (..., pairs, 6), and all do to `loaded_links`, (..., links, 6)."""
         shapes = ((len(self.constraints.pairs), 6), (len(self.constraints.loaded_links), 6))
-        borne, totals = self._answer("wrenches", (q, multipliers), shapes, Constraints.wrenches)
+        borne, totals = self._answer("wrenches", (q, multipliers), shapes, Constraints.wrenches, parameters)
         return borne, totals
 
     def next_rate(self, q: Array, v: Array, a: Array) -> Array:
@@ -105,15 +105,17 @@ class ConstraintKernels:
         """The change of γ, (..., rows), with q moving along d and v along w."""
         return self._answer("bias change", (q, v, d, w), ((self.rows,),), Constraints.bias_change)[0]
 
-    def jacobian_seconds(self, q: Array, X: Array, Y: Array) -> Array:
+    def jacobian_seconds(self, q: Array, X: Array, Y: Array, parameters: Array | None = None) -> Array:
         """d²J along each pair of columns of X and Y (..., nv, k): (..., k, rows, nv)."""
         arguments = (q[..., None, :], np.swapaxes(X, -1, -2), np.swapaxes(Y, -1, -2))
         text, shape = Constraints.entry_seconds, ((self.entries,),)
-        return self.constraints.spread(self._answer("entry seconds", arguments, shape, text)[0])
+        values = None if parameters is None else parameters[..., None, :]
+        return self.constraints.spread(self._answer("entry seconds", arguments, shape, text, values)[0])
 
-    def jacobian_changes(self, q: Array, G: Array) -> Array:
+    def jacobian_changes(self, q: Array, G: Array, parameters: Array | None = None) -> Array:
         """dJ along each column of G (..., nv, m): (..., m, rows, nv)."""
-        return self.jacobian_rate(q[..., None, :], np.swapaxes(G, -1, -2))
+        values = None if parameters is None else parameters[..., None, :]
+        return self.jacobian_rate(q[..., None, :], np.swapaxes(G, -1, -2), values)
 
     def bias_changes(self, q: Array, v: Array, D: Array, W: Array) -> Array:
         """The change of γ along each pair of columns of D and W (..., nv, m): (..., rows, m)."""

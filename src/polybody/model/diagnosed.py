@@ -35,11 +35,12 @@ def diagnosed(
 ) -> tuple[list[Array], Array, tuple[bool, bool] | None]:
     """(values, which states' elimination is not to be believed, whether states or accelerations may be off).
 
-    The last is None where all are on the constraints; nothing more is then to be looked at.
+    The last is None where all are on the constraints; nothing more is then to be looked at. `given` are the values of
+    the parameters, of all states or of each.
     """
     from polybody.kernels import arrays, memory
 
-    lead = batch_shape(request.all_arrays)
+    lead = batch_shape((*request.all_arrays, *given))
     cost = BYTES * int(np.prod(lead, dtype=int))
     if cost <= arrays.PIECE:
         *values, told = kernel(*request.all_arrays, *given)
@@ -51,11 +52,11 @@ def diagnosed(
     axis, parts = arrays.pieces(lead, cost)
     off = [False, False]
     for part in parts:
-        some = tuple(arrays.cut(x, len(lead), 1, axis, part) for x in request.all_arrays)
+        some = tuple(arrays.cut(x, len(lead), 1, axis, part) for x in (*request.all_arrays, *given))
         place = tuple(arrays.cut(x, len(lead), x.ndim - len(lead), axis, part) for x in values)
         marks = arrays.cut(again, len(lead), 0, axis, part)
         told = np.empty((*marks.shape, *kernel.outputs[-1][1]))
-        kernel(*some, *given, out=(*place, told))
+        kernel(*some, out=(*place, told))
         marks[...] = doubtful(told)
         off = [x or y for x, y in zip(off, _off(request, told) or (False, False), strict=True)]
     return values, again, (off[0], off[1]) if any(off) else None
