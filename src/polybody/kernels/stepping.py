@@ -324,7 +324,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         pieces += [methods.FIRST_STEP]
         slopes = radau.BY_PART if "slopes" in parts.keys else radau.BY_DIFFERENCES
         own = [factors.FACTORS, factors.COMPLEX_FACTORS, slopes, radau.RADAU]
-        pieces += own if implicit else [methods.ADAPTIVE]
+        pieces += [*(own if implicit else [methods.ADAPTIVE]), methods.ADVANCE]
     else:
         own = factors.FACTORS + methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
         pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]

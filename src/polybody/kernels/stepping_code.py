@@ -32,7 +32,7 @@ JOB = (
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
     "tick_next", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
-    "pivoted",
+    "pivoted", "taken", "tries", "safe", "error_now", "iterated",
 )  # fmt: skip
 
 COMMON = """

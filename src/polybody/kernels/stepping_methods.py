@@ -1,7 +1,8 @@
 """Machine code of integration methods, in the language of `native`: how a step is taken, and the loops over steps.
 
     FIXED      steps between given times: by a tableau, by a formula of its own, or by Newton's iterations
-    ADAPTIVE   an embedded pair of orders 8(5, 3) with SciPy's control of the step (Hairer's DOP853)
+    ADVANCE    adaptive steps, by a method of its own: `stepping_radau`, or
+    ADAPTIVE   an embedded pair of orders 8(5, 3) with the step control of Hairer's DOP853
 
 What they call, and what the words of a job are, is in `stepping_code`.
 """
@@ -207,75 +208,101 @@ def _densified(job, x, f, new, answer, h: float):  # three stages more, and the 
         combine(rows + X * (3 + r), word(job + NOUGHT), h, K, d, STAGE_COUNT + 1 + EXTRA)
     return 0
 
+def _warmed(job, x, f):
+    return 0
+
+def _attempted(job, x, f, new, end: float):  # tries until one is accepted
+    K = word(job + STAGES)
+    norm_at = job + FIRST
+    status = 0
+    _copy(K, f, N)
+    t = number(x + T)
+    tiny = 2.3e-15 * size(t) + 1e-300
+    h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
+    rejected = 0
+    accepted = 0
+    while accepted == 0 and status == 0:
+        t1 = t + h
+        if h < tiny:
+            status = CANNOT
+        if t1 > end:
+            t1 = end
+        h = t1 - t
+        if status == 0:
+            status = _tried(job, x, f, new, h)
+        if status == 0:
+            put(new + T, t1)
+            status = _evaluate(job, new, K + F * STAGE_COUNT)
+        if status == 0:
+            _error(job, x, new, h, norm_at)
+            norm = number(norm_at)
+            if norm < 1.0:
+                factor = 10.0
+                if norm > 0.0:
+                    factor = least(10.0, 0.9 * power(word(job + POW), norm, 0.0 - 0.125))
+                if rejected > 0:
+                    factor = least(1.0, factor)
+                put(job + H, h * factor)
+                accepted = 1
+            else:
+                h = h * most(0.9 * power(word(job + POW), norm, 0.0 - 0.125), 0.2)
+                rejected += 1
+    put(job + TAKEN, h)
+    put(job + TRIES, rejected)
+    return status
+
+def _interpolated(job, x, f, new, answer):
+    wanted = word(job + DENSE_WANTED)
+    if word(job + NEXT) < word(job + COUNT):
+        if number(word(job + SAMPLES) + 8 * word(job + NEXT)) < number(new + T):
+            wanted = 1
+    if wanted == 0:
+        return 0
+    return _densified(job, x, f, new, answer, number(job + TAKEN))
+
+def _counted(job, x, new, answer, status):
+    return status
+
+def _renewed(job, x, f):
+    return 0
+"""
+
+#: The loop of adaptive methods. A method brings `_warmed` (before the first step), `_attempted` (a step, whose length and
+#: rejected tries it leaves in the job), `_interpolated` (its interpolant), `_counted` (after a step that counts; the
+#: status from then on) and `_renewed` (where forces have changed at an instant).
+ADVANCE = """
 def advance(job):
     x = word(job + STATES)
     f = word(job + ANSWERS)
     steps = word(job + STEPS)
-    K = word(job + STAGES)
     end = number(job + END)
-    norm_at = job + FIRST
     k = 0
     put(job + DONE, 0)
     status = _begin(job, x, f)
     if status == 0 and number(job + H) == 0.0:
         status = _first(job, x, f)
+    if status == 0:
+        status = _warmed(job, x, f)
     until = number(job + UNTIL)
     while k < steps and status == 0 and number(x + T) < until:
         new = x + X
         answer = word(job + ANSWERS) + F * (k + 1)  # f may be elsewhere, after an instant
-        _copy(K, f, N)
-        t = number(x + T)
-        tiny = 2.3e-15 * size(t) + 1e-300
-        h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
-        t1 = t
         _bounded(job, end)
-        goal = number(job + GOAL)
-        rejected = 0
-        accepted = 0
-        while accepted == 0 and status == 0:
-            t1 = t + h
-            if h < tiny:
-                status = CANNOT
-            if t1 > goal:
-                t1 = goal
-            h = t1 - t
-            if status == 0:
-                status = _tried(job, x, f, new, h)
-            if status == 0:
-                put(new + T, t1)
-                status = _evaluate(job, new, K + F * STAGE_COUNT)
-            if status == 0:
-                _error(job, x, new, h, norm_at)
-                norm = number(norm_at)
-                if norm < 1.0:
-                    factor = 10.0
-                    if norm > 0.0:
-                        factor = least(10.0, 0.9 * power(word(job + POW), norm, 0.0 - 0.125))
-                    if rejected > 0:
-                        factor = least(1.0, factor)
-                    put(job + H, h * factor)
-                    accepted = 1
-                else:
-                    h = h * most(0.9 * power(word(job + POW), norm, 0.0 - 0.125), 0.2)
-                    rejected += 1
+        status = _attempted(job, x, f, new, number(job + GOAL))
         if status == 0 and _finite(new, NX) == 0:
             status = CANNOT
         if status == 0:
-            status = _moved(job, K, f, new, answer)
+            status = _moved(job, word(job + STAGES), f, new, answer)
         if status == 0 and _finite(answer, NX) == 0:
             status = CANNOT
         if status == 0:
-            wanted = word(job + DENSE_WANTED)
-            if word(job + NEXT) < word(job + COUNT):
-                if number(word(job + SAMPLES) + 8 * word(job + NEXT)) < t1:
-                    wanted = 1
-            if wanted == 1:
-                status = _densified(job, x, f, new, answer, h)
+            status = _interpolated(job, x, f, new, answer)
         if status == 0:
-            status = _seen(job, x, f, new, answer, h)
+            status = _seen(job, x, f, new, answer, number(job + TAKEN))
             if status == 0 or status == CROSSED or status == TURNED:
+                status = _counted(job, x, new, answer, status)
                 k += 1
-                put(job + REJECTED, word(job + REJECTED) + rejected)
+                put(job + REJECTED, word(job + REJECTED) + word(job + TRIES))
                 put(job + DONE, k)
             x = new
             f = answer
@@ -283,6 +310,8 @@ def advance(job):
             f = _ticked(job, x, f, k)
             if f == 0:
                 status = word(job + STRUCK)
+            elif f != answer:  # other forces from here on
+                status = _renewed(job, x, f)
     return status
 """
 
@@ -312,4 +341,4 @@ def _moved(job, K, f, new, answer):
     return status
 """
 
-__all__ = ["ADAPTIVE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIRST_STEP", "FIXED", "IMPLICIT", "MOVED", "STAYED"]
+__all__ = ["ADAPTIVE", "ADVANCE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIRST_STEP", "FIXED", "IMPLICIT", "MOVED", "STAYED"]

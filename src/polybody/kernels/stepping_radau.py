@@ -283,137 +283,116 @@ def _worked(job, x, new, h: float):  # the state at the end, with its work, and 
     mix(rows + 2 * X, z, P20, z + X, P21, z + 2 * X, P22, x, 0.0)
     return 0
 
-def advance(job):
-    x = word(job + STATES)
-    f = word(job + ANSWERS)
-    steps = word(job + STEPS)
+def _warmed(job, x, f):
+    if word(job + WARM) == 1:
+        return 0
+    put(job + CURRENT, 1)
+    put(job + FACTOR_H, 0.0)
+    return _slopes(job, x, f)
+
+def _attempted(job, x, f, new, end: float):  # tries until one is accepted; its error and how fast it was found are kept
     K = word(job + STAGES)
     m = word(job + IMPLICIT)
-    end = number(job + END)
-    k = 0
-    put(job + DONE, 0)
-    status = _begin(job, x, f)
-    if status == 0 and number(job + H) == 0.0:
-        status = _first(job, x, f)
-    if status == 0 and word(job + WARM) == 0:
-        put(job + CURRENT, 1)
-        put(job + FACTOR_H, 0.0)
-        status = _slopes(job, x, f)
-    until = number(job + UNTIL)
-    while k < steps and status == 0 and number(x + T) < until:
-        new = x + X
-        answer = word(job + ANSWERS) + F * (k + 1)  # f may be elsewhere, after an instant
-        t = number(x + T)
-        tiny = 2.3e-15 * size(t) + 1e-300
-        h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
-        t1 = t
-        _bounded(job, end)
-        goal = number(job + GOAL)
-        rejected = 0
-        accepted = 0
-        iterations = 0
-        norm = 0.0
-        safe = 0.0
-        for i in range(CONTROLLED):
-            put(m + SCALE + 8 * i, number(job + ATOL) + number(job + RTOL) * size(number(x + 8 * i)))
-        while accepted == 0 and status == 0:
-            t1 = t + h
-            if h < tiny:
-                status = CANNOT
-            if t1 > goal:
-                t1 = goal
-            h = t1 - t
-            iterations = 0
-            going = 1
-            while going == 1 and status == 0:
-                if size(number(job + FACTOR_H) - h) > 1e-6 * h:
-                    if _factors(job, h) != 0:
-                        going = 0
-                if going == 1:
-                    _foreseen(job, x, h)
-                    iterations = _collocated(job, x, h)
-                    if iterations > 0 or word(job + CURRENT) == 1:
-                        going = 0
-                    else:
-                        status = _slopes(job, x, f)
-                        put(job + CURRENT, 1)
-                        put(job + FACTOR_H, 0.0)
-            if status == 0 and iterations == 0:
-                h = 0.5 * h
-                put(job + FACTOR_H, 0.0)
-                rejected += 1
-            if status == 0 and iterations > 0:
-                _error(job, x, f, h)
-                norm = number(job + FIRST)
-                if norm > 1.0 and rejected > 0:  # once more, from where the error itself leads
-                    stage = word(job + STAGE)
-                    _copy(stage, x, N)
-                    for i in range(CONTROLLED):
-                        put(stage + 8 * i, number(x + 8 * i) + number(m + ERROR + 8 * i))
-                    if _evaluate(job, stage, K + 3 * F) == 0:
-                        _error(job, x, K + 3 * F, h)
-                        norm = number(job + FIRST)
-                used = 2.0 * MOST_NEWTON
-                for i in range(iterations):
-                    used = used + 1.0
-                safe = 0.9 * (2.0 * MOST_NEWTON + 1.0) / used
-                if norm <= 1.0:
-                    accepted = 1
-                else:
-                    factor = 0.2
-                    if norm < 1e300:
-                        _growth(job, h, norm, job + FIRST)
-                        factor = most(0.2, safe * number(job + FIRST))
-                    h = h * factor
-                    put(job + FACTOR_H, 0.0)
-                    rejected += 1
-        if status == 0:
-            status = _worked(job, x, new, h)
-        if status == 0:
-            put(new + T, t1)
-            if _finite(new, NX) == 0:
-                status = CANNOT
-        if status == 0:
-            status = _moved(job, K, f, new, answer)
-        if status == 0 and _finite(answer, NX) == 0:
+    t = number(x + T)
+    tiny = 2.3e-15 * size(t) + 1e-300
+    h = most(least(number(job + H), number(job + MAX_STEP)), tiny)
+    t1 = t
+    status = 0
+    rejected = 0
+    accepted = 0
+    iterations = 0
+    norm = 0.0
+    for i in range(CONTROLLED):
+        put(m + SCALE + 8 * i, number(job + ATOL) + number(job + RTOL) * size(number(x + 8 * i)))
+    while accepted == 0 and status == 0:
+        t1 = t + h
+        if h < tiny:
             status = CANNOT
-        if status == 0:
-            rows = word(job + DENSE) + word(job + DONE) * DENSE_ROW
-            status = _seen(job, x, f, new, answer, h)
-            if status == 0 or status == CROSSED or status == TURNED:
-                _growth(job, h, norm, job + FIRST)
-                factor = least(10.0, safe * number(job + FIRST))
-                slow = 0
-                if iterations > 2 and number(job + RATE) > 1e-3:
-                    slow = 1
-                if slow == 0 and factor < 1.2:
-                    factor = 1.0
-                _copy(m + LAST, x, N)
-                _copy(m + LAST + X, rows, 3 * N)
-                put(job + WARM, 1)
-                put(job + H_OLD, h)
-                put(job + ERROR_OLD, norm)
-                put(job + H, h * factor)
-                put(job + CURRENT, 0)
-                if slow == 1 and status == 0:
-                    status = _slopes(job, new, answer)
+        if t1 > end:
+            t1 = end
+        h = t1 - t
+        iterations = 0
+        going = 1
+        while going == 1 and status == 0:
+            if size(number(job + FACTOR_H) - h) > 1e-6 * h:
+                if _factors(job, h) != 0:
+                    going = 0
+            if going == 1:
+                _foreseen(job, x, h)
+                iterations = _collocated(job, x, h)
+                if iterations > 0 or word(job + CURRENT) == 1:
+                    going = 0
+                else:
+                    status = _slopes(job, x, f)
                     put(job + CURRENT, 1)
                     put(job + FACTOR_H, 0.0)
-                k += 1
-                put(job + REJECTED, word(job + REJECTED) + rejected)
-                put(job + DONE, k)
-            x = new
-            f = answer
-        if status == 0:
-            f = _ticked(job, x, f, k)
-            if f == 0:
-                status = CANNOT
-            elif f != answer:  # other forces from here on: as from a start
-                put(job + WARM, 0)
-                put(job + CURRENT, 1)
+        if status == 0 and iterations == 0:
+            h = 0.5 * h
+            put(job + FACTOR_H, 0.0)
+            rejected += 1
+        if status == 0 and iterations > 0:
+            _error(job, x, f, h)
+            norm = number(job + FIRST)
+            if norm > 1.0 and rejected > 0:  # once more, from where the error itself leads
+                stage = word(job + STAGE)
+                _copy(stage, x, N)
+                for i in range(CONTROLLED):
+                    put(stage + 8 * i, number(x + 8 * i) + number(m + ERROR + 8 * i))
+                if _evaluate(job, stage, K + 3 * F) == 0:
+                    _error(job, x, K + 3 * F, h)
+                    norm = number(job + FIRST)
+            used = 2.0 * MOST_NEWTON
+            for i in range(iterations):
+                used = used + 1.0
+            put(job + SAFE, 0.9 * (2.0 * MOST_NEWTON + 1.0) / used)
+            if norm <= 1.0:
+                accepted = 1
+            else:
+                factor = 0.2
+                if norm < 1e300:
+                    _growth(job, h, norm, job + FIRST)
+                    factor = most(0.2, number(job + SAFE) * number(job + FIRST))
+                h = h * factor
                 put(job + FACTOR_H, 0.0)
-                status = _slopes(job, x, f)
+                rejected += 1
+    put(job + TAKEN, h)
+    put(job + TRIES, rejected)
+    put(job + ERROR_NOW, norm)
+    put(job + ITERATED, iterations)
+    if status == 0:
+        status = _worked(job, x, new, h)
+        put(new + T, t1)
     return status
+
+def _interpolated(job, x, f, new, answer):  # with the step itself
+    return 0
+
+def _counted(job, x, new, answer, status):
+    m = word(job + IMPLICIT)
+    h = number(job + TAKEN)
+    _growth(job, h, number(job + ERROR_NOW), job + FIRST)
+    factor = least(10.0, number(job + SAFE) * number(job + FIRST))
+    slow = 0
+    if word(job + ITERATED) > 2 and number(job + RATE) > 1e-3:
+        slow = 1
+    if slow == 0 and factor < 1.2:
+        factor = 1.0
+    _copy(m + LAST, x, N)
+    _copy(m + LAST + X, word(job + DENSE) + word(job + DONE) * DENSE_ROW, 3 * N)
+    put(job + WARM, 1)
+    put(job + H_OLD, h)
+    put(job + ERROR_OLD, number(job + ERROR_NOW))
+    put(job + H, h * factor)
+    put(job + CURRENT, 0)
+    if slow == 1 and status == 0:
+        status = _slopes(job, new, answer)
+        put(job + CURRENT, 1)
+        put(job + FACTOR_H, 0.0)
+    return status
+
+def _renewed(job, x, f):  # as from a start
+    put(job + WARM, 0)
+    return _warmed(job, x, f)
 """
 
 __all__ = ["BY_DIFFERENCES", "BY_PART", "INTERPOLANT", "RADAU", "Collocation", "layout"]
