@@ -114,7 +114,7 @@ def test_joint_that_sticks_is_broken_loose_by_a_force_that_jumps_at_an_instant(m
     build.body("a", 1.0)
     build.joint("x", "prismatic", "world", "a", axis=(1, 0, 0), friction=2.0)
     model = build.model()
-    law = pb.controllers.Sampled(lambda t, q, v: 100 * (0.5 * t - q) - 5 * v, 0.02)
+    law = pb.controllers.Sampled(lambda t, q, v: 100 * (0.7 * t - q) - 5 * v, 0.02)
     ours, theirs = both(model, 0.1, controller=law, method=method, rtol=1e-8, atol=1e-10, sample=0.02)
     assert [(h.detail, round(h.time, 9)) for h in ours.happenings] == [("sticks", 0.0), ("slips", 0.04)]
     assert_same(ours, theirs, 1e-7)

@@ -267,8 +267,8 @@ def _renewed(job, x, f):
     return 0
 """
 
-#: The loop of adaptive methods. A method brings `_warmed` (before the first step), `_attempted` (a step, whose length and
-#: rejected tries it leaves in the job), `_interpolated` (its interpolant), `_counted` (after a step that counts; the
+#: The loop of adaptive methods. A method brings `_warmed` (before the first step), `_attempted` (a step, whose length
+#: and rejected tries it leaves in the job), `_interpolated` (its interpolant), `_counted` (after a step that counts; the
 #: status from then on) and `_renewed` (where forces have changed at an instant).
 ADVANCE = """
 def advance(job):
@@ -341,4 +341,6 @@ def _moved(job, K, f, new, answer):
     return status
 """
 
-__all__ = ["ADAPTIVE", "ADVANCE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIRST_STEP", "FIXED", "IMPLICIT", "MOVED", "STAYED"]
+__all__ = [
+    "ADAPTIVE", "ADVANCE", "AHEAD", "BY_FUNCTION", "BY_TABLEAU", "FIRST_STEP", "FIXED", "IMPLICIT", "MOVED", "STAYED",
+]  # fmt: skip
