@@ -268,8 +268,8 @@ def _renewed(job, x, f):
 """
 
 #: The loop of adaptive methods. A method brings `_warmed` (before the first step), `_attempted` (a step, whose length
-#: and rejected tries it leaves in the job), `_interpolated` (its interpolant), `_counted` (after a step that counts; the
-#: status from then on) and `_renewed` (where forces have changed at an instant).
+#: and rejected tries it leaves in the job), `_interpolated` (its interpolant), `_counted` (after a step that counts:
+#: the status from then on) and `_renewed` (where forces have changed at an instant).
 ADVANCE = """
 def advance(job):
     x = word(job + STATES)
