@@ -155,3 +155,16 @@ def test_nodes_and_variables_complete_in_the_shell(drive: Path) -> None:
     assert nodes(ctx, "") == ["a", "s"]
     assert nodes(ctx, "a,") == ["a,a", "a,s"]
     assert responses(ctx, "V.") == ["V.voltage", "V.v", "V.i"]
+
+
+def test_runs_and_the_networks_they_were_made_with_can_be_pickled():
+    import pickle
+
+    net = pb.Network("charge")
+    net.part("V", "voltage_source", "a", voltage=1)
+    net.part("R", "resistor", "a", "b", resistance=2)
+    net.part("C", "capacitor", "b", capacitance=1e-3)
+    run = pb.simulate(net, 0.01)
+    back = pickle.loads(pickle.dumps(run))
+    assert np.array_equal(back["C.v"], run["C.v"])
+    assert pb.simulate(back.network, 0.01).final["C.v"] == run.final["C.v"]

@@ -63,6 +63,10 @@ class Network(BodyNetwork):
         #: what was assembled last, and from what
         self.kept_systems: tuple[Any, dict[Any, Any]] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was assembled: expression graphs cannot be pickled, and are made again."""
+        return {**vars(self), "kept_systems": None}
+
     def __repr__(self) -> str:
         bodies = super().__repr__()
         return bodies if not self.components else f"{bodies[:-1]}, {counted(len(self.components), 'part')}>"
