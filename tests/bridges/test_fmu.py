@@ -111,6 +111,15 @@ def test_a_block_rests_on_its_stop_until_it_is_lifted(kind: str, tmp_path: Path)
     assert_allclose(height[-1], 3.0 * 0.4**2 / 2, rtol=0.03)
 
 
+@pytest.mark.parametrize("kind", ["CoSimulation", "ModelExchange"])
+def test_a_joint_at_rest_at_its_limit_is_stopped_when_it_is_pushed_later(kind: str, tmp_path: Path) -> None:
+    """Its room is exactly zero at first: an event indicator without a level never changed its sign."""
+    path = exported(slider().with_gravity((0, 0, 0)), tmp_path, q0=[0.0])
+    signals = np.array([(0, 0), (0.1, 0), (0.5, -1)], dtype=[("time", float), ("tau.drop", float)])
+    result = fmpy.simulate_fmu(path, fmi_type=kind, stop_time=0.5, output_interval=0.01, input=signals)
+    assert_allclose(result["q.drop"], 0, atol=1e-8)
+
+
 def test_parameters_are_tunable_and_derivatives_are_exact(tmp_path: Path) -> None:
     from fmpy.fmi3 import FMU3Model
 

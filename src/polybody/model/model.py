@@ -543,7 +543,8 @@ class Model:
 
         A pattern is a name ("forearm.mass", "elbow.origin", "spring1.stiffness") or contains wildcards ("*.com"). See
         `polybody.description.parameters` for the available names, and `parameters` of the result for the selected ones.
-        Changing values never recompiles anything. Calls without `parameters=` use the current values.
+        Changing values never recompiles anything. Calls without `parameters=` use the current values. The patterns
+        replace parameters that the model has already; `with_parameters(*model.parameters.names, …)` adds to them.
         """
         from polybody.model import variants
 

@@ -25,7 +25,7 @@ from polybody.networks.system import System
 from polybody.simulation.arguments import number
 from polybody.simulation.events import Happening
 from polybody.simulation.failures import SimulationError
-from polybody.simulation.switches import AT
+from polybody.simulation.stops import AT
 
 if TYPE_CHECKING:
     from polybody.networks.network import Network

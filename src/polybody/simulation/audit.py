@@ -20,7 +20,7 @@ from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
 from polybody.simulation.saturation import Saturation
-from polybody.simulation.stops import Stop
+from polybody.simulation.stops import AT, REST, Stop
 
 Array = np.ndarray
 LIMIT_TOLERANCE = 1e-6  # m or rad
@@ -68,6 +68,12 @@ def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float
     if error <= rounding and scale <= 1e3 * rounding:
         return error, 0.0
     return error, error / scale if scale else np.inf
+
+
+def stays(q: Array, v: Array) -> bool:
+    """Whether a run only rests: what limits give way by before they hold (1e-11 rad or m) exchanges no energy that
+    errors could be compared with."""
+    return bool(np.max(np.abs(q - q[:1]), initial=0.0) <= AT and np.max(np.abs(v), initial=0.0) <= REST)
 
 
 def momentum_applies(model: Model, acted: bool) -> str:
@@ -176,4 +182,5 @@ def doubts_about(audit: Audit, stopped: str | None, passed: str) -> tuple[str, .
 
 __all__ = [
     "Audit", "KeptMomentum", "allowed_energy", "doubts_about", "energy_balance", "limit_excess", "momentum_applies",
+    "stays",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.errors import InputError
 from polybody.interrupts import imported
 from polybody.simulation.integrators import Interpolant, Step
 
@@ -27,6 +28,12 @@ class Event:
     direction: int = 0
     terminal: bool = False
     action: Callable[[float, Array, Array], tuple[Any, Any] | None] | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) or not (self.action is None or callable(self.action)):
+            raise InputError(f"event {self.name!r}: its function and its action must be functions of (t, q, v)")
+        if self.direction not in (-1, 0, 1):
+            raise InputError(f"event {self.name!r}: direction is {self.direction!r}; expected 1 (upwards), −1 or 0")
 
 
 @dataclass(frozen=True)

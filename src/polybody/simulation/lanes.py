@@ -26,7 +26,7 @@ from polybody.simulation.kept import Kept, Rows
 from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY
 from polybody.simulation.run import Run
-from polybody.simulation.switches import AT
+from polybody.simulation.stops import AT
 from polybody.sources import source_digest
 
 Array = np.ndarray

@@ -18,6 +18,7 @@ from polybody.simulation.audit import (
     energy_balance,
     limit_excess,
     momentum_applies,
+    stays,
 )
 from polybody.simulation.saturation import Saturation, saturations
 from polybody.simulation.trajectory import Trajectory
@@ -40,6 +41,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     momentum = None if note else KeptMomentum(model, q, v)
     kinetic, potential = model.energy(q, v) if momentum is None else momentum.energy
     error, relative = energy_balance(kinetic, potential, work)
+    relative = 0.0 if stays(q, v) else relative
     allowed = allowed_energy(run.method.adaptive, run.options.rtol, run.options.atol, run.steps)
     excess, passed = (None, "") if run.switches.limits != "stop" else limit_excess(run.switches.stops.all, q)
     audit = Audit(

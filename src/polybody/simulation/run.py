@@ -94,7 +94,9 @@ class Run:
         stopped: str | None = None
         self.start, self.reached, self.last, self.end = start, start, y, end
         try:
+            self.switches.require_events(start, y)
             stopped = self.advance(start, y, end)
+            self.switches.require_events(self.reached, self.last)
         except BlowUp as reason:
             stopped = self._blown_up(str(reason))
         except KeyboardInterrupt:

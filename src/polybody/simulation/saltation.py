@@ -30,8 +30,8 @@ from polybody.simulation.events import Event
 from polybody.simulation.friction import Overload, SlidingSpeed
 from polybody.simulation.recording import Crossing
 from polybody.simulation.step_derivatives import StepDerivatives
-from polybody.simulation.stops import MOST_HITS, REST, Excess, Pull, Stop, Stops, bounded, inward
-from polybody.simulation.switches import AT, EventValue
+from polybody.simulation.stops import AT, MOST_HITS, REST, Excess, Pull, Stop, Stops, bounded, inward
+from polybody.simulation.switches import EventValue
 
 Array = np.ndarray
 #: (active slots of v, 1 + e) of every pass of an impact

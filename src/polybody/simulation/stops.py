@@ -34,6 +34,7 @@ from polybody.simulation.friction import Stick
 
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
+AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 WELL = 1e9  # S_ii over what elimination leaves of it, up to which S = N Nᵀ is divided by
 MOST_HITS = 50  # one throwing others onto their stops, at one time
 
@@ -59,16 +60,17 @@ class Stop:
 
 @dataclass(frozen=True)
 class Excess:
-    """How far a joint is beyond a limit, as a function of (t, y)."""
+    """How far a joint is beyond a limit, as a function of (t, y); `level` is how far it may be (`Stops.levels`)."""
 
     stop: Stop
+    level: float = 0.0
 
     @property
     def label(self) -> tuple[str, Stop]:
         return "reached", self.stop
 
     def __call__(self, t: float, y: Array) -> float:
-        return self.stop.excess(y)
+        return self.stop.excess(y) - self.level
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,8 @@ class Stops:
         self.all = finite_limits(model)
         self.held: dict[int, Stop | Stick] = {}  # by index of v; joints that stick by friction too
         self.implied: set[Stop] = set()  # at rest because the held ones are
+        #: of joints that linger at a limit without pressing on it: their excess is zero, or rounding, from the start
+        self.levels: dict[Stop, float] = {}
 
     def motions(self, q: Array) -> Array:
         """B."""
@@ -291,4 +295,4 @@ def _limits(mechanism: Mechanism) -> tuple[Stop, ...]:
     return tuple(stops)
 
 
-__all__ = ["REST", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]
+__all__ = ["AT", "REST", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]

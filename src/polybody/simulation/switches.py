@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError, warn
-from polybody.model.arguments import float_array
+from polybody.model.arguments import finite, float_array
 from polybody.simulation.events import Event, Function, Happening
-from polybody.simulation.failures import call_user
+from polybody.simulation.failures import UserFunctionError, call_user
 from polybody.simulation.friction import Overload, SlidingSpeed, Stick
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import Excess, Pull, Stop, Stops
+from polybody.simulation.stops import AT, REST, Excess, Pull, Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
 STILL = 1e-8  # rad/s or m/s: a joint as slow as this is at rest where another comes to rest, and friction may hold it
-AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 #: rounds in which levels of friction that depend on loads are found, and how little they change when they are
 MOST_LEVELS, SAME_LEVEL = 30, 1e-10
+BOUNCE = 1e-8  # rad or m: rebounds that go no farther are none
+LEVELS = (1e-11, 1e-10, 2e-9)  # rad or m beyond its limit, where a joint that lingers at it is said to run into it
 MOST_AT_ONCE = 200  # happenings at one time after which something is stuck
 
 
@@ -34,13 +35,23 @@ class EventValue:
     event: Event
 
     def __call__(self, t: float, y: Array) -> float:
-        return float(call_user(f"event {self.event.name!r}", t, self.event.function, t, *self.problem.split(y)))
+        name = f"event {self.event.name!r}"
+        found = call_user(name, t, self.event.function, t, *self.problem.split(y))
+        try:
+            value = float(found)
+        except (TypeError, ValueError):
+            value = np.nan
+        if not np.isfinite(value):
+            raise UserFunctionError(f"{name} returned {found!r} at t = {t:.9g} s; expected a finite number", t)
+        return value
 
 
 class Switches:
     """The functions to watch now, and what to do when one crosses zero."""
 
     def __init__(self, problem: Problem, events: Sequence[Event], limits: str, restitution: float) -> None:
+        if isinstance(events, Event):
+            raise InputError("events is one pb.Event; expected a list of them")
         for event in events:
             if not isinstance(event, Event):
                 raise InputError(f"events holds a {type(event).__name__}; expected pb.Event(name, function, …)")
@@ -85,6 +96,11 @@ class Switches:
     def _user_events(self) -> list[tuple[Function, int, Action]]:
         return [(EventValue(self.problem, e), e.direction, partial(self._happen, e)) for e in self.events]
 
+    def require_events(self, t: float, y: Array) -> None:
+        """Raise an error where the function of an event is no number: compiled code finds nothing there."""
+        for event in self.events:
+            EventValue(self.problem, event)(t, y)
+
     def _happen(self, event: Event, t: float, y: Array) -> tuple[Array, str | None]:
         self.happenings.append(Happening(t, event.name))
         q, v = self.problem.split(y)
@@ -92,10 +108,14 @@ class Switches:
         if event.action is not None:
             changed = call_user(f"the action of event {event.name!r}", t, event.action, t, q.copy(), v.copy())
         if changed is not None:
-            new_q, new_v = (float_array(f"what event {event.name!r} returned", x) for x in changed)
+            who = f"the action of event {event.name!r}"
+            if not isinstance(changed, tuple | list) or len(changed) != 2:
+                raise InputError(f"{who} returned {type(changed).__name__}; expected a pair (q, v), or None")
+            names = (f"q of {who}", f"v of {who}")
+            new_q, new_v = (finite(name, float_array(name, x)) for name, x in zip(names, changed, strict=True))
             if new_q.shape != q.shape or new_v.shape != v.shape:
                 shapes = f"{q.shape}, {v.shape}"
-                raise InputError(f"the action of event {event.name!r} must return (q, v) of shapes {shapes}")
+                raise InputError(f"{who} must return (q, v) of shapes {shapes}")
             y = self._changed(y, self.problem.model.normalize(new_q), new_v)
             self.let_go(y)
         if event.terminal:
@@ -126,7 +146,7 @@ class Switches:
                 pull = self.stops.pull(stop)
                 found.append((partial(pull, self.problem), 1, partial(self._leave, stop)))
             else:
-                found.append((Excess(stop), 1, partial(self._reach, stop)))
+                found.append((Excess(stop, self.stops.levels.get(stop, 0.0)), 1, partial(self._reach, stop)))
         return found
 
     def _friction_events(self) -> list[tuple[Function, int, Action]]:
@@ -185,6 +205,7 @@ class Switches:
         stops = self.stops.all if self.limits == "stop" else []
         slipping, halted, self._slipping, self._halted = self._slipping, self._halted, set(), set()
         if not stops and self.problem.friction is None:
+            self._linger(y)
             return y
         at_limit = [stop for stop in stops if self._is_at(stop, t, y, reached)]
         before = set(self.stops.held.values())
@@ -192,14 +213,38 @@ class Switches:
         speeds = self.problem.split(y)[1]
         still = 1e-9 * (1 + np.abs(speeds).max(initial=0.0))
         resting = [stop for stop in at_limit if abs(speeds[stop.v]) <= still and stop not in leaving]
+        resting += self._returning([stop for stop in at_limit if stop not in resting and stop not in leaving], t, y)
         # At the moment of slipping nothing presses but rounding: which way the joint slips decides about its stop.
         away = {stop for stop in resting if stop.v in slipping and self._slides(stop) < 0}
         slipping -= {stop.v for stop in resting if self._slides(stop) > 0}
         resting = [stop for stop in resting if stop not in away]
         y = self._press(resting, t, y, self._at_rest(t, y, slipping, halted))
         self._tell(t, before - leaving, hits)
-        self._started = True
+        self._linger(y)
         return y
+
+    def _linger(self, y: Array) -> None:
+        """Note joints at a limit that neither press on it nor leave it fast: what they exceed it by starts at zero, or
+        at rounding, so that its sign would not tell when they are pushed into it."""
+        v, first, self._started = self.problem.split(y)[1], not self._started, True
+        self.stops.levels = {}
+        for stop in self.stops.all if self.limits == "stop" or (first and self.limits != "ignore") else ():
+            free = stop not in self._beyond and stop.v not in self.stops.held and stop not in self.stops.implied
+            excess = stop.excess(y)
+            if free and -AT <= excess <= AT and -REST < stop.side * v[stop.v] <= STILL:
+                self.stops.levels[stop] = next(level for level in LEVELS if level > 2 * excess)
+
+    def _returning(self, stops: list[Stop], t: float, y: Array) -> list[Stop]:
+        """Stops that joints leave so slowly that they are back before they have gone as far as `BOUNCE`.
+
+        Several stops can throw a joint to and fro ever faster: there is no end of hits that can be told apart.
+        """
+        q, v = self.problem.split(y)
+        slow = [stop for stop in stops if -REST < stop.side * v[stop.v] < 0]
+        if not slow:
+            return []
+        a = self.problem.free_acceleration(q, v, *self.problem.drive(t, q, v, self.problem.currents(y)))
+        return [stop for stop in slow if v[stop.v] ** 2 < 2 * BOUNCE * stop.side * a[stop.v]]
 
     def _slides(self, stop: Stop) -> int:
         """The way a joint slides: 1 into its stop, −1 away from it, 0 where it does not slide."""
@@ -270,7 +315,10 @@ class Switches:
                 friction.sliding[stick.v] = -int(np.sign(force))
         if not self.stops.held:
             return y
-        return self._changed(y, *self.problem.split(self.problem.project(y)))
+        if any(v[slot] for slot in self.stops.held):  # those that `_returning` has found
+            v = v + self.stops.reaction(q, v)[0]
+        still = self.problem.state(q, v, self.problem.currents(y), float(y[-1]))
+        return self._changed(y, *self.problem.split(self.problem.project(still)))
 
     def _pressed(
         self, resting: list[Stop], t: float, y: Array, q: Array, v: Array, sticks: list[tuple[Stick, float]]

@@ -21,6 +21,7 @@
 
 typedef struct {
     double t, q[NQ_ROOM], v[NV_ROOM], tau[NV_ROOM], p[NP_ROOM], restitution, step;
+    double level[NL_ROOM][2]; /* how far beyond its lower and upper limit a joint that is at it may go */
     int held[NL_ROOM]; /* 1: rests on its lower limit, -1: on its upper one */
     int checked, last; /* 1: the parameters together are possible; which of them was set last */
 } State;
@@ -145,12 +146,22 @@ static double room(const State *s, int i, int side) {
     return side > 0 ? s->q[LIMIT_Q[i]] - LIMIT_LOWER[i] : LIMIT_UPPER[i] - s->q[LIMIT_Q[i]];
 }
 
+/* The room of a joint at its limit is zero or rounding: its sign could not tell when the joint is pushed into it. */
+static void note_levels(State *s) {
+    int i, side;
+    for (i = 0; i < NL; i++)
+        for (side = 0; side < 2; side++) {
+            const double beyond = -room(s, i, side ? -1 : 1);
+            s->level[i][side] = fabs(beyond) <= 1e-9 ? fmax(beyond, 0.0) + 5e-10 : 0.0;
+        }
+}
+
 /* Joints that run into their limits rebound or come to rest; those that are pulled off are freed. 1: states changed. */
-static int settle(Instance *m) {
+static int hit(Instance *m) {
     State *s = &m->now;
     double response[NL_ROOM * NL_ROOM], sign[NL_ROOM], w0[NL_ROOM], r[NL_ROOM], trust[TRUST_ROOM], tau[NV_ROOM];
     double base[NV_ROOM], moved[NV_ROOM], qdot[NQ_ROOM];
-    int i, at[NL_ROOM], count = 0, changed = 0;
+    int i, at[NL_ROOM], count = 0;
     m->fresh = 0;
     evaluate(m);
     for (i = 0; i < NL; i++)
@@ -167,7 +178,7 @@ static int settle(Instance *m) {
                 at[count++] = i;
             }
     }
-    if (!count) return changed;
+    if (!count) return 0;
     equations(s->q, s->v, s->tau, s->p, qdot, base, trust);
     responses(s, base, at, count, response);
     complementary(response, sign, w0, count, r);
@@ -185,10 +196,16 @@ static int settle(Instance *m) {
     return 1;
 }
 
+static int settle(Instance *m) {
+    const int changed = hit(m);
+    note_levels(&m->now);
+    return changed;
+}
+
 /* What changes its sign when limit i is met on a side, or when a joint that rests there is pulled off. */
 static double indicator(const Instance *m, int i, int side) {
     if (m->now.held[i] == side) return m->reaction[i] - 1e-12;
-    return fmin(room(&m->now, i, side), 1e6); /* a side without a limit is far */
+    return fmin(room(&m->now, i, side) + m->now.level[i][side < 0], 1e6); /* a side without a limit is far */
 }
 
 /* ---- steps of order 4, for co-simulation */
@@ -308,6 +325,7 @@ EXPORT Status fmi3ExitInitializationMode(void *instance) {
         if (status != OK) return status;
     }
     if (!m->exchange) settle(m);
+    else note_levels(&m->now);
     return OK;
 }
 

@@ -326,7 +326,7 @@ class Compiled:
     def _watch(self, functions: list[tuple[Any, int]]) -> Watch:
         """What is looked at now: few sets of functions come again and again."""
         holding = self.acting.holding
-        key = (holding.frozen, *(label_of(function) for function, _ in functions))
+        key = (holding.frozen, *((label_of(function), getattr(function, "level", 0.0)) for function, _ in functions))
         if key not in self._watches:
             self._watches[key] = watch_of(functions, holding)
         return self._watches[key]

@@ -83,7 +83,9 @@ class Holding:
         place = [held[v].limit if v in held else 0.0 for _, v in self.slots]
         pressed = [1.0 if held.get(stop.v) is stop else 0.0 for stop in self.stops]
         implied: set[Stop] = set() if stops is None else stops.implied
-        reachable = [0.0 if stop.v in held or stop in implied else 1.0 for stop in self.stops]
+        levels: dict[Stop, float] = {} if stops is None else stops.levels
+        # (1 − level) excess − level < 0 up to the level
+        reachable = [0.0 if stop.v in held or stop in implied else 1.0 - levels.get(stop, 0.0) for stop in self.stops]
         return np.array([*way, *free, *place, *pressed, *reachable], dtype=float)
 
     def apart(self, numbers: Array) -> tuple[Array, Array, Array, Array, Array]:

@@ -71,9 +71,9 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
 def text_of(function: Any) -> tuple[str, Text] | None:
     """(what distinguishes it from others, its text), or None."""
     if isinstance(function, Excess):
-        stop = function.stop
-        return f"{stop.q} {stop.side} {stop.limit.hex()}", lambda t, q, v, domain: (
-            (q[stop.q] - domain.const(stop.limit)) * domain.const(stop.side)
+        stop, level = function.stop, function.level
+        return f"{stop.q} {stop.side} {stop.limit.hex()} {level.hex()}", lambda t, q, v, domain: (
+            (q[stop.q] - domain.const(stop.limit)) * domain.const(stop.side) - domain.const(level)
         )
     return _event_text(function) if isinstance(function, EventValue) else None
 

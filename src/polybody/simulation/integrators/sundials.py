@@ -1,8 +1,10 @@
 """What the two SUNDIALS methods share: output times in chunks, and Python functions that their solvers call back.
 
 A solver goes from one wanted time to the next without telling its inner steps; states are put back on their manifold
-(quaternions, stops, loops) as they come out, and a new chunk starts from such a state. Every evaluation comes back to
-Python, with its exact Jacobian: so a run can be interrupted, and an error of a user's function ends it.
+(quaternions, stops, loops) as they come out, and a new chunk starts from such a state. Between wanted times a state is
+the polynomial through the solver's own output at Chebyshev's points: a cubic over 0.05 s located impacts to 1e-7 s
+only, and runs with hits had energy errors of 1e-4. Every evaluation comes back to Python, with its exact Jacobian: so a
+run can be interrupted, and an error of a user's function ends it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import io
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 
 from polybody.simulation.bridge import bridge, crossing_time
 from polybody.simulation.failures import BlowUp
-from polybody.simulation.integrators.base import Options, Step, finite, hermite
+from polybody.simulation.integrators.base import Interpolant, Options, Step, finite
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -28,6 +30,7 @@ MOST_STEPS = 20_000  # between two output times
 BUDGET = 40_000  # evaluations a call: the driver must be told how a run goes on
 MOST_MARKS = 1_000_000  # between wanted times, in a run
 CHUNK = 256  # output times a call: a restart costs the solver its history
+PARTS = 10  # of the interval between two output times: degree of the polynomial
 LOOP_CHUNK = 32  # with loops, which may come near singular configurations
 #: (t, y, grid) -> states at the grid's times, inner steps, rejected tries
 Solve = Callable[[float, Array, Array], tuple[Array, int, int]]
@@ -49,7 +52,9 @@ def sundials_steps(
         grid, said, called.error, called.count = times[:chunk], io.StringIO(), None, 0
         try:
             with contextlib.redirect_stderr(said), interrupts_kept_for(called):  # stderr: what SUNDIALS reports
-                states, count, tries = solve(t, y, grid)
+                fine = subdivided(t, grid)
+                states, count, tries = solve(t, y, fine.ravel())
+                states = states.reshape(len(grid), PARTS, -1)
             called.raise_interrupt(said.getvalue())
         except RuntimeError as error:
             called.raise_interrupt(f"{said.getvalue()}{error}")
@@ -61,11 +66,12 @@ def sundials_steps(
             if called.error is not None:
                 raise called.error from called.error.__cause__
             raise BlowUp(f"{name} gave up: {_reason(said.getvalue(), error)}") from None
-        for done, (time, raw) in enumerate(zip(grid, states, strict=True), 1):
+        for done, (time, within) in enumerate(zip(grid, states, strict=True), 1):
+            raw = within[-1]
             if not finite(raw):
                 raise BlowUp("numbers are no longer finite")
             new = problem.project(raw) if problem.moves() else raw
-            dense = partial(hermite, problem, t, time, y, new)
+            dense = partial(through, t, time, np.vstack([y, within[:-1], new]))
             yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
             before, (t, y, count, tries) = (t, y), (time, new, 0, 0)
             times = times[1:]
@@ -102,6 +108,38 @@ def wanted_times(t: float, end: float, options: Options) -> Array:
         fine.extend(a + (b - a) * (np.arange(1, count) / count) if count > 1 else [])
         fine.append(b)
     return np.array(fine)
+
+
+def subdivided(t: float, grid: Array) -> Array:
+    """(intervals, PARTS): Chebyshev's points of each interval that ends at a time of the grid, its end last."""
+    starts = np.concatenate([[t], grid[:-1]])
+    fine = starts[:, None] + (grid - starts)[:, None] * chebyshev()[0][1:]
+    fine[:, -1] = grid
+    return fine
+
+
+@cache
+def chebyshev() -> tuple[Array, Array]:
+    """(points on [0, 1], ends included; barycentric weights)."""
+    k = np.arange(PARTS + 1)
+    weights = (-1.0) ** k
+    weights[[0, -1]] /= 2
+    return (1 - np.cos(np.pi * k / PARTS)) / 2, weights
+
+
+def through(t0: float, t1: float, states: Array) -> Interpolant:
+    """The polynomial through states at Chebyshev's points, by the second barycentric formula."""
+    points, weights = chebyshev()
+
+    def value(t: float) -> Array:
+        away = (t - t0) / (t1 - t0) - points
+        nearest = int(np.argmin(np.abs(away)))
+        if abs(away[nearest]) < 1e-15:
+            return states[nearest].copy()
+        shares = weights / away
+        return shares @ states / shares.sum()
+
+    return value
 
 
 def integrate(
