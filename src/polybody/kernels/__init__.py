@@ -7,8 +7,8 @@ same functions as C; `methods.fast_method` lets methods of a class run kernels w
 
 from __future__ import annotations
 
-from polybody.kernels import cache, csource, scan
+from polybody.kernels import cache
 from polybody.kernels.kernel import Kernel, build, prepare
 from polybody.kernels.pool import thread_count, threads
 
-__all__ = ["Kernel", "build", "cache", "csource", "prepare", "scan", "thread_count", "threads"]
+__all__ = ["Kernel", "build", "cache", "prepare", "thread_count", "threads"]

@@ -7,7 +7,6 @@ loaded by another process as it is.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
 import sys
 import weakref
@@ -119,6 +118,11 @@ def libm_table() -> np.ndarray:
     if sys.platform == "win32":
         library = ctypes.CDLL("ucrtbase")
     else:
-        library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+        try:
+            library = ctypes.CDLL("libm.so.6")
+        except OSError:  # not glibc; asking for its name starts a process
+            from ctypes import util
+
+            library = ctypes.CDLL(util.find_library("m") or None)
     addresses = [ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in LIBM]
     return np.array(addresses, dtype=np.uint64)

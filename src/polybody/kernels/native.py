@@ -92,8 +92,8 @@ def translate(text: str, numbers: Mapping[str, float]) -> str:
 class _Function:
     def __init__(self, node: ast.FunctionDef, numbers: Mapping[str, float]) -> None:
         self.node, self.lines, self.count = node, list[str](), 0
-        self.values = {key: constant(value) for key, value in numbers.items()}
-        self.values |= {a.arg: Double(f"%{a.arg}") if a.annotation else f"%{a.arg}" for a in node.args.args}
+        self.numbers = numbers
+        self.values = {a.arg: Double(f"%{a.arg}") if a.annotation else f"%{a.arg}" for a in node.args.args}
         self.block, self.ended = "entry", False
 
     def text(self) -> str:
@@ -154,11 +154,10 @@ class _Function:
         self.begin(join)
         self.values = {}
         for key in sorted(set.intersection(*(set(values) for _, values in ends))):
-            found = [f"[{values[key]}, %{block}]" for block, values in ends]
-            first = ends[0][1][key]
-            same = len({values[key] for _, values in ends}) == 1
-            joined = f"phi {kind_of(first)} {', '.join(sorted(found))}"
-            self.values[key] = first if same else like(first, self.add(joined))
+            self.values[key] = first = ends[0][1][key]
+            if ends[-1][1][key] != first:
+                found = sorted(f"[{values[key]}, %{block}]" for block, values in ends)
+                self.values[key] = like(first, self.add(f"phi {kind_of(first)} {', '.join(found)}"))
 
     def do_While(self, s: ast.While) -> None:
         """Tested before the first round and after each: one jump a round. Tests with `and` or `or` go to one block."""
@@ -238,7 +237,7 @@ class _Function:
         if isinstance(node, ast.Constant):
             return constant(node.value)  # type: ignore[arg-type]
         if isinstance(node, ast.Name):
-            return self.values[node.id]
+            return self.values[node.id] if node.id in self.values else constant(self.numbers[node.id])
         if isinstance(node, ast.BinOp):
             a, b = self.value(node.left), self.value(node.right)
             if isinstance(a, Double):

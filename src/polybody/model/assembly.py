@@ -19,6 +19,7 @@ from polybody.constraints.mobility import (
     redundancies,
 )
 from polybody.constraints.ranks import null_space, pseudo_inverse, ranked_svd
+from polybody.constraints.rolling import VelocityRelationConstraint
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model import configurations
@@ -164,8 +165,15 @@ class Assembly:
         self._require("q breaks", lambda q, *p: (self.kernels.residual(q, *p), STATE_TOLERANCE), (q, *given),
                       "model.assemble(q) corrects it")  # fmt: skip
         if v is not None:
-            gap = lambda q, v, *p: (self.kernels.velocity(q, v, *p), STATE_TOLERANCE * (1 + _largest(v)))  # noqa: E731
+            gap = lambda q, v, *p: (self._speed(q, v, *p), STATE_TOLERANCE * (1 + _largest(v)))  # noqa: E731
             self._require("v breaks", gap, (q, v, *given), "model.assemble_velocity(q, v) corrects it")
+
+    def _speed(self, q: Array, v: Array, *parameters: Array) -> Array:
+        """J v − b, to compare with a tolerance: of a single state by J, whose kernel every first answer has anyway."""
+        single = q.ndim == 1 and v.ndim == 1 and not parameters and not self.kernels.constraints.iterates
+        if not single or any(isinstance(e, VelocityRelationConstraint) for e in self.kernels.constraints.elements):
+            return self.kernels.velocity(q, v, *parameters)
+        return self.kernels.jacobian(q) @ v
 
     def require_acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> None:
         """Raise where an acceleration would break the constraints."""

@@ -248,8 +248,9 @@ class _Advance:
             return
         q, v = x[..., : model.nq], x[..., model.nq :]
         if parameters is None:
-            model.engine.require_closed(q, v)
-        model.forward_dynamics(q, v, np.zeros(model.nv), parameters=parameters)
+            model.engine.require_dynamics(q, v)
+        else:
+            model.forward_dynamics(q, v, np.zeros(model.nv), parameters=parameters)
         self.loops = LoopSteps(self._model_of(()), q)
 
     def _model_of(self, index: tuple[int, ...]) -> Model:

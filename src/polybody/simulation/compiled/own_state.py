@@ -23,11 +23,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
 from polybody.algebra.domains import Domain
 from polybody.constraints.assembly import AssemblyError
 from polybody.formulations import denoc
+from polybody.interrupts import imported
 from polybody.model.model import Model
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.controllers.own_motion import fully_driven
@@ -113,6 +113,9 @@ class Own:
         if self.driven or not self.loops:
             return self.active
         A = self.model.constraints.joint_influence(self.places[0], 1).G[self.active]
+        imported("scipy.linalg")
+        from scipy.linalg import qr
+
         found: Any = qr(A.T, pivoting=True, mode="economic")
         _, r, order = found
         sizes = np.abs(np.diag(r))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +48,15 @@ def radau_5() -> Collocation:
 
 
 def _coefficients() -> dict[str, Any]:
-    """SciPy's module of numbers, without the rest of scipy.integrate, whose import takes half a second."""
-    import runpy
-
-    import scipy
-
-    path = Path(scipy.__file__).parent / "integrate" / "_ivp" / "dop853_coefficients.py"
-    if path.is_file():
-        return runpy.run_path(str(path))
+    """SciPy's module of numbers alone: to import its package takes half a second, and scipy itself some more."""
+    package = find_spec("scipy")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        path = Path(folder) / "integrate" / "_ivp" / "dop853_coefficients.py"
+        spec = spec_from_file_location("dop853_coefficients", path) if path.is_file() else None
+        if spec is not None and spec.loader is not None:
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return dict(vars(module))
     from scipy.integrate._ivp import dop853_coefficients
 
     return dict(vars(dop853_coefficients))
