@@ -420,3 +420,28 @@ def test_fields_of_a_chain_that_only_neighbours_need_are_in_no_record(branched, 
             below[:, parents[i]] += wanted[:, i]
     np.testing.assert_allclose(kernel(x), wanted, rtol=1e-13)
     np.testing.assert_array_equal(kernel(x)[3], kernel(x[3]))
+
+
+@pytest.mark.parametrize("branched", [False, True])
+def test_fields_that_a_chain_hands_outwards_are_in_no_record_and_begin_at_the_root(branched):
+    n, states = 8, 13
+    parents = [*range(-1, n - 1)]
+    if branched:
+        parents[5] = 1
+
+    def step(kind):
+        x, before = ca.SX.sym("x"), ca.SX.sym("p", 2)
+        here = ca.vertcat(before[1] + x, before[0] * 0.5)
+        return ca.Function("path", [x, before], [here, here])
+
+    places = {"x": range(n), "paths": range(0, 2 * n, 2)}
+    path = Pass("path", OUTWARD, step, inputs=["x"], parent=["path"], writes=["path"], outputs=["paths"])
+    made = Scan(parents, ["sum"] * n, {}, {"path": 2}, places, [path], root={"path": [10.0, 3.0]})
+    assert bool(scan._plan(made, ["x"], ["paths"]).alternating) != branched
+    x = np.random.default_rng(0).normal(size=(states, n))
+    kernel = scan.build("paths", [("x", n)], [("paths", (n, 2))], made, f"paths {branched}")
+    wanted = np.zeros((states, n, 2))
+    for i, p in enumerate(parents):
+        before = np.array([[10.0, 3.0]]) if p < 0 else wanted[:, p]
+        wanted[:, i, 0], wanted[:, i, 1] = before[:, 1] + x[:, i], before[:, 0] * 0.5
+    np.testing.assert_allclose(kernel(x), wanted, rtol=1e-13)

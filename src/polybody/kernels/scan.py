@@ -294,7 +294,7 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
         among = one.adds if one.direction == INWARD and not (one.partner or one.partner_adds) else ()
         late.append([label for label in among if label in zeroed and lives[label] == (p, p)])
     alternating: dict[str, int] = {}
-    for label in _alternating(scan, late):
+    for label in _alternating(scan, late, lives):
         alternating[label] = sum(scan.fields[other] for other in alternating)
     places: dict[str, int] = {}
     for label in scan.fields:
@@ -334,14 +334,20 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
     )  # fmt: skip
 
 
-def _alternating(scan: Scan, late: Sequence[Sequence[str]]) -> list[str]:
-    """Fields that need no record (`scan_code`): of a chain, where the root has no part in them."""
+def _alternating(scan: Scan, late: Sequence[Sequence[str]], lives: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Fields of a chain that need no record (`scan_code`): one pass alone hands them from node to neighbour."""
     if any(parent != i - 1 for i, parent in enumerate(scan.parents)):
         return []
-    others = {*scan.root, *scan.root_outputs.values()}
-    for one in scan.passes:
-        others |= {*one.totals, *one.parent, *one.writes, *one.begin.values()}
-    return [label for labels in late for label in labels if label not in others]
+    found = []
+    for p, one in enumerate(scan.passes):
+        others = {*scan.root_outputs.values(), *one.totals, *one.begin.values(), *one.partner, *one.partner_adds}
+        if one.direction == INWARD:
+            others |= {*scan.root, *one.parent, *one.writes}
+            found += [label for label in late[p] if label not in others]
+        elif one.direction == OUTWARD:
+            handed = [label for label in one.parent if label in one.writes and lives[label] == (p, p)]
+            found += [label for label in handed if label not in {*others, *one.own}]
+    return found
 
 
 def _lives(scan: Scan) -> dict[str, tuple[int, int]]:

@@ -12,7 +12,7 @@ node.
 Fields that begin as zero and that only one inward pass uses do so where it reaches them: the records of a long chain do
 not fit the caches, and one way less through them takes a tenth of the time of forward dynamics. In a chain without
 branches such fields are in no record at all. They *alternate* between two places, for a node needs only what the one
-beyond it gave: it is stored, not added to zero.
+beyond it gave: it is stored, not added to zero. So do fields that one outward pass hands from node to node.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class Visit:
     @property
     def paired(self) -> bool:
         return bool(self.partner or self.partner_adds)
+
+    def alternates(self, plan: Plan) -> bool:
+        """Whether some of its fields are in no record."""
+        return any(label in plan.alternating for label in (*self.adds, *self.writes))
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ RECORD_OF = {
     "own": "%own", "parent": "%parent", "add": "%parent", "partner": "%partner", "partner add": "%partner",
     "total": "%scratch", "carried": "%parent",
 }  # fmt: skip
-BESIDE = {"own": "%own_beside", "add": "%parent_beside"}  # likewise of fields that alternate
+BESIDE = {"own": "%own_beside", "add": "%parent_beside", "parent": "%parent_beside"}  # of fields that alternate
 PORTS = ("port", "shared port")
 ADDING = ("add", "partner add", "total", "shared port")
 
@@ -241,8 +245,8 @@ def _step_text(
     # A partner may be the parent itself, so the records are told apart only where there is none.
     apart = "" if visit.paired else "noalias "
     more = (", ptr %partner" if visit.paired else "") + (", i64 %walker" if visit.walks else "")
-    if any(label in plan.alternating for label in visit.adds):
-        more += "".join(f", ptr noalias {name}" for name in BESIDE.values())
+    if visit.alternates(plan):
+        more += "".join(f", ptr noalias {name}" for name in dict.fromkeys(BESIDE.values()))
     return code.function(
         f"define internal void @{name}(ptr noalias %own, ptr {apart}%parent, ptr noalias %constants,\n"
         f"    ptr noalias %slices, ptr %scratch, ptr %libm{more}) {code.attributes()} noinline"
@@ -317,6 +321,7 @@ def _body_text(plan: Plan, visited: Sequence[Sequence[bool]], target: Target, tu
         code.do(f"call void @zero(ptr {region(p)}, i64 {_fact(code, plan.blank(p))})")
     for p, visit in enumerate(plan.passes):
         _begin_records(code, plan, plan.begins[p], plan.late[p], tables["records"])
+        _begin_alternating(code, plan, visit)
         if visit.walks:
             _walks(code, plan, p, visit, visited[p], tables)
         else:
@@ -345,6 +350,16 @@ def _begin_records(code: Code, plan: Plan, labels: Sequence[str], late: Sequence
     loop = _Loop(code, "0", _fact(code, KEPT), inward=False)
     _zero_fields(code, plan, zeroed, _record(code, records, loop.index))
     loop.close()
+
+
+def _begin_alternating(code: Code, plan: Plan, visit: Visit) -> None:
+    """The root's values of fields that are handed outwards."""
+    handed = [label for label in visit.writes if label in plan.alternating]
+    if handed:
+        initial, place = _fact(code, INITIAL, "ptr"), _beside(code, plan, "0", 1)
+    for label in handed:
+        for e in range(plan.widths[label]):
+            code.store(code.spread(initial, plan.initial(label) + e), place, plan.alternating[label] + e)
 
 
 def _zero_fields(code: Code, plan: Plan, labels: Sequence[str], record: str) -> None:
@@ -417,10 +432,11 @@ def _loop(code: Code, plan: Plan, number: int, visit: Visit, visited: Sequence[b
     if visit.paired:
         partner = code.fetch("i64", tables["partners"], loop.index)
         more = f", ptr {_record(code, tables['records'], partner)}"
-    if any(label in plan.alternating for label in visit.adds):
+    if visit.alternates(plan):
         beside = [_beside(code, plan, loop.index, k) for k in range(2)]
         more += "".join(f", ptr {place}" for place in beside)
-        _begin_late(code, plan, number, code.fetch("i64", tables["firsts"], loop.index), beside[:1])
+        if plan.late[number]:
+            _begin_late(code, plan, number, code.fetch("i64", tables["firsts"], loop.index), beside[:1])
     elif plan.late[number]:
         own = _record(code, tables["records"], loop.index)
         _begin_late(code, plan, number, code.fetch("i64", tables["firsts"], loop.index), (own, parent))
