@@ -7,7 +7,8 @@ no batch, its Python call in a loop. MuJoCo is called in a loop (`mj_inverse`, `
 Arrays are rows of states on our side, as users have them. A ratio above 1 means that polybody is faster.
 
 A processor with AVX-512 is measured twice: as it is, and then by a process whose kernels are compiled for AVX2 alone
-(`POLYBODY_TARGET=avx2`), against Pinocchio measured again in that process. `--avx2` does the second only.
+(`POLYBODY_TARGET=avx2`), against Pinocchio measured again in that process. `--avx2` does the second only. `--only` does
+a part, of which the file's rows are replaced and all others kept: a machine that others use can be had for minutes.
 
 Ours is what `pb.load` returns: of the Panda eight coordinates, its second finger follows the first. Pinocchio gets the
 same joints (`mimic=True`), but its forward dynamics and derivatives refuse them: there it has all nine joints free, and
@@ -195,12 +196,21 @@ def without_avx512(options: argparse.Namespace) -> dict[str, Any]:
     """The same in a process whose kernels are for AVX2; robots and chains against Pinocchio only."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "avx2.json"
-        for part in ("robots", "chains") if options.only is None else (options.only,):
+        for part in ("robots", "chains") if options.only is None else (options.only,):  # never "others"
             command = [sys.executable, __file__, "--avx2", "--only", part, "--json", str(file.with_stem(part))]
             command += ["--states", str(options.states), *(["--quick"] if options.quick else [])]
             subprocess.run(command, check=True)
         parts = [json.loads(path.read_text()) for path in sorted(Path(folder).glob("*.json"), reverse=True)]
     return {"machine": parts[0]["machine"], "results": [row for part in parts for row in part["results"]]}
+
+
+def merged(found: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """What was found, with the rows of other parts from before; chains last."""
+    new = {(row["model"], row["quantity"], row["rival"]) for row in found["results"]}
+    kept = [row for row in before.get("results", []) if (row["model"], row["quantity"], row["rival"]) not in new]
+    rows = [*kept, *found["results"]]
+    chains = [row for row in rows if row["model"].startswith("chain")]
+    return {**before, **found, "results": [*(row for row in rows if row not in chains), *chains]}
 
 
 def plot(results: list[dict[str, Any]], path: Path) -> None:
@@ -231,7 +241,7 @@ def main() -> None:
         "--toolbox", default=os.environ.get("RTB_PYTHON"), help="a python with robotics-toolbox-python ($RTB_PYTHON)"
     )
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "dynamics.json")
-    parser.add_argument("--only", choices=("robots", "chains"), help="part of it")
+    parser.add_argument("--only", choices=("robots", "others", "chains"), help="part of it")
     parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
     options = parser.parse_args()
     if options.avx2:
@@ -239,25 +249,27 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     where = machine()
     print(f"{where['llvm_cpu']}, {where['lanes']} lanes, load {where['load_before']}")
-    if options.only != "chains":
+    if options.only in (None, "robots"):
         for name in ("UR5", ARM) if options.quick else ("UR5", ARM, "Panda", "G1", "TALOS"):
             against_pinocchio(name, options.states, results)
-    if options.only is None:
+    if options.only in (None, "others"):
         against_pinocchio("Panda", options.states, results, couplings=False)
         against_mujoco(options.states, results)
         two_threads(options.states, results)
         toolbox(results, options.toolbox)
         anchors.compared(partial(record, results))
-    if options.only != "robots":
+    if options.only in (None, "chains"):
         against_chains([10, 50] if options.quick else [10, 20, 50, 100, 200, 400, 1000], results)
     found: dict[str, Any] = {"machine": where, "results": results}
-    if not options.avx2 and where["lanes"] > 4:
-        print("the same without AVX-512")
-        found["avx2"] = without_avx512(options)
+    before = json.loads(options.json.read_text()) if options.only and options.json.exists() else {}
+    if not options.avx2 and where["lanes"] > 4 and options.only != "others":
+        print("the same without AVX-512", flush=True)
+        found["avx2"] = merged(without_avx512(options), before.get("avx2", {}))
+    found = merged(found, before)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(found, indent=1) + "\n")
     if any(row["model"].startswith("chain") for row in results):
-        plot(results, options.json.with_suffix(".png"))
+        plot(found["results"], options.json.with_suffix(".png"))
     print(f"written: {options.json}")
 
 
