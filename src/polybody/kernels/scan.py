@@ -143,7 +143,7 @@ def build(
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
     _check(name, inputs, outputs, scan)
     kinds = sorted(set(scan.kinds), key=repr)
-    plan = _plan(scan, [n for n, _ in inputs], [n for n, _ in outputs])
+    plan = _plan(scan, [n for n, _ in inputs], [n for n, _ in outputs], chosen.folds_whole_vectors)
     sizes_in, sizes_out = [s for _, s in inputs], [math.prod(s) for _, s in outputs]
 
     def made_for(final: Target) -> tuple[Program, dict[str, Any]]:
@@ -274,8 +274,12 @@ def _check_walk(name: str, scan: Scan, one: Pass) -> None:
             )
 
 
-def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
-    """Where everything is within a record, a row of constants, and a row of slices."""
+def _plan(scan: Scan, inputs: list[str], outputs: list[str], handed: bool = True) -> scan_code.Plan:
+    """Where everything is within a record, a row of constants, and a row of slices.
+
+    `handed`: whether what an outward pass hands from node to node is in no record. With AVX inverse dynamics of 1,000
+    links takes 6.4 so instead of 6.9 ns per link, with AVX-512 6.5 instead of 5.8.
+    """
     constants, total = {}, 0
     for label, table in scan.constants.items():
         constants[label] = total
@@ -294,7 +298,7 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
         among = one.adds if one.direction == INWARD and not (one.partner or one.partner_adds) else ()
         late.append([label for label in among if label in zeroed and lives[label] == (p, p)])
     alternating: dict[str, int] = {}
-    for label in _alternating(scan, late, lives):
+    for label in _alternating(scan, late, lives if handed else {}):
         alternating[label] = sum(scan.fields[other] for other in alternating)
     places: dict[str, int] = {}
     for label in scan.fields:
@@ -335,7 +339,10 @@ def _plan(scan: Scan, inputs: list[str], outputs: list[str]) -> scan_code.Plan:
 
 
 def _alternating(scan: Scan, late: Sequence[Sequence[str]], lives: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Fields of a chain that need no record (`scan_code`): one pass alone hands them from node to neighbour."""
+    """Fields of a chain that need no record (`scan_code`): one pass alone hands them from node to neighbour.
+
+    Outwards only those of which `lives` tells.
+    """
     if any(parent != i - 1 for i, parent in enumerate(scan.parents)):
         return []
     found = []
@@ -345,7 +352,7 @@ def _alternating(scan: Scan, late: Sequence[Sequence[str]], lives: Mapping[str, 
             others |= {*scan.root, *one.parent, *one.writes}
             found += [label for label in late[p] if label not in others]
         elif one.direction == OUTWARD:
-            handed = [label for label in one.parent if label in one.writes and lives[label] == (p, p)]
+            handed = [label for label in one.parent if label in one.writes and lives.get(label) == (p, p)]
             found += [label for label in handed if label not in {*others, *one.own}]
     return found
 
