@@ -310,7 +310,7 @@ def rates(outputs: Iterable[Any], directions: Iterable[dict[int, Any]]) -> list[
             da, db = rate_of(left, STILL), rate_of(right, STILL)
             if da is STILL and db is STILL:
                 continue
-            rule = _RULES.get(x.op)
+            rule = RULES.get(x.op)
             if rule is None:
                 raise TypeError(f"the graph's operation {x.op} has no derivative here")
             rate = rule(x, x.a, x.b, da, db)
@@ -347,7 +347,7 @@ def replayed(outputs: Sequence[Any], given: Mapping[int, Any]) -> list[Any] | No
     return [known[x.serial] if type(x) is Node else x for x in outputs]
 
 
-_RULES: dict[str, Any] = {
+RULES: dict[str, Any] = {
     ADD: lambda x, a, b, da, db: da + db,
     SUB: lambda x, a, b, da, db: da - db,
     NEG: lambda x, a, b, da, db: -da,
@@ -384,5 +384,5 @@ def _express(root: Node) -> None:
             x._sx = make(getattr(ca, x.op), *parts)
 
 
-__all__ = ["DIV", "LEAF", "Node", "binary", "choice", "distinct", "inwards", "leaf", "number", "operands", "rates",
-           "replayed", "unary"]
+__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SUB", "Node", "binary", "choice", "distinct", "inwards", "leaf",
+           "number", "operands", "rates", "replayed", "unary"]

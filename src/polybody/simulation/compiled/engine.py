@@ -43,7 +43,10 @@ METHODS = (*TABLEAUX, "semi-implicit", "midpoint")
 OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
 FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
-MOST_IMPLICIT = 40  # velocities, of implicit methods
+MOST_IMPLICIT = 40  # velocities, of the midpoint rule
+#: velocities up to which radau has the exact Jacobian of its field. Of a G1 it has 200,000 operations: a run takes as
+#: long by differences, and its first steps need not wait for 2 s of tracing
+MOST_EXACT = 12
 PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled,
 PATIENT = 0.03  # and seconds that they may take
 WIDER = 3.0  # times as narrow as the rows are now
@@ -164,7 +167,7 @@ class Compiled:
     @property
     def _has_slopes(self) -> bool:
         """Whether implicit steps have the exact Jacobian; else they take differences of the field."""
-        return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_IMPLICIT
+        return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_EXACT
 
     def _built(self, acting: Acting, watch: Watch) -> Loop:
         key = self.method.name, self._made_of(acting), watch.key

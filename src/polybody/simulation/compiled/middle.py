@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import domain
+from polybody.algebra.slopes import jacobian
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
 
@@ -84,9 +85,11 @@ def middle(acting: Acting) -> Any:
     r = (at.p_m - p) * graph.const(2) - rate * at.h
     if at.free is not None:
         r = r * at.free + at.u * (graph.const(1) - at.free)
-    residual = graph.column(r)
-    slopes = casadi.densify(casadi.vec(casadi.jacobian(residual, at.columns[1]).T))
-    return acting.made("middle", at.columns, at.columns[3], [residual, slopes], graph)
+    slopes = jacobian(r, at.u)
+    if slopes is None:
+        r = graph.column(r)
+        slopes = casadi.densify(casadi.vec(casadi.jacobian(r, at.columns[1]).T))
+    return acting.made("middle", at.columns, at.columns[3], [r, slopes], graph)
 
 
 def ends(acting: Acting) -> Any:
