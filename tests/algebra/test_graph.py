@@ -9,6 +9,7 @@ import pytest
 from polybody.algebra.domains import FLOAT, domain
 from polybody.algebra.graph import leaf, replayed
 from polybody.algebra.jets import along
+from polybody.algebra.slopes import jacobian
 from polybody.kernels import build
 from polybody.model.tracing import trace
 
@@ -93,3 +94,25 @@ def test_rates_hold_expressions_that_are_named_as_inputs():
     text = lambda p, *, domain: np.array([p[0] * p[1]], dtype=object)  # noqa: E731
     (found,) = along(text, (point,), [(np.array([0.0, 1.0]),)], graph)
     assert found[0] is x
+
+
+def test_jacobian_by_nodes_is_casadis():
+    graph = domain("casadi")
+    (x, x_nodes), (y, y_nodes) = graph.variables("x", 3), graph.variables("y", 3)
+    values = _text(x_nodes, y_nodes, domain=graph)
+    found = jacobian(values, [*x_nodes, *y_nodes])
+    assert found is not None
+    theirs = casadi.jacobian(graph.column(values), casadi.vertcat(x, y))
+    both = casadi.Function("both", [x, y], [casadi.reshape(graph.column(found), 6, 6).T, theirs])
+    for at in zip(*_states(20), strict=True):
+        ours, wanted = (np.array(part) for part in both(*at))
+        np.testing.assert_allclose(ours, wanted, rtol=1e-13, atol=1e-14)
+
+
+def test_jacobian_by_nodes_refuses_what_it_cannot_see_into():
+    graph = domain("casadi")
+    column, (x, y) = graph.variables("x", 2)
+    assert jacobian([leaf(column[0] * column[1])], [x, y]) is None
+    known = jacobian([x * x + 3.0, y * 0.0, 2.0], [x, y])
+    assert known is not None
+    assert [d == 0 for d in known.ravel()] == [False, True, True, True, True, True]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -235,6 +236,9 @@ def leaf(sx: Any) -> Any:
     return float(sx) if sx.is_constant() else Node(LEAF, sx=sx)
 
 
+_by_serial = operator.attrgetter("serial")
+
+
 def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
     """Every node that the roots need, operands before results; not what those with serials in `stop` need."""
     seen: set[int] = set()
@@ -251,7 +255,7 @@ def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
                 stack.append(x.a)
             if type(x.b) is Node:
                 stack.append(x.b)
-    found.sort(key=lambda x: x.serial)
+    found.sort(key=_by_serial)
     return found
 
 
@@ -384,5 +388,5 @@ def _express(root: Node) -> None:
             x._sx = make(getattr(ca, x.op), *parts)
 
 
-__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SUB", "Node", "binary", "choice", "distinct", "inwards", "leaf",
-           "number", "operands", "rates", "replayed", "unary"]
+__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SUB", "Node", "binary", "choice", "distinct", "inwards",
+           "leaf", "number", "operands", "rates", "replayed", "unary"]

@@ -19,14 +19,14 @@ import numpy as np
 from polybody.kernels.code import Code
 from polybody.kernels.emit import filled, same_texts, support_text
 from polybody.kernels.operations import LIBM, OPERATIONS, SINCOS, SLOT
-from polybody.kernels.tape import CONST, FROM, INPUT, LONG, MINUS, PLUS, Tape, fused, is_one_of, reachable
+from polybody.kernels.tape import CONST, INPUT, KINDS, LONG, Tape, is_one_of, needed_of, products
 from polybody.kernels.target import Target
 
 WORDS = 5  # of an instruction
 SLOWER = 10  # than compiled code, about
 
 _PLAIN = [op for op, operation in OPERATIONS.items() if operation.llvm]
-_FUSED = (PLUS, MINUS, FROM)
+_FUSED = KINDS
 _OTHERS = ("end", "input", "output", "const", SINCOS, "map1", "map2")
 #: the number of each instruction: operations by CasADi's code, the rest by name
 NUMBER: dict[int | str, int] = {key: k for k, key in enumerate([*_PLAIN, *_FUSED, *_OTHERS])}
@@ -45,33 +45,32 @@ class Instructions:
         return np.concatenate([libm, np.array([self.words.ctypes.data, self.constants.ctypes.data], dtype=np.uint64)])
 
 
-def _encoded(tape: Tape, target: Target) -> Instructions:
-    """Instructions of a tape: every value has a place of its own, in the order of computation.
+def encode(tape: Tape, target: Target) -> Instructions:
+    """Instructions of a tape for this processor: every value has a place of its own, in the order of computation.
 
     Using places again would save memory and cost more time than the answers that are waited for.
     """
-    needed = reachable(tape)
     op, given = tape.columns()
+    codes = np.full(max(OPERATIONS) + 1, -1)
+    for key in _PLAIN:
+        codes[key] = NUMBER[key]
+    kinds = codes[np.maximum(op, 0)]
+    if target.fma:
+        found, given = products(tape), given.copy()
+        given[found.nodes] = found.given
+        kinds[found.nodes] = np.array([NUMBER[kind] for kind in KINDS])[found.kinds]
+    rows = needed_of(given, tape.asked())
+    needed, ops = rows.tolist(), op[rows]
     bytes_, size = target.lanes * target.size, target.size
     place = np.zeros(len(op) + 1, dtype=np.int64)
-    place[needed] = bytes_ * np.arange(len(needed))
-    partners = _partners(tape, needed)
+    place[rows] = bytes_ * np.arange(len(rows))
+    partners = _partners(tape, rows[is_one_of(ops, (ca.OP_SIN, ca.OP_COS))].tolist())
     spare = bytes_ * len(needed)  # for the sine or cosine that nobody wants
     numbers = Constants()
     words = np.zeros((len(needed), WORDS), dtype=np.int64)
-    words[:, 1], words[:, 2:] = place[needed], place[given[needed]]
-    codes = np.full(max(NUMBER[key] for key in _PLAIN) + 1 + max(OPERATIONS), -1)
-    for key in _PLAIN:
-        codes[key] = NUMBER[key]
-    ops = op[needed]
-    words[:, 0] = codes[np.maximum(ops, 0)]
+    words[:, 0], words[:, 1], words[:, 2:] = kinds[rows], place[rows], place[given[rows]]
     more: list[tuple[float, tuple[int, ...]]] = []  # (after which row, instruction)
     dropped: set[int] = set()
-    rank = {n: k for k, n in enumerate(needed)}
-    fused_numbers = {kind: NUMBER[kind] for kind in _FUSED}
-    for n, product in tape.products.items():
-        if n in rank:
-            words[rank[n], 0] = fused_numbers[product[0]]
     special = (ops < 0) | is_one_of(ops, LONG | {ca.OP_POW, ca.OP_CONSTPOW})
     for k in np.flatnonzero(special).tolist():
         n, result = needed[k], int(words[k, 1])
@@ -81,9 +80,9 @@ def _encoded(tape: Tape, target: Target) -> Instructions:
         elif code == INPUT:
             words[k] = (NUMBER["input"], result, int(left) * target.lanes, int(right) * size, 0)
         elif tape.mapped(n) is None:  # a power of few factors
-            rows = _power(result, int(place[int(left)]), tape.small_power(int(right)), numbers)
-            words[k] = rows[0]
-            more += [(k + (j + 1) / (len(rows) + 1), row) for j, row in enumerate(rows[1:])]
+            some = _power(result, int(place[int(left)]), tape.small_power(int(right)), numbers)
+            words[k] = some[0]
+            more += [(k + (j + 1) / (len(some) + 1), row) for j, row in enumerate(some[1:])]
         elif OPERATIONS[code].libm == SINCOS:
             if n in dropped:
                 words[k, 0] = -1
@@ -104,12 +103,14 @@ def _encoded(tape: Tape, target: Target) -> Instructions:
     if more:
         order = np.concatenate([order, [at for at, _ in more]])
         words = np.concatenate([words, np.array([row for _, row in more])])[np.argsort(order, kind="stable")]
-    ends = [
-        (NUMBER["output"], place[n], (len(tape.input_sizes) + j) * target.lanes, i * size, 0)
-        for j, nodes in enumerate(tape.outputs)
-        for i, n in enumerate(nodes)
-    ]
-    words = np.concatenate([words, np.array([*ends, (NUMBER["end"], 0, 0, 0, 0)], dtype=np.int64)])
+    sizes = [len(nodes) for nodes in tape.outputs]
+    ends = np.zeros((sum(sizes) + 1, WORDS), dtype=np.int64)
+    ends[:, 0] = NUMBER["output"]
+    ends[-1, 0] = NUMBER["end"]
+    ends[:-1, 1] = place[[n for nodes in tape.outputs for n in nodes]]
+    ends[:-1, 2] = np.repeat(len(tape.input_sizes) + np.arange(len(sizes)), sizes) * target.lanes
+    ends[:-1, 3] = [i * size for count in sizes for i in range(count)]
+    words = np.concatenate([words, ends])
     table = np.array(numbers.values or [0.0])
     return Instructions(words.astype(np.int32).ravel(), table, len(needed) + 1)
 
@@ -142,23 +143,17 @@ def _power(result: int, x: int, exponent: float | None, numbers: Constants) -> l
     return [first, *[(NUMBER[ca.OP_MUL], result, result, x, 0)] * (int(exponent) - 2)]
 
 
-def _partners(tape: Tape, needed: list[int]) -> dict[int, int]:
-    """The sine of a cosine and the cosine of a sine, of those that come first."""
+def _partners(tape: Tape, some: list[int]) -> dict[int, int]:
+    """The cosine of a sine, and the sine of a cosine, where that comes first: of these nodes, which are such."""
     found: dict[int, int] = {}
     partners: dict[int, int] = {}
-    for n in needed:
-        op, a, _ = tape.nodes[n]
-        if op in (ca.OP_SIN, ca.OP_COS):
-            if int(a) in found:
-                partners[found[int(a)]] = n
-            else:
-                found[int(a)] = n
+    for n in some:
+        a = int(tape.nodes[n][1])
+        if a in found:
+            partners[found[a]] = n
+        else:
+            found[a] = n
     return partners
-
-
-def encode(tape: Tape, target: Target) -> Instructions:
-    """The instructions of a tape for this processor."""
-    return _encoded(fused(tape) if target.fma else tape, target)
 
 
 def text(target: Target) -> str:

@@ -39,7 +39,7 @@ Wave = dict[str, dict[tuple[int, ...], list[int]]]
 
 
 #: how a product a b and a number c become one number: a b + c, a b − c, c − a b
-PLUS, MINUS, FROM = "plus", "minus", "from"
+KINDS = PLUS, MINUS, FROM = "plus", "minus", "from"
 
 
 @dataclass
@@ -72,11 +72,11 @@ class Tape:
 
     def operations(self) -> int:
         """How many nodes compute something."""
-        return sum(op >= 0 for op, _, _ in self.nodes)
+        return int((self.columns()[0] >= 0).sum())
 
     def work(self) -> int:
         """The same weighted by time: a sine costs as much as 30 additions, a function of libm as much as 300."""
-        named = [self.mapped(n) for n, (op, _, _) in enumerate(self.nodes) if op in LONG]
+        named = [self.mapped(n) for n in np.flatnonzero(is_one_of(self.columns()[0], LONG)).tolist()]
         extra = sum(0 if name is None else 29 if name == SINCOS else 299 for name in named)
         return self.operations() + extra
 
@@ -95,6 +95,11 @@ class Tape:
             given = given.copy()
             given[list(self.products)] = [product[1:] for product in self.products.values()]
         return op, given
+
+    def asked(self) -> np.ndarray:
+        """How often outputs are each node."""
+        outputs = np.array([n for nodes in self.outputs for n in nodes], dtype=np.int64)
+        return np.bincount(outputs, minlength=len(self.nodes))
 
     def small_power(self, node: int) -> float | None:
         """The exponent, if this node is a constant for which a few multiplications or a root are exact enough."""
@@ -228,28 +233,39 @@ def divided_once(tape: Tape) -> Tape:
     return Tape(nodes, outputs, tape.input_sizes, _table=(op, given))
 
 
-def fused(tape: Tape) -> Tape:
-    """The same tape, with every product that only one sum or difference uses made part of it."""
+@dataclass(frozen=True)
+class Products:
+    """Sums and differences that take a product into them: nodes, (kind, x, y, rest) of each as arrays."""
+
+    nodes: np.ndarray
+    kinds: np.ndarray  # numbers in `KINDS`
+    given: np.ndarray  # (count, 3): the factors, and what the product is added to or taken from
+
+
+def products(tape: Tape) -> Products:
+    """Every product that only one sum or difference uses, with that one."""
     op, given = tape.columns()
     needed = np.zeros(len(op), dtype=bool)
     needed[reachable(tape)] = True
     used = given[needed].ravel()
-    outputs = [n for nodes in tape.outputs for n in nodes]
-    uses = np.bincount(used[used >= 0], minlength=len(op)) + np.bincount(
-        np.array(outputs, dtype=np.int64), minlength=len(op)
-    )
+    uses = np.bincount(used[used >= 0], minlength=len(op)) + tape.asked()
     alone = (op == ca.OP_MUL) & (uses == 1)
     sums = np.flatnonzero(needed & ((op == ca.OP_ADD) | (op == ca.OP_SUB)))
     a, b = given[sums, 0], given[sums, 1]
     second, first = alone[b], alone[a] & ~alone[b]
-    products: dict[int, tuple[str, int, int, int]] = {}
-    for chosen, product, other, kinds in ((second, b, a, (PLUS, FROM)), (first, a, b, (PLUS, MINUS))):
-        rows = zip(
-            sums[chosen].tolist(), (op[sums[chosen]] == ca.OP_SUB).tolist(), *given[product[chosen], :2].T.tolist(),
-            other[chosen].tolist(), strict=True,
-        )  # fmt: skip
-        products.update({n: (kinds[subtracted], x, y, rest) for n, subtracted, x, y, rest in rows})
-    return replace(tape, products=products)
+    is_second = second[second | first]
+    sums, a, b = (column[second | first] for column in (sums, a, b))
+    product, rest = np.where(is_second, b, a), np.where(is_second, a, b)
+    plus, minus, taken = (KINDS.index(kind) for kind in (PLUS, MINUS, FROM))
+    kinds = np.where(op[sums] == ca.OP_ADD, plus, np.where(is_second, taken, minus))
+    return Products(sums, kinds, np.stack([*given[product, :2].T, rest], axis=1))
+
+
+def fused(tape: Tape) -> Tape:
+    """The same tape, with every product that only one sum or difference uses made part of it."""
+    found = products(tape)
+    rows = zip(found.nodes.tolist(), found.kinds.tolist(), found.given.tolist(), strict=True)
+    return replace(tape, products={n: (KINDS[kind], *given) for n, kind, given in rows})
 
 
 def results_of(step: int | Wave) -> list[int]:
@@ -261,17 +277,28 @@ def results_of(step: int | Wave) -> list[int]:
 
 def reachable(tape: Tape) -> list[int]:
     """The nodes that outputs need, arguments before results."""
-    _, given = tape.columns()
-    seen = np.zeros(len(given) + 1, dtype=bool)  # the last for arguments that are not there
-    last = np.zeros(len(seen), dtype=np.int64)
-    front = np.array([n for nodes in tape.outputs for n in nodes], dtype=np.int64)
-    while len(front):
-        seen[front] = True
-        below = given[front].ravel()
-        below = below[~seen[below] & (below >= 0)]
+    return needed_of(tape.columns()[1], tape.asked()).tolist()
+
+
+def needed_of(given: np.ndarray, asked: np.ndarray) -> np.ndarray:
+    """Numbers of the nodes that outputs need, from the arguments of all and how often outputs ask for each.
+
+    A tape has few others. Those without a use go first, then what only they used, and so on.
+    """
+    alive = np.ones(len(given), dtype=bool)
+    used = given.ravel()
+    uses = np.bincount(used[used >= 0], minlength=len(given)) + asked
+    last = np.zeros(len(given), dtype=np.int64)
+    dead = np.flatnonzero(uses == 0)
+    while len(dead):
+        alive[dead] = False
+        below = given[dead].ravel()
+        below = below[below >= 0]
+        np.subtract.at(uses, below, 1)
+        below = below[uses[below] == 0]
         last[below] = places = np.arange(len(below))
-        front = below[last[below] == places]  # each once: `np.unique` imports more than a first answer has time for
-    return np.flatnonzero(seen[:-1]).tolist()
+        dead = below[last[below] == places]  # each once: `np.unique` imports more than a first answer has time for
+    return np.flatnonzero(alive)
 
 
 def is_one_of(codes: np.ndarray, some: Iterable[int]) -> np.ndarray:
