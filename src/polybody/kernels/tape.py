@@ -213,15 +213,19 @@ def divided_once(tape: Tape) -> Tape:
     for n, b in zip(divisions.tolist(), given[divisions, 1].tolist(), strict=True):
         if not there.get(b, n) < n:
             made.setdefault(b, n)
+    late = np.array(sorted(there.pop(b) for b in list(made) if b in there), dtype=np.int64)  # these move forwards
     places = np.array(list(made.values()), dtype=np.int64)
-    new = np.arange(len(op) + 1) + np.searchsorted(places, np.arange(len(op) + 1), side="right")
+    every = np.arange(len(op) + 1)
+    new = every + np.searchsorted(places, every, side="right") - np.searchsorted(late, every)
     new[-1] = -1  # of arguments that are not there
     reciprocal = {b: int(new[n]) - 1 for b, n in made.items()}
+    new[late] = [reciprocal[b] for b in given[late, 0].tolist()]
     op, given = op.copy(), new[given]
     op[divisions] = ca.OP_MUL
     for n, b in zip(divisions.tolist(), tape.columns()[1][divisions, 1].tolist(), strict=True):
         factor = reciprocal[b] if b in reciprocal else int(new[there[b]])
         given[n, :2] = sorted((int(given[n, 0]), factor))
+    op, given, places = np.delete(op, late), np.delete(given, late, axis=0), places - np.searchsorted(late, places)
     op = np.insert(op, places, ca.OP_INV)
     rows = np.full((len(places), 3), -1)
     rows[:, 0] = new[list(made)]

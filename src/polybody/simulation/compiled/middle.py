@@ -85,7 +85,7 @@ def middle(acting: Acting) -> Any:
     r = (at.p_m - p) * graph.const(2) - rate * at.h
     if at.free is not None:
         r = r * at.free + at.u * (graph.const(1) - at.free)
-    slopes = jacobian(r, at.u)
+    slopes = jacobian(r, at.u.tolist())
     if slopes is None:
         r = graph.column(r)
         slopes = casadi.densify(casadi.vec(casadi.jacobian(r, at.columns[1]).T))
