@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import polybody as pb
+from identification.recordings import motion, table
 from pinocchio_bridge import robot_file
 from polybody.identification.recording import recording, recordings
 from polybody.identification.recording_checks import check_scale
@@ -209,3 +210,55 @@ def test_a_recording_too_short_for_the_others_rate_is_refused() -> None:
     arm, data = pb.load("two-link"), waves()
     with pytest.raises(pb.InputError, match="4 samples at 1 Hz"):
         states_of(arm, recording(arm, data), rate=1.0)
+
+
+def spatial_arm() -> pb.Model:
+    build = pb.Builder("arm")
+    parent = "world"
+    for k, (axis, origin) in enumerate((((0, 0, 1), (0, 0, 0.3)), ((0, 1, 0), (0.1, 0, 0.2)), ((0, 1, 0), (0.5, 0, 0)),
+                                        ((1, 0, 0), (0.4, 0, 0.05)))):
+        build.body(f"b{k}", 3.0 - 0.5 * k, (0.2, 0.02 * k, 0.05), (0.02, 0.05, 0.06))
+        build.joint(f"j{k}", "revolute", parent, f"b{k}", origin, axis=axis)
+        parent = f"b{k}"
+    return build.model()
+
+
+def exchanged(x: np.ndarray, order: list[int]) -> np.ndarray:
+    return x[:, order]
+
+
+def reversed_sign(x: np.ndarray, k: int) -> np.ndarray:
+    return x * np.where(np.arange(x.shape[1]) == k, -1.0, 1.0)
+
+
+MISTAKES = {
+    "nothing": (lambda q, v, tau: (q, v, tau), None),
+    "two joints": (lambda q, v, tau: tuple(exchanged(x, [0, 2, 1, 3]) for x in (q, v, tau)),
+                   "the columns of 'j1' and 'j2' exchanged, "),
+    "forces of two": (lambda q, v, tau: (q, v, exchanged(tau, [1, 0, 2, 3])),
+                      "columns of joint forces of 'j0' and 'j1' exchanged"),
+    "sign of forces": (lambda q, v, tau: (q, v, reversed_sign(tau, 2)), "joint forces of 'j2' with the other sign"),
+    "sign of positions": (lambda q, v, tau: (reversed_sign(q, 2), reversed_sign(v, 2), tau),
+                          "'j2' with the other sign"),
+    "degrees": (lambda q, v, tau: (np.rad2deg(q), np.rad2deg(v), tau), "all positions in degrees"),
+    "a circle": (lambda q, v, tau: tuple(exchanged(x, [1, 2, 0, 3]) for x in (q, v, tau)),
+                 "the columns of 'j2', 'j1', 'j0' as those of 'j0', 'j2', 'j1'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_columns_mistaken_for_others_are_named_where_their_error_shows(mistake, recwarn) -> None:
+    model, rng = spatial_arm(), np.random.default_rng(5)
+    t, q, v, a = motion(model, rng, seconds=6.0)
+    tau = model.inverse_dynamics(q, v, a) + 0.4 * v
+    change, message = MISTAKES[mistake]
+    q, v, tau = change(q, v, tau + 0.01 * rng.normal(size=tau.shape))
+    found = pb.identify(model, table(t, q, v, tau), terms="viscous", method="ordinary", consistent=False)
+    told = [str(w.message) for w in recwarn if "instead of" in str(w.message)]
+    if message is None:
+        assert not told
+        assert found.training_error < 0.01
+    else:
+        assert found.training_error > 0.05
+        assert len(told) == 1
+        assert message in told[0]

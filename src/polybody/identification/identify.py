@@ -21,6 +21,7 @@ from polybody.formulations.denoc import body_parameters
 from polybody.identification.consistent import consistent_parameters, is_consistent
 from polybody.identification.joint_terms import ALL, MORE, PLAIN, Speeds, top_speeds
 from polybody.identification.least_squares import METHODS, Fit, solve
+from polybody.identification.mistaken import SUSPECT, mistaken
 from polybody.identification.problem import Problem, Rows, bare, make_problem
 from polybody.identification.recording import recordings
 from polybody.identification.recording_checks import check_scale
@@ -117,6 +118,8 @@ def identify(
         training=tuple(predict(problem, estimate, s) for s in states),
         validation=tuple(predict(problem, estimate, s) for s in held), choices=choices, original=model,
     )  # fmt: skip
+    if found.training_error > SUSPECT and (text := mistaken(problem, states)):
+        warn(f"{first.source}: {text}; check the order, signs and units of columns")
     if found.training_error > UNEXPLAINED:
         warn(f"the identified model leaves {found.training_error:.0%} of the joint forces unexplained; check the order "
              "of columns, units, signs and times, and that the model's kinematics are those of the machine")
