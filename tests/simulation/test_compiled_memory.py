@@ -75,7 +75,13 @@ def laws() -> dict[str, Callable[[], Any]]:
         "admittance": lambda: C.Admittance(model, tip, point, force=push, rows="position", period=0.004, **full),
         "stiff admittance": lambda: C.Admittance(
             model, tip, point, 4e4, 400.0, 1.0, push, rows="position", period=0.01),
+        "very stiff admittance": lambda: C.Admittance(
+            model, tip, point, 4e6, 4e4, 1.0, push, rows="position", period=0.01),
+        "very stiff admittance of many directions": lambda: C.Admittance(
+            model, tip, point, force=push, rows="position", period=0.01,
+            **{**full, "stiffness": 1e5 * full["stiffness"], "damping": 4e3}),
         "observer": lambda: observed(hold),
+        "observer of an observer": lambda: observed(C.DisturbanceObserver(model, hold, 30.0, period=0.004)),
         "observer of an adaptive law": lambda: observed(adaptive()),
         "computer around an observer": lambda: C.Sampled(observed(hold), 0.014),
         "observer around a computer": lambda: observed(C.Sampled(hold, 0.01, 0.004)),
@@ -202,3 +208,15 @@ def test_what_sensors_show_off_the_loops_is_what_python_makes_of_it(kind: str) -
     make = lambda: C.Sampled(C.Noisy(model, controllers("loop")[kind](), 1e-3, 1e-2), 4e-3)  # noqa: E731
     ours, theirs = both_ways(model, 0.02, q, None, make, 1e-9, method="rk4", dt=2e-3)
     assert ours.audit.steps == theirs.audit.steps
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_observers_of_one_law_estimate_the_same_one_inside_the_other(compiled: bool) -> None:
+    """Neither compensates: both see the same forces and the same motion."""
+    model, q, tip, hold = two_link()
+    inner = C.DisturbanceObserver(model, hold, 20.0, period=0.005, compensate=False)
+    outer = C.DisturbanceObserver(model, inner, 20.0, period=0.005, compensate=False)
+    load = {tip: np.array([0, 0, 0, 2.0, -3.0, 0])}
+    pb.simulate(model, 0.05, q, controller=outer, wrenches=load, method="rk4", compiled=compiled)
+    assert np.abs(outer.estimate).max() > 0.1
+    np.testing.assert_allclose(inner.estimate, outer.estimate, rtol=1e-10)

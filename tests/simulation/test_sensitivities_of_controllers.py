@@ -123,6 +123,7 @@ CASES: dict[str, Callable[[Machine], Any]] = {
     "Sampled OperationalSpace": lambda m: own.Sampled(operational(m), 0.01),
     "Sampled DisturbanceObserver": lambda m: own.Sampled(observer(m), 0.01),
     "DisturbanceObserver of Sampled": lambda m: observer(m, own.Sampled(pd(m), 0.01)),
+    "DisturbanceObserver of DisturbanceObserver": lambda m: observer(m, observer(m)),
     "Sampled Adaptive": lambda m: own.Sampled(adaptive(m), 0.01),
     "Sampled Admittance": lambda m: own.Sampled(admitting(m), 0.01),
     "Sampled Stateful": lambda m: own.Sampled(integral(m), 0.01),
@@ -134,7 +135,8 @@ CASES: dict[str, Callable[[Machine], Any]] = {
 SAMPLE = [
     (tree, ("link2.mass", "joint3.origin.x"), name) for name in (
         "Given as a function", "HybridForcePosition", "FeedbackLinearisation", "Sampled DisturbanceObserver",
-        "Sampled Noisy", "Sampled Stateful", "OperationalSpace along a path")
+        "DisturbanceObserver of DisturbanceObserver", "Sampled Noisy", "Sampled Stateful",
+        "OperationalSpace along a path")
 ] + [
     (loop, ("coupler.mass",), name) for name in ("DisturbanceObserver", "Adaptive", "Sampled with delay")
 ] + [

@@ -21,7 +21,6 @@ from polybody.simulation.compiled.own_state import Own, OwnState
 from polybody.simulation.compiled.remembered import Knowing, Remembered, chosen, remembered, strikes
 from polybody.simulation.compiled.sampled_laws import tell_inner
 from polybody.simulation.controllers.disturbance_observer import DisturbanceObserver, Held
-from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 
@@ -31,8 +30,6 @@ class _Observing:
 
     def __init__(self, model: Model, law: DisturbanceObserver, plan: Planned | None) -> None:
         self.law, self.inner, self.knowing = law, remembered(model, law.law, plan), Knowing(model, law.model)
-        if isinstance(law.law, DisturbanceObserver):
-            raise NotCompiled("an observer inside an observer is evaluated in Python")
         self.own, self.n = Own(self.knowing.model), len(law.gain)
         self.doubts: list[Any] = []
         n = self.n

@@ -91,7 +91,13 @@ class DisturbanceObserver:
 
     def _acting(self, t: float, q: Array, v: Array) -> Array:
         """Aᵀτ_a of the forces that act at a sample instant."""
-        return self._generalised(q, self._compensated(q, v, ask(self.law, t, q, v)))
+        return self._generalised(q, self._forces(t, q, v))
+
+    def _forces(self, t: float, q: Array, v: Array) -> Array:
+        """The forces for a state. An observer that looks at another's forces holds none of them."""
+        inner = self.law
+        tau = inner._forces(t, q, v) if isinstance(inner, DisturbanceObserver) else ask(inner, t, q, v)
+        return self._compensated(q, v, tau)
 
     def _generalised(self, q: Array, tau: Array) -> Array:
         return joint_map(self.model, q).T @ np.where(self.model.actuation.active, tau, 0.0)
@@ -104,7 +110,7 @@ class DisturbanceObserver:
 
     def measured(self, t: float, q: Array, v: Array) -> Array:
         """The forces for one measurement of a computer, which holds them until the next."""
-        tau = self._compensated(q, v, ask(self.law, t, q, v))
+        tau = self._compensated(q, v, ask(self.law, t, q, v))  # those inside hold theirs, too
         issued = self._generalised(on_loops(self.model, q, v)[0], tau)
         if self._held is None:
             self._held = Held(t, issued)
