@@ -10,7 +10,7 @@ from machines import parallelogram
 from mechanisms import random_tree
 from polybody.kernels import arrays
 from polybody.mechanism import mechanism_from
-from polybody.model import ranked, tree_engine
+from polybody.model import ranked, sets, tree_engine
 from polybody.model.engine import Request
 from polybody.quantities.table import QUANTITIES
 
@@ -131,3 +131,58 @@ def test_singular_states_with_parameters_of_their_own_are_solved_with_their_own_
         with pytest.warns(pb.PolybodyWarning, match="singular"):
             own = model.parameters.at(values[k]).forward_dynamics(q[k], 0 * q[k], q[k] + 1)
         assert np.abs(found[k] - own).max() < 1e-9 * (1 + np.abs(own).max())
+
+
+@pytest.mark.parametrize("name", ["puma560", "four-bar"])
+def test_calls_with_parameters_of_each_state_equal_those_of_each_sets_own_model(name: str) -> None:
+    model = pb.load(name).with_parameters("*.mass", "*.origin.x")
+    rng = np.random.default_rng(3)
+    values = model.parameters.nominal * rng.uniform(0.99, 1.01, (5, len(model.parameters)))
+    q = model.random_configuration(rng, 5, parameters=values)
+    v = model.assemble_velocity(q, rng.normal(size=(5, model.nv)), parameters=values)
+    a = model.assemble_acceleration(q, v, rng.normal(size=(5, model.nv)), parameters=values)
+    frame, w = model.frame_names[-1], rng.normal(size=(5, 6))
+
+    def answers(m: pb.Model, q: np.ndarray, v: np.ndarray, a: np.ndarray, w: np.ndarray, **more: np.ndarray) -> list:
+        felt = {frame: w}
+        space = pb.linearize(m, q, v, a, wrenches=felt, outputs=[frame], disturbances=[frame], **more)
+        still = pb.linearize(m, q, v, **more)
+        return [
+            space.A, space.B, space.C, space.E, space.nominal_load, still.A,
+            *m.actuation.hybrid_dynamics(q, v, a, wrenches=felt, **more), m.actuation.holding_forces(q, **more),
+            *m.constraints.loads(q, v, a, wrenches=felt, **more).values(),
+            *m.constraints.loads(q, v, a, route="minimal", **more).values(),
+            m.constraints.joint_influence(q, 2, **more).H, m.coefficients.influence(q, frame, 2, **more).H,
+            *m.forward_dynamics_derivatives(q, v, a, wrenches=felt, **more),
+            *m.inverse_dynamics_derivatives(q, v, a, wrenches=felt, **more),
+            *m.reactions(q, v, a, felt, **more).values(),
+        ]  # fmt: skip
+
+    together = answers(model, q, v, a, w, parameters=values)
+    for k in range(5):
+        own = answers(model.parameters.at(values[k]), q[k], v[k], a[k], w[k])
+        for x, y in zip(together, own, strict=True):
+            np.testing.assert_allclose(x[k], y, atol=1e-9 * (1 + np.abs(y).max(initial=0)), rtol=0)
+
+
+def test_large_batches_of_namespaces_run_in_pieces(small_pieces: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sets, "FEW", 100)
+    model = pb.load("four-bar")
+    q, v, a = (x.reshape(150, 2, -1) for x in motion(model, 300))
+    w = {model.frame_names[-1]: np.random.default_rng(0).normal(size=(2, 6))}
+    calls = [
+        lambda: model.actuation.hybrid_dynamics(q, v, a, wrenches=w),
+        lambda: tuple(model.constraints.loads(q, v, a, wrenches=w).values()),
+        lambda: (model.constraints.solution(q, v, a, wrenches=w).a, model.constraints.joint_influence(q).H),
+        lambda: model.forward_dynamics_derivatives(q, v, a, wrenches=w),
+        lambda: (model.inverse_dynamics(q, v, a, wrenches=w, out=np.empty(v.shape)),),
+    ]
+    found = [call() for call in calls]
+    monkeypatch.setattr(arrays, "PIECE", 1 << 30)
+    for parts, call in zip(found, calls, strict=True):
+        for x, y in zip(parts, call(), strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-9 * np.abs(y).max(), rtol=0)
+    q[77, 1] += 0.1
+    monkeypatch.setattr(arrays, "PIECE", 1 << 14)
+    with pytest.raises(pb.PolybodyError, match=r"breaks the constraints.*state 77, 1 of the batch"):
+        model.actuation.hybrid_dynamics(q, v, a)

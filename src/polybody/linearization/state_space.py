@@ -136,8 +136,9 @@ def linearize(
         finite(f"wrenches[{frame!r}]", state_array(f"wrenches[{frame!r}]", wrench, 6))
     _once("disturbances", disturbances)
     _once("outputs", outputs or ())
-    if parameters is not None:
-        values, on = model.parameters.checked(parameters), list(wrenches or {})
+    values = None if parameters is None else model.parameters.checked(parameters)
+    if values is not None and inputs == "voltage":  # motors' numbers may be among the parameters
+        on = list(wrenches or {})
         forces = [] if tau is None else [state_array("tau", tau, model.nv)]
         loads = [float_array(f"wrenches[{frame!r}]", (wrenches or {})[frame]) for frame in on]
 
@@ -151,13 +152,17 @@ def linearize(
         return _stacked(one, [q, v, values, *forces, *loads])
     given = [q, v] if tau is None else [q, v, finite("tau", state_array("tau", tau, model.nv))]
     frames = list(wrenches or {})
+    last = len(given)
     given += [state_array(f"wrenches[{frame!r}]", (wrenches or {})[frame], 6) for frame in frames]
+    given += [] if values is None else [values]
+    if values is not None and not np.prod(batch_shape(given), dtype=int):
+        raise InputError(f"no states to linearise about: their leading dimensions are {batch_shape(given)}")
 
     def some(*arrays: Array) -> StateSpace:
-        last = len(arrays) - len(frames)
-        loads = dict(zip(frames, arrays[last:], strict=True))
+        loads = dict(zip(frames, arrays[last:], strict=False))
+        own = None if values is None else arrays[-1]
         return _at_once(model, *arrays[:last], inputs=inputs, outputs=outputs, independent=independent,
-                        wrenches=loads or None, disturbances=disturbances)  # fmt: skip
+                        wrenches=loads or None, disturbances=disturbances, parameters=own)  # fmt: skip
 
     try:
         return _in_pieces(some, given)
@@ -169,33 +174,36 @@ def linearize(
 def _at_once(
     model: Model, q: Array, v: Array, tau: Array | None = None, *, inputs: str, outputs: Sequence[str] | None,
     independent: Sequence[str] | None, wrenches: Wrenches | None, disturbances: Sequence[str],
+    parameters: Array | None = None,
 ) -> StateSpace:  # fmt: skip
-    """`linearize` of checked states."""
+    """`linearize` of checked states; parameters of each state with torques as inputs."""
     columns = model.constraints.indices(independent or model.constraints.independent)
     if tau is None:
-        model.engine.require_closed(q, v)
+        model.engine.require_closed(q, v, parameters)
         u_dot, none = v[..., list(columns)], np.zeros(len(columns))
-        _, still = model.constraints.joint_motion(q, u_dot, none, independent=independent)
-        tau = model.inverse_dynamics(q, v, still, wrenches=wrenches)
+        _, still = model.constraints.joint_motion(q, u_dot, none, independent=independent, parameters=parameters)
+        tau = model.inverse_dynamics(q, v, still, wrenches=wrenches, parameters=parameters)
     da_dq, da_dv, da_dtau, G, V = model.constraints.motion_derivatives(
-        q, v, tau, wrenches=wrenches, independent=independent
+        q, v, tau, wrenches=wrenches, independent=independent, parameters=parameters
     )
     _require_determined(da_dq, da_dv, da_dtau)
     names = velocity_names(model.mechanism)
     tangent = Tangent(tuple(names[k] for k in columns), columns, G, V, da_dq, da_dv, da_dtau)
-    made = state_space(model, q, v, tangent, inputs=inputs, outputs=outputs, disturbances=disturbances)
-    return replace(made, nominal_load=made.nominal_load + nominal_load(model, q, wrenches, independent))
+    made = state_space(model, q, v, tangent, inputs=inputs, outputs=outputs, disturbances=disturbances,
+                       parameters=parameters)  # fmt: skip
+    return replace(made, nominal_load=made.nominal_load + nominal_load(model, q, wrenches, independent, parameters))
 
 
 def nominal_load(
-    model: Model, q: ArrayLike, wrenches: Wrenches | None, independent: Sequence[str] | None = None
-) -> Array:
+    model: Model, q: ArrayLike, wrenches: Wrenches | None, independent: Sequence[str] | None = None,
+    parameters: Array | None = None,
+) -> Array:  # fmt: skip
     """K = ∂(Gᵀw)/∂u of wrenches that stay constant in world axes, (..., m, m), by (2-208)."""
     chosen = (independent or model.constraints.independent) if len(model.constraints) else None
     m = model.nv if chosen is None else len(model.constraints.indices(chosen))
     K: Any = np.zeros((m, m))
     for frame, wrench in (wrenches or {}).items():
-        H = model.coefficients.influence(q, frame, 2, independent=chosen).H
+        H = model.coefficients.influence(q, frame, 2, independent=chosen, parameters=parameters).H
         assert H is not None, "of order 2"
         w = state_array(f"wrenches[{frame!r}]", wrench, 6)
         K = K + np.einsum("...i,...inm->...mn", w, H)  # (2-207): ∂T_m/∂φ_n = w · h_nm
@@ -204,7 +212,7 @@ def nominal_load(
 
 def state_space(
     model: Model, q: Array, v: Array, tangent: Tangent, *, inputs: str = "torque",
-    outputs: Sequence[str] | None = None, disturbances: Sequence[str] = (),
+    outputs: Sequence[str] | None = None, disturbances: Sequence[str] = (), parameters: Array | None = None,
 ) -> StateSpace:
     """The state-space model from derivatives of the accelerations in some coordinates; its nominal load is zero."""
     _check_inputs(inputs)
@@ -217,22 +225,22 @@ def state_space(
         A, B, currents, names = _with_motors(m, F11, tangent)
     coordinates = tangent.names
     states = [f"q_{n}" for n in coordinates] + [f"v_{n}" for n in coordinates] + [f"i_{n}" for n in currents]
-    C, measured = _outputs(model, q, tangent, states, outputs)
+    C, measured = _outputs(model, q, tangent, states, outputs, parameters)
     C = np.broadcast_to(C, (*A.shape[:-2], *C.shape[-2:]))
     D = np.zeros((*A.shape[:-2], C.shape[-2], B.shape[-1]))
-    E, acting = _disturbed(model, q, tangent, A, disturbances)
+    E, acting = _disturbed(model, q, tangent, A, disturbances, parameters)
     still = np.zeros((*A.shape[:-2], len(u), len(u)))
     return StateSpace(A, B, C, D, tuple(states), tuple(names), tuple(measured), E, acting, still)
 
 
 def _disturbed(
-    model: Model, q: Array, x: Tangent, A: Array, frames: Sequence[str]
+    model: Model, q: Array, x: Tangent, A: Array, frames: Sequence[str], parameters: Array | None
 ) -> tuple[Array, tuple[str, ...]]:
     """(E, names): wrenches on frames as inputs, with the joint forces Jᵀ w (2-227)."""
     frames, n = [frames] if isinstance(frames, str) else list(frames), len(x.columns)
     E = np.zeros((*A.shape[:-1], 6 * len(frames)))
     for k, frame in enumerate(frames):
-        back = np.swapaxes(model.jacobian(q, frame), -1, -2)
+        back = np.swapaxes(model.jacobian(q, frame, parameters=parameters), -1, -2)
         E[..., n : 2 * n, 6 * k : 6 * k + 6] = x.da_dtau[..., list(x.columns), :] @ back
     return E, tuple(f"{frame}_{part}" for frame in frames for part in WRENCH)
 
@@ -363,14 +371,14 @@ def _with_motors(m: Any, F11: Array, x: Tangent) -> tuple[Array, Array, list[str
 
 
 def _outputs(
-    model: Model, q: Array, x: Tangent, states: list[str], frames: Sequence[str] | None
+    model: Model, q: Array, x: Tangent, states: list[str], frames: Sequence[str] | None, parameters: Array | None
 ) -> tuple[Array, list[str]]:
     """C and the outputs' names: all states, or displacements of frames [rotation; translation] in world axes."""
     if frames is None:
         return np.eye(len(states)), states
     if isinstance(frames, str):
         frames = [frames]
-    rows = np.concatenate([model.jacobian(q, name) for name in frames], axis=-2) @ x.G
+    rows = np.concatenate([model.jacobian(q, name, parameters=parameters) for name in frames], axis=-2) @ x.G
     C = np.zeros((*rows.shape[:-1], len(states)))
     C[..., : rows.shape[-1]] = rows
     return C, [f"{frame}_{part}" for frame in frames for part in DISPLACEMENT]

@@ -29,7 +29,7 @@ from polybody.model.arguments import choose, state_array
 from polybody.model.batches import batch_shape
 from polybody.model.engine import Request
 from polybody.model.ranked import Ranked
-from polybody.model.sets import each_set, one_set
+from polybody.model.sets import large, one_set
 from polybody.model.wrenches import Wrenches
 from polybody.names import counted
 from polybody.quantities.quantity import Quantity
@@ -74,7 +74,7 @@ class Actuation:
             raise InputError(f"active must be joint names or {counted(m.nv, 'boolean')}, got {active!r}")
         return np.array(given, dtype=bool)
 
-    @each_set
+    @large
     def hybrid_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
         wrenches: Wrenches | None = None, parameters: ArrayLike | None = None,
@@ -92,19 +92,20 @@ class Actuation:
         a = self._scattered("a", a, mask)
         forces = np.zeros(self._mechanism.nv) if tau is None else self._scattered("tau", tau, ~mask)
         given = loads.checked(self._mechanism, wrenches)
-        on_bodies = loads.on_bodies(self._engine.tree, q, given) if given else None
+        values = self._model._parameters(parameters)
+        on_bodies = loads.on_bodies(self._engine.tree, q, given, values) if given else None
         if not len(self._engine.constraints.constraints):
             if not mask.all():
                 self._engine.tree._refuse_singular()
-            return self._engine.answer(Request(_hybrid(mask), (q, v, a, forces), on_bodies))
-        self._engine.require_closed(q, v)
-        motion = self._hybrid_motion(q, v, a, forces, mask, on_bodies)
-        needed = self._tree_inverse(q, v, motion, on_bodies) - forces
-        found, unmet = actuator_loads(self._engine.constraints.jacobian(q), needed, np.flatnonzero(mask))
+            return self._engine.answer(Request(_hybrid(mask), (q, v, a, forces), on_bodies, parameters=values))
+        self._engine.require_closed(q, v, values)
+        motion = self._hybrid_motion(q, v, a, forces, mask, on_bodies, values)
+        needed = self._tree_inverse(q, v, motion, on_bodies, values) - forces
+        found, unmet = actuator_loads(self._engine.constraints.jacobian(q, values), needed, np.flatnonzero(mask))
         self._require_mass(unmet, needed)
         return motion, found + forces
 
-    @each_set
+    @large
     def active_forces(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: ArrayLike | None = None, *, active: Any = None,
         tolerance: float = 1e-9, parameters: ArrayLike | None = None,
@@ -118,11 +119,12 @@ class Actuation:
         mask, nv = self.mask(active), self._mechanism.nv
         q, v, a = self._model._q(q), state_array("v", v, nv), state_array("a", a, nv)
         given = np.zeros(nv) if tau is None else self._scattered("tau", tau, ~mask)
-        self._engine.require_closed(q, v)
-        self._engine.require_acceleration(q, v, a)
-        needed = self._tree_inverse(q, v, a, None) - given
+        values = self._model._parameters(parameters)
+        self._engine.require_closed(q, v, values)
+        self._engine.require_acceleration(q, v, a, values)
+        needed = self._tree_inverse(q, v, a, None, values) - given
         if len(self._engine.constraints.constraints):
-            return self._ranked.held_by(q, needed, np.flatnonzero(mask)) + given
+            return self._ranked.held_by(q, needed, np.flatnonzero(mask), parameters=values) + given
         lacking = np.where(mask, 0.0, np.abs(needed))
         share = lacking / (1.0 + np.abs(needed).max(axis=-1, keepdims=True, initial=0.0))
         if np.any(share > tolerance):
@@ -131,7 +133,7 @@ class Actuation:
             raise InputError(self._impossible(at, float(needed[at]) + base, base))
         return np.where(mask, needed, 0.0) + given
 
-    @each_set
+    @large
     def equivalent_actuator_forces(
         self, q: ArrayLike, forces: ArrayLike, *, parameters: ArrayLike | None = None
     ) -> Array:
@@ -140,11 +142,12 @@ class Actuation:
         With loops the tau of least norm, and an error if there is none; without loops the forces themselves.
         """
         q, forces = self._model._q(q), state_array("forces", forces, self._mechanism.nv)
+        values = self._model._parameters(parameters)
         if not len(self._engine.constraints.constraints):
             return forces
-        return self._ranked.held_by(q, forces, np.flatnonzero(self.active))
+        return self._ranked.held_by(q, forces, np.flatnonzero(self.active), parameters=values)
 
-    @each_set
+    @large
     def holding_forces(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Forces tau, (..., nv), of the active joints that balance gravity at rest; springs are not included.
 
@@ -152,8 +155,9 @@ class Actuation:
         exist.
         """
         q = self._model._q(q)
-        gravity = self._engine.tree.answer(Request(QUANTITIES["gravity_forces"], (q,)))
-        return self.equivalent_actuator_forces(q, gravity)
+        values = self._model._parameters(parameters)
+        gravity = self._engine.tree.answer(Request(QUANTITIES["gravity_forces"], (q,), parameters=values))
+        return self.equivalent_actuator_forces(q, gravity, parameters=parameters)
 
     @one_set
     def internal_loads(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> tuple[list[str], Array]:
@@ -189,8 +193,9 @@ class Actuation:
             raise InputError(f"weights must be {counted(count, 'positive number')}, one for each active coordinate")
         return found
 
-    def _tree_inverse(self, q: Array, v: Array, a: Array, on_bodies: Array | None) -> Array:
-        return self._engine.tree.answer(Request(QUANTITIES["inverse_dynamics"], (q, v, a), on_bodies))
+    def _tree_inverse(self, q: Array, v: Array, a: Array, on_bodies: Array | None, values: Array | None) -> Array:
+        asked = Request(QUANTITIES["inverse_dynamics"], (q, v, a), on_bodies, parameters=values)
+        return self._engine.tree.answer(asked)
 
     def _scattered(self, name: str, values: Any, mask: Array) -> Array:
         """(..., nv) with zeros outside the mask, from all columns or from those of the mask alone."""
@@ -211,10 +216,10 @@ class Actuation:
         )
 
     def _hybrid_motion(
-        self, q: Array, v: Array, a: Array, tau: Array, mask: Array, on_bodies: Array | None
+        self, q: Array, v: Array, a: Array, tau: Array, mask: Array, on_bodies: Array | None, values: Array | None
     ) -> Array:
-        M, force = self._ranked.tree_terms(q, v, tau, on_bodies)
-        J, gamma = self._engine.constraints.jacobian(q), self._engine.constraints.bias(q, v)
+        M, force = self._ranked.tree_terms(q, v, tau, on_bodies, parameters=values)
+        J, gamma = self._engine.constraints.jacobian(q, values), self._engine.constraints.bias(q, v, values)
         chosen = np.eye(self._mechanism.nv)[mask]
         rows = np.concatenate([J, np.broadcast_to(chosen, (*J.shape[:-2], *chosen.shape))], axis=-2)
         lead = batch_shape([gamma, a])

@@ -116,14 +116,13 @@ class BatchAssembly:
         from polybody.mechanism import kinematics
 
         m, rows = self.kernels.source.traced, len(self.kernels.constraints)
-        far = self.kernels._far_function()
         places = list(zip(*(index.tolist() for index in self.kernels.constraints.filled), strict=True))
         at = {joint.v.start + k: joint.q.start + k for joint in m.independent_joints if joint.nq == joint.nv
               for k in range(joint.nv)}  # fmt: skip
 
         def text(q: Array, free: Array, lower: Array, upper: Array, *, domain: Any) -> tuple[Array, Array]:
             graph = graph_domain()
-            phi, entries = (graph.scalars(x) for x in far.call([graph.column(q), *m.symbols]))
+            phi, entries = self.kernels.traced.far(q, domain=graph)
             J = graph.zeros(rows, m.nv)
             for (i, j), value in zip(places, entries, strict=True):
                 J[i, j] = value

@@ -25,7 +25,7 @@ from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import into, state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
-from polybody.model.sets import each_set, one_set
+from polybody.model.sets import by_sets, each_set, large, one_set
 from polybody.model.tracing import trace
 from polybody.names import counted
 from polybody.quantities import frames
@@ -68,7 +68,7 @@ class Coefficients:
         self._ready: dict[tuple[str, int], Callable[..., Any]] = {}
         self._known: set[str] = set()
 
-    @each_set
+    @large
     def influence(
         self, q: ArrayLike, frame: str, order: int = 3, *, point: Any = None, independent: Sequence[str] | None = None,
         parameters: ArrayLike | None = None,
@@ -87,16 +87,20 @@ class Coefficients:
                 return Influence(*ready(q))
         order, place, q = check_order(order), self._placed(frame, point), self._model._q(q)
         name = f"{place.name} {place.position.tolist()}"
-        compiled = self._compiled_order(order, name, q)
+        compiled, values = self._compiled_order(order, name, q), self._model._parameters(parameters)
         whole = compiled == order
+        if values is not None and (point is not None or not whole):  # places and maps of each set's own mechanism
+            asked = {"q": q, "frame": frame, "order": order, "point": point, "independent": independent}
+            own = lambda p, some: Coefficients(self._model.parameters.at(p)).influence(**some)  # noqa: E731
+            return by_sets(own, values, asked)
         quantity = _influence_quantity(self._mechanism, frame, compiled, place, whole, point is None)
-        found = _influence(self._tree.answer(Request(quantity, (q,))))
+        found = _influence(self._tree.answer(Request(quantity, (q,), parameters=values)))
         self._known.add(f"{compiled} {name}")
         plain = self._mechanism.nq == self._mechanism.nv and self._tree.source.variation is None
         if point is None and whole and order > 1 and plain:
             self._ready[frame, order] = self._tree.kernel(quantity).call
         found = found if whole else higher_orders(self._mechanism, found, order)
-        return self._over(q, order, found, independent)
+        return self._over(q, order, found, independent, values)
 
     def centroidal_momentum_matrix(
         self, q: ArrayLike, *, parameters: ArrayLike | None = None, out: Array | None = None
@@ -222,12 +226,14 @@ class Coefficients:
             position = place.position + place.rotation @ state_array("point", point, 3)
         return BodyFrame(place.name, place.body, place.rotation, position)
 
-    def _over(self, q: Array, order: int, found: Influence, independent: Sequence[str] | None) -> Influence:
+    def _over(
+        self, q: Array, order: int, found: Influence, independent: Sequence[str] | None, values: Array | None = None
+    ) -> Influence:
         if independent is None:
             return found
         if not len(self._model.constraints):
             self._refuse_choice(independent)
-        joints = self._model.constraints.joint_influence(q, order, independent)
+        joints = self._model.constraints.joint_influence(q, order, independent, parameters=values)
         orders = [[x for x in (part.G, part.H, part.D) if x is not None] for part in (found, joints)]
         return Influence(*carried(*orders))
 

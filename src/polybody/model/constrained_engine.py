@@ -333,8 +333,8 @@ class ConstrainedEngine:
         """The tree's, as with `together`."""
         return self.tree.derived(quantity, label, results, text) if quantity.constrained is None else None
 
-    def require_closed(self, q: Array, v: Array | None = None) -> None:
-        self.assembly.require_closed(q, v)
+    def require_closed(self, q: Array, v: Array | None = None, parameters: Array | None = None) -> None:
+        self.assembly.require_closed(q, v, parameters)
 
     def require_dynamics(self, q: Array, v: Array) -> None:
         """The state must be on the constraints, every motion that they allow must have mass."""
@@ -343,8 +343,8 @@ class ConstrainedEngine:
         if self.is_compiled:
             self.plans.free(q)
 
-    def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
-        self.assembly.require_acceleration(q, v, a)
+    def require_acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> None:
+        self.assembly.require_acceleration(q, v, a, parameters)
 
     def constraint_rank(self, q: Array, parameters: Array | None = None) -> Array:
         """The rank of J, (...), state by state."""

@@ -29,7 +29,7 @@ from polybody.model.assembly import column_indices
 from polybody.model.engine import Request
 from polybody.model.plans import Plans
 from polybody.model.ranked import Ranked
-from polybody.model.sets import each_set, one_set
+from polybody.model.sets import each_set, large, one_set
 from polybody.model.wrenches import Given, Wrenches
 from polybody.quantities import frames
 from polybody.quantities.table import QUANTITIES
@@ -121,7 +121,7 @@ class ModelConstraints:
         """(step of q, change of v), (..., nv) each: a Newton step towards the constraints, φ + J step = 0."""
         return self._model._ask("projection_step", (q, v), parameters=parameters, out=out)
 
-    @each_set
+    @large
     def joint_motion(
         self, q: ArrayLike, u_dot: ArrayLike, u_ddot: ArrayLike | None = None, *,
         independent: Sequence[str] | None = None, parameters: ArrayLike | None = None,
@@ -131,11 +131,11 @@ class ModelConstraints:
             raise InputError("joint_motion: velocity relations have right sides; use model.assemble_velocity(q, v)")
         m = len(self._columns(independent))
         u_dot = state_array("u_dot", u_dot, m)
-        joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent)
+        joints = self.joint_influence(q, 1 if u_ddot is None else 2, independent, parameters=parameters)
         v = joints.velocity(u_dot)
         return v if u_ddot is None else (v, joints.acceleration(u_dot, state_array("u_ddot", u_ddot, m)))
 
-    @each_set
+    @large
     def joint_influence(
         self, q: ArrayLike, order: int = 2, independent: Sequence[str] | None = None, *,
         parameters: ArrayLike | None = None,
@@ -146,22 +146,24 @@ class ModelConstraints:
         `acceleration` and `jerk` of the result map u̇, ü and its rate to those of all joints.
         """
         order, q, kernels = check_order(order), self._model._q(q), self._kernels
-        self._engine.require_closed(q)
-        J, columns = kernels.jacobian(q), self._columns(independent)
+        values = self._model._parameters(parameters)
+        self._engine.require_closed(q, None, values)
+        J, columns = kernels.jacobian(q, values), self._columns(independent)
         self._ranked.transfer(J, np.zeros(J.shape[:-1]), columns)
         E, G = returning(J, columns)
         if order == 1:
             return Influence(G)
-        T = kernels.jacobian_changes(q, G)
+        T = kernels.jacobian_changes(q, G, values)
         H = np.einsum("...ir,...krj,...jn->...ikn", E, T, G, optimize=True)
         if order == 2:
             return Influence(G, H)
         D = joint_third_order(
-            E, T, G, H, lambda X: kernels.jacobian_changes(q, X), lambda X, Y: kernels.jacobian_seconds(q, X, Y)
-        )
+            E, T, G, H, lambda X: kernels.jacobian_changes(q, X, values),
+            lambda X, Y: kernels.jacobian_seconds(q, X, Y, values),
+        )  # fmt: skip
         return Influence(G, H, D)
 
-    @each_set
+    @large
     def solution(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         route: str = "multipliers", independent: Sequence[str] | None = None, formulation: str | None = None,
@@ -174,11 +176,13 @@ class ModelConstraints:
         coordinates); both return the same result.
         """
         arrays = self._model._arrays(QUANTITIES["forward_dynamics"], (q, v, tau))
-        request = Request(QUANTITIES["forward_dynamics"], arrays, self._on_bodies(arrays[0], wrenches), formulation)
+        values = self._model._parameters(parameters)
+        felt = self._on_bodies(arrays[0], wrenches, values)
+        request = Request(QUANTITIES["forward_dynamics"], arrays, felt, formulation, parameters=values)
         columns = self._engine.coordinates(arrays[0]) if independent is None else self.indices(independent)
         return self._ranked.solution(request, route, columns)
 
-    @each_set
+    @large
     def loads(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, *, wrenches: Wrenches | None = None,
         route: str = "elimination", parameters: ArrayLike | None = None,
@@ -191,10 +195,12 @@ class ModelConstraints:
         are those of `solution`, with the same result.
         """
         if route == "elimination":
-            _, multipliers = self._model._ask("constraint_loads", (q, v, tau), wrenches=wrenches)
+            asked = (q, v, tau)
+            _, multipliers = self._model._ask("constraint_loads", asked, wrenches=wrenches, parameters=parameters)
         else:
-            multipliers = self.solution(q, v, tau, wrenches=wrenches, route=route).multipliers
-        return self._by_name(self._model._q(q), multipliers)
+            solved = self.solution(q, v, tau, wrenches=wrenches, route=route, parameters=parameters)
+            multipliers = solved.multipliers
+        return self._by_name(self._model._q(q), multipliers, self._model._parameters(parameters))
 
     def coupling_forces(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, *, wrenches: Wrenches | None = None,
@@ -239,15 +245,15 @@ class ModelConstraints:
     def _columns(self, independent: Sequence[str] | None) -> tuple[int, ...]:
         return self._engine.independent if independent is None else self.indices(independent)
 
-    def _on_bodies(self, q: Array, wrenches: Wrenches | None) -> Array | None:
+    def _on_bodies(self, q: Array, wrenches: Wrenches | None, parameters: Array | None) -> Array | None:
         given = loads.checked(self._model.mechanism, wrenches)
-        return loads.on_bodies(self._engine.tree, q, given) if given else None
+        return loads.on_bodies(self._engine.tree, q, given, parameters) if given else None
 
-    def _by_name(self, q: Array, multipliers: Array) -> dict[str, Array]:
+    def _by_name(self, q: Array, multipliers: Array, parameters: Array | None) -> dict[str, Array]:
         system = self._kernels.constraints
         found = {name: multipliers[..., part] for name, part in system.slices.items()}
         if system.pairs:
-            borne, _ = self._kernels.wrenches(q, multipliers)
+            borne, _ = self._kernels.wrenches(q, multipliers, parameters)
             loops = {closure.name for closure in self._model.mechanism.closures}
             found |= {pair.name: borne[..., k, :] for k, pair in enumerate(system.pairs) if pair.name in loops}
         return found
@@ -276,15 +282,18 @@ class ModelConstraints:
         shifts = loads.lever_shifts(self._engine.tree, request.arrays[0], given, request.parameters)
         if shifts is not None:
             q = request.arrays[0]
+            values = request.parameters
             if len(self):
                 columns = request.independent if request.independent is not None else self._engine.independent
-                shifts = shifts @ returning(self._kernels.jacobian(q), columns)[1]
+                shifts = shifts @ returning(self._kernels.jacobian(q, values), columns)[1]
             if request.quantity.name.startswith("inverse"):
                 extra = shifts
                 if len(self):
                     mask = np.flatnonzero(self._model.actuation.active)
                     rows = np.swapaxes(shifts, -1, -2)
-                    extra = np.swapaxes(self._ranked.held_by(q[..., None, :], rows, mask, request.weights), -1, -2)
+                    each = None if values is None else values[..., None, :]
+                    held = self._ranked.held_by(q[..., None, :], rows, mask, request.weights, each)
+                    extra = np.swapaxes(held, -1, -2)
                 found[0] = found[0] + extra
             else:
                 found[0] = found[0] - found[2] @ shifts

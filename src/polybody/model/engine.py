@@ -67,24 +67,28 @@ def by_double(engine: Engine, request: Request, answer: Callable[[Request], Any]
     return in_parts(engine, request, narrow)
 
 
-def in_parts(engine: Engine, request: Request, answer: Callable[[Request], Any], more: int = 0) -> Any:
-    """answer(request without `out`), of a large batch piece by piece; singular states are reported once.
+def in_parts(
+    engine: Engine, request: Request, answer: Callable[..., Any], more: int = 0, beside: Sequence[Array] = ()
+) -> Any:
+    """answer(request without `out`, *beside), of a large batch piece by piece; singular states are reported once.
 
-    On the way are some arrays like those of the request and `more` numbers per state.
+    On the way are some arrays like those of the request and `more` numbers per state. `beside` are other arrays of it.
     """
     sizes, count = sizes_of(engine.mechanism), len(request.arrays)
     shapes = [shape for _, shape in request.quantity.shapes(sizes)]
-    arrays = [*request.arrays, *(x for x in (request.wrenches, request.parameters) if x is not None)]
+    arrays = [*request.arrays, *beside, *(x for x in (request.wrenches, request.parameters) if x is not None)]
+    last = count + len(beside)
     numbers = sum(int(np.prod(x, dtype=int)) for x in shapes) + sum(x.shape[-1] for x in arrays)
     cost = 8 * (ON_THE_WAY * numbers + more)
     marks = np.zeros((*batch_shape(arrays), 1), dtype=bool)
 
     def some(parts: Sequence[Array]) -> Any:
-        return answer(replace(
+        own = replace(
             request, arrays=tuple(parts[:count]), out=None, singular=parts[-1][..., 0],
-            wrenches=None if request.wrenches is None else parts[count],
+            wrenches=None if request.wrenches is None else parts[last],
             parameters=None if request.parameters is None else parts[-2],
-        ))  # fmt: skip
+        )  # fmt: skip
+        return answer(own, *parts[count:last])
 
     found = in_pieces(some, [*arrays, marks], cost, request.out)
     engine.report(request, marks[..., 0])
@@ -184,8 +188,8 @@ class Engine(Protocol):
         """Warn where the marked states of a request have another rank than the others."""
         ...
 
-    def require_closed(self, q: Array, v: Array | None = None) -> None: ...
-    def require_acceleration(self, q: Array, v: Array, a: Array) -> None: ...
+    def require_closed(self, q: Array, v: Array | None = None, parameters: Array | None = None) -> None: ...
+    def require_acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> None: ...
 
 
 __all__ = ["Engine", "Request", "by_double", "in_parts"]

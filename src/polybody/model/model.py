@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,11 +35,10 @@ from polybody.model.batches import batch_shape
 from polybody.model.coefficients import Coefficients
 from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.constraints import ModelConstraints
-from polybody.model.engine import Engine, Request, by_double
+from polybody.model.engine import Engine, Request, by_double, in_parts
 from polybody.model.motors import ModelMotors
 from polybody.model.parameters import Parameters
 from polybody.model.regressors import Regressor
-from polybody.model.sets import by_sets
 from polybody.model.source import Source
 from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
@@ -669,14 +669,10 @@ class Model:
         arrays = self._arrays(asked, values)
         given = loads.checked(self.mechanism, wrenches, check)
         chosen = self._parameters(parameters)
-        on_bodies = loads.on_bodies(self.engine.tree, arrays[0], given, chosen) if given else None
         shares = None if weights is None else self.actuation._weights(weights)
-        request = Request(asked, arrays, on_bodies, formulation, self._columns(independent), shares, out, check, chosen)
-        if given and asked.group == "derivatives":
-            if chosen is not None and self.mechanism.constrained:  # what the wrenches' levers add is found by numbers
-                return self._by_sets(request, chosen, wrenches, independent, weights)
-            levered = lambda asked: self.constraints._with_levers(asked, given)  # noqa: E731
-            return by_double(self.engine, request, levered) if request.is_single else levered(request)
+        request = Request(asked, arrays, None, formulation, self._columns(independent), shares, out, check, chosen)
+        if given:
+            return self._loaded(request, given)
         found = self.engine.answer(request)
         if asked.name in _PLAIN:
             key = asked.name, arrays[0].dtype.char
@@ -693,17 +689,21 @@ class Model:
         kernel = self._plain.get((name, values[0].dtype.char))
         return None if kernel is None else kernel.plain(values, out)
 
-    def _by_sets(self, request: Request, chosen: Array, wrenches: Any, independent: Any, weights: Any) -> Any:
-        """The request with a model for each set of parameters."""
-        asked, names = request.quantity, request.quantity.arguments
-        options = {**dict(zip(names, request.arrays, strict=True)), "wrenches": wrenches, "out": request.out}
+    def _loaded(self, request: Request, given: loads.Given) -> Any:
+        """The request under wrenches on frames, in pieces: those on all bodies are many numbers."""
+        frames = [frame for frame, _ in given]
 
-        def answer(values: Array, some: dict[str, Any]) -> Any:
-            states = [some[name] for name in names]
-            kept = {"wrenches": some["wrenches"], "independent": independent, "weights": weights}
-            return self.parameters.at(values)._ask(asked, states, **kept)
+        def some(part: Request, *wrenches: Array) -> Any:
+            here = list(zip(frames, wrenches, strict=True))
+            felt = loads.on_bodies(self.engine.tree, part.arrays[0], here, part.parameters)
+            own = replace(part, wrenches=felt)
+            if request.quantity.group != "derivatives":
+                return self.engine.answer(own)
+            levered = lambda asked: self.constraints._with_levers(asked, here)  # noqa: E731
+            return by_double(self.engine, own, levered) if request.is_single else levered(own)
 
-        return by_sets(answer, chosen, options)
+        numbers = 18 * len(self.mechanism.bodies)
+        return in_parts(self.engine, request, some, numbers, [wrench for _, wrench in given])
 
     def _parameters(self, values: Values) -> Array | None:
         return None if values is None else self.parameters.checked(values)

@@ -12,7 +12,7 @@ tuples and mappings of them, or records with such fields; what is no array must 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -22,7 +22,7 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import as_model, float_array, into
-from polybody.model.batches import batch_shape
+from polybody.model.batches import batch_shape, in_pieces
 
 if TYPE_CHECKING:
     from polybody.model.model import Model
@@ -31,10 +31,77 @@ Array = np.ndarray
 P = ParamSpec("P")
 R = TypeVar("R")
 
+#: matrices of all velocities and rows that functions of `large` batches need on their way; what is no such batch
+ON_THE_WAY, FEW = 16, 8192
 #: arguments (..., n) that have leading dimensions of states
 OF_STATES = frozenset({
     "q", "v", "a", "tau", "jerk", "u_dot", "u_ddot", "forces", "currents", "voltages", "momentum",
 })  # fmt: skip
+
+
+def large(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of a model, or a method of a namespace, that answers large batches piece by piece.
+
+    Its arguments named in `OF_STATES`, wrenches and parameters have leading dimensions; so have all arrays of results.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def call(*given: Any, **options: Any) -> Any:
+        if not any(isinstance(x, np.ndarray) and x.ndim > 1 and x.size > FEW for x in (*given, *options.values())):
+            return function(*given, **options)  # type: ignore[call-arg]
+        owner, *rest = given
+        options |= dict(zip(names[1:], rest, strict=False))
+        felt = options.get("wrenches")
+        loads = list(felt.items()) if isinstance(felt, Mapping) else []
+        keys = [name for name, x in options.items() if x is not None and name in (*OF_STATES, "parameters")]
+        arrays = [*(np.asarray(options[name]) for name in keys), *(np.asarray(x) for _, x in loads)]
+        if not all(x.ndim for x in arrays):
+            return function(*given[:1], **options)  # type: ignore[call-arg]
+        forms: list[Any] = []
+
+        def some(parts: Sequence[Array]) -> tuple[Array, ...]:
+            own = options | dict(zip(keys, parts, strict=False))
+            if loads:
+                own["wrenches"] = dict(zip([frame for frame, _ in loads], parts[len(keys) :], strict=True))
+            found = function(owner, **own)  # type: ignore[call-arg]
+            forms[:] = forms[:1] or [found]
+            return tuple(_leaves(found))
+
+        size = _model_of(owner).nv + len(_model_of(owner).engine.constraints.constraints)
+        whole = in_pieces(some, arrays, 8 * ON_THE_WAY * size**2)
+        return _rebuilt(forms[0], iter(whole if isinstance(whole, tuple) else (whole,)))
+
+    return call  # type: ignore[return-value]
+
+
+def _leaves(found: Any) -> Iterator[Array]:
+    """The arrays of a result."""
+    if isinstance(found, np.ndarray):
+        yield found
+    elif isinstance(found, Mapping):
+        for x in found.values():
+            yield from _leaves(x)
+    elif isinstance(found, tuple):
+        for x in found:
+            yield from _leaves(x)
+    elif is_dataclass(found):
+        for f in fields(found):
+            yield from _leaves(getattr(found, f.name))
+
+
+def _rebuilt(found: Any, arrays: Iterator[Array]) -> Any:
+    """A result with other arrays in the order of `_leaves`."""
+    if isinstance(found, np.ndarray):
+        return next(arrays)
+    if isinstance(found, Mapping):
+        return {name: _rebuilt(x, arrays) for name, x in found.items()}
+    if isinstance(found, tuple):
+        members = [_rebuilt(x, arrays) for x in found]
+        return type(found)(*members) if hasattr(found, "_fields") else tuple(members)
+    if is_dataclass(found):
+        return type(found)(**{f.name: _rebuilt(getattr(found, f.name), arrays) for f in fields(found)})  # type: ignore[misc]
+    return found
 
 
 def each_set(function: Callable[P, R]) -> Callable[P, R]:
@@ -157,4 +224,4 @@ def _joined(parts: list[tuple[Array, Any]], lead: tuple[int, ...]) -> Any:
     return first
 
 
-__all__ = ["by_sets", "each_set", "one_set"]
+__all__ = ["by_sets", "each_set", "large", "one_set"]

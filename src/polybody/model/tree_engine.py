@@ -226,14 +226,14 @@ class TreeEngine:
     def report(self, request: Request, singular: Array) -> None:
         """A tree has no ranks."""
 
-    def require_closed(self, q: Array, v: Array | None = None) -> None:
+    def require_closed(self, q: Array, v: Array | None = None, parameters: Array | None = None) -> None:
         """A tree has nothing to close."""
 
     def require_dynamics(self, q: Array, v: Array) -> None:
         """Every state will do; every motion must have mass."""
         self._refuse_singular()
 
-    def require_acceleration(self, q: Array, v: Array, a: Array) -> None:
+    def require_acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> None:
         """A tree allows every acceleration."""
 
     # Inside.
