@@ -1,6 +1,9 @@
 """Single precision: throughput against float64, and accuracy on every URDF of example-robot-data.
 
-    python benchmarks/bench_single.py [--states 16384] [--accuracy] [--avx2] [--json benchmarks/results/single.json]
+    python benchmarks/bench_single.py [UR5 Panda G1] [--states 16384] [--accuracy] [--avx2] [--json FILE]
+
+Throughput of each quantity through the public face, one thread, and of `pb.rollout`: steps of rk4 of as many states,
+50 for arms and 10 for the G1, of which the last state is kept.
 
 Accuracy: for each robot 64 random states within its limits, velocities and accelerations of normal deviation 1. The
 error of a state's answer is the largest difference of an entry from float64's, over the largest entry of that answer
@@ -26,30 +29,40 @@ from polybody.errors import PolybodyError
 QUANTITIES = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "coriolis_matrix": 2, "bias_forces": 2,
     "gravity_forces": 1, "energy": 2, "momentum": 2, "center_of_mass": 1, "poses": 1,
-    "inverse_dynamics_derivatives": 3,
+    "jacobian": 1, "inverse_dynamics_derivatives": 3, "forward_dynamics_derivatives": 3,
 }  # fmt: skip
+STEPS = {"UR5": 50, "Panda": 50, "G1": 10}
 
 
-def throughput(states: int) -> list[dict[str, Any]]:
+def throughput(names: list[str], states: int) -> list[dict[str, Any]]:
     rows = []
-    for name in ("UR5", "Panda", "G1"):
+    for name in names:
         model, _ = robot(name)
         rng = np.random.default_rng(0)
-        double = (model.random_configuration(rng, size=states), *rng.normal(size=(2, states, model.nv)))
+        double = (model.random_configuration(rng, size=states), *0.3 * rng.normal(size=(2, states, model.nv)))
         single = tuple(x.astype(np.float32) for x in double)
-        for quantity, count in QUANTITIES.items():
-            if quantity.endswith("derivatives") and model.nv > 12:
-                continue
+        for quantity in (*QUANTITIES, "rollout"):
             with pb.threads(1):
-                wide, narrow = (1e9 * timed(model, quantity, given[:count]) for given in (double, single))
+                wide, narrow = (1e9 * timed(model, name, quantity, given) for given in (double, single))
             rows.append({"model": name, "quantity": quantity, "float64_ns": wide, "float32_ns": narrow})
-            print(f"{name:6s} {quantity:30s} {wide:8.1f} ns  {narrow:8.1f} ns  {wide / narrow:5.2f}")
+            print(f"{name:6s} {quantity:30s} {wide:8.1f} ns  {narrow:8.1f} ns  {wide / narrow:5.2f}", flush=True)
     return rows
 
 
-def timed(model: Any, quantity: str, given: tuple[np.ndarray, ...]) -> float:
-    """Seconds a state."""
-    return best(lambda: getattr(model, quantity)(*given)) / len(given[0])
+def timed(model: Any, name: str, quantity: str, given: tuple[np.ndarray, ...]) -> float:
+    """Seconds a state, of rollouts a state and step."""
+    if quantity == "rollout":
+        steps = STEPS[name]
+        return best(lambda: pb.rollout(model, *given[:2], steps=steps, keep="last")) / len(given[0]) / steps
+    call = asked(model, quantity)
+    return best(lambda: call(*given[: QUANTITIES[quantity]])) / len(given[0])
+
+
+def asked(model: Any, quantity: str) -> Any:
+    """The call that answers: of a Jacobian, that of the last frame."""
+    if quantity == "jacobian":
+        return lambda q: model.jacobian(q, model.frame_names[-1])
+    return getattr(model, quantity)
 
 
 def error(model: Any, quantity: str, count: int) -> float:
@@ -59,7 +72,7 @@ def error(model: Any, quantity: str, count: int) -> float:
     double = [x.astype(np.float64) for x in single[:count]]
     if model.nq != model.nv:
         double[0] = model.normalize(double[0])  # unit in float64 too
-    found, wanted = (getattr(model, quantity)(*given) for given in (single[:count], double))
+    found, wanted = (asked(model, quantity)(*given) for given in (single[:count], double))
     pairs = zip(*(x if isinstance(x, tuple) else (x,) for x in (found, wanted)), strict=True)
     return max(float(np.abs(f - w).max() / max(np.abs(w).max(), 1e-30)) for f, w in pairs)
 
@@ -92,6 +105,7 @@ def accuracy() -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=list(STEPS))
     parser.add_argument("--states", type=int, default=16384)
     parser.add_argument("--accuracy", action="store_true", help="the URDF zoo, some minutes")
     parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
@@ -103,7 +117,7 @@ def main() -> None:
     if options.accuracy:
         known["accuracy"] = accuracy()
     else:
-        found = {"machine": machine(), "throughput": throughput(options.states)}
+        found = {"machine": machine(), "throughput": throughput(options.models, options.states)}
         known |= {"avx2": found} if options.avx2 else found
     options.json.write_text(json.dumps(known, indent=1) + "\n")
 

@@ -658,14 +658,11 @@ class Model:
         formulation: str | None = None, independent: Sequence[str] | None = None, weights: ArrayLike | None = None,
         out: Any = None, check: bool = False, parameters: Values = None,
     ) -> Any:  # fmt: skip
-        if isinstance(wanted, str):
-            if not check and wrenches is formulation is independent is weights is parameters is None:
-                found = self._answered_plainly(wanted, values, out)
-                if found is not None:
-                    return found
-            asked = QUANTITIES[wanted]
-        else:
-            asked = wanted
+        if not check and wrenches is formulation is independent is weights is parameters is None:
+            found = self._answered_plainly(wanted if isinstance(wanted, str) else wanted.name, values, out)
+            if found is not None:
+                return found
+        asked = QUANTITIES[wanted] if isinstance(wanted, str) else wanted
         arrays = self._arrays(asked, values)
         given = loads.checked(self.mechanism, wrenches, check)
         chosen = self._parameters(parameters)
@@ -674,7 +671,7 @@ class Model:
         if given:
             return self._loaded(request, given)
         found = self.engine.answer(request)
-        if asked.name in _PLAIN:
+        if asked.name in _PLAIN or (asked.group == "kinematics" and not self.mechanism.constrained):
             key = asked.name, arrays[0].dtype.char
             if key not in self._plain:
                 if key in self._asked:  # not at the first call, whose answer is waited for
@@ -712,7 +709,7 @@ class Model:
         """Let the next calls go straight to a kernel, single ones to its machine code; it looks at quaternions."""
         is_double = key[1] == "d"
         kernel = self._plain[key] = self.engine.plain(asked, np.float64 if is_double else np.float32)
-        if is_double and kernel is not None and kernel.lone is not None:
+        if asked.name in _PLAIN and is_double and kernel is not None and kernel.lone is not None:
             from polybody.kernels.methods import fast_method
 
             setattr(self, f"_lone_{asked.name}", kernel.lone)
