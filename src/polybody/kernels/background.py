@@ -15,6 +15,7 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import gc
 import os
 import threading
 import time
@@ -129,16 +130,23 @@ def submit(name: str, job: Job) -> None:
 
 @contextlib.contextmanager
 def building() -> Iterator[None]:
-    """Whoever makes a kernel that a call waits for has the machine to itself meanwhile, and for a moment after."""
+    """Whoever makes a kernel that a call waits for has the machine to itself meanwhile, and for a moment after.
+
+    No garbage is searched for meanwhile: a graph has a hundred thousand objects, which stay, and it would look at all.
+    """
     worker, own = _worker, threading.get_ident()
     if time.monotonic() - worker.builders.get(own, -LATEST) < LATEST:
         yield  # part of something larger
         return
     with worker.lock:
         worker.builders[own] = time.monotonic()
+    collects = gc.isenabled()
     try:
+        gc.disable()
         yield
     finally:
+        if collects:
+            gc.enable()
         with worker.lock:
             worker.builders.pop(own, None)
             worker.asked = max(worker.asked, time.monotonic())

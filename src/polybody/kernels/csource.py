@@ -21,8 +21,7 @@ import casadi as ca
 from polybody.errors import InputError
 from polybody.interrupts import interruptible
 from polybody.kernels.operations import OPERATIONS
-from polybody.kernels.schedule import schedule
-from polybody.kernels.tape import CONST, INPUT, Tape, from_function, results_of
+from polybody.kernels.tape import CONST, INPUT, Tape, from_function, reachable
 
 HELPERS = {
     "least": "static double least(double a, double b) { return a != a || a < b ? a : b; }",
@@ -141,8 +140,8 @@ def _body(function: ca.Function, traced: Tape) -> tuple[list[str], set[str]]:
             return f"{inputs[int(a)]}[{int(b)}]"
         return f"t{node}"
 
-    for step in schedule(traced):
-        for node in results_of(step):
+    for node in reachable(traced):  # as traced: compilers have an order of their own (`schedule` is for ours)
+        if traced.nodes[node][0] >= 0:
             lines.append(f"    const double t{node} = {_expression(traced, node, value, helpers)};")
     for word, nodes in zip(outputs, traced.outputs, strict=True):
         # A passed-through input may be overwritten by an earlier output: take it aside.
