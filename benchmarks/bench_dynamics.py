@@ -4,7 +4,8 @@
 
 One thread on each side. Pinocchio's batches are `rneaInParallel` and `abaInParallel` on columns of states; where it has
 no batch, its Python call in a loop. MuJoCo is called in a loop (`mj_inverse`, `mj_forward` without contacts).
-Arrays are rows of states on our side, as users have them. A ratio above 1 means that polybody is faster.
+Arrays are rows of states on our side, as users have them. A ratio above 1 means that polybody is faster. Each side
+runs for a while, then the other, several times; each has its own arrays in the caches while it runs.
 
 A processor with AVX-512 is measured twice: as it is, and then by a process whose kernels are compiled for AVX2 alone
 (`POLYBODY_TARGET=avx2`), against Pinocchio measured again in that process. `--avx2` does the second only. `--only` does
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from typing import Any
 import anchors
 import numpy as np
 import pinocchio_chain
-from rivals import arm_without_fingers, best, chain, has_mimic, machine, pinocchio_states, robot
+from rivals import arm_without_fingers, best, best_of, chain, has_mimic, machine, pinocchio_states, robot
 
 import polybody as pb
 
@@ -43,10 +45,15 @@ def states_of(model: Any, count: int, rng: np.random.Generator) -> tuple[np.ndar
     return model.random_configuration(rng, size=count), *rng.normal(size=(2, count, model.nv))
 
 
-def looped(call: Any, *columns: np.ndarray) -> float:
-    """Seconds a state of a Python call in a loop over columns."""
+def loop(call: Any, *columns: np.ndarray) -> Callable[[], object]:
+    """A Python call in a loop over `LOOPED` columns."""
     rows = [np.ascontiguousarray(c[:, :LOOPED].T) for c in columns]
-    return best(lambda: [call(*state) for state in zip(*rows, strict=True)]) / LOOPED
+    return lambda: [call(*state) for state in zip(*rows, strict=True)]
+
+
+def looped(call: Any, *columns: np.ndarray) -> float:
+    """Seconds a state of such a loop."""
+    return best(loop(call, *columns)) / LOOPED
 
 
 def against_pinocchio(name: str, states: int, results: list[dict[str, Any]], couplings: bool = True) -> None:
@@ -67,26 +74,29 @@ def against_pinocchio(name: str, states: int, results: list[dict[str, Any]], cou
     free_states = pinocchio_states(free, states, rng)
     free_data, free_pool = free.createData(), pin.ModelPool(free, 1)
     tau = np.empty_like(v)
+
+    def compared(quantity: str, rival: str, mine: Any, their: Any, count: int = states, looped: int = states) -> None:
+        """Both sides in turns; `looped`: states of the rival's run."""
+        own, other = best_of(mine, their)
+        record(results, title, quantity, rival, own / count, other / looped)
+
     with pb.threads(1):
-        record(results, title, "inverse dynamics", "Pinocchio, batch",
-               best(lambda: ours.inverse_dynamics(q, v, a, out=tau)) / states,
-               best(lambda: pin.rneaInParallel(1, pool, Q, V, A, out)) / states)
-        record(results, title, "forward dynamics", f"Pinocchio, batch{apart}",
-               best(lambda: ours.forward_dynamics(q, v, a, out=tau)) / states,
-               best(lambda: pin.abaInParallel(1, free_pool, *free_states)) / states)
-        record(results, title, "mass matrix", "Pinocchio, calls", best(lambda: ours.mass_matrix(q)) / states,
-               looped(lambda q: pin.crba(theirs, data, q), Q))
+        compared("inverse dynamics", "Pinocchio, batch", lambda: ours.inverse_dynamics(q, v, a, out=tau),
+                 lambda: pin.rneaInParallel(1, pool, Q, V, A, out))
+        compared("forward dynamics", f"Pinocchio, batch{apart}", lambda: ours.forward_dynamics(q, v, a, out=tau),
+                 lambda: pin.abaInParallel(1, free_pool, *free_states))
+        compared("mass matrix", "Pinocchio, calls", lambda: ours.mass_matrix(q),
+                 loop(lambda q: pin.crba(theirs, data, q), Q), looped=LOOPED)
         if ours.nv < 12 or name == "G1":
             some = states if ours.nv < 12 else states // 8  # 29 kB of results a state
-            record(results, title, "inverse dynamics derivatives", f"Pinocchio, calls{apart}",
-                   best(lambda: ours.inverse_dynamics_derivatives(q[:some], v[:some], a[:some])) / some,
-                   looped(lambda q, v, a: pin.computeRNEADerivatives(free, free_data, q, v, a), *free_states[:3]))
+            compared("inverse dynamics derivatives", f"Pinocchio, calls{apart}",
+                     lambda: ours.inverse_dynamics_derivatives(q[:some], v[:some], a[:some]),
+                     loop(lambda *x: pin.computeRNEADerivatives(free, free_data, *x), *free_states[:3]), some, LOOPED)
         one = (q[0].copy(), v[0].copy(), a[0].copy())
         other = (Q[:, 0].copy(), V[:, 0].copy(), A[:, 0].copy())
         many = range(2000)
-        lone = best(lambda: [ours.inverse_dynamics(*one) for _ in many]) / len(many)
-        call = best(lambda: [pin.rnea(theirs, data, *other) for _ in many]) / len(many)
-        record(results, title, "single inverse dynamics", "Pinocchio, call", lone, call)
+        compared("single inverse dynamics", "Pinocchio, call", lambda: [ours.inverse_dynamics(*one) for _ in many],
+                 lambda: [pin.rnea(theirs, data, *other) for _ in many], len(many), len(many))
 
 
 def against_mujoco(states: int, results: list[dict[str, Any]]) -> None:
