@@ -195,7 +195,13 @@ class Compiled:
     # Single states.
 
     def is_regular(self, t: float, y: Array) -> bool:
-        """Whether the field may be believed at a state from which a run is to begin."""
+        """Whether the field may be believed at a state from which a run is to begin.
+
+        Trees have no singular states. Asking for theirs would trace a field that is not used where joints rest at their
+        stops from the start.
+        """
+        if not (self.problem.loops or self.acting.doubtful):
+            return True
         found = self._answer(t, y)
         self._first = (t, y.copy(), found)
         return found is not None
