@@ -144,3 +144,10 @@ def test_events_that_only_happen_together_at_these_values_are_refused() -> None:
     assert not alike.q_p.any()  # both fall alike, whatever their masses
     with pytest.raises(PolybodyError, match="happen together"):
         pb.sensitivities(model.with_parameters("fall_a.damping"), duration=0.3, sample=0.1)
+
+
+def test_actions_that_depend_on_time_shift_with_the_time_of_their_event() -> None:
+    variant = arm(limits=(None, None)).with_parameters("*.mass", "e.origin.x")
+    kick = pb.Event("kick", lambda t, q, v: q[0] - 0.1, action=lambda t, q, v: (q, v * (1 + 5 * t)))
+    found = compared(variant, None, Q, V, 0.35, 1e-5, events=[kick], **TIGHT)
+    assert np.abs(found.events[0].t_p).max() > 1e-3

@@ -1,8 +1,8 @@
 """Sensitivities across events: the time of an event depends on the parameters too (saltation).
 
-An event at g(t, x) = 0 takes the state from x⁻ to x⁺ = R(x⁻, p) and the field from f⁻ to f⁺. With S = ∂x/∂p,
+An event at g(t, x) = 0 takes the state from x⁻ to x⁺ = R(x⁻, t, p) and the field from f⁻ to f⁺. With S = ∂x/∂p,
 
-    t' = −(g_x S⁻) / (g_t + g_x f⁻),      S⁺ = R_x (S⁻ + f⁻ t') + R_p − f⁺ t'                              (1)
+    t' = −(g_x S⁻) / (g_t + g_x f⁻),      S⁺ = R_x (S⁻ + f⁻ t') + R_t t' + R_p − f⁺ t'                     (1)
 
 R is the impact of stops (`stops` (1)), pass by pass over the stops that push, N their rows and e the restitution,
 
@@ -67,7 +67,7 @@ class Saltation:
         if not changed and np.array_equal(event.before[:n], event.after[:n]):
             return S, shift
         moved = S + np.outer(before, shift)
-        moved = self._reset(event, moved)
+        moved = self._reset(event, moved, shift)
         after = of.rate(event.t, event.after, z, event.then, event.plan)
         return moved - np.outer(after, shift), shift
 
@@ -110,13 +110,13 @@ class Saltation:
 
     # R.
 
-    def _reset(self, event: Crossing, S: Array) -> Array:
-        """R_x S + R_p, one action after the other."""
+    def _reset(self, event: Crossing, S: Array, shift: Array) -> Array:
+        """R_x S + R_t t' + R_p, one action after the other."""
         problem, state = self.of.problem, event.before.copy()
         nq, n = problem.nq, problem.nq + problem.nv
         for function in event.functions:
             if isinstance(function, EventValue) and function.event.action is not None:
-                state, S = self._acted(function.event, event.t, state, S)
+                state, S = self._acted(function.event, event.t, state, S, shift)
         q, v = problem.split(state)
         struck = [stop for stop in self.stops.all if stop.excess(state) >= -AT]
         if self.stops.pressing and any(stop.side * v[stop.v] > 0 for stop in struck):
@@ -132,7 +132,7 @@ class Saltation:
                 S[function.place] = 0.0
         return S
 
-    def _acted(self, event: Event, t: float, state: Array, S: Array) -> tuple[Array, Array]:
+    def _acted(self, event: Event, t: float, state: Array, S: Array, shift: Array) -> tuple[Array, Array]:
         import casadi
 
         problem = self.of.problem
@@ -148,11 +148,11 @@ class Saltation:
         except NotCompiled as reason:
             raise PolybodyError(f"the action of event {event.name!r} cannot be differentiated: {reason}") from None
         columns = made.sx_in()
-        by = casadi.jacobian(made(*columns), casadi.vertcat(*columns[1:]))
+        by = casadi.jacobian(made(*columns), casadi.vertcat(*columns))
         J = np.array(casadi.Function("by", columns, [by])(t, q, v))
         n = model.nq + model.nv
         S, state = S.copy(), state.copy()
-        S[:n] = J @ S[:n]
+        S[:n] = J[:, 1:] @ S[:n] + np.outer(J[:, 0], shift)
         state[:n] = np.concatenate([np.asarray(x, dtype=float) for x in changed])
         return state, S
 
