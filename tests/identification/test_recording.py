@@ -262,3 +262,20 @@ def test_columns_mistaken_for_others_are_named_where_their_error_shows(mistake, 
         assert found.training_error > 0.05
         assert len(told) == 1
         assert message in told[0]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_of_pandas_and_polars_are_read_as_files_are(library, tmp_path) -> None:
+    tables = pytest.importorskip(library)
+    path = written(tmp_path, lines())
+    model = pb.load("two-link")
+    same(recording(model, tables.read_csv(path)), recording(model, path))
+
+
+def test_arrays_that_are_not_used_or_are_no_numbers_are_named() -> None:
+    model, t = pb.load("two-link"), np.arange(40) * 0.01
+    q = np.sin(np.outer(t, [3.0, 5.0]))
+    with pytest.warns(pb.PolybodyWarning, match="'vel' is not used"):
+        recording(model, {"t": t, "q": q, "vel": q, "tau": q})
+    with pytest.raises(pb.InputError, match="data: tau must be numbers"):
+        recording(model, {"t": t, "q": q, "tau": q.astype(str)})

@@ -29,7 +29,7 @@ from polybody.errors import InputError
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import MapJoint, ReversedJoint
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.arguments import finite, float_array, positive, require_model, state_array
+from polybody.model.arguments import finite, float_array, positive, random_generator, require_model, state_array
 from polybody.model.model import Model
 from polybody.model.tracing import trace
 from polybody.quantities.frames import find_frame
@@ -274,7 +274,7 @@ def inverse_kinematics(
     starts = np.broadcast_to(start, (*lead, model.nq)).reshape(len(goals), model.nq)
     if values is not None:
         values = np.broadcast_to(values, (*lead, values.shape[-1])).reshape(len(goals), -1)
-    generator = np.random.default_rng(rng)
+    generator = random_generator("rng", rng)
     search = _Search(model, kinds, goals, starts, limits, prefer, gain, tolerance, generator, values)
     search.run(restarts, steps)
     return search.result(lead)

@@ -18,7 +18,7 @@ from polybody.design import ellipsoids
 from polybody.design.task import Task
 from polybody.errors import InputError
 from polybody.mechanism.columns import velocity_names
-from polybody.model.arguments import float_array
+from polybody.model.arguments import float_array, random_generator
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -115,7 +115,7 @@ def sampled(task: Task, rates: Array, samples: int, rng: Any, start: Array) -> W
     count_of("samples", samples, 1, MOST)
     model = task.model
     if len(model.constraints):
-        q = walked(task, start, samples, np.random.default_rng(rng))
+        q = walked(task, start, samples, random_generator("rng", rng))
     else:
         q = model.random_configuration(rng, samples)
         for joint in model.mechanism.independent_joints:

@@ -33,7 +33,7 @@ from polybody.identification.row_space import reach
 from polybody.identification.series import Series
 from polybody.interrupts import interruptible
 from polybody.mechanism.columns import plain_columns, velocity_names
-from polybody.model.arguments import positive
+from polybody.model.arguments import positive, random_generator
 from polybody.model.model import Model
 from polybody.model.sets import one_set
 from polybody.quantities.derivatives import graph_domain, tangent_map
@@ -102,6 +102,8 @@ def excitation(
     for name, (count, fewest) in least.items():
         if not isinstance(count, int | np.integer) or count < fewest:
             raise InputError(f"{name} is {count!r}; expected a whole number, {fewest} or more")
+    if not model.nv:
+        raise InputError(f"{model.name!r} has no joint that moves: parameters show in motions only")
     if plain_columns(model.mechanism, model.engine.independent) is None:
         raise InputError("exciting motions need coordinates that are plain numbers, no quaternions")
     if len(model.parameters):  # the motion is one of these numbers, which are constants of its code
@@ -110,7 +112,7 @@ def excitation(
     limits = _Limits(model, series, speed, acceleration, effort, workspace or {}, period)
     base = base_parameters(model)
     goal = _Goal(model, series, base, criterion)
-    rng = np.random.default_rng(seed)
+    rng = random_generator("seed", seed)
     best: tuple[float, Array] | None = None
     first = float("nan")
     for k in range(tries):

@@ -23,6 +23,7 @@ from polybody.identification.headers import column, factor, factors
 from polybody.identification.recording_checks import check_forces, check_limits, check_rates
 from polybody.identification.tables import columns_of
 from polybody.mechanism.columns import actuated, plain_columns, position_names, velocity_names
+from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.names import counted, listed
 
@@ -62,7 +63,8 @@ def recordings(
 def recording(
     model: Model, data: Any, *, drive_gains: Sequence[float] | None = None, units: Mapping[str, str] | None = None
 ) -> Recording:
-    """A recording from a file (.csv, .parquet), a mapping of arrays (t, q, v, tau or i), or a `Recording`.
+    """A recording from a file (.csv, .parquet), a mapping of arrays (t, q, v, tau or i), a table of
+    pandas or polars with the columns of a file, or a `Recording`.
 
     `units` are those of t, q, v, tau and i where they are not those of SI: {"t": "ms", "q": "deg"}; a unit in the
     header of a column comes before.
@@ -73,15 +75,20 @@ def recording(
     if isinstance(data, str | os.PathLike):
         path = Path(data)
         return _from_columns(model, columns_of(path), drive_gains, path.name, known)
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):  # a table of pandas or polars
+        data = {str(name): np.asarray(data[name]) for name in data.columns}
     if isinstance(data, Mapping):
         if "q" in data and np.ndim(data["q"]) == 2:
-            parts = {k: x if x is None else np.asarray(x, dtype=float) * known.get(k, 1.0) for k, x in data.items()}
+            for name in sorted(set(map(str, data)) - {"t", "q", "v", "tau", "i"}):
+                warn(f"data: {name!r} is not used; expected t, q, v, tau or i")
+            parts = {k: x if x is None else float_array(f"data: {k}", x) * known.get(k, 1.0) for k, x in data.items()}
             return _from_arrays(model, parts, drive_gains, "data")
-        columns = {str(k): np.asarray(v, dtype=float) for k, v in data.items()}
+        columns = {str(k): float_array(f"data: {k}", v) for k, v in data.items()}
         return _from_columns(model, columns, drive_gains, "data", known)
     if hasattr(data, "t") and hasattr(data, "q") and hasattr(data, "tau"):  # a run of pb.simulate
         return _from_arrays(model, {"t": data.t, "q": data.q, "v": data.v, "tau": data.tau}, None, "run")
-    raise InputError(f"data is {type(data).__name__}; expected a .csv or .parquet file, or a mapping of t, q, v, tau")
+    raise InputError(f"data is {type(data).__name__}; expected a .csv or .parquet file, a table of pandas "
+                     "or polars, or a mapping of t, q, v, tau")
 
 
 def without_gaps(record: Recording) -> list[Recording]:

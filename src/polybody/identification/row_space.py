@@ -195,7 +195,7 @@ def row_space(mechanism: Mechanism, armature: bool = False, offset: bool = False
                                  *(above.gravity @ (s.X - first.X).T for s in steps)]))  # fmt: skip
         arriving = span(np.concatenate([Q[:, :10], *(above.arriving @ s.T for s in steps)]))
         bodies.append(_Body(V, above.gravity @ first.X.T, arriving))
-    return np.array(rows).reshape(-1, columns), units
+    return np.array(rows).reshape(len(rows), columns), units
 
 
 def _own_pairs(above: _Body, joint: TreeJoint, steps: list[Across], armature: bool, offset: bool) -> Array:

@@ -70,6 +70,14 @@ def finite(name: str, array: Array) -> Array:
     return array
 
 
+def random_generator(name: str, rng: Any) -> np.random.Generator:
+    """The generator of random numbers that a seed, a generator or None stands for."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} is {rng!r}, expected a numpy.random.Generator, a whole number or None") from None
+
+
 def positive(name: str, value: Any, *, infinite: bool = False) -> float:
     """A positive number; infinity only where it is allowed."""
     try:
@@ -111,5 +119,6 @@ def as_model(what: str, given: Any) -> Any:
 
 
 __all__ = [
-    "as_model", "choose", "finite", "float_array", "into", "positive", "precision", "require_model", "state_array",
+    "as_model", "choose", "finite", "float_array", "into", "positive", "precision", "random_generator", "require_model",
+    "state_array",
 ]  # fmt: skip

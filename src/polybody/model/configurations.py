@@ -10,6 +10,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism, TreeJoint
+from polybody.model.arguments import random_generator
 
 Array = np.ndarray
 #: arguments that are configurations
@@ -24,10 +25,7 @@ def neutral(mechanism: Mechanism) -> Array:
 
 def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
     """Configurations within joint limits, quaternions uniformly; (nq,) or (*size, nq)."""
-    try:
-        rng = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise InputError(f"rng is {rng!r}, expected a numpy.random.Generator, a whole number or None") from None
+    rng = random_generator("rng", rng)
     shape = () if size is None else tuple(np.atleast_1d(size))
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
         raise InputError(f"size is {size!r}, expected a whole number that is not negative, or several")
