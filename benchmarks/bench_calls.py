@@ -29,7 +29,7 @@ from polybody.kernels import memory
 Array = np.ndarray
 States = dict[str, Array]
 Call = Callable[[States], Any]
-DRAWN, RESULTS, MOST = 10_000, 3e8, 2_000_000
+DRAWN, RESULTS, MOST, SECONDS = 10_000, 3e8, 2_000_000, 4.0
 #: a call that takes longer per state (s) is not measured on more
 SLOW = 2e-3
 
@@ -196,7 +196,7 @@ def size(x: Any) -> int:
     return sum(size(getattr(x, f.name)) for f in dataclasses.fields(x)) if dataclasses.is_dataclass(x) else 0
 
 
-def per_state(call: Call, s: States, least: float = 0.05) -> float:
+def per_state(call: Call, s: States, least: float = 0.02) -> float:
     """The shortest of some calls, three at least where they are quick: the first into fresh memory takes longer."""
     shortest, begun, runs = np.inf, time.process_time(), 0
     while runs == 0 or (least and time.process_time() - begun < (least if runs > 2 else 10 * least)):
@@ -220,7 +220,7 @@ def peak(call: Call, s: States) -> dict[str, float]:
     few = some(s, 1000)
     each = size(call(few)) / 1000
     slow = per_state(call, few, 0.0)
-    count = int(min(MOST, RESULTS / max(each, 1.0), 20 / slow))
+    count = int(min(MOST, RESULTS / max(each, 1.0), SECONDS / slow))
     many = some(s, count)
     for key in [k[:-2] for k in few if k.endswith("32")]:
         _narrow(many, key)

@@ -26,7 +26,7 @@ from polybody.mechanism.columns import velocity_names
 from polybody.model import wrenches as loads
 from polybody.model.arguments import into, state_array
 from polybody.model.assembly import column_indices
-from polybody.model.engine import Request
+from polybody.model.engine import Request, in_parts
 from polybody.model.plans import Plans
 from polybody.model.ranked import Ranked
 from polybody.model.sets import each_set, large, one_set
@@ -266,8 +266,17 @@ class ModelConstraints:
         given = loads.checked(m, wrenches)
         quantity = frames.reactions(m, axes, "loads" if given else "")
         arrays = self._model._arrays(QUANTITIES["inverse_dynamics"], (q, v, a))
-        table = (loads.on_frames(m, arrays, given),) if given else ()
-        rows, borne = self._engine.answer(Request(quantity, (*arrays, *table), parameters=parameters))
+
+        def answer(part: Request, *felt: Array) -> Any:  # one slot for every frame: many numbers
+            here = [(frame, w) for (frame, _), w in zip(given, felt, strict=True)]
+            table = (loads.on_frames(m, part.arrays, here),) if here else ()
+            return self._engine.answer(replace(part, arrays=(*part.arrays, *table)))
+
+        request = Request(quantity, arrays, parameters=parameters)
+        if given:
+            rows, borne = in_parts(self._engine, request, answer, 12 * len(m.frames), [w for _, w in given])
+        else:
+            rows, borne = self._engine.answer(request)
         found = {name: rows[..., i, :] for i, name in enumerate(reaction_names(m))}
         closures = {closure.name for closure in m.closures}
         for k, pair in enumerate(self._kernels.constraints.pairs):

@@ -31,7 +31,7 @@ from polybody.model.actuation import Actuation
 from polybody.model.arguments import float_array, precision, state_array
 from polybody.model.assembly import Assembly, column_indices
 from polybody.model.base import Base
-from polybody.model.batches import batch_shape
+from polybody.model.batches import batch_shape, in_pieces
 from polybody.model.coefficients import Coefficients
 from polybody.model.constrained_engine import ConstrainedEngine
 from polybody.model.constraints import ModelConstraints
@@ -194,7 +194,10 @@ class Model:
         dtype = precision((q, v))
         q, v, time = self._q(q, dtype=dtype), state_array("v", v, self.nv, dtype), float_array("dt", dt, dtype)
         batch_shape([q, v, time[..., None]])
-        return self._ask("integrate", (q, v * time[..., None]), out=out)
+        if not time.ndim and time == 1:
+            return self._ask("integrate", (q, v), out=out)
+        step = lambda some: self._ask("integrate", (some[0], some[1] * some[2]))  # noqa: E731
+        return in_pieces(step, [q, v, time[..., None]], 8 * (self.nq + self.nv), out)
 
     def difference(self, q0: ArrayLike, q1: ArrayLike, *, out: Array | None = None) -> Array:
         """Constant velocity that leads from q0 to q1 in unit time, (..., nv); the inverse of `integrate`."""

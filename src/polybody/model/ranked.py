@@ -38,7 +38,7 @@ from polybody.quantities.table import QUANTITIES
 Array = np.ndarray
 ROUTES = ("multipliers", "minimal")
 #: states from which on a text is compiled, unless J has more entries
-FEW, LARGE = 16, 3000
+FEW, LARGE = 4, 3000
 #: a motion whose inertia is this part of the largest, or less, moves no mass
 MASSLESS = 1e-14
 
