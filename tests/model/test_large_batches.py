@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
 import polybody as pb
-from machines import parallelogram
+from machines import four_bar_chain, parallelogram
 from mechanisms import random_tree
 from polybody.kernels import arrays
 from polybody.mechanism import mechanism_from
-from polybody.model import ranked, sets, tree_engine
+from polybody.model import batch_assembly, ranked, sets, tree_engine
+from polybody.model.assembly import Assembly
 from polybody.model.engine import Request
 from polybody.quantities.table import QUANTITIES
 
@@ -186,3 +189,15 @@ def test_large_batches_of_namespaces_run_in_pieces(small_pieces: None, monkeypat
     monkeypatch.setattr(arrays, "PIECE", 1 << 14)
     with pytest.raises(pb.PolybodyError, match=r"breaks the constraints.*state 77, 1 of the batch"):
         model.actuation.hybrid_dynamics(q, v, a)
+
+
+def test_many_rows_are_assembled_together_with_joints_held_and_limits_kept() -> None:
+    """50 rows: above what straight-line code of a step is made for."""
+    model = four_bar_chain(10)
+    assert len(model.constraints) > batch_assembly.MOST_ROWS
+    guess = model.assemble() + 0.05 * np.random.default_rng(0).normal(size=(12, model.nq))
+    with mock.patch.object(Assembly, "_one", side_effect=AssertionError):  # none is left to the loop over states
+        found = model.assemble(guess, hold=["base0"])
+    assert np.abs(model.constraints.residual(found)).max() < 1e-11
+    np.testing.assert_array_equal(found[:, 0], guess[:, 0])
+    assert np.abs(found - guess).max() < 0.5

@@ -23,7 +23,7 @@ from polybody.constraints.rolling import VelocityRelationConstraint
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model import configurations
-from polybody.model.batch_assembly import BatchAssembly, is_together
+from polybody.model.batch_assembly import BatchAssembly
 from polybody.model.batches import batch_shape, in_pieces
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
@@ -39,8 +39,8 @@ STATE_TOLERANCE = 1e-6
 SETTLED, NEWTON = 1e-13, 25
 #: configurations from which on they are assembled together
 FEW = 8
-#: matrices like J, and arrays like q, that correcting velocities and assembling need on their way
-MATRICES, COPIES = 8, 16
+#: matrices like J that correcting velocities needs on its way
+MATRICES = 8
 
 
 class Assembly:
@@ -73,7 +73,7 @@ class Assembly:
             own = batch_shape(parts)
             flat, *values = (np.broadcast_to(x, (*own, x.shape[-1])).reshape(-1, x.shape[-1]) for x in parts)
             result, done = np.empty(flat.shape), np.zeros(len(flat), dtype=bool)
-            if len(flat) >= FEW and is_together(self.kernels):
+            if len(flat) >= FEW:
                 result, done = self._together(problem, flat, *values)
             for k in np.flatnonzero(~done):
                 try:
@@ -84,7 +84,7 @@ class Assembly:
                     raise
             return result.reshape(*own, nq)
 
-        return in_pieces(some, given, 8 * COPIES * nq)
+        return in_pieces(some, given, 8 * self._together.numbers)
 
     def from_neutral(self) -> Array:
         return self.assembled(configurations.neutral(self.mechanism))

@@ -1,4 +1,4 @@
-"""Assembly of many configurations at once: Levenberg-Marquardt by one compiled kernel.
+"""Assembly of many configurations at once: Levenberg-Marquardt, by one compiled kernel where that is not too long.
 
     δ = −W Jᵀ(J W Jᵀ + λ)⁻¹ φ,     λ = ½ φᵀφ + ε,     q ← clip(q ⊞ δ)
 
@@ -26,17 +26,11 @@ if TYPE_CHECKING:
     from polybody.kernels import Kernel
 
 Array = np.ndarray
-#: rows and velocities up to which the step is straight-line code
+#: rows and velocities up to which the step is straight-line code; others solve by LAPACK
 MOST_ROWS, MOST_VELOCITIES = 36, 60
 STEPS, LONGEST, LEAST_DAMPING = 40, 1.2, 1e-13
 #: starts again: standard deviations of what disturbs the guess; None draws from anywhere
 AGAIN = (0.05, 0.2, 0.6, *[None] * 25)
-
-
-def is_together(kernels: ConstraintKernels) -> bool:
-    """Whether a mechanism's configurations are assembled many at a time."""
-    system = kernels.constraints
-    return 0 < len(system) <= MOST_ROWS and kernels.mechanism.nv <= MOST_VELOCITIES and not system.iterates
 
 
 class BatchAssembly:
@@ -76,13 +70,13 @@ class BatchAssembly:
 
     def _descended(self, problem: Problem, q: Array, parameters: Array | None) -> tuple[Array, Array]:
         """(where the steps lead from q, whether that is assembled)."""
-        step, active = self._step(), np.arange(len(q))
+        step, active = self._by_kernel if self._is_compiled else self._by_numbers, np.arange(len(q))
         free = np.zeros(self.mechanism.nv)
         free[problem.free] = 1.0
         q, closed = q.copy(), np.zeros(len(q), dtype=bool)
         for _ in range(STEPS):
-            given = self.kernels.source.given(None if parameters is None else parameters[active])
-            following, worst = step(q[active], free, problem.lower, problem.upper, *given)
+            values = None if parameters is None else parameters[active]
+            following, worst = step(q[active], free, problem.lower, problem.upper, values)
             arrived = worst <= 0.01 * CLOSED
             closed[active[arrived]] = True
             q[active[~arrived]] = self._inside(problem, following[~arrived])
@@ -99,6 +93,48 @@ class BatchAssembly:
         q = q.copy()
         q[:, problem.at[bounded]] = np.clip(q[:, problem.at[bounded]], problem.lower[bounded], problem.upper[bounded])
         return q
+
+    @property
+    def _is_compiled(self) -> bool:
+        system = self.kernels.constraints
+        return len(system) <= MOST_ROWS and self.mechanism.nv <= MOST_VELOCITIES and not system.iterates
+
+    @property
+    def numbers(self) -> int:
+        """How many a state needs on its way."""
+        rows, nv = self.kernels.rows, self.mechanism.nv
+        return 16 * self.mechanism.nq + (0 if self._is_compiled else 3 * rows * (nv + rows))
+
+    def _by_kernel(
+        self, q: Array, free: Array, lower: Array, upper: Array, parameters: Array | None
+    ) -> tuple[Array, Array]:
+        return self._step()(q, free, lower, upper, *self.kernels.source.given(parameters))
+
+    def _by_numbers(
+        self, q: Array, free: Array, lower: Array, upper: Array, parameters: Array | None
+    ) -> tuple[Array, Array]:
+        """The same step of mechanisms with many rows, and of loops by map matrix, by matrices of all states."""
+        phi, J = self.kernels.far(q, parameters)
+        pull, weights = np.einsum("nij,ni->nj", J, phi), np.broadcast_to(free, (len(q), len(free))).copy()
+        at = self._numbers_of_q()
+        place, k = q[:, list(at.values())], list(at)
+        pressed = ((place <= lower[k]) & (pull[:, k] > 0)) | ((place >= upper[k]) & (pull[:, k] < 0))
+        weights[:, k] *= ~pressed
+        scaled, square = J * weights[:, None, :], np.einsum("ni,ni->n", phi, phi)
+        A = scaled @ np.swapaxes(J, -1, -2) + np.eye(phi.shape[1]) * (square / 2 + LEAST_DAMPING)[:, None, None]
+        usable = np.isfinite(A).all(axis=(-1, -2))
+        solved = np.linalg.solve(np.where(usable[:, None, None], A, np.eye(phi.shape[1])), phi[..., None])
+        delta = -np.einsum("nij,ni->nj", scaled, solved[..., 0])
+        length = np.sqrt(np.einsum("ni,ni->n", delta, delta) + 1e-300)
+        delta *= np.minimum(1.0, LONGEST / length)[:, None]
+        delta[~usable] = 0.0
+        following = self.tree.answer(Request(QUANTITIES["integrate"], (q, delta)))
+        return following, np.where(usable, np.abs(phi).max(axis=-1), np.inf)
+
+    def _numbers_of_q(self) -> dict[int, int]:
+        """{velocity: place in q} of joints whose rates are velocities."""
+        return {joint.v.start + k: joint.q.start + k for joint in self.mechanism.independent_joints
+                if joint.nq == joint.nv for k in range(joint.nv)}  # fmt: skip
 
     def _step(self) -> Kernel:
         """(q, free, lower, upper) -> (next q, largest residual at q)."""
@@ -117,8 +153,7 @@ class BatchAssembly:
 
         m, rows = self.kernels.source.traced, len(self.kernels.constraints)
         places = list(zip(*(index.tolist() for index in self.kernels.constraints.filled), strict=True))
-        at = {joint.v.start + k: joint.q.start + k for joint in m.independent_joints if joint.nq == joint.nv
-              for k in range(joint.nv)}  # fmt: skip
+        at = self._numbers_of_q()
 
         def text(q: Array, free: Array, lower: Array, upper: Array, *, domain: Any) -> tuple[Array, Array]:
             graph = graph_domain()
@@ -147,4 +182,4 @@ class BatchAssembly:
         return trace("assembly step", self._inputs(), text, m.symbols)
 
 
-__all__ = ["BatchAssembly", "is_together"]
+__all__ = ["BatchAssembly"]

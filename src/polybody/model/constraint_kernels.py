@@ -91,14 +91,15 @@ class ConstraintKernels:
         """d/dt (J a + γ) with a held, (..., rows)."""
         return self._answer("next rate", (q, v, a), ((self.rows,),), Constraints.next_rate)[0]
 
-    def far(self, q: Array) -> tuple[Array, Array]:
+    def far(self, q: Array, parameters: Array | None = None) -> tuple[Array, Array]:
         """The far residual and its derivative, for assembly."""
         if self.constraints.iterates:  # the derivative of all steps would be long; where the gap closes it is J
-            return self._answer("far residual", (q,), ((self.rows,),), _far_residual)[0], self.jacobian(q)
+            phi = self._answer("far residual", (q,), ((self.rows,),), _far_residual, parameters)[0]
+            return phi, self.jacobian(q, parameters)
         shapes = ((self.rows,), (self.entries,))
         if not self.rows:
             return np.zeros((*q.shape[:-1], 0)), np.zeros((*q.shape[:-1], 0, self.mechanism.nv))
-        phi, entries = self._kernel("far", ("q",), shapes, Constraints.far)(q, *self.source.given())
+        phi, entries = self._kernel("far", ("q",), shapes, Constraints.far)(q, *self.source.given(parameters))
         return phi, self.constraints.spread(entries)
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
