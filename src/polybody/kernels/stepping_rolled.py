@@ -2,8 +2,8 @@
 
     before(inputs…) -> w;    each kernel takes parts of w to parts of w;    after(inputs…, w) -> outputs…
 
-w are numbers of the part's own. `before` and `after` are parts like others, straight lines that grow with the number of
-joints only; the kernels (of one lane) are rolled, so that neither their code nor the time to compile it grows. The
+w are numbers of the part's own. `before` and `after` are parts like others, straight lines as long as the number of
+joints demands; the kernels (of one lane) are rolled, so that neither their code nor the time to compile it grows. The
 function that calls them one behind the other is the same for all.
 """
 

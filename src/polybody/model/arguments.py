@@ -71,7 +71,7 @@ def finite(name: str, array: Array) -> Array:
 
 
 def random_generator(name: str, rng: Any) -> np.random.Generator:
-    """The generator of random numbers that a seed, a generator or None stands for."""
+    """The generator of random numbers for a seed, a generator or None."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):

@@ -43,7 +43,7 @@ def require_known(problem: Problem) -> None:
     if friction is None or not friction.loaded:
         return
     if problem.model.nv > MOST_STRAIGHT:
-        raise NotCompiled(f"friction by load among {problem.model.nv} velocities is solved in Python")
+        raise NotCompiled(f"friction by load is solved in Python in models with more than {MOST_STRAIGHT} velocities")
     slots = {part.v for part in friction.parts if part.bears}
     if len(slots) > MOST_SLOTS:
         raise NotCompiled(f"friction by load of {len(slots)} joints is solved in Python, above {MOST_SLOTS}; "

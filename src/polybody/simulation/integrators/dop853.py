@@ -58,7 +58,7 @@ class Steps:
         return self.rate(t, y)
 
     def _first_step(self) -> float:
-        """A step by Euler's method tells of the second derivative (II.4)."""
+        """From the second derivative, which a step of Euler's method estimates (II.4)."""
         span, scale = self.end - self.t, self.atol + self.rtol * np.abs(self.y)
         size, slope = _mean(self.y / scale), _mean(self.f / scale)
         h = min(span, 1e-6 if min(size, slope) < 1e-5 else 0.01 * size / slope)
