@@ -11,7 +11,7 @@ from polybody.algebra.graph import leaf, replayed
 from polybody.algebra.jets import along
 from polybody.algebra.slopes import jacobian
 from polybody.kernels import build
-from polybody.model.tracing import trace
+from polybody.model.tracing import Recorded, trace
 
 
 def _text(x, y, *, domain):
@@ -116,3 +116,15 @@ def test_jacobian_by_nodes_refuses_what_it_cannot_see_into():
     known = jacobian([x * x + 3.0, y * 0.0, 2.0], [x, y])
     assert known is not None
     assert [d == 0 for d in known.ravel()] == [False, True, True, True, True, True]
+
+
+def test_a_tape_takes_leaves_that_are_expressions_of_their_own_from_casadi():
+    graph = domain("casadi")
+    x, nodes = graph.variables("x", 2)
+    text = casadi.sin(x[0]) / x[1]
+    recorded = Recorded("mixed", [x], [[leaf(text) * nodes[0] + leaf(text + 1.0), nodes[1], 3.0]])
+    kernel = build("mixed", [("x", 2)], [("y", (3,))], recorded.tape, "leaves of their own")
+    at = np.array([[0.3, 1.7], [-2.0, 0.4]])
+    y = np.sin(at[:, 0]) / at[:, 1]
+    expected = np.stack([y * at[:, 0] + y + 1.0, at[:, 1], np.full(2, 3.0)], axis=1)
+    np.testing.assert_allclose(kernel(at), expected, rtol=1e-15)

@@ -144,11 +144,11 @@ def from_function(function: ca.Function | Tape) -> Tape:
             raise InputError(f"output {function.name_out(k)} of {function.name()} is sparse; it must be dense")
     build = Builder()
     inputs = [[build.node(INPUT, k, i) for i in range(function.nnz_in(k))] for k in range(function.n_in())]
-    outputs = _inline(build, function, inputs)
+    outputs = inlined(build, function, inputs)
     return Tape(build.nodes, outputs, [function.nnz_in(k) for k in range(function.n_in())])
 
 
-def _inline(build: Builder, function: ca.Function, inputs: list[list[int]]) -> list[list[int]]:
+def inlined(build: Builder, function: ca.Function, inputs: list[list[int]]) -> list[list[int]]:
     """The nodes of a function's outputs, given those of its inputs."""
     registers: dict[int, int] = {}
     # CasADi emits no instruction for a result that is structurally zero
@@ -168,7 +168,7 @@ def _inline(build: Builder, function: ca.Function, inputs: list[list[int]]) -> l
         elif op in PASS_THROUGH:
             registers[target] = registers[reads[0]]
         elif op == ca.OP_ERFINV:
-            registers[target] = _inline(build, _inverse_error_function(), [[registers[reads[0]]]])[0][0]
+            registers[target] = inlined(build, _inverse_error_function(), [[registers[reads[0]]]])[0][0]
         elif op == ca.OP_SQ or op in OPERATIONS:
             registers[target] = build.node(op, *(registers[read] for read in reads[: ARITY.get(op, 1)]))
         else:

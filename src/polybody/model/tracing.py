@@ -76,29 +76,33 @@ class Recorded:
         return Recorded(self.name_of, [*self.columns, *more], self.results)
 
     def tape(self) -> Tape:
-        """The graph as kernels read it, made without CasADi unless some leaf is an expression of its own."""
+        """The graph as kernels read it; of CasADi are only leaves that are expressions of their own."""
         import casadi
 
-        from polybody.kernels.tape import CONST, INPUT, Builder, Tape, from_function
+        from polybody.kernels.tape import CONST, INPUT, Builder, Tape, inlined
 
         build = Builder()
+        given = [[build.node(INPUT, k, i) for i in range(column.shape[0])] for k, column in enumerate(self.columns)]
         inputs = {
-            element.element_hash(): build.node(INPUT, k, i)
-            for k, column in enumerate(self.columns)
-            for i, element in enumerate(column.elements())
+            element.element_hash(): number
+            for column, numbers in zip(self.columns, given, strict=True)
+            for element, number in zip(column.elements(), numbers, strict=True)
         }
         flat = [np.asarray(x, dtype=object).ravel().tolist() for x in self.results]
         order = operands(y for array in flat for y in array)  # as traced: `schedule` may keep that order
         divisors = Counter(x.b.serial for x in order if x.op is DIV)
-        node, place = build.node, dict[int, int]()
+        leaves = [x for x in order if x.op is LEAF]
+        place = {x.serial: inputs.get(x.sx.element_hash(), -1) for x in leaves}
+        texts = [x for x in leaves if place[x.serial] < 0]
+        if texts:
+            column = casadi.densify(casadi.vertcat(*(x.sx for x in texts)))
+            own = inlined(build, casadi.Function("leaves", self.columns, [column]), given)[0]
+            place |= {x.serial: number for x, number in zip(texts, own, strict=True)}
+        node = build.node
         codes: dict[str, int] = {}
         for x in order:
             op, a, b = x.op, x.a, x.b
             if op is LEAF:
-                found = inputs.get(x.sx.element_hash())
-                if found is None:
-                    return from_function(self.function)
-                place[x.serial] = found
                 continue
             code = codes.get(op)
             if code is None:
