@@ -135,7 +135,7 @@ def calls_of(model: pb.Model, varied: pb.Model) -> dict[str, Call]:
     found["compute"] = lambda s: model.compute(
         s["q"], s["v"], s["a"], quantities=["inverse_dynamics", "mass_matrix", f"jacobian:{f}"])  # fmt: skip
     found["random_configuration"] = lambda s: model.random_configuration(0, len(s["q"]))
-    found["rollout"] = lambda s: pb.rollout(model, s["q"], s["v"], s["tau"] * 1e-3, steps=10, keep="last")
+    found["rollout"] = lambda s: pb.rollout(model, s["q"], s["v"], np.zeros((10, model.nv)), steps=10, keep="last")
     ends = model.random_configuration(1, 2)
     found["path"] = lambda s: pb.paths.quintic(model, ends[0], ends[1], 1.0)(np.linspace(0, 1, len(s["q"])))
     targets: dict[int, Array] = {}

@@ -341,6 +341,8 @@ class Assembly:
             free[joint.v] &= joint.name not in held
         remedy = f"release some of {', '.join(held)}" if held else "the constraints contradict each other"
         given = [*arrays, *(() if parameters is None else (parameters,))]
+        if not self.kernels.rows:
+            return np.broadcast_to(arrays[-1], (*batch_shape(given), nv)).copy()
 
         def some(parts: Sequence[Array]) -> Array:
             states, values = parts[:count], parts[count] if len(parts) > count else None

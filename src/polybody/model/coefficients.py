@@ -131,6 +131,7 @@ class Coefficients:
             )
         return into(out, found)
 
+    @large
     @each_set
     def center_of_mass(
         self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None,
@@ -146,6 +147,7 @@ class Coefficients:
             found = self._tree._interpreted(Request(quantity, (q,)))
         return self._over(q, order, _influence(found), independent)
 
+    @large
     @each_set
     def dynamic_arrays(
         self, q: ArrayLike, *, independent: Sequence[str] | None = None, parameters: ArrayLike | None = None
@@ -160,6 +162,7 @@ class Coefficients:
             return self._tree_arrays(q)
         return self._arrays(q, self._model.constraints.joint_influence(q, 2, independent))
 
+    @large
     @each_set
     def reduced_dynamics(
         self, q: ArrayLike, independent: Sequence[str] | None = None, *, parameters: ArrayLike | None = None

@@ -104,6 +104,7 @@ class ModelConstraints:
             raise InputError(f"assembly_modes takes one configuration, got shape {place.shape}")
         return self._model._assembly.modes(place, hold, limits, restarts)
 
+    @large
     @each_set
     def assemble_dependent(
         self, q: ArrayLike, independent: Sequence[str] | None = None, *, parameters: ArrayLike | None = None

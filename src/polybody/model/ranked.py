@@ -38,7 +38,7 @@ from polybody.quantities.table import QUANTITIES
 Array = np.ndarray
 ROUTES = ("multipliers", "minimal")
 #: states from which on a text is compiled, unless J has more entries
-FEW, LARGE = 4, 3000
+FEW, LARGE = 2, 3000
 #: a motion whose inertia is this part of the largest, or less, moves no mass
 MASSLESS = 1e-14
 
@@ -190,7 +190,8 @@ class Ranked:
 
         `places` (n, dimensions) are their indices in the batch.
         """
-        few = len(J) < FEW and request.parameters is None
+        ready = f"{self._title(request, len(columns))} {self.kernels.source.digest}" in self.tree._kernels
+        few = len(J) < FEW and request.parameters is None and not ready
         if few or not columns or J[0].size > LARGE:
             return self._on_numbers(request, columns, J, arrays, places)
         E, G = returning(J, columns)
@@ -209,6 +210,11 @@ class Ranked:
                 whole[broken] = part
         return parts
 
+    @staticmethod
+    def _title(request: Request, count: int) -> str:
+        weighted = "" if request.weights is None else " weighted"
+        return f"{request.whole.name} of {count} given motions{weighted}"
+
     def _kernel(self, request: Request, count: int) -> Any:
         """The text's kernel with E, G of `count` coordinates and the drives' weights as inputs."""
         quantity, m, rows = request.whole, self.tree.traced_mechanism, self.kernels.rows
@@ -225,7 +231,7 @@ class Ranked:
             closed = Closed(m, self.kernels.traced, lambda J, _: motions, driven, weights=shares)
             return quantity.constrained(closed, *given[:number], domain=domain)  # type: ignore[misc]
 
-        name = f"{quantity.name} of {count} given motions{' weighted' if request.weights is not None else ''}"
+        name = self._title(request, count)
         make = lambda: trace(name, inputs, body, m.symbols)  # noqa: E731
         return self.tree.compile(f"{name} {self.kernels.source.digest}", inputs, quantity.shapes(sizes), make).kernel
 

@@ -68,8 +68,9 @@ def large(function: Callable[P, R]) -> Callable[P, R]:
             forms[:] = forms[:1] or [found]
             return tuple(_leaves(found))
 
-        size = _model_of(owner).nv + len(_model_of(owner).engine.constraints.constraints)
-        whole = in_pieces(some, arrays, 8 * ON_THE_WAY * size**2)
+        nv, rows = _model_of(owner).nv, len(_model_of(owner).engine.constraints.constraints)
+        third = 0 if options.get("order") in (1, 2) else nv**3
+        whole = in_pieces(some, arrays, 8 * ON_THE_WAY * ((nv + rows) ** 2 + third))
         return _rebuilt(forms[0], iter(whole if isinstance(whole, tuple) else (whole,)))
 
     return call  # type: ignore[return-value]
