@@ -279,3 +279,20 @@ def test_arrays_that_are_not_used_or_are_no_numbers_are_named() -> None:
         recording(model, {"t": t, "q": q, "vel": q, "tau": q})
     with pytest.raises(pb.InputError, match="data: tau must be numbers"):
         recording(model, {"t": t, "q": q, "tau": q.astype(str)})
+
+
+def test_quoted_cells_repeated_times_and_silent_recordings(tmp_path, recwarn) -> None:
+    arm, data = pb.load("two-link"), waves()
+    rows = np.column_stack([data["t"], data["q"], data["tau"]])
+    path = tmp_path / "quoted.csv"
+    for comma in (".", ","):
+        cells = [",".join(f'"{x!r}"'.replace(".", comma) for x in row) for row in rows.tolist()]
+        path.write_text("\n".join(['"t","q1","q2","tau1","tau2"', *cells]))
+        found = recording(arm, path)
+        np.testing.assert_array_equal(found.tau, data["tau"])
+    recwarn.clear()
+    again = {key: np.concatenate([x, x]) for key, x in data.items()}
+    assert len(recording(arm, again)) == len(data["t"])
+    assert f"{len(data['t'])} samples repeat the time" in str(recwarn.pop().message)
+    with pytest.raises(pb.InputError, match="all joint forces are zero"):
+        pb.identify(arm, data | {"tau": 0 * data["tau"]})

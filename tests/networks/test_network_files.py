@@ -248,3 +248,15 @@ def test_mappings_and_lists_where_names_belong_are_reported(tmp_path, part, said
                     f"    p: {part}\n", encoding="utf-8")  # fmt: skip
     with pytest.raises(pb.PolybodyError, match=f"odd.yaml:7: .*{said}"):
         pb.load_network(path)
+
+
+def test_sub_networks_that_multiply_are_refused_before_they_fill_the_memory(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("polybody.networks.network.MOST_PARTS", 50)
+    ten = [", ".join(f"x{j}: {{use: n{k}, in: a}}" for j in range(10)) for k in range(3)]
+    copies = "\n".join(f"    n{k + 1}: {{parts: {{{uses}}}, terminals: {{in: a}}}}" for k, uses in enumerate(ten))
+    first = "    n0: {parts: {R: {kind: resistor, nodes: a, resistance: 1}}, terminals: {in: a}}"
+    path = tmp_path / "many.yaml"
+    use = "  parts: {y: {use: n3, in: b}}"
+    path.write_text(f"polybody: 1\nname: many\nnetwork:\n  networks:\n{first}\n{copies}\n{use}\n")
+    with pytest.raises(pb.InputError, match="at most 50 are assembled"):
+        pb.load_network(path)

@@ -83,6 +83,8 @@ def identify(
     train = recordings(model, data, drive_gains=drive_gains, units=units)
     if not train:
         raise InputError("no recording; expected a file, a mapping of arrays, or a list of them")
+    if not any(x.tau.any() for x in train):
+        raise InputError(f"{train[0].source}: all joint forces are zero; parameters show in forces only")
     first = states_of(subject, train[0], cutoff, rate)
     cut, frequency = first.cutoff, first.rate if rate is None else rate
     states = [first, *(states_of(subject, x, cut, frequency) for x in train[1:])]

@@ -212,6 +212,9 @@ def _from_arrays(
     t, q, tau, v = t[good], q[good], tau[good], None if v is None else v[good]
     order = np.argsort(t, kind="stable")
     t, first = np.unique(t[order], return_index=True)
+    if len(first) < len(order):
+        warn(f"{source}: {counted(len(order) - len(first), 'sample')} repeat the time of another and are left out; "
+             "times that begin again belong to another recording")
     q, tau, v = q[order][first], tau[order][first], None if v is None else v[order][first]
     if len(t) < 20:
         raise InputError(f"{source}: {counted(len(t), 'usable sample')}; at least 20 are needed")

@@ -1,12 +1,13 @@
 """Tables of numbers in files: columns by name.
 
 CSV files are UTF-8 text with a header, their columns separated by commas, semicolons or tabs, decimals with a point, or
-with a comma where columns are separated otherwise. Lines before the header that begin with # are skipped; a cell that
-is no number is a missing one (NaN).
+with a comma where columns are separated otherwise; cells may be quoted. Lines before the header that begin with # are
+skipped; a cell that is no number is a missing one (NaN).
 """
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 
@@ -57,6 +58,8 @@ def _csv(path: Path) -> dict[str, Array]:
     if repeated:
         raise InputError(f"{path}: more than one column {repeated[0]!r}")
     text = "\n".join(lines[1:])
+    if '"' in text:
+        text, separator = _unquoted(lines[1:], separator)
     if separator != "," and "," in text and "." not in text:
         text = text.replace(",", ".")
     try:
@@ -66,6 +69,12 @@ def _csv(path: Path) -> dict[str, Array]:
     if rows.shape[1] != len(header):
         raise InputError(f"{path}: the header has {counted(len(header), 'column')}, the rows {rows.shape[1]}")
     return dict(zip(header, rows.T, strict=True))
+
+
+def _unquoted(lines: list[str], separator: str) -> tuple[str, str]:
+    """(the lines without quotes around their cells, their separator): quoted decimals may have a comma."""
+    rows = list(csv.reader(lines, delimiter=separator))
+    return "\n".join("\t".join(cell.strip() for cell in row) for row in rows), "\t"
 
 
 __all__ = ["columns_of"]

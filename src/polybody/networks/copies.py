@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from polybody.networks.network import Network
 
 Rename = Callable[[str], str]
+#: parts, bodies and joints of a network, copies of sub-networks included: a few lines of a file may ask for millions
+MOST_PARTS = 20_000
+
+
+def part_count(net: Network) -> int:
+    """Parts, models, bodies and joints of a network."""
+    return len(net.components) + len(net.parts.bodies) + len(net.parts.joints) + len(net.parts.electric)
 
 
 def copied_components(name: str, other: Network, outside: Rename) -> list[Component]:
@@ -76,4 +83,4 @@ def copy_bodies(net: Network, name: str, other: Network, outside: Rename) -> Non
     net.connections |= {full[port]: new(user) for port, user in other.connections.items()}
 
 
-__all__ = ["copied_components", "copy_bodies"]
+__all__ = ["MOST_PARTS", "copied_components", "copy_bodies", "part_count"]

@@ -26,7 +26,7 @@ from polybody.model.arguments import require_model
 from polybody.model.model import Model
 from polybody.names import counted, nearest
 from polybody.networks.component import Component, PartComponent
-from polybody.networks.copies import copied_components, copy_bodies
+from polybody.networks.copies import MOST_PARTS, copied_components, copy_bodies, part_count
 from polybody.networks.energy import DOMAINS, GROUND, EnergyDomain
 from polybody.networks.library import part_named
 from polybody.networks.mechanism import model_of
@@ -146,6 +146,10 @@ class Network(BodyNetwork):
         missing = [terminal for terminal in other.terminals if terminal not in nodes]
         if missing:
             raise InputError(f"{name!r}: the terminal {missing[0]!r} of {other.name!r} is open; give it a node")
+        count = part_count(self) + part_count(other)
+        if count > MOST_PARTS:
+            raise InputError(f"{name!r}: with the parts of {other.name!r} the network has {count} parts; at most "
+                             f"{MOST_PARTS} are assembled")
         inner = {node: nodes[terminal] for terminal, node in other.terminals.items()}
 
         def outside(node: str) -> str:
