@@ -68,7 +68,26 @@ class Symbol:
     def conjugate(self) -> Symbol:
         return self
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return _scalar(getattr(ufunc, method)(*_arrays(inputs), **options))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return _scalar(function(*_arrays(args), **kwargs))
+
     __hash__ = None  # type: ignore[assignment]
+
+
+def _arrays(values: Any) -> Any:
+    """Symbols among arguments as arrays without dimensions: NumPy would ask a bare object which of two is larger."""
+    if isinstance(values, Symbol):
+        array = np.empty((), dtype=object)
+        array[()] = values
+        return array.view(SymbolArray)
+    return type(values)(map(_arrays, values)) if type(values) in (list, tuple) else values
+
+
+def _scalar(value: Any) -> Any:
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def _binary(make: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
