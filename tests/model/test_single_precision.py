@@ -135,3 +135,22 @@ def test_rollouts_of_float32_states(arm):
         assert found.q.dtype == found.v.dtype == SINGLE
         assert np.abs(found.q - wanted.q).max() <= 1e-5
         assert np.abs(found.v - wanted.v).max() <= 1e-4 * np.abs(wanted.v).max()
+
+
+def test_derivatives_of_forward_dynamics_of_many_joints_are_products_with_the_inverse_mass_matrix():
+    build = pb.Builder("comb")
+    for k in range(18):
+        build.body(f"b{k}", 1.0 + 0.1 * k, com=(0.1, 0, 0.02), inertia=(0.02, 0.03, 0.04))
+        parent, axis = "world" if k % 6 == 0 else f"b{k - 1}", ((0, 0, 1), (0, 1, 0), (1, 0, 0))[k % 3]
+        build.joint(f"j{k}", "revolute", parent, f"b{k}", origin=shifted(0.3), axis=axis, armature=0.1)
+    model = build.model()
+    given = states(model)
+    found = model.forward_dynamics_derivatives(*given)
+    at = model.inverse_dynamics_derivatives(*given[:2], model.forward_dynamics(*given))
+    inverse = np.linalg.inv(model.mass_matrix(given[0]))
+    for part, wanted in zip(found, (-inverse @ at[0], -inverse @ at[1], inverse), strict=True):
+        np.testing.assert_allclose(part, wanted, rtol=0, atol=1e-11 * np.abs(wanted).max())
+    single = model.forward_dynamics_derivatives(*(x.astype(np.float32) for x in given))
+    for part, wanted in zip(single, found, strict=True):
+        assert part.dtype == np.float32
+        assert np.abs(part - wanted).max() < 1e-4 * np.abs(wanted).max()

@@ -21,7 +21,7 @@ from polybody.mechanism.reduction import reduced
 from polybody.model import long_chains
 from polybody.model.arguments import finite, into
 from polybody.model.batches import batch_shape, each_state
-from polybody.model.compositions import Composition, composition
+from polybody.model.compositions import Composition, composition, has_kernels
 from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double, in_parts
@@ -253,9 +253,12 @@ class TreeEngine:
         return early and long_chains.early(self.mechanism)
 
     def _has_single(self, request: Request) -> bool:
-        """True where a kernel of its own answers: what is composed or interpreted is computed in float64."""
-        if request.formulation is not None or composition(self, request.quantity) is not None:
+        """True where kernels answer: what is interpreted or solved by LAPACK is computed in float64."""
+        if request.formulation is not None:
             return False
+        composed = composition(self, request.quantity)
+        if composed is not None:
+            return has_kernels(self, composed)
         return not self._by_text(request.whole)
 
     def _composed(self, composed: Composition, request: Request) -> Any:
