@@ -197,9 +197,9 @@ def size(x: Any) -> int:
 
 
 def per_state(call: Call, s: States, least: float = 0.02) -> float:
-    """The shortest of some calls, three at least where they are quick: the first into fresh memory takes longer."""
+    """The shortest of two calls or more: the first into fresh memory takes longer."""
     shortest, begun, runs = np.inf, time.process_time(), 0
-    while runs == 0 or (least and time.process_time() - begun < (least if runs > 2 else 10 * least)):
+    while runs < (2 if least else 1) or (least and time.process_time() - begun < (least if runs > 2 else 10 * least)):
         at = time.process_time()
         call(s)
         shortest, runs = min(shortest, time.process_time() - at), runs + 1

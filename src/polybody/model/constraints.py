@@ -70,6 +70,7 @@ class ModelConstraints:
         """Constraint residual at q, (..., rows): metres and radians, in the order of `names`."""
         return self._kernels.residual(self._model._q(q), self._model._parameters(parameters))
 
+    @large
     def jacobian(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Constraint Jacobian J, (..., rows, nv): J v = 0 for velocities that the constraints allow."""
         return self._kernels.jacobian(self._model._q(q), self._model._parameters(parameters))
@@ -79,6 +80,7 @@ class ModelConstraints:
         v = state_array("v", v, self._model.nv)
         return self._kernels.bias(self._model._q(q), v, self._model._parameters(parameters))
 
+    @large
     def rank(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Rank of J per state, (...). nv − rank is the instantaneous mobility; a drop marks a singular configuration.
         """

@@ -217,8 +217,13 @@ class Model:
         unless `limits` is False. If the solver does not converge from the guess, up to `restarts` other guesses are
         tried; if none converges, `AssemblyError` reports which loop stays open and by how much.
         """
-        guess = self.neutral() if q is None else self.normalize(q)
-        return self._assembly.assembled(guess, hold, limits, restarts, self._parameters(parameters))
+        guess = self.neutral() if q is None else state_array("q", q, self.nq)
+        held, given = [hold] if isinstance(hold, str) else list(hold), self._parameters(parameters)
+
+        def some(parts: Sequence[Array]) -> Array:
+            return self._assembly.assembled(self.normalize(parts[0]), held, limits, restarts, *parts[1:])
+
+        return in_pieces(some, [guess, *(() if given is None else (given,))], 8 * self.nq * 16)
 
     def assemble_velocity(
         self, q: ArrayLike, v: ArrayLike, hold: Iterable[str] = (), *, parameters: Values = None
