@@ -117,8 +117,10 @@ class Assembly:
 
     def general_place(self, q: Array) -> Array:
         """An assembled configuration in general position near q: singular ones are left."""
-        rng, problem = np.random.default_rng(2), self._near_problem(True)
-        best, least, quality = q, self.mobile(q), -1.0
+        rng, best, least, quality = np.random.default_rng(2), q, self.mobile(q), -1.0
+        # Where constraints are redundant, J alone leads to places where their plan of elimination is poor (Bricard).
+        redundant = self.mechanism.nv - least < self.kernels.rows
+        problem = self._problem((), True) if redundant else self._near_problem(True)
         for size in (0.05, 0.1, 0.2, 0.3):
             Z = null_space(self.kernels.jacobian(q))
             if not Z.shape[1]:
