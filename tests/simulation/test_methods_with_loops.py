@@ -82,6 +82,29 @@ def test_idas_rests_at_a_stop_of_a_loop_as_the_default_does():
     assert motion.audit.loop_error < 1e-10
 
 
+def test_idas_rests_where_all_joints_of_a_loop_stick():
+    build = pb.Builder("stiff four-bar", gravity=(0, -9.81, 0))
+    for name, length in (("crank", 0.2), ("coupler", 0.5), ("rocker", 0.4)):
+        build.body(name, 1, com=(length / 2, 0, 0), inertia=(0.001, 0.02, 0.02))
+    build.joint("a", "revolute", "world", "crank", friction=5.0)
+    build.joint("b", "revolute", "crank", "coupler", (0.2, 0, 0), active=False, friction=1.0)
+    build.joint("c", "revolute", "world", "rocker", (0.6, 0, 0), active=False, friction=1.0)
+    build.loop("d", "revolute", "coupler", "rocker", (0.5, 0, 0), (0.4, 0, 0))
+    model = build.model()
+    q = model.assemble([0.7, 0.3, 1.5], hold=["a"])
+    v = model.assemble_velocity(q, [1.0, 0.0, 0.0])
+
+    def push(t, q, v):
+        return [20.0 * np.sin(6 * t), 0, 0]
+
+    runs = [pb.simulate(model, 0.3, q, v, push, method=m, sample=0.02, rtol=1e-9) for m in ("dop853", "idas")]
+    best, motion = runs
+    assert motion.stopped is None
+    assert sum(h.detail == "sticks" for h in best.happenings) >= 3
+    assert {h.name for h in motion.happenings} == {h.name for h in best.happenings}
+    assert np.abs(motion.q - best.q).max() < 1e-6
+
+
 def test_idas_says_what_goes_through_singular_positions_where_it_gives_up():
     model = four_bar_chain(1)
     v = np.array([-1.0 if joint.name.startswith("base") else 1.0 for joint in model.mechanism.joints])

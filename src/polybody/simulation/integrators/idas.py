@@ -6,7 +6,8 @@
 
 The last line is the loops' at the level of accelerations (index 1), with Baumgarte's terms, by which what drifts off
 comes back in 1/α s; wanted states are put on the loops exactly. J has the rows that are independent in general
-position: loads of redundant ones are not determined. E picks joints that rest at a stop, s is what the stops exert. No
+position: loads of redundant ones are not determined. E picks joints that rest at a stop or stick, s is what holds them;
+of joints that rest and that loops connect only as many as are independent: one that sticks holds a whole four-bar. No
 mass matrix is formed or inverted. Where the loops lose rank these equations have no solution: `bridge` steps across,
 and where it cannot IDAS gives up, while other methods go through.
 
@@ -24,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import domain
+from polybody.constraints.mobility import pivoted
+from polybody.constraints.ranks import null_space
 from polybody.formulations import denoc
 from polybody.interrupts import passed_on
 from polybody.mechanism import kinematics
@@ -37,6 +40,8 @@ Array = np.ndarray
 ALPHA = 5.0
 #: between two output times: where loops lose rank, steps would become ever smaller
 MOST_STEPS = 3_000
+#: of a unit of motion that loops leave: a joint that moves less is held by them
+STILL = 1e-7
 
 
 class Idas:
@@ -48,7 +53,7 @@ class Idas:
         def made() -> tuple[CalledBack, Equations, dict[str, Any]]:
             called = outside_forces(problem)
             rows = problem.motion.independent_rows(problem.split(y)[0]) if problem.loops else []
-            equations = Equations(problem, rows)
+            equations = Equations(problem, rows, resting_alone(problem, rows, problem.split(y)[0]))
             return called, equations, equations.with_forces(called)
 
         called, equations, graph = passed_on(made)
@@ -69,13 +74,13 @@ class Idas:
 class Equations:
     """The graph of a model's equations with the constraint rows that are independent."""
 
-    def __init__(self, problem: Problem, rows: list[int]) -> None:
+    def __init__(self, problem: Problem, rows: list[int], resting: list[int]) -> None:
         import casadi
 
-        self.problem, self.rows, self.resting = problem, rows, problem.resting
+        self.problem, self.rows, self.resting = problem, rows, resting
         tree = problem.model.tree.mechanism if problem.loops else problem.model.mechanism
         graph: Any = domain("casadi")
-        n, resting = tree.nv, self.resting
+        n = tree.nv
         sizes = {"q": tree.nq, "v": n, "a": n, "loads": len(rows), "push": len(resting), "force": n}
         columns, arrays = zip(*(graph.variables(name, size) for name, size in sizes.items()), strict=True)
         q, v, a, loads, push, force = arrays
@@ -121,6 +126,16 @@ class Equations:
         heavy = max(float(np.abs(x).max(initial=0.0)) for x in (needed, force, loads, inertia.diagonal() * fast))
         sizes = np.concatenate([np.full(problem.nv, fast), np.full(len(loads), heavy)])
         return np.concatenate([a, loads]), problem.rate(t, y)[:-1], sizes
+
+
+def resting_alone(problem: Problem, rows: list[int], q: Array) -> list[int]:
+    """The resting velocities that are independent of each other on the motions that the loops' rows leave."""
+    resting = problem.resting
+    if not rows or not resting:
+        return resting
+    left = null_space(problem.model.engine.constraints.jacobian(q)[rows])[resting]
+    sizes, order = pivoted(left.T)
+    return sorted(resting[k] for k in order[: int(np.sum(sizes > STILL))])
 
 
 def outside_forces(problem: Problem) -> CalledBack:
