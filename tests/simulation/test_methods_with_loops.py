@@ -105,6 +105,31 @@ def test_idas_rests_where_all_joints_of_a_loop_stick():
     assert np.abs(motion.q - best.q).max() < 1e-6
 
 
+@pytest.mark.parametrize("method", ["idas", "cvodes"])
+def test_joints_of_a_loop_come_to_rest_together_though_each_has_its_error(method):
+    build = pb.Builder("rubbing four-bar", gravity=(0, -9.81, 0))
+    for name, mass, length in (("crank", 0.4, 0.2), ("coupler", 1, 0.5), ("rocker", 1, 0.5)):
+        build.body(name, mass, com=(length / 2, 0, 0), inertia=(0.002, 0.002, 0.002) if mass < 1 else (0.02, 0.02, 0.02))
+
+    def turned(cosine, sine, x):
+        return [[cosine, -sine, 0, x], [sine, cosine, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+
+    build.joint("a", "revolute", "world", "crank", turned(0, 1, 0), friction=2.0)
+    build.joint("b", "revolute", "crank", "coupler", turned(0.6, -0.8, 0.2), active=False, friction=1.0)
+    build.joint("c", "revolute", "world", "rocker", turned(0, 1, 0.4), active=False, friction=1.0)
+    build.loop("d", "revolute", "rocker", "coupler", (0.5, 0, 0), (0.5, 0, 0))
+    model = build.model()
+    q = model.assemble()
+    v = model.assemble_velocity(q, [2.0, 0.0, 0.0])
+
+    def push(t, q, v):
+        return np.array([6 * np.sin(20 * t), 0, 0])
+
+    best, motion = (pb.simulate(model, 0.2, q, v, push, method=m, sample=0.001) for m in ("dop853", method))
+    assert any(h.detail == "sticks" for h in best.happenings)
+    assert np.abs(motion.q - best.q).max() < 1e-6
+
+
 def test_idas_says_what_goes_through_singular_positions_where_it_gives_up():
     model = four_bar_chain(1)
     v = np.array([-1.0 if joint.name.startswith("base") else 1.0 for joint in model.mechanism.joints])

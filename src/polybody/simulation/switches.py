@@ -20,6 +20,7 @@ from polybody.simulation.stops import AT, REST, Excess, Pull, Stop, Stops
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
 STILL = 1e-8  # rad/s or m/s: a joint as slow as this is at rest where another comes to rest, and friction may hold it
+LOOP_STILL = 1e-6  # the same in loops, whose joints come to rest together, but each only up to the method's errors
 #: rounds in which levels of friction that depend on loads are found, and how little they change when they are
 MOST_LEVELS, SAME_LEVEL = 30, 1e-10
 BOUNCE = 1e-8  # rad or m: rebounds that go no farther are none
@@ -281,12 +282,12 @@ class Switches:
         joints in motion that stuck.
         """
         friction, v = self.problem.friction, self.problem.split(y)[1]
-        found = []
+        found, still = [], LOOP_STILL if halted and self.problem.loops else STILL
         for slot in friction.slots if friction is not None else ():
             stuck = isinstance(self.stops.held.get(slot), Stick)
             if slot in slipping:
                 continue
-            if slot in halted or abs(v[slot]) <= STILL:
+            if slot in halted or abs(v[slot]) <= still:
                 found.append(slot)
             elif friction is not None:
                 if stuck:
