@@ -6,7 +6,6 @@ the columns of joint i there. The velocity of a point x of body i is W_lin + W_a
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, world_maps
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
+from polybody.properties import cached_property
 
 
 class Place:

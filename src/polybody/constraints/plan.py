@@ -12,9 +12,10 @@ import hashlib
 import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
+
+from polybody.properties import cached_property
 
 Array = np.ndarray
 

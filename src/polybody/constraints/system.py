@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from polybody.constraints.rolling import velocity_constraints
 from polybody.description.expressions import parse
 from polybody.mechanism.kinematics import rate, tangent_columns
 from polybody.mechanism.mechanism import Mechanism
+from polybody.properties import cached_property
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ together. States that have arrived are left as they are while the others go on.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from polybody.coordinates import quadratic
 from polybody.model.model import Model
 from polybody.model.rotation_vectors import rotation_vectors
+from polybody.properties import cached_property
 
 if TYPE_CHECKING:
     from polybody.coordinates.prioritised import Goal, Sphere

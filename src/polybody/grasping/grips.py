@@ -18,13 +18,13 @@ loads one by one: WᵀN = 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.formulations.operators.named import frame_crossing
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
+from polybody.properties import cached_property
 
 Array = np.ndarray
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ from polybody.mechanism.columns import plain_columns, velocity_names
 from polybody.model.arguments import positive, random_generator
 from polybody.model.model import Model
 from polybody.model.sets import one_set
+from polybody.properties import cached_property
 from polybody.quantities.derivatives import graph_domain, tangent_map
 
 Array = np.ndarray

@@ -10,7 +10,6 @@ give a `Kernel`, whose call is, in this order of cost:
 
 from __future__ import annotations
 
-import functools
 import math
 import threading
 import time
@@ -39,6 +38,7 @@ from polybody.kernels.runtime_code import DIRECT, STAGED
 from polybody.kernels.table_rows import can_stream, is_long
 from polybody.kernels.target import Target, host
 from polybody.kernels.units import first_off_unit
+from polybody.properties import cached_property
 
 NANOSECONDS = 0.06  # of one float64 addition of a state, one thread: measured; to decide about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
@@ -210,7 +210,7 @@ class Kernel:
             return fallback
         return runtime.make_builtin(self._form.runtime, self.lone, fallback, name or self.name, doc)
 
-    @functools.cached_property
+    @cached_property
     def lone(self) -> runtime.Lone | None:
         """What single calls go by without Python code (see `methods`); None where that cannot be done."""
         if "lone" not in self._form.runtime.addresses or len(self._form.contexts) > 1:

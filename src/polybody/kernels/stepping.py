@@ -25,7 +25,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -46,6 +45,7 @@ from polybody.kernels.stepping_radau import Collocation
 from polybody.kernels.stepping_rolled import Between, Rolled, rolled_part
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target, host
+from polybody.properties import cached_property
 
 Array = np.ndarray
 PAD = 4  # numbers: rows are whole vectors

@@ -22,9 +22,10 @@ interpolant; `h_old`, `error_old`; J and its factors) stays in the job from call
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+
+from polybody.properties import cached_property
 
 Array = np.ndarray
 MOST_NEWTON = 6

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -27,6 +26,7 @@ from polybody.model.arguments import float_array, require_model
 from polybody.model.model import Model
 from polybody.model.sets import one_set
 from polybody.names import counted
+from polybody.properties import cached_property
 
 Array = np.ndarray
 GAUSS = np.sqrt(3.0) / 6.0

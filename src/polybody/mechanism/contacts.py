@@ -16,7 +16,6 @@ heights on a regular grid, bilinear between its nodes and level outside.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from polybody.algebra.rotations import cross
 from polybody.description.expressions import Expression, parse
 from polybody.description.records import Contact
 from polybody.mechanism.compliant_stops import positive_part
+from polybody.properties import cached_property
 
 if TYPE_CHECKING:
     from polybody.mechanism.kinematics import Pose

@@ -25,7 +25,6 @@ otherwise B ε̇ = H β has no solution. `holonomy_problem` tests it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +34,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import axis_rotation, skew
 from polybody.algebra.spatial import adjoint, bracket_matrix, pose
 from polybody.errors import InputError
+from polybody.properties import cached_property
 
 
 def column_motion(h: Array, epsilon: Any, *, domain: Domain = FLOAT) -> tuple[Array, Array]:

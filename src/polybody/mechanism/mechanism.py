@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +46,7 @@ from polybody.mechanism.groups import Group, elimination_groups
 from polybody.mechanism.joints import JointModel, ReversedJoint
 from polybody.mechanism.kinds import joint_model, joint_size
 from polybody.mechanism.motors import Motors, motors_of
+from polybody.properties import cached_property
 
 Array = np.ndarray
 GROUND = -1

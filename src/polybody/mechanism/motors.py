@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from polybody.description.records import Description, Motor
 from polybody.errors import InputError
 from polybody.mechanism.entries import Entries
 from polybody.names import counted
+from polybody.properties import cached_property
 
 Array = np.ndarray
 

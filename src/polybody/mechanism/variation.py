@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from polybody.description.records import Description
 from polybody.description.substitution import substituted
 from polybody.mechanism.friction import smoothed
 from polybody.mechanism.mechanism import Mechanism, mechanism_from
+from polybody.properties import cached_property
 
 Array = np.ndarray
 

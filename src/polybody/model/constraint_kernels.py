@@ -7,7 +7,6 @@ NaN, or by a residual that is not small. Such states are then answered by the te
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from polybody.constraints.system import Constraints, constraints_of
 from polybody.model.batches import batch_shape
 from polybody.model.source import Source
 from polybody.model.tracing import compiled, trace
+from polybody.properties import cached_property
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +43,7 @@ from polybody.model.tree_engine import TreeEngine
 from polybody.model.wrenches import Wrenches
 from polybody.names import counted
 from polybody.outlets import outlet
+from polybody.properties import cached_property
 from polybody.quantities import frames
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import QUANTITIES, quantity

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import fields
-from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from polybody.formulations.operators.split import Split
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.engine import Request
 from polybody.model.tree_engine import TreeEngine
+from polybody.properties import cached_property
 from polybody.quantities.quantity import Quantity
 
 Array = np.ndarray

@@ -9,7 +9,6 @@ minors are looked at), axes that are not of unit length. One compiled function c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from polybody.mechanism.columns import state_text
 from polybody.model.arguments import choose, float_array, state_array
 from polybody.model.source import Source
 from polybody.model.tracing import trace
+from polybody.properties import cached_property
 
 if TYPE_CHECKING:
     from polybody.model.engine import Engine

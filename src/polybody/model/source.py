@@ -7,13 +7,13 @@ compiled code: nothing is compiled when values change.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.variation import Variation
+from polybody.properties import cached_property
 
 Array = np.ndarray
 

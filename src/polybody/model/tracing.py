@@ -11,12 +11,12 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.graph import DIV, LEAF, Node, operands
+from polybody.properties import cached_property
 from polybody.quantities.derivatives import graph_domain
 from polybody.sources import source_digest
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
 from polybody.model.tracing import Recorded, as_traced, compiled, plain_name, trace
+from polybody.properties import cached_property
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
 from polybody.sources import source_digest

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 from polybody.networks.energy import GROUND, EnergyDomain
 from polybody.networks.expressions import Text, casadi_functions
 from polybody.networks.part import Part
+from polybody.properties import cached_property
 
 #: name in the component's own words ("winding.i", "angle") -> SX
 Lookup = Callable[[str], Any]

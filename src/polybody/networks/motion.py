@@ -8,7 +8,6 @@ no condition holds. States go on from their values: a mode that would make one j
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from polybody.networks.models import ModelComponent, flat_components
 from polybody.networks.reduction import semiexplicit
 from polybody.networks.structure import Choice
 from polybody.networks.system import System
+from polybody.properties import cached_property
 from polybody.simulation.arguments import number
 from polybody.simulation.events import Happening
 from polybody.simulation.failures import SimulationError

@@ -31,7 +31,6 @@ expanded (`Network.use` without `reduced`), whose model names the coordinates an
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,6 +48,7 @@ from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
 from polybody.networks.circuits import Between, Inner, Passing, Seen, between, entries, inner, passing, planned
 from polybody.networks.ports import Coordinates, Entry, Piece, State, Strut
+from polybody.properties import cached_property
 
 Array = np.ndarray
 #: (row over pivot)² above which plans are made at the state itself

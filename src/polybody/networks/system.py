@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from polybody.model.tracing import compiled
 from polybody.networks.expressions import Text, casadi_functions
 from polybody.networks.reduction import Semiexplicit
 from polybody.networks.structure import Choice
+from polybody.properties import cached_property
 from polybody.simulation.failures import BlowUp
 
 Array = np.ndarray

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.names import counted, nearest
 from polybody.outlets import outlet
+from polybody.properties import cached_property
 from polybody.simulation.events import Happening
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH, Followed
 from polybody.model.wrenches import Wrenches, checked, on_bodies
+from polybody.properties import cached_property
 from polybody.quantities import constrained
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import QUANTITIES

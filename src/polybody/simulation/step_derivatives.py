@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from polybody.algebra.domains import domain
 from polybody.errors import PolybodyError
 from polybody.model.tracing import compiled
+from polybody.properties import cached_property
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.given import acting_of, possible_holding
 from polybody.simulation.compiled.laws import Law, Signals

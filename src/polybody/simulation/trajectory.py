@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.names import counted
 from polybody.outlets import outlet
+from polybody.properties import cached_property
 from polybody.simulation.audit import Audit
 from polybody.simulation.events import Happening
 from polybody.simulation.integrators import Interpolant

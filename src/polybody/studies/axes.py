@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.kernels.uniform import uniform
 from polybody.names import counted, listed, nearest
+from polybody.properties import cached_property
 
 Array = np.ndarray
 DESIGNS = ("random", "latin-hypercube", "sobol", "saltelli")

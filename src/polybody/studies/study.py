@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from polybody.kernels import background, threads
 from polybody.model.arguments import float_array, positive, require_model
 from polybody.model.model import Model
 from polybody.names import counted, nearest
+from polybody.properties import cached_property
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
 from polybody.studies.axes import cases_of, whole

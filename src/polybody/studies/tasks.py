@@ -17,6 +17,7 @@ import numpy as np
 from polybody.errors import InputError, PolybodyError
 from polybody.interrupts import passed_on
 from polybody.model.model import Model
+from polybody.properties import cached_property
 from polybody.quantities.quantity import Quantity
 from polybody.quantities.table import quantity as quantity_named
 from polybody.studies import targets
@@ -79,19 +80,19 @@ class Job:
     template: Callable[[dict[str, Any]], Model] | None = None
     _nominal: dict[str, Array] = field(default_factory=dict, init=False, repr=False)
 
-    @functools.cached_property
+    @cached_property
     def asked(self) -> Quantity:
         """The quantity that is computed."""
         assert self.model is not None
         return quantity_named(self.model.mechanism, self.task.options["quantity"])
 
-    @functools.cached_property
+    @cached_property
     def shapes(self) -> list[tuple[str, tuple[int, ...]]]:
         """Names and shapes of its results."""
         assert self.model is not None
         return self.asked.shapes(self.model.engine.sizes())
 
-    @functools.cached_property
+    @cached_property
     def together(self) -> tuple[list[tuple[str, tuple[int, ...]]], Any] | None:
         """(what is kept, its kernel) where a quantity has straight-line code: nothing else is computed or written.
 

@@ -6,12 +6,12 @@ A record comes from a simulation, from inverse dynamics along a path, or from a 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polybody.model.model import Model
+from polybody.properties import cached_property
 from polybody.simulation import Trajectory
 from polybody.studio.channels import Channel, channels, tables
 

@@ -8,7 +8,6 @@ derivative of the finished 𝓜 and 𝒱. A stage with quasi-velocities is moved
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from polybody.formulations.poincare.fields import stage_maps, transport, unit
 from polybody.mechanism import kinematics
 from polybody.mechanism.forces import spring_energy
 from polybody.mechanism.mechanism import Mechanism
+from polybody.properties import cached_property
 from polybody.symbolic.domain import TrigDomain
 from polybody.symbolic.ring import HALF, ZERO, Ring, Trig
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from polybody.constraints.system import Constraints, constraints_of
 from polybody.errors import PolybodyError
 from polybody.mechanism.columns import velocity_names
 from polybody.mechanism.mechanism import Mechanism
+from polybody.properties import cached_property
 from polybody.symbolic.equations import Equations
 from polybody.symbolic.model import SymbolicModel
 from polybody.symbolic.printing import to_matrix

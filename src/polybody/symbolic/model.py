@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from polybody.algebra.spatial import pose
 from polybody.errors import InputError, PolybodyError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.names import counted
+from polybody.properties import cached_property
 from polybody.symbolic.charts import as_walked, chart_rest, charts, model_state, parallel_pairs
 from polybody.symbolic.closed import ClosedForms
 from polybody.symbolic.equations import Equations, Linearization, linearized

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from polybody.errors import InputError
 from polybody.formulations import denoc, poincare
 from polybody.mechanism import kinematics
 from polybody.mechanism.energy import energy
+from polybody.properties import cached_property
 from polybody.symbolic.printing import number
 from polybody.symbolic.ring import exact
 

@@ -15,7 +15,6 @@ batch of numbers the pieces come from one kernel, and stacking goes over links, 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,7 @@ from polybody.formulations.operators.split import Split
 from polybody.formulations.operators.sweeps import state
 from polybody.mechanism.kinematics import body_poses
 from polybody.mechanism.mechanism import GROUND, Mechanism
+from polybody.properties import cached_property
 
 
 @dataclass(frozen=True, eq=False)

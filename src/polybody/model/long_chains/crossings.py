@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from polybody.formulations.denoc.links import Crossing, crossing
 from polybody.kernels.scan import OUTWARD, Pass
 from polybody.model.long_chains.kinds import JOINT, Chain, Kind
 from polybody.model.long_chains.lone import lone_link
+from polybody.properties import cached_property
 
 
 class Crossings:

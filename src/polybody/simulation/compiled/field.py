@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import Recorded, as_traced
+from polybody.properties import cached_property
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics

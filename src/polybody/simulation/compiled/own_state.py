@@ -19,7 +19,6 @@ what elimination leaves of it: where it is large the task is nearly singular, an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from polybody.constraints.assembly import AssemblyError
 from polybody.formulations import denoc
 from polybody.interrupts import imported
 from polybody.model.model import Model
+from polybody.properties import cached_property
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
 from polybody.simulation.controllers.own_motion import fully_driven
 from polybody.simulation.failures import NotCompiled

@@ -9,13 +9,13 @@ will fill, `ground` is the height of the floor along `up`: the lowest point of e
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
+from polybody.properties import cached_property
 from polybody.studio.stage.loads import Loads
 from polybody.studio.stage.meshes import Triangles, hull_points, reduced, triangles
 from polybody.studio.stage.shapes import PALETTE, body_shapes, extent, inertia_ellipsoid
