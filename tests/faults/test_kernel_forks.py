@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import pytest
 
-from polybody.kernels.locks import Lock
+from polybody.errors import PolybodyError
+from polybody.kernels import forks
+from polybody.kernels.locks import Lock, tracing
 
 SCRIPT = textwrap.dedent("""
     import os, sys, threading, time, warnings
@@ -16,11 +20,14 @@ SCRIPT = textwrap.dedent("""
     from polybody.kernels import build, memory, threads
 
     def kernel(n, label):
-        x = ca.SX.sym("x", 3)
-        y = x
-        for k in range(n):
-            y = ca.sin(y) * x + k
-        return build(label, [("x", 3)], [("y", (3,))], lambda: ca.Function("f", [x], [y]), label)
+        def traced():  # all of CasADi within `build`: threads that make graphs without it are not safe in CasADi
+            x = ca.SX.sym("x", 3)
+            y = x
+            for k in range(n):
+                y = ca.sin(y) * x + k
+            return ca.Function("f", [x], [y])
+
+        return build(label, [("x", 3)], [("y", (3,))], traced, label)
 
     stop = False
 
@@ -79,3 +86,87 @@ def test_a_thread_that_forks_keeps_the_locks_it_holds():
             os._exit(0 if lock._lock._is_owned() else 1)
         assert os.waitpid(child, 0)[1] == 0
     assert not lock._lock._is_owned()
+
+
+def answer_of_a_child(work):
+    """What work() gives in a forked child, a number below 256; 255 if it takes more than 60 s."""
+    child = os.fork()
+    if not child:
+        try:
+            os._exit(work())
+        finally:
+            os._exit(254)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.005)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return 255
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_waits_for_a_thread_that_traces():
+    begun, over = threading.Event(), threading.Event()
+
+    def trace():
+        with tracing:
+            begun.set()
+            time.sleep(0.3)
+            over.set()
+
+    other = threading.Thread(target=trace)
+    other.start()
+    begun.wait()
+    assert answer_of_a_child(lambda: 1 if over.is_set() and tracing._lock.acquire(blocking=False) else 2) == 1
+    other.join()
+    with tracing:
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_forked_from_a_thread_that_compiles_for_too_long_says_that_it_cannot_compile(monkeypatch):
+    monkeypatch.setattr(forks, "PATIENCE", 0.05)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def trace():
+        with tracing:
+            begun.set()
+            go_on.wait(60)
+
+    def compile_here():
+        try:
+            with tracing:
+                return 2
+        except PolybodyError as error:
+            return 1 if "forked" in str(error) else 3
+
+    other = threading.Thread(target=trace)
+    other.start()
+    begun.wait()
+    assert answer_of_a_child(compile_here) == 1
+    assert answer_of_a_child(lambda: answer_of_a_child(compile_here)) == 1
+    go_on.set()
+    other.join()
+    assert answer_of_a_child(compile_here) == 2
+
+
+IMPORTED = "import time\ntime.sleep({seconds})\nvalue = 7\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("patience", [20.0, 0.05])
+def test_a_child_forked_while_a_thread_imports_can_import_the_same(tmp_path, monkeypatch, patience):
+    name = f"slow_module_{int(100 * patience)}"
+    (tmp_path / f"{name}.py").write_text(IMPORTED.format(seconds=0.5))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(forks, "IMPORTING", patience)
+    other = threading.Thread(target=__import__, args=(name,))
+    other.start()
+    while name not in sys.modules:
+        time.sleep(0.001)
+    assert answer_of_a_child(lambda: __import__(name).value) == 7
+    other.join()
+    assert sys.modules[name].value == 7

@@ -29,7 +29,7 @@ from polybody.kernels import background, machine, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes
 from polybody.kernels.kernel import FIRST_TOUCH, NANOSECONDS, TURN, Kernel, interpreted
-from polybody.kernels.locks import Lock
+from polybody.kernels.locks import Lock, tracing
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, Program, compiled, digest, known, prepare, program, remember
 from polybody.kernels.rows import RowPorts, module_text
@@ -75,7 +75,7 @@ def build(
 
     if background.tier() == "optimised" or (title not in _waiting and known(title)):
         return whole(steps)
-    with background.building(), _lock:
+    with background.building(), tracing, _lock:
         step = _waiting.get(title)
         if step is None:
             prepare(chosen)

@@ -23,7 +23,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
 from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, programs, rows, runtime, tape
-from polybody.kernels.locks import Lock
+from polybody.kernels.locks import Lock, tracing
 from polybody.kernels.programs import (
     Made,
     Program,
@@ -54,7 +54,6 @@ REMEMBERED = 64  # shapes of batches whose strides and division among threads ar
 
 MANY = 64  # states from which on more side by side pay that single calls would have to wait for
 
-_building = Lock()
 _adopting = Lock()
 
 Ports = Sequence[tuple[str, int]]
@@ -457,7 +456,7 @@ def build(
         facts = {key: loaded.facts[key] for key in ("nodes", "work")}
         return chosen.with_lanes(loaded.facts["lanes"]), {**facts, "dense": dense}
 
-    with background.building(), _building:
+    with background.building(), tracing:
         found = known(title)
         if found is not None:
             final, facts = form_facts(found)

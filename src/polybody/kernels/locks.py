@@ -1,9 +1,4 @@
-"""Locks that a forked child can use.
-
-A child has one thread, the one that forked. What another thread of its parent held would stay locked for ever, so a
-`Lock` that could not be had at the moment of the fork begins anew in the child. The dictionaries and lists behind our
-locks are whole between any two steps of Python, hence then too. LLVM's own data are not: a fork waits until no thread
-is inside LLVM, by llvmlite's lock, which is held around every single call of it.
+"""Locks that a forked child can use (`forks`), and work that no interrupt ends halfway.
 
 An interrupt (Ctrl-C) is an exception between any two calls of the main thread's Python code, also between the call that
 takes a lock and the return of an `__enter__` written in Python: the lock would stay taken, and the compiling thread
@@ -20,36 +15,45 @@ import threading
 import time
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 
 class Lock:
     """A reentrant lock, for `with`."""
 
+    every: ClassVar[list[Lock]] = []
+
     def __init__(self) -> None:
         self._lock: Any = threading.RLock()
         self._had: set[int] = set()  # threads that fork just now and have it
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(before=self._try, after_in_parent=self._release, after_in_child=self._renew)
+        self.every.append(self)
 
     # Getters written in C: what `with` asks for is on the way of every batch.
     __enter__ = property(attrgetter("_lock.__enter__"))
     __exit__ = property(attrgetter("_lock.__exit__"))
 
-    def _try(self) -> None:
-        if self._lock.acquire(blocking=False):
+    def before_fork(self, seconds: float = 0.0) -> None:
+        """Have it while this thread forks, if it can be had within so many seconds."""
+        if self._lock.acquire(timeout=seconds) if seconds > 0 else self._lock.acquire(blocking=False):
             self._had.add(threading.get_ident())
 
-    def _release(self) -> None:
+    def after_in_parent(self) -> None:
+        """Give it back."""
         if threading.get_ident() in self._had:
             self._had.discard(threading.get_ident())
             self._lock.release()
 
-    def _renew(self) -> None:
+    def after_in_child(self, instead: Any = None) -> None:
+        """Give it back; one that another thread of the parent had begins anew, or becomes `instead`."""
         if threading.get_ident() not in self._had:
-            self._lock = threading.RLock()
-        self._release()
+            self._lock = threading.RLock() if instead is None else instead
+        self.after_in_parent()
         self._had.clear()
+
+
+#: Who makes or frees CasADi's expression graphs has this. CasADi lets other threads run during every call, but is not
+#: safe there: two threads that made graphs with the same whole numbers ended the process (CasADi 3.8.2).
+tracing = Lock()
 
 
 T = TypeVar("T")
@@ -118,17 +122,4 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_under_way.clear)
 
 
-def wait_for_llvm_before_forks() -> None:
-    """Let no fork happen while a thread is inside LLVM."""
-    from llvmlite.binding import ffi
-
-    lock = getattr(ffi.lib, "_lock", None)  # not public, but the only thing that every call of LLVM passes
-    if lock is not None and hasattr(os, "register_at_fork"):
-
-        def leave() -> None:
-            lock.__exit__()
-
-        os.register_at_fork(before=lock.__enter__, after_in_parent=leave, after_in_child=leave)
-
-
-__all__ = ["Lock", "begun", "undisturbed", "wait_for_llvm_before_forks"]
+__all__ = ["Lock", "begun", "tracing", "undisturbed"]

@@ -17,14 +17,12 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from polybody.kernels.locks import Lock, undisturbed, wait_for_llvm_before_forks
+from polybody.kernels import forks as _forks  # noqa: F401 what it asks of forks holds once it is imported
+from polybody.kernels.locks import Lock, undisturbed
 from polybody.kernels.operations import LIBM
 from polybody.kernels.target import Target, host, initialise_llvm
 
 _lock = Lock()  # llvmlite's binding is not safe to enter from two threads
-
-
-wait_for_llvm_before_forks()
 
 
 def is_near(triple: str) -> bool:

@@ -17,7 +17,7 @@ import llvmlite
 
 from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, relay, runtime
-from polybody.kernels.locks import Lock, begun
+from polybody.kernels.locks import Lock, begun, tracing
 from polybody.kernels.target import Target
 from polybody.sources import source_digest
 
@@ -116,8 +116,8 @@ def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object])
 
 
 def program(title: str, name: str, make: Callable[[], Made]) -> Program:
-    """The program of this title: of this process, from disk, or made by `make()`."""
-    with _making:
+    """The program of this title: of this process, from disk, or made by `make()`, which may trace."""
+    with tracing, _making:
         return known(title) or remember(title, Program(*kept(title, name, make)))
 
 

@@ -20,7 +20,7 @@ from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, native, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
-from polybody.kernels.locks import Lock, begun
+from polybody.kernels.locks import Lock, begun, tracing
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept, soon
 from polybody.kernels.rows import in_blocks
@@ -88,7 +88,7 @@ _lock = Lock()
 def part(key: str, name: str, entry: str, make: Callable[[], ca.Function | tape.Tape], target: Target) -> Part:
     """The part of this key: of this process, from disk, interpreted, or compiled."""
     title = digest("part", key, target, [entry])
-    with background.building(), _lock:
+    with background.building(), tracing, _lock:
         found = _PARTS.get(title)
         if found is None:
             while len(_PARTS) >= MOST_PARTS:

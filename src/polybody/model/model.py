@@ -608,7 +608,10 @@ class Model:
         Where ranks may change, use "augmented_system", K [a; −λ] = r, or "implicit_residual" (q, v, a, tau,
         multipliers).
         """
-        return self.engine.function(quantity(self.mechanism, name))
+        from polybody.kernels.locks import tracing
+
+        with tracing:
+            return self.engine.function(quantity(self.mechanism, name))
 
     def symbolic(
         self,

@@ -57,8 +57,11 @@ class Recorded:
     def function(self) -> Any:
         import casadi
 
+        from polybody.kernels.locks import tracing
+
         graph = graph_domain()
-        return casadi.Function(self.name_of, self.columns, [graph.column(x) for x in self.results])
+        with tracing:
+            return casadi.Function(self.name_of, self.columns, [graph.column(x) for x in self.results])
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
@@ -122,6 +125,7 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
     `symbols` are columns that the body reads beside its arguments (`Mechanism.symbols`): its last inputs.
     """
     from polybody.interrupts import passed_on
+    from polybody.kernels.locks import tracing
 
     def traced() -> Recorded:
         graph = graph_domain()
@@ -131,7 +135,8 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         return Recorded(name, [*(column for column, _ in pairs), *symbols], outputs)
 
-    return passed_on(traced)
+    with tracing:
+        return passed_on(traced)
 
 
 def as_traced(make: Callable[..., Any], *arguments: Any) -> Any:

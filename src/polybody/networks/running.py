@@ -16,6 +16,7 @@ import numpy as np
 
 from polybody.errors import InputError, warn
 from polybody.interrupts import LATER, imported, passed_on
+from polybody.kernels.locks import tracing
 from polybody.networks.joint_laws import beyond_drives
 from polybody.networks.models import doubtful_loops
 from polybody.networks.motion import Motion
@@ -71,7 +72,8 @@ def simulate_network(
     duration, begin = positive("duration", duration), number("start", start)
     initial = {**net.initial, **(initial or {})}
     laws = (limits, friction)
-    motion = passed_on(lambda: Motion(net, inputs, frozenset(initial), laws=laws))
+    with tracing:
+        motion = passed_on(lambda: Motion(net, inputs, frozenset(initial), laws=laws))
     motion.restitution = number("restitution", restitution)
     if not 0 <= motion.restitution <= 1:
         raise InputError(f"restitution is {restitution!r}; expected a number from 0 to 1")

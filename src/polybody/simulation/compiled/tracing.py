@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.kernels.locks import tracing
 from polybody.model.configurations import draw
 from polybody.model.model import Model
 from polybody.simulation.compiled.laws import NotCompiled
@@ -46,10 +47,12 @@ def traced(function: Any, sizes: Sequence[int], result: int, samples: Sequence[S
     reason = impure(function)
     if reason:
         raise NotCompiled(reason)
-    columns = [casadi.SX.sym(f"x{k}", max(size, 1)) for k, size in enumerate(sizes)]
-    given = [symbol_array(c) if size else symbol_array(c)[0] for c, size in zip(columns, sizes, strict=True)]
     try:
-        made = casadi.Function("traced", columns, [expression(function(*given), result)])
+        with tracing:
+            columns = [casadi.SX.sym(f"x{k}", max(size, 1)) for k, size in enumerate(sizes)]
+            given = [symbol_array(c) if size else symbol_array(c)[0] for c, size in zip(columns, sizes, strict=True)]
+            made = casadi.Function("traced", columns, [expression(function(*given), result)])
+            del given
         for sample in samples:
             mine = np.array(made(*(np.asarray(x, dtype=float) for x in sample))).ravel()
             theirs = np.asarray(function(*sample), dtype=float).ravel()
@@ -69,10 +72,11 @@ def _checked_casadi(function: Any, sizes: Sequence[int], result: int) -> Any:
         raise NotCompiled(f"the casadi.Function takes {found} numbers; expected {wanted}, and {result} out")
     import casadi
 
-    columns = [casadi.SX.sym(f"x{k}", size) for k, size in enumerate(wanted)]
-    shaped = [casadi.reshape(c, *function.size_in(k)) for k, c in enumerate(columns)]
-    answer = function.expand()(*shaped) if function.n_out() == 1 else function.expand()(*shaped)[0]
-    return casadi.Function("traced", columns, [casadi.densify(casadi.vec(answer))])
+    with tracing:
+        columns = [casadi.SX.sym(f"x{k}", size) for k, size in enumerate(wanted)]
+        shaped = [casadi.reshape(c, *function.size_in(k)) for k, c in enumerate(columns)]
+        answer = function.expand()(*shaped) if function.n_out() == 1 else function.expand()(*shaped)[0]
+        return casadi.Function("traced", columns, [casadi.densify(casadi.vec(answer))])
 
 
 def samples_of(model: Model) -> list[tuple[float, Array, Array]]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from polybody.interrupts import passed_on
+from polybody.kernels.locks import tracing
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
 from polybody.simulation.jacobian import jacobian
@@ -35,7 +36,8 @@ class Cvodes:
             rate, power = called(time, x)
             return called, {"x": x, "t": time, "ode": rate, "quad": power}
 
-        called, equations = passed_on(made)
+        with tracing:
+            called, equations = passed_on(made)
 
         def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
             smallest = {"min_step_size": 1e-14 * (1 + abs(t))}  # a run that blows up would take steps of nothing

@@ -29,6 +29,7 @@ from polybody.constraints.mobility import pivoted
 from polybody.constraints.ranks import null_space
 from polybody.formulations import denoc
 from polybody.interrupts import passed_on
+from polybody.kernels.locks import tracing
 from polybody.mechanism import kinematics
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
@@ -56,7 +57,8 @@ class Idas:
             equations = Equations(problem, rows, resting_alone(problem, rows, problem.split(y)[0]))
             return called, equations, equations.with_forces(called)
 
-        called, equations, graph = passed_on(made)
+        with tracing:
+            called, equations, graph = passed_on(made)
 
         def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
             z, rates, sizes = equations.start(t, y)
