@@ -14,6 +14,8 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     slopes(x, constants, row) -> ∂ẏ/∂y               row by row, without the last of y, for implicit methods
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
     tick(x, constants, row, told) -> memory, doubt   what of the constants changes at given times (`stepping_instants`)
+    loose, loose_watch                               field and watch while nothing is held (`stepping_switches`)
+    inertia(x, constants) -> M                       row by row, for what happens at crossings there
 
 Nothing is vectorised over states: there is one. Each of these is compiled by itself (`stepping_parts`: interpreted
 until it is), under a key of its own, and called by its address: a method with twelve stages takes no more code than one
@@ -30,12 +32,15 @@ import casadi as ca
 import numpy as np
 
 from polybody.kernels import background, machine, native, programs, stepping_parts
+from polybody.kernels import stepping_bounds as bounds
 from polybody.kernels import stepping_code as code_of
+from polybody.kernels import stepping_decisions as decisions
 from polybody.kernels import stepping_events as events
 from polybody.kernels import stepping_factors as factors
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels import stepping_radau as radau
+from polybody.kernels import stepping_switches as switches
 from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
@@ -43,6 +48,7 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TU
 from polybody.kernels.stepping_parts import Part, is_known, loop_code, part
 from polybody.kernels.stepping_radau import Collocation
 from polybody.kernels.stepping_rolled import Between, Rolled, rolled_part
+from polybody.kernels.stepping_switches import Switching
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target, host
 from polybody.properties import cached_property
@@ -54,7 +60,8 @@ KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
-ORDER = ("field", "leap", "middle", "ends", "slopes", "unit", "back", "watch", "tick")
+ORDER = ("field", "leap", "middle", "ends", "slopes", "unit", "back", "watch", "tick", "loose", "loose_watch",
+         "inertia")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,7 @@ class Parts:
     instant: int = 0  # numbers told of an instant
     between: Mapping[str, Callable[[], Between]] = field(default_factory=dict)  # of parts that run kernels
     doubtful: bool = False  # the field tells whether it may be believed, without constraints too
+    switching: Switching | None = None  # what happens at crossings, where the loop deals with it
 
     @cached_property
     def padded(self) -> int:
@@ -152,6 +160,11 @@ class Loop:
         )
         if isinstance(tableau, Collocation):
             scratch = (*scratch, ("implicit", radau.layout(parts.size, n)["END_OF"] // 8))
+        switching = parts.switching
+        if switching is not None:
+            memory = switching.layout(parts.nv, n, parts.answer)["SW_END"] // 8
+            line = switching.line(parts.watched)
+            scratch = (*scratch, ("switch_memory", memory), ("switch_log", line * switches.MOST_SWITCHES))
         places = np.cumsum([0, *(size for _, size in scratch)])
         self._scratch = np.zeros(places[-1])  # one block: what is made with every run must be made quickly
         first = self._scratch.ctypes.data
@@ -219,6 +232,14 @@ class Loop:
         """An array of words."""
         return self._kept[name].view(np.int64)
 
+    def decide(self, switching: Switching, stride: float) -> None:
+        """Give the job what it decides by at crossings; `stride` is the length of equal steps."""
+        self.array("switch_words", switching.words)
+        self.array("switch_numbers", switching.numbers)
+        self.room("wholes", switches.MOST_SWITCHES, self.parts.padded)
+        self.room("whole_rates", switches.MOST_SWITCHES, self.parts.padded)
+        self.set(restitution=switching.restitution, switch_most=switches.MOST_SWITCHES, stride=stride)
+
     def run(self) -> int:
         """Advance; 0, or why it ended early (`stepping_code`)."""
         return int(self._call(self._at))
@@ -276,7 +297,7 @@ def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | N
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [parts.doubtful, parts.memory, parts.instant]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
-    facts += [type(tableau).__name__]
+    facts += [type(tableau).__name__, None if parts.switching is None else parts.switching.facts]
 
     title = digest("stepping", "", chosen, facts)
     loop = loop_code(title, name, lambda: Made(module_text(parts, tableau, chosen), chosen))
@@ -308,8 +329,11 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
     loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
     adaptive, implicit = tableau is not None and tableau.adaptive, isinstance(tableau, Collocation)
+    factored = implicit or parts.switching is not None or "middle" in parts.keys
     pieces = [
         code_of.COMMON,
+        factors.FACTORS if factored else "",
+        switches.EITHER if parts.switching is not None else code_of.ASK + (events.LOOK if watched else ""),
         code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
         code_of.HERMITE if not adaptive else radau.INTERPOLANT if implicit else code_of.INTERPOLANT,
@@ -323,11 +347,15 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         pieces += [methods.AHEAD if loops else methods.MOVED if curved else methods.STAYED]
         pieces += [methods.FIRST_STEP]
         slopes = radau.BY_PART if "slopes" in parts.keys else radau.BY_DIFFERENCES
-        own = [factors.FACTORS, factors.COMPLEX_FACTORS, slopes, radau.RADAU]
+        own = [factors.COMPLEX_FACTORS, slopes, radau.RADAU]
         pieces += [*(own if implicit else [methods.ADAPTIVE]), methods.ADVANCE]
     else:
-        own = factors.FACTORS + methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
+        own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
         pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]
+    if parts.switching is None:
+        pieces += [switches.WITHOUT]
+    else:
+        pieces += [bounds.BOUNDED, bounds.ROWS, decisions.SWITCHING, "" if adaptive else switches.SPREAD]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [
@@ -343,6 +371,9 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
     if isinstance(tableau, Collocation):
         numbers |= tableau.numbers | radau.layout(parts.size, n) | {"MOST_NEWTON": float(radau.MOST_NEWTON)}
     numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
+    if parts.switching is not None:
+        numbers |= parts.switching.layout(parts.nv, n, parts.answer)
+        numbers |= {"SW_LINE": 8 * parts.switching.line(parts.watched)}
     return numbers | {
         "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "N": n, "X": 8 * n, "F": 8 * parts.answer,
         "S": parts.answer, "T": 8 * parts.size, "NX": parts.size + 1, "TOLD_AT": 8 * parts.told, "ROW": 8 * parts.row,

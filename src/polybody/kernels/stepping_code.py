@@ -18,6 +18,8 @@ Each step is followed by the way back to the manifold (`_returned`) and by a loo
 
 from __future__ import annotations
 
+from polybody.kernels.stepping_switches import JOB_WORDS
+
 CANNOT, CROSSED, TURNED, FULL = 1, 2, 3, 4
 LOOKS = 4
 
@@ -32,7 +34,7 @@ JOB = (
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
     "tick_next", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
-    "pivoted", "taken", "tries", "safe", "error_now", "iterated",
+    "pivoted", "taken", "tries", "safe", "error_now", "iterated", *JOB_WORDS,
 )  # fmt: skip
 
 COMMON = """
@@ -61,7 +63,9 @@ def _row(job, x):  # of the table of signals, the one of this time
         k += 1
     put(job + HINT, k)
     return word(job + TABLE) + ROW * k
+"""
 
+ASK = """
 def _ask(job, x, out):
     put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
     call(word(job + FIELD_AT), x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + FIELD_WITH))

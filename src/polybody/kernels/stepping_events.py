@@ -12,11 +12,13 @@ their signs are read a moment later, 1e-9 s (1 + t) or a millionth of the step, 
 
 from __future__ import annotations
 
-WATCHING = """
+LOOK = """
 def _look(job, x, out):
     call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + WATCH_WITH))
     return 0
+"""
 
+WATCHING = """
 def _look_inside(job, x0, f0, x1, f1, h: float, theta: float, out):
     at = x1
     if theta < 1.0:
@@ -145,4 +147,4 @@ def _ended(job, x0, f0, x1, f1, h: float):  # the state at the crossing, behind 
     return CROSSED
 """
 
-__all__ = ["WATCHING"]
+__all__ = ["LOOK", "WATCHING"]

@@ -111,7 +111,15 @@ def advance(job):
                 put(job + DONE, k)
             x = new
             f = answer
-        if status == 0:
+        if status == CROSSED:
+            status = _switched(job, x, f)
+            if status == 0:  # another row, at the same time
+                k += 1
+                put(job + DONE, k)
+                x = x + X
+                f = f + F
+                steps = _spread(job, k)
+        elif status == 0:
             f = _ticked(job, x, f, k)
             if f == 0:
                 status = word(job + STRUCK)
@@ -306,7 +314,15 @@ def advance(job):
                 put(job + DONE, k)
             x = new
             f = answer
-        if status == 0:
+        if status == CROSSED:
+            status = _switched(job, x, f)
+            if status == 0:  # another row, at the same time
+                k += 1
+                put(job + DONE, k)
+                x = x + X
+                f = f + F
+                status = _renewed(job, x, f)
+        elif status == 0:
             f = _ticked(job, x, f, k)
             if f == 0:
                 status = word(job + STRUCK)

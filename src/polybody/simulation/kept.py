@@ -22,7 +22,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self.t)
 
-    def __getitem__(self, part: slice) -> Rows:
+    def __getitem__(self, part: slice | Array) -> Rows:
         return Rows(self.t[part], self.y[part], self.a[part], self.tau[part], self.currents[part])
 
 

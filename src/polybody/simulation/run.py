@@ -138,7 +138,9 @@ class Run:
             for step in self._stretch(t, y, end if self._ticks else until, fresh):
                 if isinstance(step, Chunk):
                     self._accept_chunk(step)
-                    t, y, fresh = self.reached, self.last, False
+                    t, y, fresh = self.reached, self.last, bool(step.switches) and step.switches[-1].row == len(step)
+                    if step.switches and not step.crossed:
+                        break  # other functions are watched now
                     if not step.crossed:
                         continue
                     y, halt = self._act(self.compiled.crossed(step, self.switches.functions()), t, y)
@@ -192,6 +194,7 @@ class Run:
         self._bounded()
         functions = self.switches.functions()
         wanted = lambda: None if self.kept is None else self.kept[self.next :]  # noqa: E731
+        self.compiled.decisions.allowed = self.switches.plain and self.watcher is None and not len(self.marks)
         yield from self.compiled.stretch(t, y, end, functions, fresh, wanted, self.pieces is not None)
 
     def _held_loads(self, t: float, y: Array) -> dict[int, float]:
@@ -276,13 +279,14 @@ class Run:
         speeds, count = np.abs(chunk.rows.y[1:, nq : nq + problem.nv]), len(chunk)
         if speeds.max(initial=0.0) > RUNAWAY:
             count = int(np.argmax(speeds.max(axis=1) > RUNAWAY)) + 1
-        self.steps += count
+        switches = [x for x in chunk.switches if x.row <= count]
+        self.steps += count - len(switches)
         self.rejected += chunk.rejected
         self.off_manifold = max(self.off_manifold, chunk.off_manifold)
         problem.evaluations += chunk.evaluations
         problem.off_loops = max(problem.off_loops, chunk.off_loops)
         if self.pieces is not None:
-            for k in range(count):
+            for k in sorted(set(range(count)) - {x.row - 1 for x in switches}):
                 self.pieces.add(float(chunk.rows.t[k]), float(chunk.rows.t[k + 1]), chunk.interpolant(k))
         self.reached, self.last = float(chunk.rows.t[count]), chunk.rows.y[count]
         if self.watcher is not None:
@@ -290,12 +294,16 @@ class Run:
             self.watcher.steps(self, chunk.rows.t[: count + 1], chunk.rows.y[: count + 1], inside)
         samples = chunk.samples_until(self.reached)
         if samples is None:
-            still = int(chunk.rows.t[count] <= chunk.rows.t[count - 1])  # a crossing where its step began
-            self.record.many(chunk.rows[1 : count + 1 - still])
+            rows = chunk.rows[1 : count + 1]
+            later = np.diff(chunk.rows.t[: count + 1]) > 0.0  # not so: a crossing where its step began, or a switch
+            self.record.many(rows if later.all() else rows[later])
         else:
             self.record.many(samples)
             self.next += len(samples)
         problem.watch_anew(self.last)
+        for event in switches:
+            self.switches.happened(event)
+            self._refuse_chatter(event.time)
         self._guard()
         self._bounded()
         if self.progress is not None:

@@ -88,6 +88,32 @@ class Switches:
         halt = next((h for h in ends if h is not None), None)
         return (y, halt) if halt is not None else (self.settle(t, y), None)
 
+    @property
+    def plain(self) -> bool:
+        """Whether compiled code knows all that decides about the next event."""
+        return not (self._beyond or self.stops.implied) and self.limits != "halt" and self._started
+
+    def happened(self, event: Any) -> None:
+        """Take over what compiled code has found at an event (`compiled.switching.Switched`)."""
+        t, friction, stops = event.time, self.problem.friction, self.stops
+        before, crossed = set(stops.held.values()), event.crossed
+        self._count(t)
+        self._watched = None
+        for own in self.events:
+            if ("event", id(own)) in crossed:
+                self.happenings.append(Happening(t, own.name))
+        leaving = {stop for stop in stops.all if ("left", stop) in crossed}
+        self.happenings += [Happening(t, stop.name, "left") for stop in stops.all if stop in leaving]
+        slipping = [slot for slot in event.sliding if ("slips", slot) in crossed]
+        self.changes += [t] * len(slipping) + [t for slot in event.sliding if ("rests", slot) in crossed]
+        for slot in (*slipping, *event.thrown):
+            self.happenings.append(Happening(t, stops.held[slot].name, "slips"))
+            before.discard(stops.held[slot])
+        stops.held, stops.levels = dict(event.held), event.levels
+        if friction is not None:
+            friction.sliding.update(event.sliding)
+        self._tell(t, before - leaving, event.hits)
+
     def _count(self, t: float) -> None:
         self._at_once = self._at_once + 1 if t - self._last_time < 1e-8 * (1 + abs(t)) else 0
         self._last_time = t
@@ -349,9 +375,8 @@ class Switches:
 
     def _tell(self, t: float, before: set[Stop | Stick], hits: dict[Stop, tuple[float, float]]) -> None:
         held = set(self.stops.held.values())
-        for stick in held - before:
-            if isinstance(stick, Stick):
-                self.happenings.append(Happening(t, stick.name, "sticks"))
+        sticks = [x for x in held - before if isinstance(x, Stick)]
+        self.happenings += [Happening(t, stick.name, "sticks") for stick in sorted(sticks, key=lambda x: x.v)]
         for stop, (speed, impulse) in hits.items():
             end = "rests" if stop.v in self.stops.held or stop in self.stops.implied else "rebounds"
             self.happenings.append(Happening(t, stop.name, f"hit at {speed:.6g}, impulse {impulse:.6g}, {end}"))

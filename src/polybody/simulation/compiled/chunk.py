@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,10 @@ class Chunk:
     begins: Array = field(default_factory=lambda: np.zeros(0))  # rates at the steps' beginnings
     crossed: frozenset[Any] = frozenset()
     whole: tuple[float, Array, Array] | None = None  # (t, y, rate)
+    #: events that the loop has dealt with: their rows repeat the times of those before, after what happened there. The
+    #: ends of the steps that were cut there, by their numbers
+    switches: tuple[Any, ...] = ()
+    wholes: Mapping[int, tuple[float, Array, Array]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows) - 1
@@ -62,6 +67,8 @@ class Chunk:
         t1, y1, f1 = float(self.rows.t[k + 1]), self.rows.y[k + 1], self.rates[k + 1]
         if self.whole is not None and k == len(self) - 1:
             t1, y1, f1 = self.whole
+        elif k in self.wholes:
+            t1, y1, f1 = self.wholes[k]
         if self.dense is not None:
             kind = _Cubic if self.dense.shape[1] == 3 else _Dense
             return kind(t0, t1 - t0, y0, self.dense[k])

@@ -19,6 +19,7 @@ from polybody.kernels.idle import Idle
 from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_rolled import Between
+from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
 from polybody.simulation.bridge import crossing_time
@@ -27,8 +28,10 @@ from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.given import acting_of, possible_holding
 from polybody.simulation.compiled.grids import grid, grid_through
+from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.instants import Ahead
 from polybody.simulation.compiled.laws import NotCompiled
+from polybody.simulation.compiled.switching import Decisions
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.integrators import Integrator, Options, Step
@@ -69,7 +72,7 @@ class Compiled:
         if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
             raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
-        self._loops: dict[tuple[str, str], Loop] = {}
+        self._loops: dict[tuple[str, str, bool], Loop] = {}
         self._fields: dict[str, Field] = {}
         self._taken: list[tuple[Idle[Any], Any, Any]] = []  # what the next run may have
         self._watches: dict[Any, Watch] = {}
@@ -81,6 +84,8 @@ class Compiled:
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
+        self.decisions = Decisions(problem, self.acting, self._possible)
+        self._going = (np.nan, 0)  # when equal steps began, and how many were taken since
 
     @property
     def due(self) -> float:
@@ -109,16 +114,20 @@ class Compiled:
 
     # Loops.
 
-    def loop(self, watch: Watch) -> Loop:
-        """The loop for what acts now."""
+    def loop(self, watch: Watch, switching: Switching | None = None) -> Loop:
+        """The loop for what acts now, with what it decides at events."""
         if self.problem.loops:
             self._follow_plan()
         acting = self.acting
-        key = acting.key, watch.key
+        key = acting.key, watch.key, switching is not None
         if key not in self._loops:
-            self._loops[key] = self._built(acting, watch)
-        self._loops[key].array("constants", acting.constants)
-        return self._loops[key]
+            self._loops[key] = self._built(acting, watch, switching)
+        loop = self._loops[key]
+        loop.array("constants", acting.constants)
+        if switching is not None:
+            held = self.problem.stops.held if self.problem.stops is not None else {}
+            loop.set(switched=0, loose=int(not held))
+        return loop
 
     def _follow_plan(self) -> None:
         plan = self._plan()
@@ -131,8 +140,8 @@ class Compiled:
             raise NotCompiled("the loops have no plan of elimination")
         return self.problem.motion.plans.free(None)
 
-    def _parts(self, acting: Acting, watch: Watch) -> Parts:
-        names = ["field"]
+    def _parts(self, acting: Acting, watch: Watch, switching: Switching | None = None) -> Parts:
+        names = ["field"] if switching is None else ["field", "loose", "loose_watch", "inertia"]
         names += OWN.get(self.method.name, [])
         names += ["slopes"] if self._has_slopes else []
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
@@ -145,11 +154,11 @@ class Compiled:
         return Parts(
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
-            keys={name: f"{made} {watch.key}" if name == "watch" else made for name in names},
+            keys={name: f"{made} {watch.key}" if name in ("watch", "loose_watch") else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count, between=self._between(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
-            instant=0 if memory is None else memory.width,
+            instant=0 if memory is None else memory.width, switching=switching,
         )  # fmt: skip
 
     @staticmethod
@@ -169,10 +178,13 @@ class Compiled:
         """Whether implicit steps have the exact Jacobian; else they take differences of the field."""
         return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_EXACT
 
-    def _built(self, acting: Acting, watch: Watch) -> Loop:
-        key = self.method.name, self._made_of(acting), watch.key
-        loop = LOOPS.take(key) or build(f"simulate {self.method.name}", self._parts(acting, watch), self.tableau)
+    def _built(self, acting: Acting, watch: Watch, switching: Switching | None) -> Loop:
+        key = self.method.name, self._made_of(acting), watch.key, switching is not None
+        parts = self._parts(acting, watch, switching)
+        loop = LOOPS.take(key) or build(f"simulate {self.method.name}", parts, self.tableau)
         self._taken.append((LOOPS, key, loop))
+        if switching is not None:
+            loop.decide(switching, self.options.dt)
         signals = acting.law.signals
         loop.array("breaks", np.ascontiguousarray(signals.breaks))
         loop.array("table", np.ascontiguousarray(signals.rows))
@@ -268,17 +280,22 @@ class Compiled:
     ) -> Iterator[Step | Chunk]:
         """Steps and chunks from (t, y); `samples()` are the times at which states are still wanted, None for every
         step."""
+        if fresh:
+            self.decisions.expect(lambda: self._decides(functions))
         self._hold()
         self._hold_sampled(t, y)
         self._forget()
         watch = self._watch(functions)
         self.called = self.called or watch.called
+        switching = self.decisions.table(self.acting, watch, functions) if self.decisions.active else None
         first = self._next if self._ended == t else self._first_step(t, end)
         by_hand = 1 if fresh and watch.called else 0
         if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
             by_hand = PATIENCE_AT_STOPS if not is_at_hand(self._parts(self.acting, watch)) else by_hand
             self._was_frozen = True
-        begun, taken = t, 0  # chunks end when their seconds are over; the times of steps do not depend on it
+        # Chunks end when their seconds are over; the times of steps do not depend on it.
+        begun, taken = self._going if self._ended == t and not fresh and self._going[1] else (t, 0)
+        self._going = (np.nan, 0)
         while t < end:
             if t >= self.due:  # compiled code has not dealt with it: the run does
                 return
@@ -289,19 +306,24 @@ class Compiled:
                 by_hand, begun, taken, fresh = 0, t, 0, False
                 self._forget()
                 continue
-            loop = self.loop(watch)
+            loop = self.loop(watch, switching)
             loop.refresh()
             loop.set(fresh=int(fresh))
             stops, horizon = self._stops(loop, end, watch.called)
             times = None if self.method.adaptive else self._times(begun, taken, stops, horizon)
             crossing = watch.labels if not watch.called else None
             status, chunk = self._chunk(loop, t, y, horizon, first, samples(), dense or watch.called, times, crossing)
+            if chunk is not None and switching is not None:
+                chunk = self.decisions.read(loop, chunk, watch, self.acting.holding)
             struck = self._struck(loop, chunk)
             count = len(chunk) if chunk is not None else 0
             if chunk is not None and count:
                 t, y, fresh = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy(), False
                 first = self._next = loop.number("h")
                 self._ended, taken = t, taken + count
+                if chunk.switches:
+                    last = chunk.switches[-1].row
+                    self._going = (float(chunk.rows.t[last]), count - last) if not chunk.crossed else (np.nan, 0)
                 if struck is not None:
                     begun, taken = float(chunk.rows.t[struck]), count - struck
                 if watch.called:
@@ -313,6 +335,13 @@ class Compiled:
                 else:
                     yield chunk
             by_hand = PATIENCE if status == CANNOT and not self._widened(loop, count, y, end - t) else 0
+
+    def _decides(self, functions: list[tuple[Any, int]]) -> bool:
+        """Whether the code of loops that decide at events is there."""
+        acting = self._held_acting(replace(self._possible, frozen=True))
+        watch = watch_of(functions, acting.holding)
+        table = self.decisions.table(acting, watch, functions)
+        return table is not None and is_at_hand(self._parts(acting, watch, table))
 
     def _widened(self, loop: Loop, row: int, y: Array, left: float) -> bool:
         """Let adaptive steps go on where rows of the loops are narrow, if no singular configuration is ahead."""
@@ -460,19 +489,22 @@ class Compiled:
     def _hold(self) -> None:
         """Tell the field which joints are held now."""
         problem, stops = self.problem, self.problem.stops
-        frozen = stops is not None and bool(stops.held)
+        frozen = self.decisions.active or (stops is not None and bool(stops.held))
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
             return
         if self.acting.holding.frozen is not frozen or not self.acting.holding.slots:
             if frozen not in self._by_held or self._by_held[frozen].plan is not self.acting.plan:
-                holding = replace(self._possible, frozen=frozen)
-                made = self._by_held[frozen] = replace(self.acting, holding=holding, held=np.zeros(holding.size))
-                assert made.key  # written once, for all that are renumbered
+                self._by_held[frozen] = self._held_acting(replace(self._possible, frozen=frozen))
             now = self.acting
             self.acting = self._by_held[frozen].renumbered(law=now.law, wrenches=now.wrenches)
         numbers = self.acting.holding.numbers(stops, problem.friction)
         if not np.array_equal(numbers, self.acting.held):
             self.acting = self.acting.renumbered(held=numbers)
+
+    def _held_acting(self, holding: Holding) -> Acting:
+        made = replace(self.acting, holding=holding, held=np.zeros(holding.size))
+        assert made.key  # written once, for all that are renumbered
+        return made
 
     _room = 1024
     _ended, _next = np.nan, 0.0  # where a stretch ended, and the step that would come next

@@ -10,7 +10,7 @@ whether the elimination along its plan may be believed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -259,9 +259,15 @@ class Acting:
         """The tape or casadi.Function of a part of `kernels.stepping`."""
         if watched is not None and name in ("watch", "watch_after"):
             return as_traced(self._watch if name == "watch" else lambda w: rolled.after_watch(self, w), watched)
+        if name in ("loose", "loose_watch"):
+            free = self.renumbered(holding=replace(self.holding, loose=True))
+            if name == "loose":
+                return as_traced(free._field)
+            assert watched is not None
+            return as_traced(free._watch, replace(watched, holding=free.holding))
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
-                  "tick": self._tick, "field_before": lambda: rolled.before(self),
+                  "tick": self._tick, "inertia": self._inertia, "field_before": lambda: rolled.before(self),
                   "field_after": lambda: rolled.after(self), "watch_before": lambda: rolled.before(self)}  # fmt: skip
         return as_traced(makers[name])
 
@@ -353,6 +359,13 @@ class Acting:
         off = np.array([worst], dtype=object)
         return self.made("unit", columns[:2], columns[1], [new, off], graph)
 
+    def _inertia(self) -> Any:
+        """M, row by row."""
+        graph: Any = domain("casadi")
+        columns, x, _, _ = self.columns(graph)
+        M = denoc.mass_matrix(self.mechanism, self.state(x, graph)[0], domain=graph)
+        return self.made("inertia", columns[:2], columns[1], [M.ravel()], graph)
+
     def _back(self) -> Any:
         graph: Any = domain("casadi")
         columns, x, c, _ = self.columns(graph)
@@ -380,7 +393,9 @@ class Acting:
         values = list(watch(t, q, v, graph))
         numbers = self.split_constants(c)[3]
         load, borne = None, None
-        if watch.holding.frozen:
+        if watch.holding.loose:
+            load = graph.zeros(self.model.nv)
+        elif watch.holding.frozen:
             loads = self.loads(t, c, graph)
             tau, _ = self.rubbed(q, v, self.drive(q, v, i, t, c, row, graph)[0], loads, c, graph)
             load = self.holding_forces(q, v, tau, loads, c, graph)

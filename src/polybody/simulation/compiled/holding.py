@@ -47,6 +47,7 @@ class Holding:
     stops: tuple[Stop, ...] = ()
     rubs: tuple[Rubbing, ...] = ()
     frozen: bool = False
+    loose: bool = False  # frozen, but nothing is held: the same numbers, and nothing computed of forces that hold
 
     @property
     def key(self) -> str:
@@ -56,7 +57,7 @@ class Holding:
         stops = [(stop.v, stop.q, stop.side, stop.limit.hex()) for stop in self.stops]
         rubs = [(rub.v, rub.q, rub.k, rub.factor, _numbers(rub.law))
                 for rub in self.rubs]  # fmt: skip
-        return f"{self.slots} {stops} {rubs} {self.frozen}"
+        return f"{self.slots} {stops} {rubs} {self.frozen}{' loose' if self.loose else ''}"
 
     @property
     def rubbing(self) -> tuple[int, ...]:
@@ -117,7 +118,7 @@ class Holding:
 
     def free(self, nv: int, numbers: Array, domain: Domain) -> Array | None:
         """For each velocity 1 where it may accelerate, 0 where it is held; None where nothing is."""
-        if not self.frozen:
+        if not self.frozen or self.loose:
             return None
         found = domain.zeros(nv) + domain.const(1)
         for (_, slot), value in zip(self.slots, self.apart(numbers)[1], strict=True):
@@ -195,8 +196,13 @@ class Holding:
         for stop, here, may in zip(self.stops, pressed, reachable, strict=True):
             side = domain.const(stop.side)
             excess = (q[stop.q] - domain.const(stop.limit)) * side
+            if self.loose:
+                values += [excess * may - (one - may), -one]
+                continue
             values += [excess * may - (one - may), load[stop.v] * side * here - (one - here)]
             stuck[stop.v] = stuck[stop.v] - here
+        if self.loose:
+            return [*values, *[-one] * len(self.rubbing)]
         for slot in self.rubbing:
             size = domain.where(domain.less(load[slot], domain.const(0)), -load[slot], load[slot])
             values.append((size - self.level(slot, v, domain, borne)) * stuck[slot] - (one - stuck[slot]))

@@ -1,0 +1,139 @@
+"""Machine code for what happens where a watched function has crossed zero, in the language of `native`.
+
+What happens is decided by `stepping_decisions`; here is how loops live with it.
+
+A switch adds a row: after the state at the crossing comes the one that the motion goes on from, at the same time. The
+end of the step that was cut there is kept in `wholes`, as interpolants need it, and a line of `switch_log` holds time,
+row, which functions have crossed, the numbers afterwards, speeds and impulses of hits, and rubs that were torn loose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+MOST_ROWS = 24  # velocities that stops and rubs act on at one time
+MOST_SWITCHES = 64  # in one call
+#: what a watched function tells: nothing that is known here, a stop reached or left, a rub at rest or too weak, or
+#: something that changes nothing by itself
+UNKNOWN, REACHED, LEFT, RESTS, SLIPS, QUIET = range(6)
+
+
+@dataclass(frozen=True)
+class Switching:
+    """What may be held: counts, and tables of places in a state.
+
+    `words`: (8 q, 8 v, slot) of each stop, (8 q, 8 v, slot) of each rub, (8 q, 8 v) of each slot, (kind, index) of each
+    watched function. `numbers`: (side, limit) of each stop, then the level of each rub at rest.
+    """
+
+    first: int  # of the constants that tell what is held
+    stops: int
+    rubs: int
+    slots: int
+    restitution: float
+    words: Array
+    numbers: Array
+
+    @property
+    def held(self) -> int:
+        """Numbers that tell what is held."""
+        return self.rubs + 2 * self.slots + 2 * self.stops
+
+    @property
+    def facts(self) -> tuple[int, ...]:
+        """What the text depends on."""
+        return self.first, self.stops, self.rubs, self.slots
+
+    def line(self, watched: int) -> int:
+        """Numbers in a line of the log."""
+        return 2 + watched + self.held + 2 * self.stops + self.rubs
+
+    def layout(self, nv: int, state: int, answer: int) -> dict[str, int]:
+        """Places in its memory, in bytes; SW_END is its size."""
+        P, R, n = self.stops, self.rubs, min(MOST_ROWS, self.stops + self.rubs)
+        n = max(n, min(MOST_ROWS, self.slots))
+        sizes = {
+            "OLD": self.held, "STATE": state, "ANSWER": answer, "START": nv, "MASS": nv * nv, "FACTOR": nv * nv,
+            "PIVOTS": nv, "REACHED": P, "LEAVING": P, "NEAR": P, "RESTS": P, "HALTED": R, "SLIPPED": R, "RUBS": R,
+            "THROWN": R, "HIT": 2 * P, "V": n, "SIGN": n, "WHO": n, "LOW": n, "HIGH": n, "G": n, "FOUND": n, "NEXT": n,
+            "BOUND": n, "PICK": n, "RIGHT": n, "PIV": n, "COLUMNS": n * nv, "S": n * n, "PART": n * n, "SUM": 2,
+        }  # fmt: skip
+        ends = np.cumsum([0, *sizes.values()]).tolist()
+        places = {f"SW_{name}": 8 * at for name, at in zip([*sizes, "END"], ends, strict=True)}
+        way = 8 * self.first
+        free = way + 8 * R
+        pressed = free + 16 * self.slots
+        return places | {
+            "SW_FLAGS": 4 * P + 4 * R + 2 * P, "SW_MOST": n, "SW_STOPS": P, "SW_RUBS_COUNT": R, "SW_SLOTS": self.slots,
+            "SW_HELD": self.held, "WAY_AT": way, "FREE_AT": free, "PLACE_AT": free + 8 * self.slots,
+            "PRESSED_AT": pressed, "OPEN_AT": pressed + 8 * P, "WORDS_RUBS": 24 * P, "WORDS_SLOTS": 24 * (P + R),
+            "WORDS_WATCHED": 24 * (P + R) + 16 * self.slots, "NUMBERS_LEVELS": 16 * P,
+        }  # fmt: skip
+
+
+#: in the place of `_ask` and `_look`
+EITHER = """
+def _ask(job, x, out):
+    put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
+    if word(job + LOOSE) == 1:
+        call(word(job + LOOSE_AT), x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + LOOSE_WITH))
+    else:
+        call(word(job + FIELD_AT), x, word(job + CONSTANTS), _row(job, x), out, out + X, word(job + FIELD_WITH))
+    return 0
+
+def _look(job, x, out):
+    if word(job + LOOSE) == 1:
+        call(word(job + LOOSE_WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + LOOSE_WATCH_WITH))
+    else:
+        call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + WATCH_WITH))
+    return 0
+"""
+
+WITHOUT = """
+def _switched(job, x, f):
+    return CROSSED
+
+def _spread(job, k):
+    return word(job + STEPS)
+"""
+
+#: fixed steps begin anew where something was switched
+SPREAD = """
+def _spread(job, k):
+    times = word(job + TIMES)
+    steps = word(job + STEPS)
+    if k > steps:  # the last row
+        return steps
+    begun = number(word(job + STATES) + X * k + T)
+    dt = number(job + STRIDE)
+    end = number(job + END)
+    put(times + 8 * k, begun)
+    count = 0.0
+    last = (end - begun) / dt * (1.0 - 1e-12)
+    j = k
+    going = 1
+    while j < steps and going == 1:
+        j += 1
+        count = count + 1.0
+        put(times + 8 * j, begun + dt * count)
+        if count >= last:
+            put(times + 8 * j, end)
+            going = 0
+    put(job + STEPS, j)
+    return j
+"""
+
+#: words of the job that only switching needs
+JOB_WORDS = (
+    "loose", "loose_at", "loose_with", "loose_watch_at", "loose_watch_with", "inertia_at", "inertia_with",
+    "switch_words", "switch_numbers", "switch_memory", "switch_log", "switched", "switch_most", "wholes", "whole_rates",
+    "restitution", "stride",
+)  # fmt: skip
+
+__all__ = [
+    "EITHER", "JOB_WORDS", "LEFT", "MOST_SWITCHES", "QUIET", "REACHED", "RESTS", "SLIPS", "SPREAD", "UNKNOWN",
+    "WITHOUT", "Switching",
+]  # fmt: skip

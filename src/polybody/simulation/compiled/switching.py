@@ -1,0 +1,151 @@
+"""What compiled loops decide at events themselves, as tables that they read, and what they say has happened.
+
+Limits that are reached and left and joints that come to rest or begin to slide are dealt with inside the loop
+(`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding; events of the user that change
+nothing (no action, not terminal) end no loop either. Beyond it: loops, friction by load, laws with instants of their
+own, long chains, and whatever the loop leaves to Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from polybody.kernels import stepping_switches as kinds
+from polybody.kernels.stepping import Loop
+from polybody.kernels.stepping_switches import Switching
+from polybody.simulation.compiled.chunk import Chunk
+from polybody.simulation.compiled.field import Acting
+from polybody.simulation.compiled.holding import Holding
+from polybody.simulation.compiled.watch import Watch, label_of
+from polybody.simulation.friction import DryFriction, Stick
+from polybody.simulation.problem import Problem
+from polybody.simulation.stops import Stop
+from polybody.simulation.switches import EventValue
+
+Array = np.ndarray
+PATIENCE = 3  # events
+
+
+@dataclass(frozen=True, eq=False)
+class Switched:
+    """One event that a loop has dealt with: when, after which row, what crossed zero, and what is held from then on."""
+
+    time: float
+    row: int
+    crossed: frozenset[Any]  # labels
+    held: dict[int, Stop | Stick]
+    sliding: dict[int, int]
+    levels: dict[Stop, float]
+    hits: dict[Stop, tuple[float, float]]  # speed, impulse
+    thrown: tuple[int, ...]  # slots of friction that a hit has set in motion
+
+
+class Decisions:
+    """Whether loops decide at events themselves, by which tables, and what they have decided."""
+
+    def __init__(self, problem: Problem, acting: Acting, possible: Holding) -> None:
+        simple = not (problem.loops or acting.rolled or possible.bearing or problem.model.mechanism.paced)
+        self.problem = problem
+        self.possible = simple and acting.law.memory is None and bool(possible.slots)
+        self.allowed = False  # nothing stands against it at this time of the run
+        self._wanted, self._events, self._tables = False, 0, dict[str, Switching]()
+
+    @property
+    def active(self) -> bool:
+        return self._wanted and self.allowed
+
+    def expect(self, at_hand: Callable[[], bool]) -> None:
+        """After an event that Python has dealt with: have loops deal with those to come, at once where their code is
+        at hand, else after a few: who meets one or two need not wait for it."""
+        if self._wanted or not (self.possible and self.allowed):
+            return
+        self._events += 1
+        self._wanted = self._events >= PATIENCE or (self._events == 1 and at_hand())
+
+    def table(self, acting: Acting, watch: Watch, functions: Sequence[tuple[Any, int]]) -> Switching | None:
+        """What a loop decides by; None where functions must be called."""
+        if watch.called:
+            return None
+        if watch.key not in self._tables:
+            self._tables[watch.key] = switching_of(acting, watch, self.problem, functions)
+        return self._tables[watch.key]
+
+    def read(self, loop: Loop, chunk: Chunk, watch: Watch, holding: Holding) -> Chunk:
+        """The chunk with what the loop has decided."""
+        count, size, stops = loop.word("switched"), loop.parts.size, self.problem.stops
+        if not count or stops is None:
+            return chunk
+        found = switched(loop.held("switch_log"), count, watch, holding, self.problem.friction, stops.held)
+        ends, rates = loop.held("wholes"), loop.held("whole_rates")
+        wholes = {x.row - 2: (float(ends[k, size]), ends[k, :size].copy(), rates[k, :size].copy())
+                  for k, x in enumerate(found)}  # fmt: skip
+        return replace(chunk, switches=found, wholes=wholes)
+
+
+def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequence[tuple[Any, int]]) -> Switching:
+    """The tables of a loop."""
+    holding, friction, stops = acting.holding, problem.friction, problem.stops
+    places = {v: k for k, (_, v) in enumerate(holding.slots)}
+    quiet = {label_of(f) for f, _ in functions if isinstance(f, EventValue) and f.event.action is None
+             and not f.event.terminal}  # fmt: skip
+    rubbing, limits = list(holding.rubbing), list(holding.stops)
+    words = [*((8 * stop.q, 8 * stop.v, places[stop.v]) for stop in limits)]
+    words += [(8 * holding.slots[places[v]][0], 8 * v, places[v]) for v in rubbing]
+    words += [(8 * q, 8 * v) for q, v in holding.slots]  # type: ignore[list-item]
+    words += [_kind(label, limits, rubbing, quiet) for label in watch.labels]  # type: ignore[list-item]
+    levels = {} if friction is None else friction.levels(np.zeros(problem.nv))
+    numbers = [*(x for stop in limits for x in (stop.side, stop.limit)), *(levels[v] for v in rubbing)]
+    voltages = 0 if acting.motors is None else len(acting.motors.motors)
+    return Switching(
+        first=len(acting.law.constants) + 6 * len(acting.frames) + voltages, stops=len(limits), rubs=len(rubbing),
+        slots=len(holding.slots), restitution=0.0 if stops is None else stops.restitution,
+        words=np.array([x for row in words for x in row], dtype=np.int64), numbers=np.array(numbers, dtype=float),
+    )  # fmt: skip
+
+
+def _kind(label: Any, limits: list[Stop], rubbing: list[int], quiet: set[Any]) -> tuple[int, int]:
+    if label in quiet:
+        return kinds.QUIET, 0
+    word, what = label
+    if word in ("reached", "left") and what in limits:
+        return (kinds.REACHED if word == "reached" else kinds.LEFT), limits.index(what)
+    if word in ("rests", "slips"):
+        return (kinds.RESTS if word == "rests" else kinds.SLIPS), rubbing.index(what)
+    return kinds.UNKNOWN, 0
+
+
+def switched(
+    log: Array, count: int, watch: Watch, holding: Holding, friction: DryFriction | None, held: dict[int, Stop | Stick]
+) -> tuple[Switched, ...]:
+    """What a loop has noted, in order; `held` is what was held before."""
+    found, rubbing, stops = [], holding.rubbing, holding.stops
+    lines = log.reshape(kinds.MOST_SWITCHES, -1)[:count]
+    names = {} if friction is None else {part.v: part.joint for part in friction.parts}
+    W, R, L, P = watch.count, len(rubbing), len(holding.slots), len(stops)
+    ends = np.cumsum([2 + W, R, L, L, P, P, 2 * P, R]).tolist()
+    for line, words in zip(lines.tolist(), lines.view(np.int64).tolist(), strict=True):
+        way, free, place, pressed, reachable, hits = (line[a:b] for a, b in pairwise(ends[:7]))
+        pushing = {stop.v: stop for stop, x in zip(stops, pressed, strict=True) if x}
+        now: dict[int, Stop | Stick] = {}
+        for (q, v), moves, at in zip(holding.slots, free, place, strict=True):
+            if not moves:
+                old = held.get(v)
+                stays = isinstance(old, Stick) and old.limit == at
+                now[v] = pushing[v] if v in pushing else old if stays and old is not None else Stick(names[v], q, v, at)
+        held = now
+        found.append(Switched(
+            line[0], words[1], frozenset([x for x, yes in zip(watch.labels, words[2 : 2 + W], strict=True) if yes]),
+            now, {v: int(x) for v, x in zip(rubbing, way, strict=True)},
+            {stop: 1.0 - x for stop, x in zip(stops, reachable, strict=True) if 0.0 < x < 1.0},
+            {stop: (a, b) for stop, a, b in zip(stops, hits[::2], hits[1::2], strict=True) if b > 0},
+            tuple([v for v, yes in zip(rubbing, words[ends[6] :], strict=True) if yes]),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+__all__ = ["Decisions", "Switched"]
