@@ -48,10 +48,16 @@ def without_collection() -> Iterator[None]:
 
 
 class Recorded:
-    """What a text computes of its inputs, as nodes: a casadi.Function to whoever asks for one, a tape for kernels."""
+    """What a text computes of its inputs, as nodes: a casadi.Function to whoever asks for one, a tape for kernels.
 
-    def __init__(self, name: str, columns: Sequence[Any], outputs: Sequence[Any]) -> None:
+    `known` are pairs of columns: symbols that the text reads, and the elements of its inputs that they are.
+    """
+
+    def __init__(
+        self, name: str, columns: Sequence[Any], outputs: Sequence[Any], known: Sequence[tuple[Any, Any]] = ()
+    ) -> None:
         self.name_of, self.columns, self.results = plain_name(name), list(columns), list(outputs)
+        self.known = list(known)
 
     @cached_property
     def function(self) -> Any:
@@ -61,7 +67,15 @@ class Recorded:
 
         graph = graph_domain()
         with tracing:
-            return casadi.Function(self.name_of, self.columns, [graph.column(x) for x in self.results])
+            return casadi.Function(self.name_of, self.columns, [self._of_inputs(graph.column(x)) for x in self.results])
+
+    def _of_inputs(self, column: Any) -> Any:
+        """An expression without symbols that are known."""
+        import casadi
+
+        for symbols, elements in self.known:
+            column = casadi.substitute(column, symbols, elements)
+        return column
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
@@ -76,7 +90,7 @@ class Recorded:
 
     def widened(self, more: Sequence[Any]) -> Recorded:
         """The same with more columns, which are not read."""
-        return Recorded(self.name_of, [*self.columns, *more], self.results)
+        return Recorded(self.name_of, [*self.columns, *more], self.results, self.known)
 
     def tape(self) -> Tape:
         """The graph as kernels read it; of CasADi are only leaves that are expressions of their own."""
@@ -91,6 +105,9 @@ class Recorded:
             for column, numbers in zip(self.columns, given, strict=True)
             for element, number in zip(column.elements(), numbers, strict=True)
         }
+        for symbols, elements in self.known:
+            same = zip(symbols.elements(), elements.elements(), strict=True)
+            inputs |= {symbol.element_hash(): inputs[element.element_hash()] for symbol, element in same}
         flat = [np.asarray(x, dtype=object).ravel().tolist() for x in self.results]
         order = operands(y for array in flat for y in array)  # as traced: `schedule` may keep that order
         divisors = Counter(x.b.serial for x in order if x.op is DIV)
@@ -98,7 +115,7 @@ class Recorded:
         place = {x.serial: inputs.get(x.sx.element_hash(), -1) for x in leaves}
         texts = [x for x in leaves if place[x.serial] < 0]
         if texts:
-            column = casadi.densify(casadi.vertcat(*(x.sx for x in texts)))
+            column = self._of_inputs(casadi.densify(casadi.vertcat(*(x.sx for x in texts))))
             own = inlined(build, casadi.Function("leaves", self.columns, [column]), given)[0]
             place |= {x.serial: number for x, number in zip(texts, own, strict=True)}
         node = build.node

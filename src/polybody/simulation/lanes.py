@@ -93,7 +93,7 @@ class Lanes:
         y, c = casadi.SX.sym("y", acting.size), casadi.SX.sym("c", len(acting.constants))
         when, row = casadi.SX.sym("u", 2), casadi.SX(acting.law.signals.row(0.0))
         t, h = when[0], when[1]
-        field = acting.function("field")
+        field = acting.text("field")
         rate = lambda y, t: field.call([casadi.vertcat(y, t), c, row])[0]  # noqa: E731
         if name == "rk4":
             k1 = rate(y, t)[: acting.size]
@@ -103,7 +103,7 @@ class Lanes:
             new = y + h / 6 * (k1 + 2 * (k2 + k3) + k4)
         else:
             x = casadi.vertcat(y, t)
-            new = acting.function("leap").call([x, rate(y, t), h, c, row])[0][: acting.size]
+            new = acting.text("leap").call([x, rate(y, t), h, c, row])[0][: acting.size]
         if acting.curved:
             graph: Any = domain("casadi")
             nq = acting.model.nq

@@ -31,6 +31,7 @@ from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers import Given
 from polybody.simulation.events import Event
 from polybody.simulation.failures import BlowUp
+from polybody.simulation.loop_slopes import are_described
 from polybody.simulation.recording import Crossing, Instant, Record, Stretch
 from polybody.simulation.run import Run
 from polybody.simulation.saltation import Saltation, names_of
@@ -193,7 +194,7 @@ def _recorded(run: Run, y: Array, end: float, times: Array) -> Record:
 def _start(model: Model, y: Array) -> Array:
     """S_0, (nq + nv, k)."""
     nq, nv = model.nq, model.nv
-    if not model.mechanism.constrained:
+    if not model.mechanism.constrained or are_described(model):
         return np.zeros((nq + nv, len(model.parameters)))
     from polybody.linearization.derivative import followers_of
 
@@ -247,10 +248,10 @@ class Chain:
         return found
 
     def _follow(self, parts: list[Any], z: list[tuple[Array, Array]]) -> None:
-        of, n, k = self.of, self.of.n, self.of.k
+        of = self.of
         steps = [j for j, part in enumerate(parts) if isinstance(part, Stretch)]
         found = of.derivatives([parts[j] for j in steps], [z[j][0] for j in steps])
-        D_of = dict(zip(steps, found, strict=True))
+        steps_of = dict(zip(steps, found, strict=True))
         states = of.problem.nq + of.problem.nv
         for j, part in enumerate(parts):
             if isinstance(part, Instant):
@@ -262,8 +263,8 @@ class Chain:
                 if self.rows[-1][0] == part.t:
                     self.rows[-1] = (part.t, part.after, self.S)
             else:
-                for D, t, y in zip(D_of[j], part.t[1:], part.y[1:], strict=True):
-                    self.S = D[:, :n] @ self.S + D[:, n : n + k] + D[:, n + k :] @ self.S_z
+                for step, t, y in zip(steps_of[j], part.t[1:], part.y[1:], strict=True):
+                    self.S = step.carried(self.S, self.S_z)
                     if self._is_wanted(float(t), len(self.rows)):
                         self.rows.append((float(t), y, self.S))
 

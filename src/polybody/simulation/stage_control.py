@@ -120,6 +120,8 @@ class Forces:
 
 def control_of(model: Model, controller: Any) -> Control:
     """The texts of a controller of a machine; `NotCompiled` with the reason if there are none."""
+    if controller is None:
+        return Control(remembered(model, None), model.engine.tree.traced_mechanism, None, None)
     owner = _owner(controller)
     known = numbers_of(model if owner is None else owner)
     controller, table = _as_table(known, controller)

@@ -1,24 +1,15 @@
-"""Derivatives of the steps of a run: of all steps together, as one batch.
+"""Derivatives of the steps of a run: what each does to sensitivities (`step_methods`), for many steps at once.
 
-A step is x₁ = Φ(x₀, z, p) with x = [q; v; i] and z what the controller remembers. Its stages are taken anew from the
-recorded x₀, and with them their derivatives D = ∂/∂[x₀, p, z], by ẋ = f(x, z, p) and f_x, f_p, f_z of one compiled
-function (`compiled.field`), for all steps at once:
-
-    explicit        X_i = x₀ + h Σ_j a_ij K_j,   K_i = f(X_i),   D_i = 1 + h Σ_j a_ij K'_j,
-                    K'_i = f_x D_i + [0, f_p, f_z]
-    radau (IIA)     the same with implicit stages: (1 − h A ⊗ f_x) D = 1 + h A ⊗ [0, f_p, f_z]
-    semi-implicit   of the step itself, one expression
-    midpoint        r(x₀, u) = 0 and M(q₁) v₁ = p₁:     u' = −r_u⁻¹ r_x,  …
-
-followed by the way back to unit quaternions and to the loops. So Φ_x and Φ_p are exact for the steps that were taken.
-What is computed anew must end where the run did: otherwise an error says where it does not.
+Steps are taken anew from their recorded beginnings, in the mode and along the plan of elimination that the run had, so
+that Φ_x and Φ_p are exact for the steps that were taken. What is computed anew must end where the run did: otherwise an
+error says where it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,35 +24,24 @@ from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
 from polybody.simulation.recording import Mode, Stretch
 from polybody.simulation.stage_control import Control
+from polybody.simulation.step_methods import Batch, Carrying, Field
 
 Array = np.ndarray
-#: steps in one batch
-MOST = 512
+#: steps in one batch, and numbers of their derivatives
+MOST, NUMBERS = 512, 1 << 23
 #: how far a step that is computed anew may end from the run's own, over 1 + |x|
 OFF, ROUGH = 1e-5, 1e-2
-NEWTON = 8
-_S6 = np.sqrt(6)
-#: Radau IIA of order 5
-RADAU = np.array([
-    [(88 - 7 * _S6) / 360, (296 - 169 * _S6) / 1800, (-2 + 3 * _S6) / 225],
-    [(296 + 169 * _S6) / 1800, (88 + 7 * _S6) / 360, (-2 - 3 * _S6) / 225],
-    [(16 - _S6) / 36, (16 + _S6) / 36, 1 / 9],
-])  # fmt: skip
+class Step(NamedTuple):
+    """One step of a batch, as what its parts do one after the other."""
 
+    maps: list[Carrying]
+    number: int
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Steps of one field: their beginnings t, lengths h, states before and after, constants, and z."""
-
-    t: Array
-    h: Array
-    y0: Array
-    y1: Array
-    c: Array
-    z: Array
-
-    def __len__(self) -> int:
-        return len(self.t)
+    def carried(self, S: Array, S_z: Array) -> Array:
+        """S after it."""
+        for part in self.maps:
+            S = part(self.number, S, S_z)
+        return S
 
 
 class StepDerivatives:
@@ -74,6 +54,8 @@ class StepDerivatives:
 
     @cached_property
     def acting(self) -> Acting:
+        if self.problem.controller is None:  # what the run itself has
+            return acting_of(self.problem)
         width, text = self.control.width, self.control.text
 
         def read(m: Any, t: Any, q: Array, v: Array, c: Array, row: Array, domain: Any) -> Array:
@@ -96,11 +78,11 @@ class StepDerivatives:
 
     def rate(self, t: float, y: Array, z: Array, mode: Mode, plan: Any) -> Array:
         """ẋ of one state, (n,)."""
-        c = self.constants(mode)[None]
-        return self.field(mode, plan).slopes(np.array([t]), y[None, : self.n], c, z[None])[0][0]
+        c = self.constants(mode)
+        return self.field(mode, plan).slopes.rate(t, y[: self.n], c, z)
 
-    def derivatives(self, parts: list[Stretch], z: list[Array]) -> list[Array]:
-        """D = ∂x₁/∂[x₀, p, z] of the steps of each stretch, (steps, n, n + k + m); z is what is remembered in each."""
+    def derivatives(self, parts: list[Stretch], z: list[Array]) -> list[list[Step]]:
+        """What the steps of each stretch do; z is what is remembered in each."""
         found: list[Any] = [None] * len(parts)
         alike: dict[tuple[int, str], list[int]] = {}
         for k, part in enumerate(parts):
@@ -108,12 +90,12 @@ class StepDerivatives:
         for places in alike.values():
             whole = self._together([parts[k] for k in places], [z[k] for k in places])
             ends = np.cumsum([len(parts[k].t) - 1 for k in places])
-            for k, D in zip(places, np.split(whole, ends[:-1]), strict=True):
-                found[k] = D
+            for k, end in zip(places, ends.tolist(), strict=True):
+                found[k] = whole[end - len(parts[k].t) + 1 : end]
         return found
 
-    def _together(self, parts: list[Stretch], z: list[Array]) -> Array:
-        """D of stretches in one mode along one plan."""
+    def _together(self, parts: list[Stretch], z: list[Array]) -> list[Step]:
+        """Those of stretches in one mode along one plan."""
         mode = parts[0].mode
         field, c = self.field(mode, parts[0].plan), self.constants(mode)
         take, off = self._method(field, mode)
@@ -122,14 +104,15 @@ class StepDerivatives:
         kept = np.concatenate([np.broadcast_to(x, (len(p.t) - 1, self.m)) for p, x in zip(parts, z, strict=True)])
         inside = np.concatenate([np.arange(2, len(p.t) + 1) == len(p.t) if p.inside else np.zeros(len(p.t) - 1, bool)
                                  for p in parts])  # fmt: skip
-        found = []
-        for a in range(0, len(t), MOST):
-            b = slice(a, a + MOST)
+        found: list[Step] = []
+        most = max(8, min(MOST, NUMBERS // (self.n * field.width)))
+        for a in range(0, len(t), most):
+            b = slice(a, a + most)
             steps = Batch(t[b], h[b], y0[b], y1[b], np.broadcast_to(c, (len(t[b]), len(c))), kept[b])
-            x, D = field.returned(steps, *take(steps))
+            x, maps = field.returned(steps, *take(steps))
             self._compare(steps, x, inside[b], off)
-            found.append(D)
-        return np.concatenate(found)
+            found += [Step(maps, k) for k in range(len(steps))]
+        return found
 
     def _compare(self, steps: Batch, x: Array, inside: Array, allowed: float) -> None:
         """Refuse where steps taken anew end elsewhere; those that an event cut short have ended on an interpolant."""
@@ -143,7 +126,7 @@ class StepDerivatives:
                 "steps may help"
             )
 
-    def _method(self, field: Field, mode: Mode) -> tuple[Callable[[Batch], tuple[Array, Array]], float]:
+    def _method(self, field: Field, mode: Mode) -> tuple[Callable[[Batch], tuple[Array, Carrying]], float]:
         """(how a step is differentiated, how far what it computes may be from the run's own step)."""
         name = self.method
         if name == "semi-implicit":
@@ -199,221 +182,6 @@ class Instants:
 
         outputs = [("z", (m,)), ("slopes", (m, n + m))]
         return compiled(f"sensitivities instant {first}", inputs, outputs, make, control.key)
-
-
-class Field:
-    """f and its derivatives in one mode, compiled."""
-
-    def __init__(self, of: StepDerivatives, acting: Acting) -> None:
-        self.of, self.acting, self.n, self.k, self.m = of, acting, of.n, of.k, of.m
-        self.width = self.n + self.k + self.m
-        self.inputs = [("x", acting.size + 1), ("c", len(acting.constants)), ("row", of.control.width + of.m)]
-        model = of.problem.model
-        self.key = f"{acting.key}:{model.engine.constraints.source.digest}:{len(acting.law.constants)}"
-
-    # f and its slopes.
-
-    def slopes(self, t: Array, x: Array, c: Array, z: Array) -> tuple[Array, Array]:
-        """(f, [f_x, f_p, f_z]) at states of several steps."""
-        full = np.concatenate([x, np.zeros((len(x), 1)), t[:, None]], axis=1)
-        row = np.concatenate([self.of.control.rows(t), z], axis=1)
-        return self._slopes(full, c, row)
-
-    @cached_property
-    def _slopes(self) -> Any:
-        outputs = [("rate", (self.n,)), ("slopes", (self.n, self.width))]
-        return compiled("sensitivities field", self.inputs, outputs, self._slopes_function, self.key)
-
-    def _slopes_function(self) -> Any:
-        import casadi
-
-        made = self.acting.function("field")
-        x, c, row = made.sx_in()
-        rate = made.call([x, c, row])[0][: self.n]
-        return casadi.Function("slopes", [x, c, row], [rate, self._by(rate, x, c, row)])
-
-    def _by(self, value: Any, x: Any, c: Any, row: Any) -> Any:
-        """∂value/∂[x, p, z], row by row."""
-        import casadi
-
-        end = c.shape[0] - 1
-        parts = [x[: self.n], c[end - self.k : end], row[row.shape[0] - self.m :]]
-        return casadi.densify(casadi.vec(casadi.horzcat(*(casadi.jacobian(value, p) for p in parts)).T))
-
-    def _unit(self, count: int) -> Array:
-        """∂x₀/∂[x₀, p, z]."""
-        return np.broadcast_to(np.eye(self.n, self.width), (count, self.n, self.width)).copy()
-
-    def _carried(self, slopes: Array, D: Array) -> Array:
-        """f_x D + [0, f_p, f_z]."""
-        found = slopes[:, :, : self.n] @ D
-        found[:, :, self.n :] += slopes[:, :, self.n :]
-        return found
-
-    # Steps: (x₁, D) before the way back to the manifold.
-
-    def explicit(self, A: Array, b: Array, s: Batch) -> tuple[Array, Array]:
-        x0, one, h = s.y0[:, : self.n], self._unit(len(s)), s.h[:, None]
-        K: list[Array] = []
-        KD: list[Array] = []
-        for row, part in zip(A, A.sum(axis=1), strict=True):
-            x, D = x0, one
-            for a, k, kd in zip(row, K, KD, strict=False):
-                if a:
-                    x, D = x + a * h * k, D + (a * h)[:, :, None] * kd
-            f, slopes = self.slopes(s.t + part * s.h, x, s.c, s.z)
-            K.append(f)
-            KD.append(self._carried(slopes, D))
-        x, D = x0, one
-        for w, k, kd in zip(b, K, KD, strict=True):
-            if w:
-                x, D = x + w * h * k, D + (w * h)[:, :, None] * kd
-        return x, D
-
-    def implicit(self, s: Batch) -> tuple[Array, Array]:
-        n, count, parts = self.n, len(s), RADAU.sum(axis=1)
-        x0, last, h = s.y0[:, :n], s.y1[:, :n], s.h[:, None]
-        X = [x0 + part * (last - x0) for part in parts]
-        found: list[Array] = []
-
-        def stages() -> tuple[list[Array], list[Array]]:
-            pairs = [self.slopes(s.t + part * s.h, x, s.c, s.z) for part, x in zip(parts, X, strict=True)]
-            return [f for f, _ in pairs], [slope for _, slope in pairs]
-
-        def matrix(slopes: list[Array]) -> Array:
-            J = np.zeros((count, 3, n, 3, n))
-            for i in range(3):
-                for j in range(3):
-                    J[:, i, :, j, :] = -RADAU[i, j] * h[:, :, None] * slopes[j][:, :, :n]
-                    if i == j:
-                        J[:, i, :, i, :] += np.eye(n)
-            return J.reshape(count, 3 * n, 3 * n)
-
-        for _ in range(NEWTON):
-            F, slopes = stages()
-            gap = [X[i] - x0 - h * sum(RADAU[i, j] * F[j] for j in range(3)) for i in range(3)]
-            step = np.linalg.solve(matrix(slopes), np.concatenate(gap, axis=1)[..., None])[..., 0]
-            X = [X[i] - step[:, i * n : (i + 1) * n] for i in range(3)]
-            if np.abs(step).max(initial=0.0) < 1e-13 * (1 + np.abs(x0).max(initial=0.0)):
-                break
-        _, slopes = stages()
-        for i in range(3):
-            D = self._unit(count)
-            for j in range(3):
-                D[:, :, n:] += RADAU[i, j] * h[:, :, None] * slopes[j][:, :, n:]
-            found.append(D)
-        D = np.linalg.solve(matrix(slopes), np.concatenate(found, axis=1))
-        return X[2], D[:, 2 * n :]
-
-    def leap(self, s: Batch) -> tuple[Array, Array]:
-        x, row = self._whole(s, s.t)
-        return self._leap(x, s.h[:, None], s.c, row)
-
-    def _whole(self, s: Batch, t: Array) -> tuple[Array, Array]:
-        """([x; W; t₀], row of the times t)."""
-        x = np.concatenate([s.y0[:, : self.n], np.zeros((len(s), 1)), s.t[:, None]], axis=1)
-        return x, np.concatenate([self.of.control.rows(t), s.z], axis=1)
-
-    @cached_property
-    def _leap(self) -> Any:
-        import casadi
-
-        def make() -> Any:
-            field, leap = self.acting.function("field"), self.acting.function("leap")
-            x, c, row = field.sx_in()
-            h = casadi.SX.sym("h", 1)
-            new = leap(x, field.call([x, c, row])[0], h, c, row)[: self.n]
-            return casadi.Function("leap", [x, h, c, row], [new, self._by(new, x, c, row)])
-
-        x, c, row = self.inputs
-        outputs = [("new", (self.n,)), ("slopes", (self.n, self.width))]
-        return compiled("sensitivities leap", [x, ("h", 1), c, row], outputs, make, self.key)
-
-    def middle(self, s: Batch) -> tuple[Array, Array]:
-        nq, nv = self.of.problem.nq, self.of.problem.nv
-        x, row = self._whole(s, s.t + 0.5 * s.h)
-        u = 0.5 * (s.y0[:, nq : nq + nv] + s.y1[:, nq : nq + nv])
-        for _ in range(25):
-            r, r_u, *_ = self._middle(x, u, s.y1[:, nq : nq + nv], s.h[:, None], s.c, row)
-            step = np.linalg.solve(r_u, r[..., None])[..., 0]
-            u = u - step
-            if np.abs(step).max(initial=0.0) < 1e-13 * (1 + np.abs(u).max(initial=0.0)):
-                break
-        v1 = s.y1[:, nq : nq + nv]
-        for _ in range(2):  # M v₁ = p₁ is linear in v₁
-            r, r_u, r_x, gap, gap_u, gap_x, M, q1, q1_u, q1_x = self._middle(x, u, v1, s.h[:, None], s.c, row)
-            v1 = v1 - np.linalg.solve(M, gap[..., None])[..., 0]
-        u_x = -np.linalg.solve(r_u, r_x)
-        v1_x = -np.linalg.solve(M, gap_x + gap_u @ u_x)
-        return np.concatenate([q1, v1], axis=1), np.concatenate([q1_x + q1_u @ u_x, v1_x], axis=1)
-
-    @cached_property
-    def _middle(self) -> Any:
-        import casadi
-
-        nq, nv, w = self.of.problem.nq, self.of.problem.nv, self.width
-
-        def make() -> Any:
-            middle, ends = self.acting.function("middle"), self.acting.function("ends")
-            x, u, h, c, row = middle.sx_in()
-            v1 = casadi.SX.sym("v1", nv)
-            r = middle.call([x, u, h, c, row])[0]
-            new, p, M = ends.call([x, u, h, c, row])
-            M, q1 = casadi.reshape(M, nv, nv), new[:nq]
-            gap = M @ v1 - p
-            found: list[Any] = []
-            for value in (r, gap):
-                by_u = casadi.densify(casadi.vec(casadi.jacobian(value, u).T))
-                found += [value, by_u, self._by(value, x, c, row)]
-            by_u = casadi.densify(casadi.vec(casadi.jacobian(q1, u).T))
-            found += [casadi.densify(casadi.vec(M)), q1, by_u, self._by(q1, x, c, row)]
-            return casadi.Function("middle", [x, u, v1, h, c, row], found)
-
-        x, c, row = self.inputs
-        outputs = [
-            ("r", (nv,)), ("r_u", (nv, nv)), ("r_x", (nv, w)), ("gap", (nv,)), ("gap_u", (nv, nv)), ("gap_x", (nv, w)),
-            ("M", (nv, nv)), ("q1", (nq,)), ("q1_u", (nq, nv)), ("q1_x", (nq, w)),
-        ]  # fmt: skip
-        inputs = [x, ("u", nv), ("v1", nv), ("h", 1), c, row]
-        return compiled("sensitivities middle", inputs, outputs, make, self.key)
-
-    # The way back to the manifold.
-
-    def returned(self, s: Batch, x: Array, D: Array) -> tuple[Array, Array]:
-        x, D = x.copy(), D.copy()
-        for k in self.of.problem._quaternions:
-            part = x[:, k : k + 4]
-            length = np.linalg.norm(part, axis=1)[:, None]
-            unit = part / length
-            turned = D[:, k : k + 4] - unit[:, :, None] * (unit[:, None] @ D[:, k : k + 4])
-            x[:, k : k + 4], D[:, k : k + 4] = unit, turned / length[:, :, None]
-        if self.acting.plan is None:
-            return x, D
-        for _ in range(2):
-            full = np.concatenate([x, np.zeros((len(x), 1)), (s.t + s.h)[:, None]], axis=1)
-            x, slopes = self._back(full, s.c)
-            D = self._carried(np.concatenate([slopes, np.zeros((*slopes.shape[:2], self.m))], axis=2), D)
-        return x, D
-
-    @cached_property
-    def _back(self) -> Any:
-        import casadi
-
-        def make() -> Any:
-            back = self.acting.function("back")
-            x, c = back.sx_in()
-            # Where friction holds a joint follows the state: its place is where the joint is.
-            known, holding = casadi.SX(c), self.acting.holding
-            first = c.shape[0] - 1 - self.k - holding.size + len(holding.rubbing) + len(holding.slots)
-            for j, (q, _) in enumerate(holding.slots if holding.frozen else ()):
-                known[first + j] = x[q]
-            new = back.call([x, known])[0][: self.n]
-            end = c.shape[0] - 1
-            by = casadi.horzcat(casadi.jacobian(new, x[: self.n]), casadi.jacobian(new, c[end - self.k : end]))
-            return casadi.Function("back", [x, c], [new, casadi.densify(casadi.vec(by.T))])
-
-        outputs = [("new", (self.n,)), ("slopes", (self.n, self.n + self.k))]
-        return compiled("sensitivities back", self.inputs[:2], outputs, make, self.key)
 
 
 __all__ = ["Instants", "StepDerivatives"]

@@ -9,12 +9,19 @@ from polybody.formulations.denoc.derivatives import inverse_dynamics_derivatives
 from polybody.formulations.denoc.elements import forward_dynamics_by_elements, solve_by_elements
 from polybody.formulations.denoc.inverse import bias_forces, gravity_forces, inverse_dynamics, passive_forces
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
-from polybody.formulations.denoc.regressor import body_parameters, energy_regressor, momentum_regressor, regressor
+from polybody.formulations.denoc.regressor import (
+    body_parameters,
+    changes_of_forces,
+    energy_regressor,
+    momentum_regressor,
+    regressor,
+)
 from polybody.formulations.denoc.sparse_inverse import inverse_mass_matrix
 
 __all__ = [
     "bias_forces",
     "body_parameters",
+    "changes_of_forces",
     "coriolis_matrix",
     "denoc_matrices",
     "energy_regressor",

@@ -21,13 +21,15 @@ and so is momentum about the world's origin. (About the centre of mass it is not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
-from polybody.formulations.denoc.inverse import Motion, outward_motions, spin_matrix
+from polybody.formulations.denoc.inverse import Motion, body_wrench, outward_motions, spin_matrix
 from polybody.formulations.denoc.links import Crossing, crossings, inertial, links
 from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism
@@ -81,6 +83,30 @@ def regressor(mechanism: Mechanism, q: Array, v: Array, a: Array, *, domain: Dom
         for k, screw in screws[i]:  # a follower and its leader share k
             Y[k, 10 * i : 10 * i + 10] = Y[k, 10 * i : 10 * i + 10] + seen_by(screw, motion, E, moments)
     return Y
+
+
+def changes_of_forces(
+    mechanism: Mechanism, q: Array, v: Array, a: Array, changes: Sequence[tuple[int, Array]], *, domain: Domain = FLOAT
+) -> Array:
+    """Y δp (nv, k) of changes δp of one body each: (body, δp (10,)). Each is a wrench; nothing else of Y is read."""
+    chain = links(mechanism, domain=domain)
+    across = crossings(mechanism, chain, q, domain=domain)
+    motions = outward_motions(mechanism, chain, across, q, v, a, domain.array(mechanism.gravity), domain)
+    found = domain.zeros(mechanism.nv, len(changes))
+    screws: list[list[tuple[int, Array]]] = []
+    for joint, step in zip(mechanism.joints, across, strict=True):
+        above = [] if joint.parent == GROUND else screws[joint.parent]
+        own = list(zip(range(joint.v.start, joint.v.stop), step.H.T, strict=True))
+        screws.append([*((k, carried_screw(step, screw)) for k, screw in above), *own])
+    for column, (i, change) in enumerate(changes):
+        inertia = domain.zeros(3, 3)
+        for (r, c), value in zip(ENTRIES, change[4:], strict=True):
+            inertia[r, c] = inertia[c, r] = value
+        changed = replace(chain[i], mass=change[0], moment=change[1:4], inertia=inertia)
+        wrench = np.concatenate(body_wrench(changed, motions[i]))
+        for k, screw in screws[i]:
+            found[k, column] = found[k, column] + screw @ wrench
+    return found
 
 
 def energy_regressor(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
@@ -137,6 +163,7 @@ __all__ = [
     "BODY_PARAMETERS",
     "ENTRIES",
     "body_parameters",
+    "changes_of_forces",
     "energy_regressor",
     "momentum_regressor",
     "regressor",

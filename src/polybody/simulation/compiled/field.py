@@ -39,6 +39,8 @@ from polybody.simulation.compiled.watch import Watch
 from polybody.simulation.currents import Circuits
 
 Array = np.ndarray
+#: the field that was traced last: who differentiates a run asks for it again
+_LAST: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,24 +267,37 @@ class Acting:
                 return as_traced(free._field)
             assert watched is not None
             return as_traced(free._watch, replace(watched, holding=free.holding))
+        if name != "field":
+            return as_traced(self.text, name)
+        key = f"{self.key}:{self.model.engine.constraints.source.digest}"
+        found = _LAST.get(key)
+        if found is None:
+            found = as_traced(self.text, name)
+            _LAST.clear()
+            _LAST[key] = found
+        return found
+
+    def text(self, name: str) -> Any:
+        """What of it is traced: to whoever differentiates it, it is a casadi.Function."""
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
                   "tick": self._tick, "inertia": self._inertia, "field_before": lambda: rolled.before(self),
                   "field_after": lambda: rolled.after(self), "watch_before": lambda: rolled.before(self)}  # fmt: skip
-        return as_traced(makers[name])
+        return makers[name]()
 
     def made(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:
         """What `kernels` compile; what of the mechanism is a symbol becomes a part of the constants."""
         import casadi
 
-        if not (self.mechanism.symbols or self.known.symbols or any(isinstance(x, casadi.SX) for x in results)):
-            return Recorded(name, columns, results)
+        end = constants.shape[0] - 1
+        values = constants[end - len(self.parameters) : end]
+        symbols = {id(m): m.symbols[0] for m in (self.mechanism, self.known) if m.symbols}.values()
+        known = [(column, values) for column in symbols]
+        if not any(isinstance(x, casadi.SX) for x in results):
+            return Recorded(name, columns, results, known)
         outputs = [x if isinstance(x, casadi.SX) else graph.column(x) for x in results]
-        for symbols in {id(m): m.symbols for m in (self.mechanism, self.known)}.values():
-            if symbols:
-                count = len(self.parameters)
-                values = constants[constants.shape[0] - 1 - count : constants.shape[0] - 1]
-                outputs = casadi.substitute(outputs, list(symbols), [values])
+        for column in symbols:
+            outputs = casadi.substitute(outputs, [column], [values])
         return casadi.Function(name, columns, [casadi.densify(x) for x in outputs])
 
     def _field(self) -> Any:
