@@ -4,6 +4,12 @@ LLVM's time grows faster than the length of what it gets at once, and while it c
 the process nor another thread's kernel can go on. A long tape therefore becomes a row of functions, each a module of
 its own. What one of them computes and a later one needs is kept in a *frame*, memory that all of them share; a slot of
 it is used again when the last function that reads it is done.
+
+Short functions are faster, too: LLVM gives every value that leaves a register a place of its own in the function's
+stack frame, which for a humanoid is twice the first cache, where short functions use the same memory one after the
+other. Measured on Zen 3, ns per state of a G1's inverse and forward dynamics: 241 and 598 in one function, 222 and 514
+in pieces of 700; of a Panda's derivatives 208 and 190. A tape that fits the first cache as it is loses by cuts (a
+Panda's forward dynamics 54 and 66).
 """
 
 from __future__ import annotations
@@ -12,7 +18,8 @@ from collections.abc import Sequence
 
 from polybody.kernels.tape import CONST, Tape, Wave, results_of
 
-WHOLE = 12000  # operations, results counted several times: what LLVM gets at once
+WHOLE = 2600  # operations, results counted several times: what stays one function
+PIECE = 600  # of what is longer: as much in one function
 OF_RESULT, OF_CALL = 6, 10  # operations that writing a result or calling a function counts as
 
 
@@ -74,9 +81,9 @@ def _parts(tape: Tape, steps: Sequence[int | Wave]) -> list[list[int | Wave]]:
         OF_CALL * len(results_of(step)) if isinstance(step, dict) else 1 + OF_RESULT * (step in results)
         for step in steps
     ]
-    count = -(-sum(costs) // WHOLE)
-    size, done = -(-sum(costs) // max(1, count)), 0
-    parts: list[list[int | Wave]] = [[] for _ in range(max(1, count))]
+    count = -(-sum(costs) // PIECE) if sum(costs) > WHOLE else 1
+    size, done = -(-sum(costs) // count) or 1, 0
+    parts: list[list[int | Wave]] = [[] for _ in range(count)]
     for step, cost in zip(steps, costs, strict=True):
         parts[done // size].append(step)
         done += cost

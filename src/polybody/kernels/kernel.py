@@ -49,6 +49,9 @@ FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system m
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
 
 STREAMED_FROM = 12 << 20  # bytes of results: more than caches keep for who reads them next; measured on Zen 4
+#: nanoseconds of computing a byte of results: memory takes so much longer to be written by way of the caches (12 GB/s
+#: and 21 past them on Zen 3, 16 and 42 on Zen 4), and what is computed meanwhile costs nothing
+STAGED_BELOW = 0.036
 
 REMEMBERED = 64  # shapes of batches whose strides and division among threads are known
 
@@ -399,14 +402,17 @@ class Kernel:
     def _streamed(self, form: Form, states: int, addresses: list[int]) -> int:
         """How results go past the caches (`runtime_code`); 0 if they do not.
 
-        They do where they are more than fits these, at places where that can be done.
+        They do where they are more than fits these, at places where that can be done; by a copy of each block only
+        where writing takes longer than computing (poses, but not derivatives).
         """
         if states * form.result_bytes < STREAMED_FROM:
             return 0
         width = form.lanes * self.dtype.itemsize
         if width % 32 or any(address % (64 if width % 64 == 0 else 32) for address in addresses):
             return 0
-        return DIRECT if form.streams else STAGED
+        if form.streams:
+            return DIRECT
+        return STAGED if form.nanoseconds < STAGED_BELOW * form.result_bytes else 0
 
     def _scratch(self, form: Form, workers: int) -> int:
         """Working memory for bodies that need some: this thread's, with room for its helpers."""
