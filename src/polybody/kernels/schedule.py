@@ -20,8 +20,8 @@ with 16 registers, forwards must save a tenth.
 Measured on Zen 4, ns per state, depth-first and as traced. With AVX2 (16 registers): G1, derivatives of inverse
 dynamics 2,020 and 1,750, forward dynamics 452 and 414, inverse dynamics 190 and 195 (so backwards), mass matrix 369 and
 365; a Panda's forward dynamics 42.8 and 44.8; a UR5's inverse dynamics 19.5 backwards, 17.9 forwards. With AVX-512
-(32): G1, derivatives 1,660 and 1,440, but forward dynamics 317 and 354, in spite of fewer instructions. On Zen 3 a UR5's
-derivatives take 108 forwards (722 moves counted) and 92 backwards (754).
+(32): G1, derivatives 1,660 and 1,440, but forward dynamics 317 and 354, in spite of fewer instructions. On Zen 3 a
+UR5's derivatives take 108 forwards (722 moves counted) and 92 backwards (754).
 """
 
 from __future__ import annotations
