@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 _PACKAGE = str(Path(__file__).resolve().parent)
 
@@ -33,4 +34,10 @@ def warn(message: str) -> None:
     warnings.warn(message, PolybodyWarning, stacklevel=level)
 
 
-__all__ = ["InputError", "PolybodyError", "PolybodyWarning", "warn"]
+def refuse_masked(name: str, value: Any) -> None:
+    """Raise an error about a masked array some of whose entries are masked: what is below a mask is no number."""
+    if type(value).__module__.startswith("numpy.ma") and value.mask.any():
+        raise InputError(f"{name} is a masked array with masked entries; expected numbers, e.g. of {name}.compressed()")
+
+
+__all__ = ["InputError", "PolybodyError", "PolybodyWarning", "refuse_masked", "warn"]

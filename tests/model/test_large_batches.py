@@ -201,3 +201,36 @@ def test_many_rows_are_assembled_together_with_joints_held_and_limits_kept() -> 
     assert np.abs(model.constraints.residual(found)).max() < 1e-11
     np.testing.assert_array_equal(found[:, 0], guess[:, 0])
     assert np.abs(found - guess).max() < 0.5
+
+
+@pytest.mark.parametrize("name", ["stanford-arm", "four-bar"])
+def test_arrays_of_states_with_parameters_of_their_own_equal_those_of_each_set(name: str) -> None:
+    model = pb.load(name).with_parameters("*.mass", "*.com", "*.origin.x")
+    rng, count = np.random.default_rng(3), 5
+    values = model.parameters.nominal + 1e-3 * rng.normal(size=(count, len(model.parameters)))
+    q = model.random_configuration(rng, count, parameters=values)
+    frame = model.frame_names[-1]
+    calls = {
+        "dynamic_arrays": lambda m, q, **p: m.coefficients.dynamic_arrays(q, **p),
+        "reduced_dynamics": lambda m, q, **p: vars(m.coefficients.reduced_dynamics(q, **p)),
+        "center_of_mass": lambda m, q, **p: m.coefficients.center_of_mass(q, 2, **p),
+        "point": lambda m, q, **p: m.coefficients.influence(q, frame, 2, point=(0.1, 0.2, 0.3), **p),
+        "com": lambda m, q, **p: m.coefficients.influence(q, frame, 2, point="com", **p),
+        "assemble_dependent": lambda m, q, **p: m.constraints.assemble_dependent(q + 1e-3, **p),
+    }
+    for call in calls.values():
+        with mock.patch.object(type(model.parameters), "at", side_effect=AssertionError("a model for each state")):
+            whole = list(sets._leaves(call(model, q, parameters=values)))
+        for k in range(count):
+            own = list(sets._leaves(call(model.parameters.at(values[k]), q[k])))
+            assert len(own) == len(whole) > 0
+            for one, all_ in zip(own, whole, strict=True):
+                assert np.abs(all_[k] - one).max() < 1e-10 * (1 + np.abs(one).max())
+
+
+def test_random_configurations_of_a_delta_are_not_singular() -> None:
+    model = pb.load("delta")
+    q = model.random_configuration(0, 200)
+    assert set(model.constraints.rank(q)) == {model.nv - 3}
+    assert np.abs(model.constraints.residual(q)).max() < 1e-9
+    assert model.constraints.rank(model.random_configuration(1)) == model.nv - 3

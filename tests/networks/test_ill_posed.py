@@ -134,3 +134,19 @@ def test_a_cut_set_of_through_drivers_is_named_at_the_node_that_it_isolates():
     net.part("R", "resistor", "a", resistance=1)
     with pytest.raises(pb.InputError, match=r"cut-set 'I1', 'I2' around node 'b'"):
         pb.simulate(net, 1)
+
+
+@pytest.mark.parametrize("method", ["dop853", "radau", "rk4", "idas"])
+def test_a_network_without_states_runs_by_every_method(method):
+    net = pb.Network("divider")
+    net.part("R", "resistor", "a", resistance=2.0)
+    net.part("V", "voltage_source", "a", voltage=6.0)
+    run = pb.simulate(net, 0.5, method=method, **({"dt": 0.01} if method == "rk4" else {}))
+    assert run.trusted
+    assert np.allclose(run["R.i"], 3.0, rtol=1e-12)
+
+
+def test_a_part_that_supplies_energy_by_a_negative_resistance_is_named():
+    net = pb.Network("active")
+    with pytest.warns(pb.PolybodyWarning, match="'R': resistance is -5 ohm"):
+        net.part("R", "resistor", "a", resistance=-5.0)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError
+from polybody.errors import InputError, refuse_masked
 
 PIECE = 16 * 2**20  # bytes converted at a time
 
@@ -25,6 +25,7 @@ def as_argument(value: Any, label: str, size: int) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as reason:
         raise InputError(f"{label} is not an array of numbers: {reason}; expected shape (..., {size})") from None
+    refuse_masked(label, value)
     if array.dtype.kind not in "fiub":
         raise InputError(f"{label} has dtype {array.dtype}; expected real numbers of shape (..., {size})")
     if array.ndim < 1 or array.shape[-1] != size:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.errors import InputError
+from polybody.errors import InputError, refuse_masked
 from polybody.names import counted, listed, nearest
 
 Array = np.ndarray
@@ -33,6 +33,7 @@ def float_array(name: str, values: Any, dtype: type[np.floating] = np.float64) -
         array = np.asarray(values)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be numbers in a regular array, got {type(values).__name__}") from None
+    refuse_masked(name, values)
     if array.dtype.kind not in "biuf":
         what = "real numbers" if array.dtype.kind == "c" else "numbers in a regular array"
         raise InputError(f"{name} must be {what}, got {array.dtype}")

@@ -101,16 +101,19 @@ class Assembly:
         found.sort(key=lambda mode: float(np.linalg.norm(self.difference(q, mode))))
         return np.array(found).reshape(-1, self.mechanism.nq)
 
-    def dependent(self, q: Array, columns: tuple[int, ...]) -> Array:
+    def dependent(self, q: Array, columns: tuple[int, ...], parameters: Array | None = None) -> Array:
         """The assembled configuration near q with these columns where they are, by Newton's method, many at once."""
         rest = [k for k in range(self.mechanism.nv) if k not in set(columns)]
-        phi, step = self.kernels.residual(q), np.zeros((*q.shape[:-1], self.mechanism.nv))
+        if parameters is not None:
+            q = np.broadcast_to(q, (*batch_shape([q, parameters]), q.shape[-1]))
+        phi, step = self.kernels.residual(q, parameters), np.zeros((*q.shape[:-1], self.mechanism.nv))
         for _ in range(NEWTON):
             if not np.abs(phi).max(initial=0.0) > SETTLED:
                 break
-            step[..., rest] = -(pseudo_inverse(self.kernels.jacobian(q)[..., rest]) @ phi[..., None])[..., 0]
+            J = self.kernels.jacobian(q, parameters)
+            step[..., rest] = -(pseudo_inverse(J[..., rest]) @ phi[..., None])[..., 0]
             q = self.integrate(q, step)
-            phi = self.kernels.residual(q)
+            phi = self.kernels.residual(q, parameters)
         what = "no q with these independent coordinates is near that meets"
         self.require_small(what, phi, 1e-9, "see model.assemble")
         return q

@@ -25,7 +25,7 @@ from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import into, state_array
 from polybody.model.engine import Request
 from polybody.model.operators import Operators
-from polybody.model.sets import by_sets, each_set, large, one_set
+from polybody.model.sets import by_sets, large, one_set
 from polybody.model.tracing import trace
 from polybody.names import counted
 from polybody.quantities import frames
@@ -89,11 +89,12 @@ class Coefficients:
         name = f"{place.name} {place.position.tolist()}"
         compiled, values = self._compiled_order(order, name, q), self._model._parameters(parameters)
         whole = compiled == order
-        if values is not None and (point is not None or not whole):  # places and maps of each set's own mechanism
+        if values is not None and not whole:  # maps of each set's own mechanism
             asked = {"q": q, "frame": frame, "order": order, "point": point, "independent": independent}
             own = lambda p, some: Coefficients(self._model.parameters.at(p)).influence(**some)  # noqa: E731
             return by_sets(own, values, asked)
-        quantity = _influence_quantity(self._mechanism, frame, compiled, place, whole, point is None)
+        chosen = None if point is None else point if isinstance(point, str) else state_array("point", point, 3)
+        quantity = _influence_quantity(self._mechanism, frame, compiled, place, whole, chosen)
         found = _influence(self._tree.answer(Request(quantity, (q,), parameters=values)))
         self._known.add(f"{compiled} {name}")
         plain = self._mechanism.nq == self._mechanism.nv and self._tree.source.variation is None
@@ -132,23 +133,19 @@ class Coefficients:
         return into(out, found)
 
     @large
-    @each_set
     def center_of_mass(
         self, q: ArrayLike, order: int = 3, *, independent: Sequence[str] | None = None,
         parameters: ArrayLike | None = None,
     ) -> Influence:  # fmt: skip
         """Influence coefficients of the centre of mass of the moving bodies; the angular rows are zero."""
         self._model._require_mass("centre of mass")
-        order, q = check_order(order), self._model._q(q)
-        quantity = frames.center_of_mass_influence(self._mechanism, order)
-        if 6 * self._mechanism.nv**order <= COMPILED_UP_TO:
-            found = self._tree.answer(Request(quantity, (q,)))
-        else:
-            found = self._tree._interpreted(Request(quantity, (q,)))
-        return self._over(q, order, _influence(found), independent)
+        order, q, values = check_order(order), self._model._q(q), self._model._parameters(parameters)
+        request = Request(frames.center_of_mass_influence(self._mechanism, order), (q,), parameters=values)
+        small = 6 * self._mechanism.nv**order <= COMPILED_UP_TO
+        found = self._tree.answer(request) if small else self._tree._interpreted(request)
+        return self._over(q, order, _influence(found), independent, values)
 
     @large
-    @each_set
     def dynamic_arrays(
         self, q: ArrayLike, *, independent: Sequence[str] | None = None, parameters: ArrayLike | None = None
     ) -> tuple[Array, Array]:
@@ -156,25 +153,24 @@ class Coefficients:
 
         With loops they refer to the independent coordinates.
         """
-        q = self._model._q(q)
+        q, values = self._model._q(q), self._model._parameters(parameters)
         if not len(self._model.constraints):
             self._refuse_choice(independent)
-            return self._tree_arrays(q)
-        return self._arrays(q, self._model.constraints.joint_influence(q, 2, independent))
+            return self._tree_arrays(q, values)
+        return self._arrays(q, self._model.constraints.joint_influence(q, 2, independent, parameters=values), values)
 
     @large
-    @each_set
     def reduced_dynamics(
         self, q: ArrayLike, independent: Sequence[str] | None = None, *, parameters: ArrayLike | None = None
     ) -> ReducedDynamics:
         """Freeman's reduced model at assembled configurations: G and H of all joints, I*, P* and load."""
-        q, constraints = self._model._q(q), self._model.constraints
-        joints = constraints.joint_influence(q, 2, independent)
+        q, constraints, values = self._model._q(q), self._model.constraints, self._model._parameters(parameters)
+        joints = constraints.joint_influence(q, 2, independent, parameters=values)
         assert joints.H is not None
-        I, P = self._arrays(q, joints)
+        I, P = self._arrays(q, joints, values)
         rest = np.zeros(self._mechanism.nv)
-        passive = self._tree.answer(Request(QUANTITIES["passive_forces"], (q, rest)))
-        load = passive - self._tree.answer(Request(QUANTITIES["gravity_forces"], (q,)))
+        passive = self._tree.answer(Request(QUANTITIES["passive_forces"], (q, rest), parameters=values))
+        load = passive - self._tree.answer(Request(QUANTITIES["gravity_forces"], (q,), parameters=values))
         names = velocity_names(self._mechanism)
         chosen = tuple(names[k] for k in constraints._columns(independent))
         carried_back = (np.swapaxes(joints.G, -1, -2) @ load[..., None])[..., 0]
@@ -219,15 +215,10 @@ class Coefficients:
 
     def _placed(self, frame: str, point: Any) -> BodyFrame:
         place = frames.find_frame(self._mechanism, frame)
-        if point is None:
-            return place
-        if isinstance(point, str):
-            if point != "com" or place.body == GROUND:
-                raise InputError(f"point is {point!r} of {frame!r}, expected three numbers, or 'com' of a moving body")
-            position = self._mechanism.bodies[place.body].com
-        else:
-            position = place.position + place.rotation @ state_array("point", point, 3)
-        return BodyFrame(place.name, place.body, place.rotation, position)
+        if isinstance(point, str) and (point != "com" or place.body == GROUND):
+            raise InputError(f"point is {point!r} of {frame!r}, expected three numbers, or 'com' of a moving body")
+        given = point is None or isinstance(point, str)
+        return _place(self._mechanism, frame, point if given else state_array("point", point, 3))
 
     def _over(
         self, q: Array, order: int, found: Influence, independent: Sequence[str] | None, values: Array | None = None
@@ -244,31 +235,46 @@ class Coefficients:
         if independent is not None:
             raise InputError("independent coordinates are chosen in models with loops; this one has none")
 
-    def _tree_arrays(self, q: Array) -> tuple[Array, Array]:
+    def _tree_arrays(self, q: Array, values: Array | None = None) -> tuple[Array, Array]:
         n = self._mechanism.nv
         if n <= COMPILED_ARRAYS_UP_TO:
             results = (("I", ("nv", "nv")), ("P", ("nv", "nv", "nv")))
             quantity = Quantity("dynamic_arrays", ("q",), results, freeman.dynamic_arrays, group="dynamics")
-            return self._tree.answer(Request(quantity, (q,)))
+            return self._tree.answer(Request(quantity, (q,), parameters=values))
+        if values is not None:  # armature and couplings of each set's own mechanism
+            own = lambda p, some: Coefficients(self._model.parameters.at(p))._tree_arrays(**some)  # noqa: E731
+            return by_sets(own, values, {"q": q})
         parts = (("S", ("slots", 6)), ("carried", ("bodies", CARRIED)))
         composites = Quantity("composites", ("q",), parts, freeman.composites)
         S, borne = self._tree.answer(Request(composites, (q,)))
         pairs = self._tree.compile("pair loads", PAIR, PAIR_LOADS, lambda: trace("pairs", PAIR, freeman.pair_loads))
         return freeman.arrays_of_composites(self._mechanism, S, borne, pairs)
 
-    def _arrays(self, q: Array, joints: Influence) -> tuple[Array, Array]:
-        I, P = self._tree_arrays(q)
+    def _arrays(self, q: Array, joints: Influence, values: Array | None = None) -> tuple[Array, Array]:
+        I, P = self._tree_arrays(q, values)
         assert joints.H is not None
         G, back = joints.G, np.swapaxes(joints.G, -1, -2)
         return back @ I @ G, combine(back, sandwich(G, P)) + combine(back @ I, joints.H)
 
 
+def _place(m: Mechanism, frame: str, point: Any) -> BodyFrame:
+    """The frame, moved to a point of its body: a mechanism with parameters places it by them."""
+    place = frames.find_frame(m, frame)
+    if point is None:
+        return place
+    position = m.bodies[place.body].com if isinstance(point, str) else place.position + place.rotation @ point
+    return BodyFrame(place.name, place.body, place.rotation, position)
+
+
 def _influence_quantity(
-    m: Mechanism, frame: str, order: int, place: BodyFrame, whole: bool, origin: bool
+    m: Mechanism, frame: str, order: int, place: BodyFrame, whole: bool, point: Any
 ) -> Quantity:
     if not whole:
         return _column_influence(m, frame, order, place)
-    return frames.influence(m, frame, order, None if origin else place)
+    if point is None:
+        return frames.influence(m, frame, order)
+    label = point if isinstance(point, str) else np.asarray(point).tolist()
+    return frames.influence(m, frame, order, lambda m: _place(m, frame, point), f"{label}")
 
 
 def _column_influence(m: Mechanism, frame: str, order: int, place: BodyFrame) -> Quantity:

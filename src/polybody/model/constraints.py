@@ -107,7 +107,6 @@ class ModelConstraints:
         return self._model._assembly.modes(place, hold, limits, restarts)
 
     @large
-    @each_set
     def assemble_dependent(
         self, q: ArrayLike, independent: Sequence[str] | None = None, *, parameters: ArrayLike | None = None
     ) -> Array:
@@ -115,7 +114,8 @@ class ModelConstraints:
 
         Newton's method on batches of configurations that are nearly closed; `model.assemble` starts from any guess.
         """
-        return self._model._assembly.dependent(self._model._q(q), self._columns(independent))
+        values = self._model._parameters(parameters)
+        return self._model._assembly.dependent(self._model._q(q), self._columns(independent), values)
 
     def projection_step(
         self, q: ArrayLike, v: ArrayLike, *, parameters: ArrayLike | None = None,

@@ -24,7 +24,7 @@ from polybody.description.records import Description
 from polybody.errors import InputError
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.variation import Variation
-from polybody.model import configurations
+from polybody.model import configurations, drawing
 from polybody.model import wrenches as loads
 from polybody.model.actuation import Actuation
 from polybody.model.arguments import float_array, precision, state_array
@@ -181,10 +181,9 @@ class Model:
         """Draw random configurations within the joint limits, quaternions uniformly; shape (nq,) or (*size, nq).
 
         `rng` is a NumPy generator or a seed. With loops, each configuration is assembled from the random one, with
-        `parameters` if they are given.
+        `parameters` if they are given, and drawn again where that is singular (up to ten times).
         """
-        drawn = configurations.draw(self.mechanism, rng, size)
-        return self._assembly.assembled(drawn, parameters=self._parameters(parameters))
+        return drawing.assembled(self, rng, size, self._parameters(parameters))
 
     def integrate(self, q: ArrayLike, v: ArrayLike, dt: ArrayLike = 1.0, *, out: Array | None = None) -> Array:
         """Integrate a constant velocity v from q for the time dt on the configuration manifold, (..., nq).

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,9 @@ class Parameters:
         variation = engine.source.variation
         self._list: tuple[Parameter, ...] = () if variation is None else variation.parameters
         self._last: tuple[bytes, Model] | None = None
+
+    def __reduce__(self) -> Any:
+        return attrgetter("parameters"), (self._make(self._engine),)
 
     def __len__(self) -> int:
         return len(self._list)
@@ -149,9 +153,11 @@ class Parameters:
     def all_possible(self, low: Array, high: Array) -> bool:
         """Whether bounds (k,) alone show that every set of values between them passes `checked`.
 
-        False where inertias, axes or named constants are among the parameters: those depend on several numbers at once.
+        False where inertias, axes, levels of dry friction or named constants are among the parameters: those depend on
+        several numbers at once.
         """
         several = any(p.place[0] == "constants" or p.place[2] in ("inertia", "axis") for p in self._list)
+        several |= bool(_dry_joints(self._engine.source))
         if several or not np.sum(np.maximum(low * low, high * high)) < LARGEST:
             return False
         zero = [p.place[2] in NEVER_ZERO and a <= 0 <= b for p, a, b in zip(self._list, low, high, strict=True)]
@@ -181,6 +187,14 @@ class Parameters:
             problem = inertia_problem(np.asarray(d.bodies[k].inertia, dtype=float))
             if problem is not None:
                 raise InputError(f"the parameters of body {d.bodies[k].name!r}{where}: {problem}")
+        for section, k in _dry_joints(self._engine.source):
+            joint = getattr(d, section)[k]
+            static, coulomb = np.asarray(joint.friction.static, float), np.asarray(joint.friction.coulomb, float)
+            for low, high in zip(static[static < coulomb], coulomb[static < coulomb], strict=True):
+                raise InputError(
+                    f"the parameters of joint {joint.name!r}{where}: friction.static {low:g} is below friction.coulomb "
+                    f"{high:g}; static friction is at least Coulomb friction"
+                )
         for name, given in _axes(self._engine.source, values):
             length = float(np.linalg.norm(np.asarray(given, dtype=float)))
             if abs(length - 1) > AXIS_SLACK:
@@ -207,6 +221,9 @@ def _worst(source: Source, domain: Domain) -> Array:
     d = substituted(variation.description, variation.parameters, p)
     for k in _checked_bodies(source):
         margins += _inertia_margins(domain.array(d.bodies[k].inertia), domain)
+    for section, k in _dry_joints(source):
+        friction = getattr(d, section)[k].friction
+        margins += list(domain.array(friction.static) - domain.array(friction.coulomb))
     for _, axis in _axes(source, p):
         square = axis @ axis
         margins.append(domain.const((1 + AXIS_SLACK) ** 2) - square)
@@ -264,6 +281,16 @@ def _checked_bodies(source: Source) -> list[int]:
     varied = dict.fromkeys(index for _, index, *_ in chosen)
     bodies = variation.description.bodies
     return [k for k in varied if inertia_problem(np.asarray(bodies[k].inertia, dtype=float)) is None]
+
+
+def _dry_joints(source: Source) -> list[tuple[str, int]]:
+    """(section, index) of the joints whose static or Coulomb friction is an input."""
+    variation = source.variation
+    if variation is None:
+        return []
+    places = [*(p.place for p in variation.parameters), *(f.place for f in variation.description.formulas)]
+    dry = [p for p in places if p[2] == "friction" and p[0] in ("joints", "loops") and p[3][0] in ("static", "coulomb")]
+    return list(dict.fromkeys((section, index) for section, index, *_ in dry))
 
 
 def _axes(source: Source, values: Any) -> Iterator[tuple[str, Array]]:

@@ -41,9 +41,10 @@ Array = np.ndarray
 GROUP_UP_TO = 16
 #: Entries of a regressor above which straight-line code takes minutes to compile.
 COMPILED_ENTRIES_UP_TO = 20_000
-#: States from which on a formulation's text is compiled, for up to so many velocities: influence coefficients of more
-#: are millions of operations.
-FORMULATED_FROM, FORMULATED_UP_TO = 64, 40
+#: States from which on a formulation's text is traced, as that takes as long as so many states on numbers (measured),
+#: for up to so many velocities. Influence coefficients are arrays that NumPy computes at once: of n velocities tracing
+#: takes as long as n²/2 states, and of more than 40 they are millions of operations.
+FORMULATED_FROM, INFLUENCE_UP_TO, FORMULATED_UP_TO = 12, 40, 100
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
 
@@ -300,9 +301,16 @@ class TreeEngine:
         own = replace(quantity, name=f"{quantity.name}_by_{name}", tree=text, reduced=False)
         some = replace(request, quantity=own, formulation=None)
         count = np.prod(batch_shape((*request.all_arrays, *self.source.given(request.parameters))), dtype=int)
-        if count < FORMULATED_FROM or self.mechanism.nv > FORMULATED_UP_TO:
-            return into(request.out, self._interpreted(some))
-        return self._by_kernel(some)
+        there = _key(some.whole.name, np.float32 if request.is_single else np.float64) in self._kernels
+        if there or self._is_worth_tracing(str(name), int(count)):
+            return self._by_kernel(some)
+        return into(request.out, self._interpreted(some))
+
+    def _is_worth_tracing(self, formulation: str, states: int) -> bool:
+        """Whether a formulation's text is compiled for so many states."""
+        nv = self.mechanism.nv
+        least = max(FORMULATED_FROM, nv * nv // 2) if formulation == "influence" else FORMULATED_FROM
+        return states >= least and nv <= (INFLUENCE_UP_TO if formulation == "influence" else FORMULATED_UP_TO)
 
     def _by_kernel(self, request: Request) -> Any:
         given = self.source.given(request.parameters)

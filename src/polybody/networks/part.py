@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from polybody.errors import InputError
+from polybody.errors import InputError, warn
 from polybody.names import counted, nearest
 from polybody.networks.energy import EnergyDomain, domain_named
 from polybody.networks.expressions import Text, parse, parse_condition, parse_equation
@@ -38,6 +38,12 @@ class Parameter:
     default: float | str | None = None
     input: bool = False
     positive: bool = False
+
+
+#: parameters that no passive part has below zero; a negative resistance may stand for an active circuit
+PASSIVE = frozenset({
+    "resistance", "conductance", "damping", "capacity", "inductance", "inertance", "mass", "inertia", "rotor_inertia",
+})  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +161,9 @@ class Part:
                     raise InputError(f"part {self.name!r}: the default of {name!r} is {said!r}; expected a number, or "
                                      "the name of a parameter before it")
                 said = result[said]
-            result[name] = _given(f"{owner}: {name}", parameter, said)
+            result[name] = value = _given(f"{owner}: {name}", parameter, said)
+            if name in PASSIVE and isinstance(value, float) and value < 0:
+                warn(f"{owner}: {name} is {value:g} {parameter.unit}; a part with a negative one supplies energy")
         return result
 
 

@@ -186,6 +186,9 @@ def _chunks_of(system: System) -> Callable[[int], Any]:
 
 
 def _idas(system: System, t: float, y: Array, end: float, options: Options) -> Iterator[Advance]:
+    if len(y) == 1:  # no states: IDAS does not take equations without them; the energy that leaves is an integral
+        yield from METHODS["dop853"](system, t, y, end, options)
+        return
     solve = _idas_solver(system, options)
     times = [s for s in options.times if t + 1e-12 * (1 + abs(t)) < s < end]
     longest = min(options.max_step, (end - t) / 20)

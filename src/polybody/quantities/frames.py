@@ -5,6 +5,7 @@ Rates come from jets: with q moving along v, J̇ = dJ/dt, and the acceleration o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -178,15 +179,19 @@ def reactions(m: Mechanism, axes: str = "world", loaded: str = "") -> Quantity:
     return Quantity(f"reactions:{axes}{':loads' if loaded else ''}", arguments, results, tree, closed, doc, "dynamics")
 
 
-def influence(m: Mechanism, frame: str, order: str | int = 2, place: BodyFrame | None = None) -> Quantity:
-    """Freeman's G, H, D of a frame, or of another point of its body."""
+def influence(
+    m: Mechanism, frame: str, order: str | int = 2, place: Callable[[Mechanism], BodyFrame] | None = None,
+    label: str = "",
+) -> Quantity:  # fmt: skip
+    """Freeman's G, H, D of a frame, or of another point of its body: where `place` puts it, called `label`."""
     order = int(order)
     find_frame(m, frame)
 
     def text(m: Mechanism, q: Array, *, domain: Domain) -> tuple[Array, ...]:
-        return _orders(freeman.influence(m, q, place or find_frame(m, frame), order, domain=domain))
+        there = find_frame(m, frame) if place is None else place(m)
+        return _orders(freeman.influence(m, q, there, order, domain=domain))
 
-    name = f"influence:{frame}:{order}{'' if place is None else f':{place.position.tolist()}'}"
+    name = f"influence:{frame}:{order}{'' if place is None else f':{label}'}"
     doc = "Influence coefficients of a point, rows [angular; linear], world axes."
     return Quantity(name, ("q",), _order_shapes(order), text, doc=doc, group="kinematics")
 
