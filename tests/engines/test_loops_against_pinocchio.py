@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import polybody as pb
 from loop_states import massive, states
 
 pin = pytest.importorskip("pinocchio")
@@ -33,6 +34,9 @@ class Twin:
             start = self.model.joints[index].idx_v
             for k, other in enumerate(order):
                 self.P[start + k, joint.v.start + other] = 1
+        armature = np.asarray(m.armature, dtype=float)
+        assert not np.any(armature - np.diag(np.diag(armature))), "Pinocchio has no rotors that several joints turn"
+        self.model.armature = self.P @ np.diag(armature)
         self.data = self.model.createData()
         self.contacts, self.contact_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
         for a, b, weld in [(c.a, c.b, c.model is None) for c in m.closures] + [(*pair, True) for pair in held]:
@@ -127,3 +131,18 @@ def test_actuator_efforts_give_the_motion_back(name):
     np.testing.assert_allclose(model.inverse_dynamics(q, v, a), tau, atol=1e-8 * np.abs(tau).max())
     by_ranks = model.inverse_dynamics(q, v, a, weights=np.ones(driven.sum()))
     np.testing.assert_allclose(by_ranks, tau, atol=1e-8 * np.abs(tau).max())
+
+
+def test_forward_dynamics_with_armature_equals_pinocchio_on_a_long_chain():
+    build, rng, count = pb.Builder("chain"), np.random.default_rng(0), 60
+    for k in range(count):
+        origin = np.eye(4)
+        origin[0, 3] = 0.1
+        build.body(f"b{k}", 1.0, (0.05, 0, 0), (1e-3, 2e-3, 2e-3))
+        axis = ((0, 0, 1), (0, 1, 0))[k % 2]
+        build.joint(f"j{k}", "revolute", f"b{k - 1}" if k else "world", f"b{k}", origin, axis=axis, armature=0.01)
+    model = build.model()
+    twin = Twin(model)
+    q, v, tau = rng.uniform(-0.3, 0.3, count), rng.normal(size=count), rng.normal(size=count)
+    theirs = twin.P.T @ pin.aba(twin.model, twin.data, twin.q(q), twin.P @ v, twin.P @ tau)
+    assert np.abs(model.forward_dynamics(q, v, tau) - theirs).max() < 1e-10 * np.abs(theirs).max()

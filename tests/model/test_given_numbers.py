@@ -48,7 +48,7 @@ def test_static_friction_below_coulomb_friction_names_the_joint_and_the_state():
     zero = np.zeros((3, 1))
     with pytest.raises(pb.InputError, match=r"'hinge' \(state 2 .*static 0.5 is below friction.coulomb 1"):
         model.inverse_dynamics(zero, zero, zero, parameters=values)
-    with pytest.raises(pb.InputError, match="'hinge': friction.static 1.5 is below friction.coulomb 2"):
+    with pytest.raises(pb.InputError, match=r"'hinge': friction\.static 1\.5 is below friction\.coulomb 2"):
         rubbing().with_parameters("hinge.friction.coulomb").parameters.at([2.0])
 
 
