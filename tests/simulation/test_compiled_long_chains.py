@@ -15,7 +15,7 @@ from polybody.simulation.compiled import rolled
 N = 140
 
 
-def chain(limits: Any = None, friction: Any = None, floating: bool = False) -> pb.Model:
+def chain(limits: Any = None, friction: Any = None, floating: bool = False, contacts: bool = False) -> pb.Model:
     """A branched chain of joints about two axes, springs and dampers in some; every seventh may be held."""
     build = pb.Builder("chain")
     for k in range(N):
@@ -27,6 +27,8 @@ def chain(limits: Any = None, friction: Any = None, floating: bool = False) -> p
         kind = "floating" if floating and k == 0 else "spherical" if floating and k == 3 else "revolute"
         own = {"axis": ((0, 0, 1), (0, 1, 0))[k % 2], "damping": 0.1 * (k % 3), "armature": 0.01} | more
         build.joint(f"j{k}", kind, parent, f"b{k}", origin, **(own if kind == "revolute" else {}))
+    for k in (20, 139) if contacts else ():
+        build.contact(f"c{k}", f"b{k}", [(0.1, 0, 0)], stiffness=1e4, damping=0.5, friction=0.3, radius=0.05)
     return build.model()
 
 
@@ -43,6 +45,17 @@ def test_steps_of_long_trees_are_those_of_python(method: str, floating: bool) ->
     assert model.nv > rolled.MOST_STRAIGHT
     options = {"method": method, "rtol": 1e-6, "atol": 1e-8}
     assert_same(*both(model, 0.004, *moving(model), **options), 1e-7 if method == "dop853" else 1e-11)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi-implicit"])
+def test_compliant_stops_and_contacts_act_on_long_chains_as_in_python(method: str) -> None:
+    soft = {"lower": -0.1, "upper": 0.1, "stiffness": 500.0, "damping": 0.5}
+    model = chain(limits=soft, contacts=True)
+    q, v = moving(model)
+    heights = [model.pose(q, f"b{k}")[2, 3] for k in (20, 139)]
+    assert min(heights) < 0  # in contact
+    assert np.abs(q[3::7]).max() > 0.1  # at stops
+    assert_same(*both(model, 0.004, q, v, method=method), 1e-10)
 
 
 def test_controllers_and_wrenches_act_on_long_chains_as_in_python() -> None:

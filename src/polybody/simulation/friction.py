@@ -31,6 +31,7 @@ from polybody.mechanism.friction import smoothed, stribeck_excess
 from polybody.mechanism.geared import own_velocities
 from polybody.mechanism.mechanism import Mechanism, TreeJoint
 from polybody.model.model import Model, varied_model
+from polybody.properties import cached_property
 from polybody.simulation.failures import BlowUp
 
 if TYPE_CHECKING:
@@ -148,12 +149,27 @@ class DryFriction:
     def forces(self, problem: Problem, q: Array, v: Array, tau: Array, wrenches: Any) -> Array:
         """What friction exerts on the slots that slide, tau and wrenches all else that acts."""
         force = self._sliding_forces(v, {})
-        if not self.loaded:
+        slots = [slot for slot in dict.fromkeys(part.v for part in self.bearing) if self.sliding[slot]]
+        if not slots:
             return force
-        for _ in range(MOST_ITERATIONS):
-            before, force = force, self._sliding_forces(v, self.bearing_loads(problem, q, v, tau + force, wrenches))
-            if np.abs(force - before).max(initial=0.0) <= 1e-12 * (1.0 + np.abs(force).max(initial=0.0)):
-                return force
+        more = np.eye(len(v))[slots]
+        R = self._across(problem, q, v, tau + force + np.concatenate([np.zeros((1, len(v))), more]), wrenches)
+        R0, by = R[0], np.moveaxis(R[1:] - R[0], 0, -1)  # (joints, 3), (joints, 3, slots)
+        weights, names = np.zeros((len(slots), len(R0))), self.bearing_joints
+        for part in self.bearing:
+            if part.v in slots:
+                way = self.sliding[part.v] * abs(part.factor)
+                weights[slots.index(part.v), names.index(part.joint)] -= way * float(part.law.load[part.k])
+        f = np.zeros(len(slots))
+        scale, unit = 1.0 + np.abs(force).max(), np.eye(len(slots))
+        for _ in range(MOST_ITERATIONS):  # Newton
+            R = R0 + by @ f
+            norms = np.sqrt(np.einsum("jk,jk->j", R, R) + 1e-30)
+            slopes = weights @ (np.einsum("jk,jks->js", R, by) / norms[:, None])
+            change = np.linalg.solve(unit - slopes, weights @ norms - f)
+            f = f + change
+            if np.abs(change).max() <= 1e-12 * (scale + np.abs(f).max()):
+                return force + f @ more
         raise BlowUp(f"friction by load and the load itself were not found in {MOST_ITERATIONS} iterations")
 
     def _sliding_forces(self, v: Array, loads: dict[str, float]) -> Array:
@@ -162,30 +178,50 @@ class DryFriction:
             force[slot] = -self.sliding[slot] * level
         return force
 
+    @cached_property
+    def bearing(self) -> list[Rubbing]:
+        """Parts that depend on loads now."""
+        return [part for part in self.parts if part.law.load[part.k]]
+
+    @cached_property
+    def bearing_joints(self) -> list[str]:
+        return list(dict.fromkeys(part.joint for part in self.bearing))
+
     def bearing_loads(self, problem: Problem, q: Array, v: Array, tau: Array, wrenches: Any) -> dict[str, float]:
         """{joint: |R|}: the force in a joint, less what is along directions in which it slides."""
-        if not self.loaded:
+        if not self.bearing:
             return {}
-        a, held = problem.free_acceleration(q, v, tau, wrenches), np.zeros(len(v))
-        if problem.stops is not None and problem.stops.held:
-            change, held = problem.stops.reaction(q, a)
-            a = a + change
+        found = np.linalg.norm(self._across(problem, q, v, tau[None], wrenches)[0], axis=1)
+        return dict(zip(self.bearing_joints, found.tolist(), strict=True))
+
+    def _across(self, problem: Problem, q: Array, v: Array, tau: Array, wrenches: Any) -> Array:
+        """R of each of `bearing_joints`, (n, joints, 3), under joint forces (n, nv): they depend on them linearly."""
+        count = len(tau)
+        Q, V, held = np.tile(q, (count, 1)), np.tile(v, (count, 1)), np.zeros_like(tau)
         on_links = {name: np.asarray(w, dtype=float) for name, w in (wrenches or {}).items()}
         if problem.loops:
+            a = np.array([problem.free_acceleration(q, v, forces, wrenches) for forces in tau])
+        else:
+            given = {name: np.tile(w, (count, 1)) for name, w in on_links.items()}
+            a = problem.free_acceleration(Q, V, tau, given or None)
+        if problem.stops is not None and problem.stops.held:
+            change, held = problem.stops.reactions(q, a)
+            a = a + change
+        if problem.loops:
             kernels = problem.model.engine.constraints
-            needed = problem.tree.inverse_dynamics(q, v, a, wrenches=wrenches) - tau - held
-            multipliers = np.linalg.lstsq(kernels.jacobian(q).T, needed, rcond=None)[0]
-            _, totals = kernels.constraints.wrenches(q, multipliers, domain=FLOAT)
-            for link, total in zip(kernels.constraints.loaded_links, totals, strict=True):
-                on_links[link] = on_links.get(link, np.zeros(6)) + total
-        found = problem.tree.reactions(q, v, a, wrenches=on_links or None, axes="joint")
-        loads = {}
-        for name in {part.joint for part in self.parts if part.law.load[part.k]}:
+            needed = np.array([problem.tree.inverse_dynamics(q, v, x, wrenches=wrenches) for x in a]) - tau - held
+            multipliers = np.linalg.lstsq(kernels.jacobian(q).T, needed.T, rcond=None)[0].T
+            totals = np.array([kernels.constraints.wrenches(q, x, domain=FLOAT)[1] for x in multipliers])
+            for k, link in enumerate(kernels.constraints.loaded_links):
+                on_links[link] = on_links.get(link, np.zeros(6)) + totals[:, k]
+        on_links = {name: np.broadcast_to(w, (count, 6)) for name, w in on_links.items()}
+        found = problem.tree.reactions(Q, V, a, wrenches=on_links or None, axes="joint")
+        result = np.empty((count, len(self.bearing_joints), 3))
+        for k, name in enumerate(self.bearing_joints):
             joint = self.model.mechanism.joints[self.model.mechanism.joint_index[name]]
-            slide = joint.model.velocity_map(q[joint.q])[3:]
-            force = found[name][3:]
-            loads[name] = float(np.linalg.norm(force - slide @ (np.linalg.pinv(slide) @ force)))
-        return loads
+            slide, force = joint.model.velocity_map(q[joint.q])[3:], found[name][:, 3:]
+            result[:, k] = force - force @ np.linalg.pinv(slide).T @ slide.T if slide.any() else force
+        return result
 
 
 def rubbing(mechanism: Mechanism) -> list[Rubbing]:

@@ -110,10 +110,15 @@ class Stops:
 
     def reaction(self, q: Array, a: Array) -> tuple[Array, Array]:
         """(change of a, joint force) by which the held joints do not accelerate."""
+        change, force = self.reactions(q, a[None])
+        return change[0], force[0]
+
+    def reactions(self, q: Array, a: Array) -> tuple[Array, Array]:
+        """The same of many accelerations, (n, nv), at one q."""
         held, B = list(self.held), self.motions(q)
         N, force = B[held], np.zeros_like(a)
-        force[held] = np.linalg.lstsq(N @ N.T, -a[held], rcond=None)[0]
-        return B @ (N.T @ force[held]), force
+        force[:, held] = np.linalg.lstsq(N @ N.T, -a[:, held].T, rcond=None)[0].T
+        return force[:, held] @ N @ B.T, force
 
     def holding(self, stop: Stop | Stick) -> Callable[[Any, float, Array], tuple[float, float]]:
         """(what holds the joint, as a force on it; the level of friction there, 0 for a stop)."""

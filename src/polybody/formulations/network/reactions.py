@@ -13,6 +13,9 @@ minus the wrench that holds the far side.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
@@ -33,7 +36,12 @@ AXES = ("world", "joint")
 
 def reaction_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The joints in the order of the rows of `reactions`: depth-first preorder, fixed joints included."""
-    return tuple(step.joint.name for step in walk(mechanism.description))
+    return _names(mechanism.description)
+
+
+@lru_cache(maxsize=32)
+def _names(description: Any) -> tuple[str, ...]:
+    return tuple(step.joint.name for step in walk(description))
 
 
 def link_motion(frame: BodyFrame, poses: list[Pose], motions: list[PortMotion], *, domain: Domain) -> PortMotion:

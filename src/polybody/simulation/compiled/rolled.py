@@ -5,20 +5,24 @@
     after     ẋ and what is recorded beside it, from w
 
 Straight-line code of forward dynamics takes minutes to compile above some 130 velocities. Here only what grows with the
-number of joints is straight: the controller's law, friction, power, rates of quaternions.
+number of joints is straight: the controller's law, friction, power, rates of quaternions, and forces that have no step
+of their own in the recursions (contacts, compliant stops, springs of cut joints), which are added to tau.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.domains import domain
+from polybody.formulations.denoc.inverse import applied_wrenches, inward_forces
+from polybody.formulations.denoc.links import crossings, links
 from polybody.kernels.stepping_rolled import Between, Call
 from polybody.mechanism import kinematics
+from polybody.mechanism.compliant_stops import compliant, stop_forces
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model import long_chains
 from polybody.model.model import Model
@@ -43,7 +47,8 @@ def require_rolled(model: Model, method: str) -> None:
         raise NotCompiled(many)
     if method not in METHODS:
         raise NotCompiled(f"{many}, and {method} needs its Jacobian")
-    if not model.engine.tree.is_long or not model.mechanism.separable:
+    known = model.engine.tree.source.variation is None and long_chains.is_long(bare(model.mechanism))
+    if not known or not model.mechanism.separable:
         raise NotCompiled(f"{many}, and what acts between their bodies has no recursion")
 
 
@@ -56,6 +61,34 @@ def is_rolled(model: Model, method: str, bears: bool) -> bool:
     except NotCompiled:
         return False
     return True
+
+
+@lru_cache(maxsize=32)
+def bare(mechanism: Mechanism) -> Mechanism:
+    """The tree without the forces that recursions do not know (`beside`)."""
+    joints = tuple(
+        replace(joint, limits=replace(joint.limits, stiffness=None, damping=None)) if compliant(joint.limits) else joint
+        for joint in mechanism.joints
+    )
+    if not mechanism.contacts and not mechanism.closure_springs and joints == mechanism.joints:
+        return mechanism
+    return replace(mechanism, joints=joints, contacts=(), closure_springs=())
+
+
+def beside(mechanism: Mechanism, q: Array, v: Array, graph: Any) -> Array:
+    """What contacts, compliant stops and springs of cut joints exert on v."""
+    force = graph.zeros(mechanism.nv)
+    for joint in mechanism.joints:
+        if compliant(joint.limits) and not joint.follows:
+            force[joint.v] = force[joint.v] + stop_forces(joint.limits, q[joint.q], v[joint.v], domain=graph)
+    if not mechanism.contacts and not mechanism.closure_springs:
+        return force
+    m = replace(mechanism, springs=())
+    chain = links(m, domain=graph)
+    across = crossings(m, chain, q, domain=graph)
+    applied = applied_wrenches(m, chain, across, q, v, None, graph)
+    assert applied is not None
+    return force + inward_forces(m, chain, across, applied, graph)
 
 
 @dataclass(frozen=True)
@@ -103,7 +136,7 @@ def places_of(acting: Acting) -> Places:
 
 def between(acting: Acting, watched: bool) -> Between:
     """The kernels of the field; with λ where joints are watched."""
-    at, m = places_of(acting), acting.mechanism
+    at, m = places_of(acting), bare(acting.mechanism)
     q, v, tau = 0, at.nq, at.nq + at.nv
     loads = (at.loads,) if at.wrenches else ()
     suffix = "_wrenches" if at.wrenches else ""
@@ -140,6 +173,7 @@ def before(acting: Acting) -> Any:
     free = acting.holding.free(acting.model.nv, acting.split_constants(c)[3], graph)
     told = np.array([acting.doubt(graph), graph.const(0)], dtype=object)
     rest = [moved, rates, [power], tau, currents, told]
+    whole = whole + beside(acting.mechanism, q, v, graph)
     w = np.concatenate([q, v, whole, *on, *([] if free is None else [free]), *rest])
     return acting.made("before", columns, columns[1], [w], graph)
 
