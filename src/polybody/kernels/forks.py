@@ -38,7 +38,7 @@ LOOK = 0.001  # seconds between looks at the imports under way
 
 
 class Refused:
-    """Stands for a lock of what a child cannot use."""
+    """Takes the place of a lock of what a child cannot use."""
 
     def __enter__(self) -> NoReturn:
         self.acquire()
