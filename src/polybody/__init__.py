@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from polybody import outlets as _outlets
+from polybody.garbage import uncollected as _uncollected
 
 _outlets.offer("run", "polybody.studio.conveniences")
 _outlets.offer("model", "polybody.studio.conveniences")
@@ -33,8 +34,10 @@ def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
     if where is None:
         raise AttributeError(f"module 'polybody' has no attribute {name!r}")
-    held = None if where == __name__ else getattr(import_module(where), name, None)
-    value: Any = import_module(f"{where}.{name}") if held is None else held  # a module of that name, or what it holds
+    with _uncollected():
+        held = None if where == __name__ else getattr(import_module(where), name, None)
+        # a module of that name, or what it holds
+        value: Any = import_module(f"{where}.{name}") if held is None else held
     globals()[name] = value
     return value
 

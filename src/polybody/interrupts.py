@@ -15,10 +15,12 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -171,6 +173,8 @@ def stop_here() -> None:
 
 def awaited(future: Future[T]) -> T:
     """Its result. A signal that comes just before the waiting begins does not end it, so that it is cut in pieces."""
+    from concurrent.futures import wait  # with it comes `logging`, 5 ms
+
     while not future.done():
         wait([future], timeout=AGAIN)
     return future.result()

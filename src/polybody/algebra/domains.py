@@ -295,6 +295,11 @@ class GraphDomain(Domain):
     def const(self, value: Any) -> Any:
         return value if isinstance(value, Node) else float(value)
 
+    def array(self, values: Any) -> Array:
+        if isinstance(values, np.ndarray) and values.dtype == np.float64:
+            return values.astype(object)  # Python's floats
+        return super().array(values)
+
     def _enter(self, value: Any) -> Any:
         return leaf(value) if isinstance(value, self._casadi.SX) else super()._enter(value)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-_NUMBERS = (int, float, np.number)
+_NUMBERS = (float, int, np.number)
 _serial = itertools.count().__next__
 
 LEAF = ""
@@ -61,18 +61,22 @@ class Node:
         return self._sx
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Node):
-            if other.op is NEG:
+        if type(other) is Node:
+            op, others = self.op, other.op
+            if others is NEG:
                 return self - other.a
-            if self.op is NEG:
+            if op is NEG:
                 return other - self.a
-            if self.op is SUB and same(self.b, other):
+            if op is SUB and same(self.b, other):
                 return self.a
-            if other.op is SUB and same(other.b, self):
+            if others is SUB and same(other.b, self):
                 return other.a
-            if self.op is SQ and other.op is SQ and _are_sine_and_cosine(self.a, other.a):
-                return 1.0
-            return self * 2.0 if same(self, other) else Node(ADD, self, other)
+            if op is others:
+                if op is SQ and _are_sine_and_cosine(self.a, other.a):
+                    return 1.0
+                if same(self, other):
+                    return self * 2.0
+            return Node(ADD, self, other)
         if isinstance(other, _NUMBERS):
             return self._plus(float(other))
         return NotImplemented
@@ -92,7 +96,7 @@ class Node:
         return self.a if self.op is NEG else self.b - self.a if self.op is SUB else Node(NEG, self)
 
     def __sub__(self, other: Any) -> Any:
-        if isinstance(other, Node):
+        if type(other) is Node:
             if other.op is NEG:
                 return self + other.a
             if same(self, other):
@@ -128,12 +132,13 @@ class Node:
         return NotImplemented
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Node):
-            if self.op is NEG:
+        if type(other) is Node:
+            op, others = self.op, other.op
+            if op is NEG:
                 return -(self.a * other)
-            if other.op is NEG:
+            if others is NEG:
                 return -(self * other.a)
-            return Node(SQ, self) if same(self, other) else Node(MUL, self, other)
+            return Node(SQ, self) if op is others and same(self, other) else Node(MUL, self, other)
         if isinstance(other, _NUMBERS):
             if other == 0:
                 return 0.0
@@ -151,7 +156,7 @@ class Node:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, Node):
+        if type(other) is Node:
             if same(self, other):
                 return 1.0
             if self.op is NEG:
@@ -243,18 +248,21 @@ def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
     """Every node that the roots need, operands before results; not what those with serials in `stop` need."""
     seen: set[int] = set()
     found: list[Node] = []
-    stack = [x for x in roots if type(x) is Node]
+    stack: list[Node] = []
+    see, push, find = seen.add, stack.append, found.append
+    for x in roots:
+        if type(x) is Node and x.serial not in seen:
+            see(x.serial)
+            push(x)
     while stack:
         x = stack.pop()
-        if x.serial in seen:
+        find(x)
+        if x.op is LEAF or x.serial in stop:
             continue
-        seen.add(x.serial)
-        found.append(x)
-        if x.op is not LEAF and x.serial not in stop:
-            if type(x.a) is Node:
-                stack.append(x.a)
-            if type(x.b) is Node:
-                stack.append(x.b)
+        for y in (x.a, x.b):
+            if type(y) is Node and y.serial not in seen:
+                see(y.serial)
+                push(y)
     found.sort(key=_by_serial)
     return found
 
@@ -388,5 +396,5 @@ def _express(root: Node) -> None:
             x._sx = make(getattr(ca, x.op), *parts)
 
 
-__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SUB", "Node", "binary", "choice", "distinct", "inwards",
+__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SQ", "SUB", "Node", "binary", "choice", "distinct", "inwards",
            "leaf", "number", "operands", "rates", "replayed", "unary"]

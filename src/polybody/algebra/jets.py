@@ -158,6 +158,29 @@ class JetDomain(Domain):
         return self.base.is_zero(value) and (isinstance(rate, int) or self.base.is_zero(rate))
 
 
+class BundleDomain(JetDomain):
+    """Jets along several directions at once: a rate is an array with one entry for each, or zero for all."""
+
+    def __init__(self, base: Domain, directions: int) -> None:
+        super().__init__(base)
+        self.directions = directions
+        self.name = f"jets({base.name})"
+
+    def _extract(self, jets: Array, part: str) -> Array:
+        """Values (*shape,), rates (*shape, directions)."""
+        if part == "value":
+            return super()._extract(jets, part)
+        jets = np.asarray(jets, dtype=object)
+        result = self.base.zeros(*jets.shape, self.directions)
+        for index in np.ndindex(jets.shape):
+            result[index] = self._enter(jets[index]).rate
+        return result
+
+    def is_zero(self, x: Any) -> bool:
+        value, rate = Jet._parts(x)
+        return self.base.is_zero(value) and all(self.base.is_zero(y) for y in np.ravel(rate))
+
+
 def along(
     text: Callable[..., Array], points: Sequence[Array], directions: Sequence[Sequence[Array]], domain: Domain
 ) -> list[Array]:
@@ -184,4 +207,4 @@ def along(
     ]
 
 
-__all__ = ["Jet", "JetDomain", "along"]
+__all__ = ["BundleDomain", "Jet", "JetDomain", "along"]

@@ -15,11 +15,10 @@ so that a damped or right inverse can stand in its place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.constraints.coefficients import combine, sandwich
+from polybody.late import dataclass
 
 Array = np.ndarray
 

@@ -16,7 +16,6 @@ motion is [angular; linear] here (the paper has it the other way round).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from polybody.algebra.rotations import skew
 from polybody.coordinates.arrays import Dynamics, apply, quadratic, reversed_coefficients
 from polybody.coordinates.conditioning import CONDITION_LIMIT, inverse
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.model.arguments import float_array
 
 Array = np.ndarray

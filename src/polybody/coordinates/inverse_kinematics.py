@@ -18,7 +18,6 @@ constraints, and an answer is on them to the tolerance.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from polybody.algebra.domains import Array, Domain
 from polybody.constraints.system import constraints_of
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import MapJoint, ReversedJoint
 from polybody.mechanism.mechanism import Mechanism

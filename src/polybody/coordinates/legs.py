@@ -14,7 +14,6 @@ each leg, (nq,) or a batch (..., nq), with the platform in one place; that is ch
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from polybody.coordinates.constraining import actuator_coefficients, driven, pla
 from polybody.coordinates.sets import CoordinateSet, coordinate_set
 from polybody.coordinates.spaces import JointSpace
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import require_model, state_array
 from polybody.model.batches import batch_shape

@@ -7,7 +7,6 @@ and its errors are reported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 from polybody.coordinates.inverse_kinematics import checked_steps, checked_target
 from polybody.coordinates.reaching import Task, reached
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.columns import state_text
 from polybody.model.arguments import as_model, float_array, positive
 from polybody.model.batches import batch_shape

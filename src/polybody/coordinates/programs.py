@@ -10,12 +10,12 @@ must pull) do not grow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, PolybodyError
+from polybody.late import dataclass
 
 Array = np.ndarray
 NORMS = (1, 2, np.inf)

@@ -15,12 +15,13 @@ together. States that have arrived are left as they are while the others go on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.coordinates import quadratic
+from polybody.late import dataclass
 from polybody.model.model import Model
 from polybody.model.rotation_vectors import rotation_vectors
 from polybody.properties import cached_property

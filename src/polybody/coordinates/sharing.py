@@ -9,13 +9,13 @@ W = 1 unless given. Any load in the null space of Gᵀ may be added: it squeezes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.coordinates.arrays import Dynamics, apply, combine
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.model.arguments import float_array, state_array
 
 Array = np.ndarray

@@ -10,11 +10,12 @@ s are rates and forces of the active coordinates, divided by their limits where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from polybody.design.task import RANK, Maps, Task, unit_direction
+from polybody.late import dataclass
 
 Array = np.ndarray
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from polybody.design.stiffness import Modes, Stiffness
 from polybody.design.task import RANK, Task, task_of, unit_direction
 from polybody.design.workspace import Workspace
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.model.sets import one_set

@@ -15,13 +15,13 @@ motion is the least of (±limit − τ₀)/τ₁ over times and actuators, exact
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.design.task import Task, held_by_others, unit_direction
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.model.arguments import float_array
 
 Array = np.ndarray

@@ -18,13 +18,13 @@ is a machine without gravity: its linear model is that one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.design.task import ROWS, Task
 from polybody.errors import InputError, PolybodyError
+from polybody.late import dataclass
 from polybody.linearization import linearize
 from polybody.mechanism.columns import velocity_names
 from polybody.model.arguments import float_array, state_array

@@ -15,12 +15,12 @@ what would hold them at rest (a stand under a free base) is not the actuators' w
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, PolybodyWarning
+from polybody.late import dataclass
 from polybody.mechanism.columns import velocity_names
 from polybody.model.arguments import float_array
 from polybody.model.model import Model

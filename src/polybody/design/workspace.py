@@ -9,7 +9,6 @@ are the global conditioning index (Gosselin & Angeles).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from polybody.design import ellipsoids
 from polybody.design.task import Task
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.columns import velocity_names
 from polybody.model.arguments import float_array, random_generator
 from polybody.model.model import Model

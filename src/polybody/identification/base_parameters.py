@@ -18,7 +18,6 @@ at sampled states says how many are seen at least. Where both agree the answer i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from polybody.identification.loop_space import lasting_motions, loop_space, rela
 from polybody.identification.proofs.motions import proved_motions
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import mobility_at, sample_states
+from polybody.late import dataclass
 from polybody.model.model import Model
 from polybody.model.sets import one_set
 from polybody.names import counted

@@ -20,7 +20,6 @@ others follow, in gradients too (`series`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from polybody.identification.base_parameters import BaseParameters, base_paramet
 from polybody.identification.row_space import reach
 from polybody.identification.series import Series
 from polybody.interrupts import interruptible
+from polybody.late import dataclass
 from polybody.mechanism.columns import plain_columns, velocity_names
 from polybody.model.arguments import positive, random_generator
 from polybody.model.model import Model

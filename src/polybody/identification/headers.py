@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.names import listed, nearest
 
 #: kind: what columns of it may be called

@@ -12,9 +12,9 @@ below it).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from polybody.late import dataclass
 
 Array = np.ndarray
 

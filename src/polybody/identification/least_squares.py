@@ -12,11 +12,10 @@ have one weight, those of each coordinate are reduced once, and every sweep star
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.names import counted
 
 Array = np.ndarray

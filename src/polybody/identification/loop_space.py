@@ -37,13 +37,13 @@ both agree, and `base_parameters` compares them, the number is exact and so are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import FLOAT
+from polybody.algebra.rotations import cross
 from polybody.constraints.place import Place
 from polybody.identification.row_space import Across, bilinear, crossings, reach, span
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import GROUND, Mechanism
 
 Array = np.ndarray
@@ -187,7 +187,7 @@ def lasting_motions(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Ar
         place = Place(mechanism, at, speeds, domain=FLOAT)
         twists, seen = np.zeros((n, 6)), np.zeros((n, 6))
         for k, ((R, p), W) in enumerate(zip(place.poses, place.twists, strict=True)):
-            twists[k] = np.concatenate([R.T @ W[:3], R.T @ (W[3:] + np.cross(W[:3], p)) / length])
+            twists[k] = np.concatenate([R.T @ W[:3], R.T @ (W[3:] + cross(W[:3], p)) / length])
             seen[k, 3:] = R.T @ g
         motions.append(np.concatenate([twists.ravel(), speeds]))
         directions.append(np.concatenate([seen.ravel(), [1.0]]))

@@ -10,13 +10,14 @@ so that others are tried on top of the best one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from polybody.identification.problem import Problem
 from polybody.identification.signals import States
+from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, velocity_names
 
 Array = np.ndarray

@@ -13,7 +13,6 @@ estimate is then made one that can exist (`consistent`): J(π) ⪰ 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from polybody.identification.least_squares import Fit, solve
 from polybody.identification.recording import recordings
 from polybody.identification.row_space import inertia_map
 from polybody.identification.signals import states_of
+from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, velocity_names
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model

@@ -7,7 +7,7 @@ drives share the load. Springs that the model has are taken as known, and are on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from polybody.description.records import Description
 from polybody.identification.base_parameters import BaseParameters, base_parameters
 from polybody.identification.joint_terms import MORE, PLAIN, Speeds, term_values
 from polybody.identification.signals import States
+from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, velocity_names
 from polybody.model.model import Model
 from polybody.model.validation import model_from

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from polybody.errors import InputError, warn
 from polybody.identification.headers import column, factor, factors
 from polybody.identification.recording_checks import check_forces, check_limits, check_rates
 from polybody.identification.tables import columns_of
+from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, plain_columns, position_names, velocity_names
 from polybody.model.arguments import float_array
 from polybody.model.model import Model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from polybody.identification.problem import Problem
 from polybody.identification.recording import recording
 from polybody.identification.signals import States, states_of
 from polybody.identification.updating import updated_model
+from polybody.late import dataclass, field
 from polybody.model.model import Model
 from polybody.names import counted
 from polybody.outlets import outlet

@@ -32,12 +32,11 @@ the spans V are those of Wensing, Niemeyer & Slotine (2017).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.spatial import bracket_matrix
 from polybody.formulations.denoc.regressor import ENTRIES
+from polybody.late import dataclass
 from polybody.mechanism.joints import JointModel
 from polybody.mechanism.kinematics import Pose
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint

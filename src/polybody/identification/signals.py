@@ -11,12 +11,11 @@ the cut-off are left out too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.identification.recording import Recording
+from polybody.late import dataclass
 from polybody.model.model import Model
 from polybody.names import counted
 

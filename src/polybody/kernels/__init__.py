@@ -7,8 +7,11 @@ same functions as C; `methods.fast_method` lets methods of a class run kernels w
 
 from __future__ import annotations
 
-from polybody.kernels import cache
-from polybody.kernels.kernel import Kernel, build, prepare
-from polybody.kernels.pool import thread_count, threads
+from polybody.garbage import uncollected
 
-__all__ = ["Kernel", "build", "cache", "prepare", "thread_count", "threads"]
+with uncollected():
+    from polybody.kernels import cache
+    from polybody.kernels.kernel import Kernel, build, is_on_disk, prepare
+    from polybody.kernels.pool import thread_count, threads
+
+__all__ = ["Kernel", "build", "cache", "is_on_disk", "prepare", "thread_count", "threads"]

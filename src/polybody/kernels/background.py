@@ -15,7 +15,6 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
-import gc
 import os
 import threading
 import time
@@ -23,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 from polybody.errors import InputError, PolybodyWarning
+from polybody.garbage import uncollected
 
 Job = Callable[[Callable[[], None]], None]
 TIERS = ("auto", "optimised", "fast")
@@ -132,7 +132,7 @@ def submit(name: str, job: Job) -> None:
 def building() -> Iterator[None]:
     """Whoever makes a kernel that a call waits for has the machine to itself meanwhile, and for a moment after.
 
-    No garbage is searched for meanwhile: a graph has a hundred thousand objects, which stay, and it would look at all.
+    No garbage is searched for meanwhile.
     """
     worker, own = _worker, threading.get_ident()
     if time.monotonic() - worker.builders.get(own, -LATEST) < LATEST:
@@ -140,13 +140,10 @@ def building() -> Iterator[None]:
         return
     with worker.lock:
         worker.builders[own] = time.monotonic()
-    collects = gc.isenabled()
     try:
-        gc.disable()
-        yield
+        with uncollected():
+            yield
     finally:
-        if collects:
-            gc.enable()
         with worker.lock:
             worker.builders.pop(own, None)
             worker.asked = max(worker.asked, time.monotonic())

@@ -28,13 +28,13 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polybody.errors import PolybodyWarning
 from polybody.files import UNFINISHED, write_bytes
 from polybody.kernels.locks import Lock
+from polybody.late import dataclass
 
 MAGIC = b"polybody kernel 2\n"
 LIMIT = 512 * 2**20  # bytes; beyond it the entries used longest ago go
@@ -85,6 +85,15 @@ def used() -> list[tuple[str, str, dict[str, Any], bytes]]:
         if opened is not None:
             found.append((digest, kind, *opened))
     return found
+
+
+def is_empty() -> bool:
+    """Whether nothing can be found in it."""
+    try:
+        with os.scandir(folder()) as found:
+            return next(found, None) is None
+    except OSError:  # most often: there is no such folder
+        return True
 
 
 def load(digest: str, kind: str = CODE) -> tuple[dict[str, Any], bytes] | None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import casadi as ca
 
@@ -22,6 +21,7 @@ from polybody.errors import InputError
 from polybody.interrupts import interruptible
 from polybody.kernels.operations import OPERATIONS
 from polybody.kernels.tape import CONST, INPUT, Tape, from_function, reachable
+from polybody.late import dataclass
 
 HELPERS = {
     "least": "static double least(double a, double b) { return a != a || a < b ? a : b; }",

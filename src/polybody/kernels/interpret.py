@@ -11,8 +11,6 @@ It computes what compiled code computes, by the same instructions in the same ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import casadi as ca
 import numpy as np
 
@@ -21,6 +19,7 @@ from polybody.kernels.emit import filled, same_texts, support_text
 from polybody.kernels.operations import LIBM, OPERATIONS, SINCOS, SLOT
 from polybody.kernels.tape import CONST, INPUT, KINDS, LONG, Tape, is_one_of, needed_of, products
 from polybody.kernels.target import Target
+from polybody.late import dataclass
 
 WORDS = 5  # of an instruction
 SLOWER = 10  # than compiled code, about

@@ -22,7 +22,19 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
-from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, programs, rows, runtime, tape
+from polybody.kernels import (
+    arrays,
+    background,
+    bodies,
+    interpret,
+    machine,
+    memory,
+    pool,
+    programs,
+    rows,
+    runtime,
+    tape,
+)
 from polybody.kernels.locks import Lock, tracing
 from polybody.kernels.programs import (
     Made,
@@ -454,7 +466,7 @@ def build(
     or float32. `lanes` suits the processor and the size unless given.
     """
     chosen = (target or host()).with_dtype(dtype).with_lanes(lanes)
-    title = digest("straight", key, chosen, [name, *inputs, *outputs, "given" if lanes else "best"])
+    title = _title(name, inputs, outputs, key, chosen, lanes)
     sizes, shapes = [s for _, s in inputs], [s for _, s in outputs]
 
     def form_facts(loaded: Program) -> tuple[Target, dict[str, Any]]:
@@ -500,6 +512,15 @@ def build(
     if how == "auto":
         background.submit(name, job)
     return kernel
+
+
+def is_on_disk(name: str, inputs: Ports, outputs: Shapes, key: bytes | str) -> bool:
+    """Whether `build` would find it compiled."""
+    return programs.is_kept(_title(name, inputs, outputs, key, host(), None))
+
+
+def _title(name: str, inputs: Ports, outputs: Shapes, key: bytes | str, target: Target, lanes: int | None) -> str:
+    return digest("straight", key, target, [name, *inputs, *outputs, "given" if lanes else "best"])
 
 
 def interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, target: Target) -> Kernel:

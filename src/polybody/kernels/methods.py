@@ -31,10 +31,10 @@ from collections.abc import Callable
 from types import FunctionType
 
 from polybody.errors import PolybodyError
-from polybody.kernels import background, cache, lone_code, machine, runtime
+from polybody.kernels import background, lone_code, machine, runtime
 from polybody.kernels.locks import Lock
 from polybody.kernels.pool import address
-from polybody.kernels.programs import Made, digest, kept
+from polybody.kernels.programs import Made, digest, is_kept, kept
 from polybody.kernels.target import host
 
 _lock = Lock()
@@ -107,7 +107,7 @@ def _text_signature(function: FunctionType) -> str:
 
 def _is_made() -> bool:
     """Whether the code need not be compiled."""
-    return bool(_code.cache_info().currsize or cache.load(_title(), cache.TRACE))
+    return bool(_code.cache_info().currsize) or is_kept(_title())
 
 
 def _title() -> str:

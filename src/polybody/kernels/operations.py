@@ -16,9 +16,9 @@ it): a wrong input must not come out as a number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import casadi as ca
+
+from polybody.late import dataclass
 
 SINCOS = "sincos"
 

@@ -2,6 +2,9 @@
 
 A *title* is a digest of everything that a caller says its text depends on; the code itself is kept by the digest of the
 text (`cache`). A program of several modules is loaded as one.
+
+On disk a title covers this package's own text too, so that no change of it can meet an old trace. To read all of
+our files takes longer than many a first answer: it is done where something may be found, and by who compiles.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import casadi
@@ -19,6 +21,7 @@ from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, relay, runtime
 from polybody.kernels.locks import Lock, begun, tracing
 from polybody.kernels.target import Target
+from polybody.late import dataclass, field
 from polybody.sources import source_digest
 
 
@@ -52,11 +55,12 @@ class Made:
 
 _runtimes: dict[Target, machine.Loaded] = {}
 _preparing: set[Target] = set()
-_keep: list[object] = []  # code is kept by who uses it: this is used next, or by addresses
+_interpreters: dict[Target, Program] = {}
 #: without callbacks when a program goes: in one written in Python, as `WeakValueDictionary` has, interrupts are lost
 _programs: dict[str, weakref.ref[Program]] = {}
 _lock = Lock()
 _making = Lock()  # held while code is made that others will ask for, too: who asks what is known need not wait
+_interpreting = Lock()
 
 
 def runtime_of(target: Target) -> machine.Loaded:
@@ -74,15 +78,18 @@ def runtime_of(target: Target) -> machine.Loaded:
         return _runtimes[target]
 
 
-def prepare(target: Target) -> None:
-    """Begin to make the code that the first kernel of a process needs, beside whoever traces that."""
+def prepare(target: Target, more: Callable[[], None] = lambda: None) -> None:
+    """Begin to make the code that the first kernel of a process needs, beside whoever traces that; `more()` makes what
+    is needed first."""
     if target not in _preparing and target not in _runtimes:
         _preparing.add(target)
-        source_digest()  # or both threads would read it at once
+        if not cache.is_empty():
+            source_digest()  # or both threads would read it at once
 
         def work() -> None:
+            interpreter(target)
+            more()
             runtime_of(target)
-            _keep.append(interpreter(target))
 
         begun(work)
 
@@ -94,22 +101,19 @@ def has_runtime(target: Target) -> bool:
 
 def interpreter(target: Target) -> Program:
     """The program that runs any tape (`interpret`)."""
-    title = digest("interpret", "", target, [])
-    with _lock:
-        found = _alive(title)
+    with _interpreting:  # not `_lock`: whoever asks for a kernel meanwhile goes on to trace it
+        found = _interpreters.get(target)
         if found is None:
+            title = digest("interpret", "", target, [])
             made = soon(title, "interpreter", lambda: Made(interpret.text(target), target), ["body"])
-            found = remember(title, Program(made, {}))
+            found = _interpreters[target] = Program(made, {})
         return found
 
 
 def digest(kind: str, key: bytes | str, target: Target, parts: Sequence[object]) -> str:
-    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key reports.
-
-    This package's own text is part of it, so that no change of it can meet an old trace.
-    """
+    """The name of a trace: a hash of everything that its text depends on, as far as the caller's key reports."""
     raw = key.encode() if isinstance(key, str) else bytes(key)
-    facts = [kind, casadi.CasadiMeta.version(), source_digest(), target.describe(), repr(list(parts))]
+    facts = [kind, casadi.CasadiMeta.version(), target.describe(), repr(list(parts))]
     h = hashlib.sha256("\0".join(facts).encode())
     h.update(b"\0" + raw)
     return h.hexdigest()
@@ -148,9 +152,18 @@ def _alive(title: str) -> Program | None:
 
 def loaded_from(title: str) -> tuple[bytes, dict[str, Any]] | None:
     """(object code, facts) on disk by its title."""
-    traced = cache.load(title, cache.TRACE)
+    traced = None if cache.is_empty() else cache.load(_on_disk(title), cache.TRACE)
     found = cache.load(traced[0]["code"]) if traced else None
     return (found[1], traced[0]["facts"]) if traced and found else None
+
+
+def is_kept(title: str) -> bool:
+    """Whether there is code on disk by this title."""
+    return not cache.is_empty() and cache.load(_on_disk(title), cache.TRACE) is not None
+
+
+def _on_disk(title: str) -> str:
+    return hashlib.sha256(f"{title}\0{source_digest()}".encode()).hexdigest()
 
 
 def kept(title: str, name: str, make: Callable[[], Made]) -> tuple[bytes, dict[str, Any]]:
@@ -187,7 +200,7 @@ def compiled(
     code = found[1] if found else joined(_assembled(made, between))
     if not found:
         cache.store(where, {"name": name}, code)
-    cache.store(title, {"name": name, "code": where, "facts": made.facts}, b"", cache.TRACE)
+    cache.store(_on_disk(title), {"name": name, "code": where, "facts": made.facts}, b"", cache.TRACE)
     return code, made.facts
 
 
@@ -203,6 +216,6 @@ def joined(objects: Iterable[bytes]) -> bytes:
 
 
 __all__ = [
-    "Made", "Program", "compiled", "digest", "has_runtime", "interpreter", "joined", "kept", "known", "prepare",
-    "program", "remember", "runtime_of", "soon",
+    "Made", "Program", "compiled", "digest", "has_runtime", "interpreter", "is_kept", "joined", "kept", "known",
+    "prepare", "program", "remember", "runtime_of", "soon",
 ]  # fmt: skip

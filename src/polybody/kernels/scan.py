@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import casadi as ca
@@ -45,6 +44,7 @@ from polybody.kernels import machine, scan_code, tape
 from polybody.kernels.kernel import Form, Kernel, Ports, Shapes
 from polybody.kernels.programs import Made, Program, digest, program
 from polybody.kernels.target import Target, host
+from polybody.late import dataclass, field
 
 OUTWARD, INWARD, ROOTWARD = "outward", "inward", "rootward"
 Step = Callable[[Any], ca.Function | None]  # of a kind, whatever the caller takes for one

@@ -18,7 +18,6 @@ beyond it gave: it is stored, not added to zero. So do fields that one outward p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import casadi as ca
 
@@ -28,6 +27,7 @@ from polybody.kernels.operations import LIBM
 from polybody.kernels.shuffles import transpose_text
 from polybody.kernels.tape import INPUT, Tape
 from polybody.kernels.target import Target
+from polybody.late import dataclass
 
 FIRST = len(LIBM)
 PARENTS, KINDS, CONSTANTS, SLICES, INITIAL, PARTNERS, WALKERS, RECORDS, FIRSTS = range(FIRST, FIRST + 9)

@@ -27,10 +27,11 @@ no faster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from polybody.kernels.code import Code
 from polybody.kernels.target import Target
+from polybody.late import dataclass
 
 
 def _exact(*numbers: str) -> tuple[float, ...]:

@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
-from polybody.kernels import background, machine, native, programs, stepping_parts
+from polybody.kernels import background, machine, native, stepping_parts
 from polybody.kernels import stepping_bounds as bounds
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_decisions as decisions
@@ -45,12 +45,13 @@ from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
-from polybody.kernels.stepping_parts import Part, is_known, loop_code, part
+from polybody.kernels.stepping_parts import Part, is_known, loop_ahead, loop_code, part
 from polybody.kernels.stepping_radau import Collocation
 from polybody.kernels.stepping_rolled import Between, Rolled, rolled_part
 from polybody.kernels.stepping_switches import Switching
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target, host
+from polybody.late import dataclass, field
 from polybody.properties import cached_property
 
 Array = np.ndarray
@@ -283,8 +284,7 @@ def prepare() -> None:
     """Begin to make the code that the first run of a process needs, beside whoever traces its field."""
     if background.tier() == "auto" and not _prepared:
         _prepared.append(True)
-        stepping_parts.prepare(host().with_lanes(1))
-        programs.prepare(host())  # of the batches that look at its results
+        stepping_parts.prepare(host())
 
 
 _prepared: list[bool] = []  # with every run this is asked for
@@ -293,6 +293,22 @@ _prepared: list[bool] = []  # with every run this is asked for
 def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | None = None) -> Loop:
     """The loop of a field by a tableau, or by the field's own `leap` where there is none."""
     chosen = (target or host()).with_lanes(1)
+    loop = loop_code(*_loop(name, parts, tableau, chosen))
+    names = [part for part in ORDER if part in parts.keys]
+
+    def functions() -> dict[str, Part | Rolled]:
+        return {entry: part_of(parts, name, entry, chosen) for entry in names}
+
+    return Loop(parts, tableau, loop, functions)
+
+
+def ahead(name: str, parts: Parts, tableau: Method | None) -> None:
+    """Begin to make the loop's own code while its parts are traced, for `build`."""
+    loop_ahead(*_loop(name, parts, tableau, host().with_lanes(1)))
+
+
+def _loop(name: str, parts: Parts, tableau: Method | None, chosen: Target) -> tuple[str, str, Callable[[], Made]]:
+    """What `loop_code` needs."""
     names = [part for part in ORDER if part in parts.keys]
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [parts.doubtful, parts.memory, parts.instant]
@@ -300,12 +316,7 @@ def build(name: str, parts: Parts, tableau: Method | None, *, target: Target | N
     facts += [type(tableau).__name__, None if parts.switching is None else parts.switching.facts]
 
     title = digest("stepping", "", chosen, facts)
-    loop = loop_code(title, name, lambda: Made(module_text(parts, tableau, chosen), chosen))
-
-    def functions() -> dict[str, Part | Rolled]:
-        return {entry: part_of(parts, name, entry, chosen) for entry in names}
-
-    return Loop(parts, tableau, loop, functions)
+    return title, name, lambda: Made(module_text(parts, tableau, chosen), chosen)
 
 
 def part_of(parts: Parts, name: str, entry: str, target: Target) -> Part | Rolled:
@@ -469,4 +480,6 @@ def directions(given: list[int]) -> Array:
 LOOPS: Idle[Loop] = Idle(32)
 FIELDS: Idle[Field] = Idle(32)
 
-__all__ = ["FIELDS", "LOOPS", "Field", "Loop", "Parts", "Tableau", "build", "directions", "is_at_hand", "prepare"]
+__all__ = [
+    "FIELDS", "LOOPS", "Field", "Loop", "Parts", "Tableau", "ahead", "build", "directions", "is_at_hand", "prepare",
+]  # fmt: skip

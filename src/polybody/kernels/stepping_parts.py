@@ -4,28 +4,28 @@ A part is machine code (inputs…, outputs…, context) of addresses, the contex
 whose code is on no disk yet is answered by the interpreter of tapes (`interpret`) behind a small function of the same
 signature, while the optimised code is made in the background: both compute the same numbers, so that a loop may change
 from one to the other between two of its calls. Behind libm's table such a part's context holds what the interpreter
-reads (instructions, constants), its address, and scratch memory, which every loop has for itself.
+reads (instructions, constants), its address, and scratch memory, which every loop has for itself. The interpreter is
+that of batches, its lanes given the same state: LLVM need not make another one first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import passed_on
-from polybody.kernels import background, cache, interpret, machine, native, tape
+from polybody.kernels import background, interpret, machine, native, programs, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.locks import Lock, begun, tracing
 from polybody.kernels.operations import LIBM
-from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, kept, soon
+from polybody.kernels.programs import Made, Program, compiled, digest, interpreter, is_kept, kept, soon
 from polybody.kernels.rows import in_blocks
 from polybody.kernels.target import Target
-from polybody.sources import source_digest
+from polybody.late import dataclass, field
 
 Array = np.ndarray
 #: what the loop calls them with: numbers of inputs (from memory), and of results
@@ -59,12 +59,13 @@ class Interpreted:
     code: interpret.Instructions
     program: Program
     address: int  # of the function that hands it over to the interpreter
+    lanes: int  # of the interpreter
 
     interpreted = True
 
     def context(self) -> Array:
         """Of one loop: whoever runs beside it has scratch memory of its own."""
-        memory = np.zeros(self.code.places + 2)
+        memory = np.zeros((self.code.places + 2) * self.lanes)
         given = self.code.context(machine.libm_table())
         context = _Context(np.concatenate([given, np.array([self.program.body, memory.ctypes.data], dtype=np.uint64)]))
         context.memory = memory
@@ -101,12 +102,12 @@ def part(key: str, name: str, entry: str, make: Callable[[], ca.Function | tape.
 def is_known(key: str, entry: str, target: Target) -> bool:
     """Whether the part is there, in this process or on disk."""
     title = digest("part", key, target, [entry])
-    return title in _PARTS or bool(cache.load(title, cache.TRACE))
+    return title in _PARTS or is_kept(title)
 
 
 def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | tape.Tape], target: Target) -> Part:
     tier = background.tier()
-    if tier == "optimised" or cache.load(title, cache.TRACE):
+    if tier == "optimised" or is_kept(title):
         code = kept(title, name, lambda: Made(part_text(entry, _tape(entry, make()), target), target))[0]
         return Compiled(machine.Loaded(code, [entry]), entry)
     traced = passed_on(lambda: _tape(entry, make()))
@@ -122,15 +123,16 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | ta
 
     if tier != "fast":
         background.submit(name, later)
-    code = interpret.encode(traced, target)
+    wide = target.with_lanes(target.register)
+    code = interpret.encode(traced, wide)
     with _making:
-        shim = _shims(target).addresses[f"shim{sum(PORTS[entry])}"]
-    return Interpreted(code, interpreter(target), shim)
+        shim = _shims(wide).addresses[f"shim{sum(PORTS[entry])}"]
+    return Interpreted(code, interpreter(wide), shim, wide.lanes)
 
 
 def loop_code(title: str, name: str, make: Callable[[], Made]) -> machine.Loaded:
     """The loop itself, of which `advance` is called."""
-    with background.building(), _lock:
+    with background.building(), _looping:
         if title not in _LOOPS:
             while len(_LOOPS) >= MOST_PARTS:
                 _LOOPS.pop(next(iter(_LOOPS)))
@@ -138,26 +140,29 @@ def loop_code(title: str, name: str, make: Callable[[], Made]) -> machine.Loaded
         return _LOOPS[title]
 
 
+def loop_ahead(title: str, name: str, make: Callable[[], Made]) -> None:
+    """Begin to make the loop, beside whoever traces its parts."""
+    if title not in _LOOPS and background.tier() == "auto":
+        begun(lambda: loop_code(title, name, make))
+
+
 _LOOPS: dict[str, machine.Loaded] = {}
+_looping = Lock()  # not that of the parts, which are traced meanwhile
 _SHIMS: dict[Target, machine.Loaded] = {}
 
 
 def prepare(target: Target) -> None:
-    """Begin to make the code that interpreted parts need, beside whoever traces the first of them."""
-    if target not in _SHIMS and target not in _preparing and background.tier() == "auto":
-        _preparing.add(target)
-        source_digest()  # or both threads would read it at once
+    """Begin to make the code that interpreted parts need, beside whoever traces the first of them, and what batches
+    need that look at a run's results."""
+    wide = target.with_lanes(target.register)
 
-        def work() -> None:
-            _keep.append(interpreter(target))
-            with _making:
-                _shims(target)
+    def shims() -> None:
+        with _making:
+            _shims(wide)
 
-        begun(work)
+    programs.prepare(wide, shims)
 
 
-_preparing: set[Target] = set()
-_keep: list[object] = []  # programs are kept by who uses them: this one is used next
 _making = Lock()
 
 
@@ -176,9 +181,10 @@ def _shims_text(counts: list[int], target: Target) -> str:
     texts = []
     for count in counts:
         names = [f"a{k}" for k in range(count)]
-        puts = "\n".join(f"    put(rows + {8 * k}, {name})" for k, name in enumerate(names))
+        places = [(8 * (k * target.lanes + lane), name) for k, name in enumerate(names) for lane in range(target.lanes)]
+        puts = "\n".join(f"    put(rows + {at}, {name})" for at, name in places)
         texts.append(
-            f"def shim{count}({', '.join(names)}, context):\n    rows = room({count})\n{puts}\n"
+            f"def shim{count}({', '.join(names)}, context):\n    rows = room({count * target.lanes})\n{puts}\n"
             f"    call(word(context + {body}), rows, context, word(context + {memory}))\n    return 0\n"
         )
     return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), {})])
@@ -220,4 +226,6 @@ def part_text(name: str, traced: tape.Tape, target: Target) -> str:
     return "\n".join([f'target triple = "{target.triple}"', function, support_text(target)])
 
 
-__all__ = ["PORTS", "Compiled", "Interpreted", "Part", "is_known", "loop_code", "part", "part_text", "prepare"]
+__all__ = [
+    "PORTS", "Compiled", "Interpreted", "Part", "is_known", "loop_ahead", "loop_code", "part", "part_text", "prepare",
+]  # fmt: skip

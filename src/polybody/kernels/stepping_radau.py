@@ -21,10 +21,9 @@ interpolant; `h_old`, `error_old`; J and its factors) stays in the job from call
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.properties import cached_property
 
 Array = np.ndarray

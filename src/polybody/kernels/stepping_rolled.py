@@ -10,7 +10,6 @@ function that calls them one behind the other is the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -21,6 +20,7 @@ from polybody.kernels.programs import Made, digest, kept
 from polybody.kernels.stepping_parts import PORTS, Part, part
 from polybody.kernels.tape import Tape
 from polybody.kernels.target import Target
+from polybody.late import dataclass
 
 Array = np.ndarray
 #: parts that may be of this kind; their tapes are {entry}_before and {entry}_after of `PORTS`

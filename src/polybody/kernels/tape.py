@@ -17,13 +17,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.kernels.operations import ARITY, COMMUTATIVE, OPERATIONS, SINCOS
+from polybody.late import dataclass, field
 
 INPUT = -1  # a = argument index, b = element
 CONST = -2  # a = the number

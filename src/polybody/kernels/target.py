@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import os
 import platform
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 
 DTYPES: dict[str, np.dtype[Any]] = {"double": np.dtype(np.float64), "float": np.dtype(np.float32)}
 

@@ -24,7 +24,7 @@ With loops δ and δv are those of independent coordinates u, m of them; joints 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.influence.incidence import structure_constants
 from polybody.interrupts import interruptible
+from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model.arguments import finite, float_array, require_model, state_array
 from polybody.model.batches import batch_shape

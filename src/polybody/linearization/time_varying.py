@@ -13,7 +13,7 @@ The regulator along the motion keeps Σ δxᵀQδx + δuᵀRδu least, by Riccat
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import InputError
 from polybody.interrupts import interruptible
+from polybody.late import dataclass
 from polybody.linearization.state_space import StateSpace, linearize
 from polybody.model.arguments import float_array, require_model
 from polybody.model.model import Model

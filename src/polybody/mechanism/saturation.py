@@ -12,12 +12,12 @@ twentieth of the velocity limit. Limits of zero say nothing: files write them wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import Mechanism
 
 #: part of the velocity limit over which a drive's force falls to zero

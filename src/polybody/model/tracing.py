@@ -7,22 +7,20 @@ casadi.Function is made of it for who wants one.
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.algebra.graph import DIV, LEAF, Node, operands
+from polybody.algebra.graph import DIV, LEAF, SQ, Node, operands
+from polybody.garbage import uncollected
 from polybody.properties import cached_property
 from polybody.quantities.derivatives import graph_domain
-from polybody.sources import source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
-    from polybody.kernels.tape import Tape
+    from polybody.kernels.tape import Builder, Tape
 
 Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
@@ -35,16 +33,20 @@ def plain_name(name: str) -> str:
     return text if text[:1].isalpha() else f"f_{text}"
 
 
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """No search for garbage meanwhile: a graph has a hundred thousand objects, which stay, and it would look at all."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
+class _Numbers(dict[float, int]):
+    """Nodes of constants; those that compare equal without being the same, or not even to themselves, are looked up."""
+
+    def __init__(self, build: Builder) -> None:
+        super().__init__()
+        self._build = build
+
+    def __missing__(self, value: float) -> int:
+        from polybody.kernels.tape import CONST
+
+        number = self._build.node(CONST, value)
+        if value:  # 0.0 equals −0.0
+            self[value] = number
+        return number
 
 
 class Recorded:
@@ -96,7 +98,7 @@ class Recorded:
         """The graph as kernels read it; of CasADi are only leaves that are expressions of their own."""
         import casadi
 
-        from polybody.kernels.tape import CONST, INPUT, Builder, Tape, inlined
+        from polybody.kernels.tape import COMMUTATIVE, CONST, INPUT, Builder, Tape, inlined
 
         build = Builder()
         given = [[build.node(INPUT, k, i) for i in range(column.shape[0])] for k, column in enumerate(self.columns)]
@@ -118,20 +120,33 @@ class Recorded:
             column = self._of_inputs(casadi.densify(casadi.vertcat(*(x.sx for x in texts))))
             own = inlined(build, casadi.Function("leaves", self.columns, [column]), given)[0]
             place |= {x.serial: number for x, number in zip(texts, own, strict=True)}
-        node = build.node
-        codes: dict[str, int] = {}
+        codes: dict[str, tuple[int, bool]] = {}  # (code, whether operands may change places)
+        known, nodes = build.numbers, build.nodes
+        numbers = _Numbers(build)
         for x in order:
             op, a, b = x.op, x.a, x.b
             if op is LEAF:
                 continue
-            code = codes.get(op)
-            if code is None:
-                code = codes[op] = getattr(casadi, op)
-            one = place[a.serial] if type(a) is Node else node(CONST, a)
-            other = 0 if b is None else place[b.serial] if type(b) is Node else node(CONST, b)
-            if op is DIV and divisors[x.b.serial] > 1:  # as `kernels.tape.divided_once` would have it
-                code, other = casadi.OP_MUL, node(casadi.OP_INV, other)
-            place[x.serial] = node(code, one, other)
+            found = codes.get(op)
+            if found is None:
+                code = getattr(casadi, op)
+                found = codes[op] = code, code in COMMUTATIVE
+            code, either = found
+            one = place[a.serial] if type(a) is Node else numbers[a]
+            other = 0 if b is None else place[b.serial] if type(b) is Node else numbers[b]
+            if op is DIV and divisors[b.serial] > 1:  # as `kernels.tape.divided_once` would have it
+                place[x.serial] = build.node(casadi.OP_MUL, one, build.node(casadi.OP_INV, other))
+                continue
+            if op is SQ:
+                place[x.serial] = build.node(code, one)
+                continue
+            key = (code, other, one) if either and one > other else (code, one, other)  # as `build.node`, in its place
+            number = known.get(key)
+            if number is None:
+                number = known[key] = len(nodes)
+                nodes.append(key)
+            place[x.serial] = number
+        node = build.node
         outputs = [[place[y.serial] if type(y) is Node else node(CONST, float(y)) for y in array] for array in flat]
         return Tape(build.nodes, outputs, [column.shape[0] for column in self.columns])
 
@@ -147,7 +162,7 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
     def traced() -> Recorded:
         graph = graph_domain()
         pairs = [graph.variables(key, size) for key, size in inputs]
-        with without_collection():
+        with uncollected():
             outputs = body(*(array for _, array in pairs), domain=graph)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         return Recorded(name, [*(column for column, _ in pairs), *symbols], outputs)
@@ -158,7 +173,7 @@ def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence
 
 def as_traced(make: Callable[..., Any], *arguments: Any) -> Any:
     """What kernels compile of `make(*arguments)`: the tape of nodes, or a casadi.Function as it is."""
-    with without_collection():
+    with uncollected():
         found = make(*arguments)
         return found.tape() if isinstance(found, Recorded) else found
 
@@ -170,8 +185,19 @@ def compiled(
     from polybody import kernels
 
     kernels.prepare(dtype)
-    title = f"{name}:{key}:{source_digest()}"
+    title = _title(name, key)
     return kernels.build(plain_name(name), list(inputs), list(outputs), lambda: as_traced(make), title, dtype=dtype)
 
 
-__all__ = ["Recorded", "as_traced", "compiled", "plain_name", "trace"]
+def is_on_disk(name: str, inputs: Inputs, outputs: Outputs, key: str) -> bool:
+    """Whether `compiled` would find it in the cache."""
+    from polybody import kernels
+
+    return kernels.is_on_disk(plain_name(name), list(inputs), list(outputs), _title(name, key))
+
+
+def _title(name: str, key: str) -> str:
+    return f"{name}:{key}"
+
+
+__all__ = ["Recorded", "as_traced", "compiled", "is_on_disk", "plain_name", "trace"]

@@ -14,6 +14,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.protocol import formulation as formulation_named
+from polybody.mechanism.general_position import general_configuration
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.reduction import reduced
@@ -26,11 +27,10 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
-from polybody.model.tracing import Recorded, as_traced, compiled, plain_name, trace
+from polybody.model.tracing import Recorded, as_traced, compiled, is_on_disk, plain_name, trace
 from polybody.properties import cached_property
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
-from polybody.sources import source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -58,6 +58,7 @@ class TreeEngine:
         self._reduced: Mechanism | None = None
         self._kernels: dict[str, Kernel] = {} if kernels is None else kernels
         self._regular = False
+        self._once: set[str] = set()
 
     def at(self, values: Array) -> TreeEngine:
         """The engine at other values of the parameters, by the same compiled code."""
@@ -122,6 +123,24 @@ class TreeEngine:
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
         return self._by_kernel(request)
+
+    def once(self, quantity: Quantity, *arrays: Array) -> Array | None:
+        """The answer at one state where no second one may be asked for: by its text on numbers, unless code is at hand.
+
+        None from the second time on: a kernel is worth its compilation by then.
+        """
+        from polybody.kernels import background
+
+        name = quantity.name
+        if name in self._once or name in self._kernels or self.source.variation is not None:
+            return None
+        self._once.add(name)
+        if not self._is_straight(quantity) or background.tier() == "optimised":
+            return None
+        if is_on_disk(name, quantity.inputs(self.sizes()), self.results(quantity), self.source.digest):
+            return None
+        mechanism = self.reduced_mechanism if quantity.reduced else self.mechanism
+        return quantity.tree(mechanism, *arrays, domain=FLOAT)
 
     def plain(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel | None:
         varied = self.source.variation is not None
@@ -220,7 +239,7 @@ class TreeEngine:
         """The kernel that iterates the step function `make()` makes of this mechanism (kernels.iterate)."""
         from polybody.kernels import iterate
 
-        key = f"{name}:{self.source.digest}:{source_digest()}"
+        key = f"{name}:{self.source.digest}"
         read = lambda: as_traced(make)  # noqa: E731
         return iterate.build(name.replace(" ", "_"), sizes, steps, read, key, every=every, dtype=dtype)
 
@@ -320,8 +339,7 @@ class TreeEngine:
     def well_conditioned(self, parameters: Array | None = None) -> Array:
         """Whether the mass matrix of a configuration in general position shows that no pivot vanishes, (...): quicker
         than to look at the pivots, for many sets of parameters (..., k)."""
-        rng = np.random.default_rng(0)
-        q = np.concatenate([np.zeros(0), *(joint.model.random(rng) for joint in self.mechanism.independent_joints)])
+        q = general_configuration(self.mechanism)
         M = self.answer(Request(QUANTITIES["mass_matrix"], (q,), parameters=parameters))
         values = np.linalg.eigvalsh(M)
         return values[..., 0] > 1e-9 * values[..., -1]

@@ -167,7 +167,6 @@ def _chunks_of(system: System) -> Callable[[int], Any]:
     import casadi as ca
 
     from polybody.kernels import iterate
-    from polybody.sources import source_digest
 
     n = system.n + 1
     x, h = ca.SX.sym("x", n + 1), ca.SX.sym("h")
@@ -181,7 +180,7 @@ def _chunks_of(system: System) -> Callable[[int], Any]:
     k3 = rate(x + h / 2 * k2)
     k4 = rate(x + h * k3)
     step = ca.Function("network_rk4", [x, h], [ca.densify(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))])
-    key = f"{hashlib.sha256(step.serialize().encode()).hexdigest()}:{source_digest()}"
+    key = hashlib.sha256(step.serialize().encode()).hexdigest()
     return cache(lambda count: iterate.build("network_rk4", (n + 1, 1, 0), count, lambda: step, key))
 
 

@@ -5,13 +5,13 @@ Where a model has loops or couplings, paths are those of its independent coordin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.model.arguments import float_array, positive, require_model
 from polybody.model.model import Model
 from polybody.model.tracing import trace

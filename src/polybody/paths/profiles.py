@@ -7,13 +7,13 @@ arrays of times, `profile.text(t, numbers, domain)` gives the same as an express
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 
 Array = np.ndarray
 Law = Callable[[Array], tuple[Array, Array, Array]]

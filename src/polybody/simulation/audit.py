@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model

@@ -21,7 +21,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.polynomial import legendre
 
 from polybody.simulation.integrators.base import Interpolant, Options, Step
 from polybody.simulation.problem import Problem
@@ -40,6 +39,8 @@ ROUNDING = 1e-5
 @cache
 def gauss() -> tuple[Array, Array, Array, Array]:
     """(c, A, b, the matrix that gives Legendre's coefficients of values at the nodes) on [0, 1]."""
+    from numpy.polynomial import legendre  # 4 ms
+
     x, w = legendre.leggauss(NODES)
     values = legendre.legvander(x, NODES - 1)
     integrals = np.array([legendre.legval(x, legendre.legint(e, lbnd=-1)) for e in np.eye(NODES)]).T
@@ -113,6 +114,8 @@ def _is_good(change: Array, y: Array, last: Array, options: Options) -> bool:
 
 def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
     terms = gauss()[3] @ F
+    from numpy.polynomial import legendre
+
     integrals = [legendre.legint(e, lbnd=-1) for e in np.eye(NODES)]
 
     def value(at: float) -> Array:

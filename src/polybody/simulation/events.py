@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import imported
+from polybody.late import dataclass
 from polybody.simulation.integrators import Interpolant, Step
 
 Array = np.ndarray

@@ -19,7 +19,7 @@ smooth law.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT
 from polybody.description.records import Friction
+from polybody.late import dataclass
 from polybody.mechanism.friction import smoothed, stribeck_excess
 from polybody.mechanism.geared import own_velocities
 from polybody.mechanism.mechanism import Mechanism, TreeJoint

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
+
+from polybody.late import dataclass, field
 
 Array = np.ndarray
 

@@ -27,7 +27,6 @@ from polybody.simulation.outcome import trajectory_of
 from polybody.simulation.problem import RUNAWAY
 from polybody.simulation.run import Run
 from polybody.simulation.stops import AT
-from polybody.sources import source_digest
 
 Array = np.ndarray
 METHODS = ("rk4", "semi-implicit")
@@ -130,7 +129,7 @@ class Lanes:
         n, nv, t = self.done, problem.nv, self.steps[self.kept]
         inputs = [("x", acting.size + 1), ("c", len(acting.constants)), ("row", acting.law.signals.rows.shape[1])]
         results = [("rate", (acting.size + 1,)), ("told", (acting.recorded + 2,))]
-        key = f"{acting.key}:{problem.model.engine.tree.source.digest}:{source_digest()}"
+        key = f"{acting.key}:{problem.model.engine.tree.source.digest}"
         field = compiled("simulate rate", inputs, results, lambda: acting.function("field"), key)
         times = np.broadcast_to(t[None, :, None], (n, len(t), 1))
         x = np.concatenate([self.states[:n], times], axis=-1)

@@ -7,11 +7,12 @@ the plan of elimination with loops, the instants of the controller, and the stat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.late import dataclass, field
 from polybody.simulation.compiled.given import possible_holding
 
 if TYPE_CHECKING:

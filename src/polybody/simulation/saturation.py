@@ -6,11 +6,10 @@ pass and reports how long it was above, "ignore" does neither, which the run's o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.saturation import FALL, DriveLimits
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.constraints.elimination import Elimination
+from polybody.late import dataclass
 from polybody.mechanism import kinematics
 from polybody.model.configurations import draw
 from polybody.model.model import Model

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.garbage import uncollected
 from polybody.interrupts import passed_on
 from polybody.mechanism.saturation import drive_limits
 from polybody.model.arguments import as_model
@@ -177,10 +178,11 @@ def prepared(
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
-    if problem.driven or events:  # users' functions are traced
-        passed_on(functools.partial(run.compile, compiled))
-    else:
-        run.compile(compiled)
+    with uncollected():
+        if problem.driven or events:  # users' functions are traced
+            passed_on(functools.partial(run.compile, compiled))
+        else:
+            run.compile(compiled)
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.is_regular(start, y):
         model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused

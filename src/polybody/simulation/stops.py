@@ -19,7 +19,6 @@ with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -27,14 +26,17 @@ import numpy as np
 
 from polybody.constraints.ranks import null_space
 from polybody.interrupts import imported
+from polybody.late import dataclass
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model
+from polybody.quantities.table import QUANTITIES
 from polybody.simulation.friction import Stick
 
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
+ROUNDING = 1e-12  # of the largest acceleration: a joint whose own is smaller is not pushed
 WELL = 1e9  # S_ii over what elimination leaves of it, up to which S = N Nᵀ is divided by
 MOST_HITS = 50  # one throwing others onto their stops, at one time
 
@@ -106,7 +108,8 @@ class Stops:
         if self.model.mechanism.constrained:
             Z = null_space(self.model.engine.constraints.jacobian(q))
             return Z @ _root(Z.T @ self.model.tree.mass_matrix(q) @ Z)
-        return _root(self.model.mass_matrix(q))
+        M = self.model.engine.tree.once(QUANTITIES["mass_matrix"], q)
+        return _root(self.model.mass_matrix(q) if M is None else M)
 
     def reaction(self, q: Array, a: Array) -> tuple[Array, Array]:
         """(change of a, joint force) by which the held joints do not accelerate."""
@@ -175,6 +178,7 @@ class Stops:
         beside, resting = [s for s in resting if s.v in both], [s for s in resting if s.v not in both]
         N = inward(B, resting)
         along = np.array([-stop.side * a[stop.v] for stop in resting])
+        along[np.abs(along) <= ROUNDING * np.abs(a).max(initial=0.0)] = 0.0  # in free fall nothing presses
         if rubbing:
             rows = np.array([B[stick.v] for stick, _ in rubbing])
             every, along = np.concatenate([N, rows]), np.concatenate([along, [a[stick.v] for stick, _ in rubbing]])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.late import dataclass
 from polybody.model.arguments import finite, float_array
 from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import UserFunctionError, call_user
@@ -158,6 +158,8 @@ class Switches:
 
     def _changed(self, y: Array, q: Array, v: Array) -> Array:
         """The state with new q and v; the work includes what changed it at once, so that the balance stays one."""
+        if np.array_equal(np.concatenate(self.problem.split(y)), np.concatenate([q, v])):
+            return y.copy()
         energy = self.problem.model.energy
         work = float(y[-1] + sum(energy(q, v)) - sum(energy(*self.problem.split(y))))
         return self.problem.state(q, v, self.problem.currents(y), work)
@@ -368,7 +370,7 @@ class Switches:
                 if change <= SAME_LEVEL:
                     break
                 sticks = [(stick, levels[stick.v]) for stick, _ in sticks]
-            forces = self.stops.press(resting, q, problem.free_acceleration(q, v, tau, loads), sticks)
+            forces = self.stops.press(resting, q, problem.settling_acceleration(q, v, tau, loads), sticks)
             if friction is None or not friction.loaded:
                 break
         return sticks, forces

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.late import dataclass, field
 from polybody.model.arguments import float_array
 from polybody.model.model import Model
 from polybody.names import counted

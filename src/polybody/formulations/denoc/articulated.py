@@ -35,14 +35,16 @@ from polybody.formulations.denoc.pivots import (
     singular_message,
 )
 from polybody.mechanism.forces import joint_passive_forces
+from polybody.mechanism.general_position import general_configuration
 from polybody.mechanism.groups import Group
 from polybody.mechanism.mechanism import GROUND, Mechanism
 
 
 def singular_joint(mechanism: Mechanism) -> str | None:
     """The first joint, from the tips, whose pivot m̂_i vanishes at a configuration in general position."""
-    rng = np.random.default_rng(0)
-    q = np.concatenate([np.zeros(0), *(joint.model.random(rng) for joint in mechanism.independent_joints)])
+    q = general_configuration(mechanism)
+    if _all_bodies_resist(mechanism, q):
+        return None
     chain = links(mechanism, domain=FLOAT)
     across = crossings(mechanism, chain, q, domain=FLOAT)
     M_hat = [body_matrix(one, domain=FLOAT) for one in chain]
@@ -56,6 +58,25 @@ def singular_joint(mechanism: Mechanism) -> str | None:
         if group.base != GROUND:
             M_hat[group.base] = M_hat[group.base] + rest
     return None
+
+
+def _all_bodies_resist(mechanism: Mechanism, q: Array) -> bool:
+    """Whether every body by itself, of definite inertia M_i, keeps the pivot of its joint from vanishing.
+
+    M̂_i − M_i is what bodies beyond add, semidefinite as theirs are: m̂_i ≥ λ_min(M_i) σ_min(H_i)². It is compared with a
+    bound of |M̂_i|, all bodies stretched out in one line.
+    """
+    if not mechanism.joints or not all(group.alone for group in mechanism.groups):
+        return False
+    chain = links(mechanism, domain=FLOAT)
+    least = np.linalg.eigvalsh(np.array([body_matrix(one, domain=FLOAT) for one in chain]))[:, 0]
+    maps = [one.joint.model.velocity_map(q[one.joint.q], domain=FLOAT) for one in chain]
+    least = least * [np.linalg.norm(H) ** 2 if H.shape[1] == 1 else np.linalg.svd(H)[1][-1] ** 2 for H in maps]
+    length = sum(1.0 + float(np.linalg.norm(one.offset)) for one in chain)
+    mass = float(sum(one.mass for one in chain))
+    most = sum(float(np.abs(one.inertia).sum() + np.abs(one.moment).sum() * length) for one in chain)
+    most += mass * (1 + length) ** 2 + float(np.abs(mechanism.armature).max(initial=0.0))
+    return bool(least.min() > 1e-12 * most)
 
 
 def _eliminated(
@@ -101,9 +122,13 @@ def _added(total: list[Wrench | None], body: int, n: Array, f: Array) -> None:
 
 
 def solve_factorized(
-    mechanism: Mechanism, across: list[Crossing], factors: dict[Group, Factors], phi: Array, domain: Domain
-) -> Array:
-    """θ̈ = (U D Uᵀ)⁻¹ φ by (34)-(37)."""
+    mechanism: Mechanism, across: list[Crossing], factors: dict[Group, Factors], phi: Array, domain: Domain,
+    holding: Array | None = None,
+) -> Array:  # fmt: skip
+    """θ̈ = (U D Uᵀ)⁻¹ φ by (34)-(37).
+
+    `holding` takes what holds velocities that are held, λ_i = m̂_i θ̈_i + ψ̂_iᵀ μ_i − τ̂_i.
+    """
     tau_hat = domain.zeros(mechanism.nv)
     eta: list[Wrench | None] = [None] * len(across)
     for group in reversed(mechanism.groups):
@@ -125,12 +150,13 @@ def solve_factorized(
             tau_hat[slots] = tau_hat[slots] + phi[slots]
             pushed = factors[group].psi @ tau_hat[slots]
             _added(eta, group.base, pushed[:3], pushed[3:])
-    return _outward_accelerations(mechanism, across, factors, tau_hat, domain)
+    return _outward_accelerations(mechanism, across, factors, tau_hat, domain, holding)
 
 
 def _outward_accelerations(
-    mechanism: Mechanism, across: list[Crossing], factors: dict[Group, Factors], tau_hat: Array, domain: Domain
-) -> Array:
+    mechanism: Mechanism, across: list[Crossing], factors: dict[Group, Factors], tau_hat: Array, domain: Domain,
+    holding: Array | None,
+) -> Array:  # fmt: skip
     acceleration = domain.zeros(mechanism.nv)
     moved: list[Wrench | None] = [None] * len(across)  # μ of each body with its own jump: twists [ω; v]
 
@@ -149,6 +175,9 @@ def _outward_accelerations(
         if mu is not None:
             rate = rate - (own.psi[:3].T @ mu[0] + own.psi[3:].T @ mu[1])
         acceleration[slots] = rate
+        if holding is not None:
+            felt = own.m_hat @ rate - tau_hat[slots]
+            holding[slots] = felt if mu is None else felt + own.psi_hat[:3].T @ mu[0] + own.psi_hat[3:].T @ mu[1]
         for i in group.joints:
             mu = mu if alone else carried(i)
             jump = across[i].H @ acceleration[mechanism.joints[i].v]
@@ -166,18 +195,19 @@ def solve_mass_matrix(mechanism: Mechanism, q: Array, force: Array, *, domain: D
 
 def forward_dynamics(
     mechanism: Mechanism, q: Array, v: Array, tau: Array, wrenches: Array | None = None, *, domain: Domain = FLOAT,
-    free: Array | None = None,
+    free: Array | None = None, holding: Array | None = None,
 ) -> Array:  # fmt: skip
     """a = M⁻¹ (tau + passive + Σ Jᵀ w − C v − g), section 5.2.
 
-    Velocities that are held (0 in `free`, 1 for all others) do not accelerate, whatever that takes.
+    Velocities that are held (0 in `free`, 1 for all others) do not accelerate, whatever that takes: the forces are put
+    into `holding`, (nv,), where that is given; of all others they are zero up to rounding.
     """
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)
     bias = tree_forces(mechanism, chain, across, q, v, None, wrenches, domain)
     phi = tau + joint_passive_forces(mechanism, q, v, domain=domain) - bias
     factors = factorize(mechanism, chain, across, domain=domain, free=free)
-    return solve_factorized(mechanism, across, factors, phi, domain)
+    return solve_factorized(mechanism, across, factors, phi, domain, holding)
 
 
 def udu(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:

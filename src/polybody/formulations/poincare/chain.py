@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
-from polybody.algebra.jets import JetDomain
+from polybody.algebra.jets import BundleDomain, JetDomain
 from polybody.algebra.rotations import cross, skew
 from polybody.mechanism.kinematics import relative_pose
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeBody
@@ -106,6 +106,23 @@ def moved_states(
     return moved
 
 
+def states_moved_by_each(
+    mechanism: Mechanism, q: Array, states: list[JointState], *, domain: Domain = FLOAT
+) -> tuple[BundleDomain, list[JointState]]:
+    """The joints as jets along all nv unit vectors at once, and the domain of these."""
+    n = mechanism.nv
+    jets, moved = BundleDomain(domain, n), []
+    for joint, state in zip(mechanism.joints, states, strict=True):
+        turning, sliding, rate = domain.zeros(3, 3, n), domain.zeros(3, n), domain.zeros(*state.H.shape, n)
+        for k in range(joint.nv):
+            own, at = domain.eye(joint.nv)[k], joint.v.start + k
+            h = state.H @ own
+            turning[..., at], sliding[..., at] = state.R @ skew(h[:3], domain=domain), state.R @ h[3:]
+            rate[..., at] = joint.model.velocity_map_rate(q[joint.q], own, domain=domain)
+        moved.append(JointState(jets.lift(state.R, turning), jets.lift(state.r, sliding), jets.lift(state.H, rate)))
+    return jets, moved
+
+
 def velocities(mechanism: Mechanism, states: list[JointState], p: Array) -> list[Array]:
     """V(k) of every body, (47)."""
     result: list[Array] = []
@@ -182,5 +199,6 @@ __all__ = [
     "project_inward",
     "quasi_momentum",
     "rigid_mass_matrix",
+    "states_moved_by_each",
     "velocities",
 ]

@@ -31,8 +31,9 @@ from polybody.formulations.poincare.chain import (
     project_inward,
     quasi_momentum,
     rigid_mass_matrix,
+    states_moved_by_each,
 )
-from polybody.formulations.poincare.fields import structure_constants, transport, unit
+from polybody.formulations.poincare.fields import structure_constants, transport
 from polybody.mechanism.forces import joint_passive_forces, spring_wrenches
 from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism
@@ -56,24 +57,16 @@ def potential_forces(
     mechanism: Mechanism, q: Array, states: list[JointState], *, domain: Domain = FLOAT
 ) -> Array:
     """𝓕 of (53c) for gravity: v_k(𝒱) for every k."""
-    jets = JetDomain(domain)
-    F = domain.zeros(mechanism.nv)
-    for k in range(mechanism.nv):
-        moved = moved_states(mechanism, q, states, unit(mechanism.nv, k, domain), domain=domain)
-        F[k] = jets.rates(np.array(gravity_potential(mechanism, moved, domain=jets), dtype=object))[()]
-    return F
+    jets, moved = states_moved_by_each(mechanism, q, states, domain=domain)
+    return jets.rates(np.array(gravity_potential(mechanism, moved, domain=jets), dtype=object))
 
 
 def momentum_slopes(
     mechanism: Mechanism, q: Array, p: Array, states: list[JointState], *, domain: Domain = FLOAT
 ) -> Array:
-    """S = ∂(𝓜p)/∂q V, column by column."""
-    jets = JetDomain(domain)
-    S, lifted = domain.zeros(mechanism.nv, mechanism.nv), jets.lift(p)
-    for k in range(mechanism.nv):
-        moved = moved_states(mechanism, q, states, unit(mechanism.nv, k, domain), domain=domain)
-        S[:, k] = jets.rates(quasi_momentum(mechanism, moved, lifted, domain=jets))
-    return S
+    """S = ∂(𝓜p)/∂q V."""
+    jets, moved = states_moved_by_each(mechanism, q, states, domain=domain)
+    return jets.rates(quasi_momentum(mechanism, moved, jets.lift(p), domain=jets))
 
 
 def assembled_poincare_matrix(S: Array, M: Array, c: Array, p: Array, *, domain: Domain = FLOAT) -> Array:
@@ -106,12 +99,10 @@ def _bias(mechanism: Mechanism, q: Array, p: Array, states: list[JointState], do
     along = moved_states(mechanism, q, states, p, domain=domain)
     bias = jets.rates(quasi_momentum(mechanism, along, lifted, domain=jets))
     bias = bias - transport(structure_constants(mechanism, domain=domain), p, momentum, domain=domain)
-    for k in range(mechanism.nv):
-        moved = moved_states(mechanism, q, states, unit(mechanism.nv, k, domain), domain=domain)
-        slope = jets.rates(quasi_momentum(mechanism, moved, lifted, domain=jets))  # v_k(T) = ½ pᵀ v_k(𝓜p)
-        height = jets.rates(np.array(gravity_potential(mechanism, moved, domain=jets), dtype=object))[()]
-        bias[k] = bias[k] - (slope @ p) * half + height
-    return bias
+    every, moved = states_moved_by_each(mechanism, q, states, domain=domain)
+    slopes = every.rates(quasi_momentum(mechanism, moved, every.lift(p), domain=every))  # v_k(T) = ½ pᵀ v_k(𝓜p)
+    heights = every.rates(np.array(gravity_potential(mechanism, moved, domain=every), dtype=object))
+    return bias - (slopes.T @ p) * half + heights
 
 
 def generalized_forces(

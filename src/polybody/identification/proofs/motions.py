@@ -33,7 +33,6 @@ entries below 10^12, in a field of degree 192, have norms below 2^(4·10^6), thu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,6 +41,7 @@ from polybody.constraints.place import Place
 from polybody.identification.proofs.echelon import Echelon, Row, combined, product
 from polybody.identification.proofs.natural import NotAlgebraicError, Rate, System, natural_system, twist
 from polybody.identification.proofs.prime_field import PrimeField, random_prime
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import Mechanism
 
 Array = np.ndarray

@@ -15,7 +15,6 @@ linear form is a row {index: coefficient}, index 0 standing for the constant 1; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from polybody.constraints.place import Place
 from polybody.identification.proofs.echelon import Row, combined, product
 from polybody.identification.proofs.prime_field import PrimeField
 from polybody.identification.row_space import squared_up
+from polybody.late import dataclass, field
 from polybody.mechanism.joints import FloatingJoint, JointModel, MapJoint, PlanarJoint, ReversedJoint, SphericalJoint
 from polybody.mechanism.kinds import plane_axes
 from polybody.mechanism.mechanism import GROUND, Closure, Mechanism, TreeJoint

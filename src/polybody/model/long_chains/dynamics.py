@@ -10,7 +10,7 @@ outward pass gives poses too, and twists where springs join two points: each spr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from polybody.formulations.denoc.articulated import articulated_to_parent, body_
 from polybody.formulations.denoc.inverse import Motion, applied_wrenches, body_wrench, joint_force, outward_motion
 from polybody.formulations.denoc.links import Crossing
 from polybody.kernels.scan import INWARD, OUTWARD, Pass
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces, spring_wrenches
 from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.model.long_chains.crossings import Crossings

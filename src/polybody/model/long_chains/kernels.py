@@ -15,7 +15,7 @@ number of kinds of joint, not on the number of joints.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.kernels import scan
 from polybody.kernels.scan import Pass, View
+from polybody.late import dataclass, field
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import GROUND, Mechanism
 from polybody.mechanism.reduction import reduced
@@ -49,7 +50,6 @@ from polybody.model.long_chains.places import Places
 from polybody.model.long_chains.tangents import tangent_pass
 from polybody.names import counted
 from polybody.quantities.quantity import ARGUMENTS, sized, sizes_of
-from polybody.sources import source_digest
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
@@ -119,7 +119,7 @@ def _build(mechanism: Mechanism, name: str, recipe: Recipe, dtype: Any, lanes: i
     sizes = [(x, sized(ARGUMENTS.get(x, "nv"), words)) for x in recipe.inputs]  # directions are of nv numbers
     plain_name = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
     # A frame's name is not part of what is compiled: all frames of one pattern share their code.
-    key = f"long chain:{name.partition(':')[0]}:{recipe.code}:{source_digest()}"
+    key = f"long chain:{name.partition(':')[0]}:{recipe.code}"
     return scan.build(f"{plain_name}_rolled", sizes, recipe.outputs, recursion, key, dtype=dtype, lanes=lanes)
 
 

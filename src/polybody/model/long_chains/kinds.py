@@ -18,13 +18,13 @@ Nodes are the joints with their bodies, in the mechanism's order, and after them
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array
 from polybody.formulations.denoc.links import inertial
+from polybody.late import dataclass
 from polybody.mechanism.friction import numbers_of
 from polybody.mechanism.geared import GearedJoint
 from polybody.mechanism.joints import JointModel, ReversedJoint

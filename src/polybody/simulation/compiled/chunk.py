@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.late import dataclass, field
 from polybody.simulation.integrators.base import Interpolant, Step
 from polybody.simulation.kept import Rows
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from polybody.kernels import background
 from polybody.kernels.idle import Idle
-from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, build, directions, is_at_hand
+from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, ahead, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_rolled import Between
 from polybody.kernels.stepping_switches import Switching
@@ -37,7 +37,6 @@ from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
-from polybody.sources import source_digest
 
 Array = np.ndarray
 #: methods that have loops
@@ -54,6 +53,8 @@ PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is c
 PATIENT = 0.03  # and seconds that they may take
 WIDER = 3.0  # times as narrow as the rows are now
 PATIENCE = 4  # steps by the method itself where compiled code gave up
+_BEGUN: set[tuple[str, str]] = set()  # (method, model) of which `begin` was told
+MOST_BEGUN = 1024
 
 
 class Compiled:
@@ -171,17 +172,35 @@ class Compiled:
 
     def _made_of(self, acting: Acting) -> str:
         """What distinguishes the parts of a loop from those of others."""
-        return f"{acting.key}:{self.model.engine.constraints.source.digest}:{source_digest()}"
+        return f"{acting.key}:{self.model.engine.constraints.source.digest}"
 
     @property
     def _has_slopes(self) -> bool:
         """Whether implicit steps have the exact Jacobian; else they take differences of the field."""
         return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_EXACT
 
+    def begin(self, functions: list[tuple[Any, int]]) -> None:
+        """Let the loop's own code be made while the first field of a model is traced.
+
+        Joints that rest from the start are worth code of their own: their field is recorded first of all.
+        """
+        self._hold()
+        self._was_frozen = self._was_frozen or bool(self.acting.holding.frozen)
+        key = self.method.name, self.model.engine.constraints.source.digest
+        if key in _BEGUN:
+            return
+        if len(_BEGUN) >= MOST_BEGUN:
+            _BEGUN.clear()
+        _BEGUN.add(key)
+        if self.problem.loops:
+            self._follow_plan()
+        ahead(f"simulate {self.method.name}", self._parts(self.acting, self._watch(functions)), self.tableau)
+
     def _built(self, acting: Acting, watch: Watch, switching: Switching | None) -> Loop:
         key = self.method.name, self._made_of(acting), watch.key, switching is not None
         parts = self._parts(acting, watch, switching)
         loop = LOOPS.take(key) or build(f"simulate {self.method.name}", parts, self.tableau)
+        acting.forget()
         self._taken.append((LOOPS, key, loop))
         if switching is not None:
             loop.decide(switching, self.options.dt)

@@ -10,7 +10,7 @@ whether the elimination along its plan may be believed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from polybody.algebra.domains import Domain, domain
 from polybody.constraints.elimination import Elimination, squares
 from polybody.constraints.plan import Plan
 from polybody.formulations import denoc
+from polybody.late import dataclass, field
 from polybody.mechanism import kinematics
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
@@ -41,6 +42,25 @@ from polybody.simulation.currents import Circuits
 Array = np.ndarray
 #: the field that was traced last: who differentiates a run asks for it again
 _LAST: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """The motion under all that acts, as nodes of one graph."""
+
+    graph: Any
+    columns: list[Any]  # of x, constants and row
+    x: Array
+    c: Array
+    state: tuple[Array, Array, Array, Any]  # q, v, i, t
+    loads: list[Array]
+    tau: Array  # of controller and motors
+    whole: Array  # and of dry friction
+    currents: Array
+    rates: Array  # of the currents
+    a: Array
+    told: Array
+    held: Array | None  # what holds joints that are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +212,8 @@ class Acting:
     def motion_under(
         self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
     ) -> tuple[Array, Array, Array | None]:
-        """(a, [growth, narrow], what holds the joints of loops that are held, None without)."""
+        """(a, [growth, narrow], λ: what holds each joint that is held, (nv,), of all others zero up to rounding; None
+        where none is)."""
         m = self.mechanism if loads else self.model.engine.reduced_mechanism
         on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
         if self.plan is None:
@@ -200,7 +221,9 @@ class Acting:
             told = np.array([self.doubt(graph), graph.const(0)], dtype=object)
             if free is None:
                 return forward_dynamics(m, q, v, tau, on_bodies, domain=graph), told, None
-            return denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free), told, None
+            held = graph.zeros(m.nv)
+            a = denoc.forward_dynamics(m, q, v, tau, on_bodies, domain=graph, free=free, holding=held)
+            return a, told, held
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found, held = closed.motions(q, graph), None
@@ -216,21 +239,6 @@ class Acting:
         for term in self.law.doubts:
             total = total + term * graph.const(SWITCH / GROWTH)
         return total
-
-    def holding_forces(
-        self, q: Array, v: Array, tau: Array, loads: list[Array], c: Array, graph: Domain
-    ) -> Array | None:
-        """λ: what holds each joint that is held, (nv,); of all others it is zero up to rounding."""
-        if not self.holding.frozen:
-            return None
-        m = self.mechanism
-        on_bodies = on_bodies_text(m, q, self.frames, loads, graph) if loads else None
-        if self.plan is None:
-            a = self.accelerate(q, v, tau, loads, c, graph)[0]
-            return denoc.inverse_dynamics(m, q, v, a, on_bodies, domain=graph) - tau
-        closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
-        a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
-        return self._at_slots(self._held(closed, q, a, c, graph)[1], graph)
 
     def _at_slots(self, load: Array, graph: Domain) -> Array:
         found = graph.zeros(self.model.nv)
@@ -263,6 +271,7 @@ class Acting:
             return as_traced(self._watch if name == "watch" else lambda w: rolled.after_watch(self, w), watched)
         if name in ("loose", "loose_watch"):
             free = self.renumbered(holding=replace(self.holding, loose=True))
+            free.__dict__.pop("_motion", None)
             if name == "loose":
                 return as_traced(free._field)
             assert watched is not None
@@ -300,33 +309,46 @@ class Acting:
             outputs = casadi.substitute(outputs, [column], [values])
         return casadi.Function(name, columns, [casadi.densify(x) for x in outputs])
 
+    def motion(self) -> Motion:
+        """What the parts of a loop have in common, traced once; `forget` drops it."""
+        found = self.__dict__.get("_motion")
+        if found is None:
+            graph: Any = domain("casadi")
+            columns, x, c, row = self.columns(graph)
+            q, v, i, t = self.state(x, graph)
+            loads = self.loads(t, c, graph)
+            tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
+            whole, doubt = self.rubbed(q, v, tau, loads, c, graph)
+            a, told, held = self.motion_under(q, v, whole, loads, c, graph)
+            told[0] = told[0] + doubt * graph.const(SWITCH)
+            found = Motion(graph, columns, x, c, (q, v, i, t), loads, tau, whole, currents, rates, a, told, held)
+            self.__dict__["_motion"] = found
+        return found
+
+    def forget(self) -> None:
+        """Drop the graph that parts share: they have been traced."""
+        self.__dict__.pop("_motion", None)
+
     def _field(self) -> Any:
-        graph: Any = domain("casadi")
-        columns, x, c, row = self.columns(graph)
-        q, v, i, t = self.state(x, graph)
-        loads = self.loads(t, c, graph)
-        tau, currents, rates = self.drive(q, v, i, t, c, row, graph)
-        whole, doubt = self.rubbed(q, v, tau, loads, c, graph)
-        a, told = self.accelerate(q, v, whole, loads, c, graph)
-        told[0] = told[0] + doubt * graph.const(SWITCH)
-        power = self.power(q, v, whole, loads, c, graph)
+        m = self.motion()
+        q, v, graph = *m.state[:2], m.graph
+        power = self.power(q, v, m.whole, m.loads, m.c, graph)
         moved = kinematics.rate(self.mechanism, q, v, domain=graph)
-        rate = np.concatenate([moved, a, rates, [power, 1.0]])
-        return self.made("field", columns, columns[1], [rate, np.concatenate([tau, currents, told])], graph)
+        rate = np.concatenate([moved, m.a, m.rates, [power, 1.0]])
+        told = np.concatenate([m.tau, m.currents, m.told])
+        return self.made("field", m.columns, m.columns[1], [rate, told], graph)
 
     def _leap(self) -> Any:
         """Semi-implicit Euler: v₁ = v₀ + h a, q₁ = q₀ ∘ exp(h v₁), currents by the implicit rule with v₁."""
-        graph: Any = domain("casadi")
-        columns, x, c, row = self.columns(graph)
+        m = self.motion()
+        graph, columns, x, c, loads = m.graph, m.columns, m.x, m.c, m.loads
         answer, known = graph.variables("answer", self.size + 1)
         step, h = graph.variables("h", 1)
-        q, v, i, t = self.state(x, graph)
+        q, v, i, t = m.state
         nq, nv = self.model.nq, self.model.nv
-        loads = self.loads(t, c, graph)
         faster = v + known[nq : nq + nv] * h[0]
         moved = kinematics.integrate(self.mechanism, q, faster * h[0], domain=graph)
-        tau, _ = self.rubbed(q, v, self.drive(q, v, i, t, c, row, graph)[0], loads, c, graph)
-        power = self.power(q, (v + faster) / graph.const(2), tau, loads, c, graph)
+        power = self.power(q, (v + faster) / graph.const(2), m.whole, loads, c, graph)
         if self.motors is not None and self.motors.size:
             k, motors = self.motors.inductive, self.mechanism.motors
             L, R = graph.array(motors.inductance[k]), graph.array(motors.resistance[k])
@@ -402,21 +424,20 @@ class Acting:
         return self.made("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
 
     def _watch(self, watch: Watch) -> Any:
-        graph: Any = domain("casadi")
-        columns, x, c, row = self.columns(graph)
-        q, v, i, t = self.state(x, graph)
-        values = list(watch(t, q, v, graph))
-        numbers = self.split_constants(c)[3]
         load, borne = None, None
-        if watch.holding.loose:
-            load = graph.zeros(self.model.nv)
-        elif watch.holding.frozen:
-            loads = self.loads(t, c, graph)
-            tau, _ = self.rubbed(q, v, self.drive(q, v, i, t, c, row, graph)[0], loads, c, graph)
-            load = self.holding_forces(q, v, tau, loads, c, graph)
+        if watch.holding.frozen and not watch.holding.loose:
+            m = self.motion()
+            graph, columns, c, (q, v, _, t), tau, loads = m.graph, m.columns, m.c, m.state, m.whole, m.loads
+            load = m.held
             if self.holding.bearing:
                 borne = bearing.sizes(bearing.forces(self, q, v, tau, loads, c, graph), graph)
-        values += watch.holding.watched(q, v, numbers, load, graph, borne)
+        else:
+            graph: Any = domain("casadi")
+            columns, x, c, _ = self.columns(graph)
+            q, v, _, t = self.state(x, graph)
+            load = graph.zeros(self.model.nv) if watch.holding.loose else None
+        values = list(watch(t, q, v, graph))
+        values += watch.holding.watched(q, v, self.split_constants(c)[3], load, graph, borne)
         return self.made("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
 
 

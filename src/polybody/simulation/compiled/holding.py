@@ -25,12 +25,12 @@ with −1 for what does not apply now, which crosses nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.late import dataclass
 from polybody.mechanism.friction import stribeck_excess
 from polybody.simulation.friction import DryFriction, Rubbing, Stick
 from polybody.simulation.stops import Stop, Stops

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import factorial
 from typing import Any
 
@@ -19,6 +18,7 @@ from polybody.algebra.domains import Domain
 from polybody.constraints.plan import Plan
 from polybody.description.records import as_data
 from polybody.formulations import denoc
+from polybody.late import dataclass, field
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline

@@ -11,7 +11,6 @@ currents of motors at the middle follow from u, as the rule is linear in them:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from polybody.algebra.domains import domain
 from polybody.algebra.slopes import jacobian
 from polybody.formulations import denoc
+from polybody.late import dataclass
 from polybody.mechanism import kinematics
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ what elimination leaves of it: where it is large the task is nearly singular, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from polybody.algebra.domains import Domain
 from polybody.constraints.assembly import AssemblyError
 from polybody.formulations import denoc
 from polybody.interrupts import imported
+from polybody.late import dataclass
 from polybody.model.model import Model
 from polybody.properties import cached_property
 from polybody.quantities.constrained import Closed, along_plan, drive_forces

@@ -15,12 +15,12 @@ The first instant of a run is Python's in `pb.simulate`; `begin` is its text, fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.late import dataclass, field
 from polybody.model.model import Model
 from polybody.simulation.compiled.laws import Law, Planned, Signals
 from polybody.simulation.compiled.own_numbers import known_to

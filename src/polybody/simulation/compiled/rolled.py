@@ -11,7 +11,7 @@ of their own in the recursions (contacts, compliant stops, springs of cut joints
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from polybody.algebra.domains import domain
 from polybody.formulations.denoc.inverse import applied_wrenches, inward_forces
 from polybody.formulations.denoc.links import crossings, links
 from polybody.kernels.stepping_rolled import Between, Call
+from polybody.late import dataclass
 from polybody.mechanism import kinematics
 from polybody.mechanism.compliant_stops import compliant, stop_forces
 from polybody.mechanism.mechanism import Mechanism

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Domain
+from polybody.late import dataclass, field
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.friction import Overload, SlidingSpeed

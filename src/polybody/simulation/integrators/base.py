@@ -7,11 +7,11 @@ the state. A step's `dense()` makes its interpolant when it is requested; it mus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
