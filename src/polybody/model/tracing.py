@@ -134,7 +134,7 @@ class Recorded:
             code, either = found
             one = place[a.serial] if type(a) is Node else numbers[a]
             other = 0 if b is None else place[b.serial] if type(b) is Node else numbers[b]
-            if op is DIV and divisors[b.serial] > 1:  # as `kernels.tape.divided_once` would have it
+            if op is DIV and divisors[x.b.serial] > 1:  # as `kernels.tape.divided_once` would have it
                 place[x.serial] = build.node(casadi.OP_MUL, one, build.node(casadi.OP_INV, other))
                 continue
             if op is SQ:

@@ -129,8 +129,9 @@ class Run:
         """Integrate to the end; what ended the run before, if something did."""
         until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
         settled = self.switches.settle(t, y)
-        if self.compiled is not None:
-            self.compiled.begin(self.switches.functions())
+        compiled = self.compiled
+        if compiled is not None:
+            compiled.begin(self.switches.functions())
         self._keep_first(t, y)
         y = settled
         if self.watcher is not None:
