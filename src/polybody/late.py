@@ -72,10 +72,10 @@ def _init(cls: type, frozen: bool) -> Callable[..., None]:
             default, value = "=_left", f"_make_{one.name}() if {one.name} is _left else {one.name}"
         if one.init:
             (named if one.kw_only else plain).append(f"{one.name}{default}")
-        elif not default:
+        elif one.default_factory is not MISSING:
+            value = f"_make_{one.name}()"
+        else:  # an attribute of the class, or nobody's
             continue
-        else:
-            value = default[1:] if one.default is not MISSING else f"_make_{one.name}()"
         lines.append(f"_set(self, {one.name!r}, {value})" if frozen else f"self.{one.name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")

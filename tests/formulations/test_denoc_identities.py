@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
+import polybody as pb
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.formulations import denoc
@@ -113,7 +116,27 @@ def test_held_velocities_do_not_accelerate_and_the_others_move_as_if_they_were_l
     phi = denoc.mass_matrix(m, q) @ denoc.forward_dynamics(m, q, v, tau)
     expected, f = np.zeros(m.nv), np.flatnonzero(free)
     expected[f] = np.linalg.solve(denoc.mass_matrix(m, q)[np.ix_(f, f)], phi[f])
-    found = denoc.forward_dynamics(m, q, v, tau, free=free)
+    holding = np.full(m.nv, np.nan)
+    found = denoc.forward_dynamics(m, q, v, tau, free=free, holding=holding)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * (1 + np.abs(expected).max()))
+    needed = denoc.inverse_dynamics(m, q, v, found) - tau  # what holds them is what else they would need
+    np.testing.assert_allclose(holding, needed, rtol=0, atol=1e-10 * (1 + np.abs(needed).max() + np.abs(tau).max()))
     np.testing.assert_array_equal(denoc.forward_dynamics(m, q, v, tau, free=np.ones(m.nv)),
                                   denoc.forward_dynamics(m, q, v, tau))  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bodies_of_definite_inertia_make_every_pivot_regular_as_the_recursion_finds(seed: int) -> None:
+    """What `singular_joint` sees from bodies alone agrees with the factors; a joint that moves nothing is named."""
+    m, q, _, _, _ = tree(seed)
+    assert denoc.articulated.singular_joint(m) is None
+    assert np.linalg.eigvalsh(denoc.mass_matrix(m, q))[0] > 0
+    build = pb.Builder("idle")
+    build.body("first", 1.0, inertia=(0.1, 0.1, 0.1))
+    build.body("last", 0.0)
+    build.joint("one", "revolute", "world", "first")
+    build.joint("two", "revolute", "first", "last", axis=(1, 0, 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        idle = build.model().mechanism
+    assert denoc.articulated.singular_joint(idle) == "two"
