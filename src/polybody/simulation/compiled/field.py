@@ -327,7 +327,10 @@ class Acting:
 
     def forget(self) -> None:
         """Drop the graph that parts share: they have been traced."""
-        self.__dict__.pop("_motion", None)
+        from polybody.kernels.locks import tracing
+
+        with tracing:
+            self.__dict__.pop("_motion", None)
 
     def _field(self) -> Any:
         m = self.motion()

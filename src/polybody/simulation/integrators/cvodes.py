@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from polybody.interrupts import passed_on
-from polybody.kernels.locks import tracing
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
 from polybody.simulation.jacobian import jacobian
@@ -35,6 +34,8 @@ class Cvodes:
             x, time = casadi.MX.sym("x", problem.size - 1), casadi.MX.sym("t")
             rate, power = called(time, x)
             return called, {"x": x, "t": time, "ode": rate, "quad": power}
+
+        from polybody.kernels.locks import tracing  # all of `kernels`, which other methods import when they are ready
 
         with tracing:
             called, equations = passed_on(made)

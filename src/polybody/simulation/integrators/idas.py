@@ -29,7 +29,6 @@ from polybody.constraints.mobility import pivoted
 from polybody.constraints.ranks import null_space
 from polybody.formulations import denoc
 from polybody.interrupts import passed_on
-from polybody.kernels.locks import tracing
 from polybody.mechanism import kinematics
 from polybody.simulation.integrators.base import Options, Step
 from polybody.simulation.integrators.sundials import CalledBack, integrate, sundials_steps
@@ -56,6 +55,8 @@ class Idas:
             rows = problem.motion.independent_rows(problem.split(y)[0]) if problem.loops else []
             equations = Equations(problem, rows, resting_alone(problem, rows, problem.split(y)[0]))
             return called, equations, equations.with_forces(called)
+
+        from polybody.kernels.locks import tracing  # all of `kernels`, which other methods import when they are ready
 
         with tracing:
             called, equations, graph = passed_on(made)
