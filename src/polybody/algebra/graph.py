@@ -339,13 +339,16 @@ def _is_still(rate: Any) -> bool:
     return type(rate) is float and rate == 0.0
 
 
-def replayed(outputs: Sequence[Any], given: Mapping[int, Any]) -> list[Any] | None:
+def replayed(
+    outputs: Sequence[Any], given: Mapping[int, Any], order: Iterable[Node] | None = None
+) -> list[Any] | None:
     """The same graph with other values in the place of some leaves, by serial, in a fraction of the time of its text.
 
-    None where a leaf is an expression of its own, which may hold such a leaf inside.
+    `order` is `inwards(outputs)`, where it is known. None where a leaf is an expression of its own, which may hold such
+    a leaf inside.
     """
     known: dict[int, Any] = dict(given)
-    for x in inwards(outputs):
+    for x in inwards(outputs) if order is None else order:
         if x.serial in known:
             continue
         if x.op is LEAF:

@@ -198,7 +198,7 @@ def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
     rng = np.random.default_rng(20)
     result = []
     for _ in range(STATES):
-        state = _state(model, rng)
+        state = _state(model, rng, "q1" in function.name_in())
         inputs = [state[function.name_in(k)] for k in range(function.n_in())]
         outputs = function(*inputs)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
@@ -206,14 +206,14 @@ def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
     return result
 
 
-def _state(model: Model, rng: np.random.Generator) -> dict[str, Any]:
-    """A state by the names of arguments; with loops one that keeps them."""
+def _state(model: Model, rng: np.random.Generator, two: bool = False) -> dict[str, Any]:
+    """A state by the names of arguments; with loops one that keeps them. Another configuration, q1, where `two`."""
     q, (v, a, tau, d) = model.random_configuration(rng), rng.normal(size=(4, model.nv))
     if len(model.constraints):
         q = model._assembly.general_place(q)
     v = model.assemble_velocity(q, v)
     a = model.assemble_acceleration(q, v, a)
-    sizes, other = model.engine.sizes(), model.integrate(q, 0.1 * d)
+    sizes, other = model.engine.sizes(), model.integrate(q, 0.1 * d) if two else q
     words = (("multipliers", "rows"), ("loads", "loads"), ("wrenches", "wrenches"))
     loads = {name: rng.normal(size=sizes[word]) for name, word in words}
     numbers = {"parameters": model.parameters.nominal}

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, domain
-from polybody.algebra.graph import replayed
+from polybody.algebra.graph import inwards, replayed
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.interrupts import interruptible
@@ -380,11 +380,12 @@ def _runge_kutta(
 
     def rate(at: Array, speed: Array, ahead: Any) -> tuple[Array, Array]:
         given = {x.serial: y for x, y in zip([*q, *v], [*at, *speed], strict=True)}
-        found = None if timed else replayed([*k1[0], *k1[1]], given)
+        found = None if timed else replayed([*k1[0], *k1[1]], given, order)
         return text(at, speed, ahead) if found is None else (np.array(found[: m.nq]), np.array(found[m.nq :]))
 
     half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
     k1 = text(q, v)
+    order = inwards([*k1[0], *k1[1]])
     k2 = rate(q + k1[0] * half, v + k1[1] * half, half)
     k3 = rate(q + k2[0] * half, v + k2[1] * half, half)
     k4 = rate(q + k3[0] * h, v + k3[1] * h, h)
