@@ -15,7 +15,6 @@ import numpy as np
 
 from polybody.algebra.domains import domain
 from polybody.errors import PolybodyError
-from polybody.late import dataclass
 from polybody.model.tracing import compiled
 from polybody.properties import cached_property
 from polybody.simulation.compiled.field import Acting
