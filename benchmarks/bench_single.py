@@ -2,8 +2,8 @@
 
     python benchmarks/bench_single.py [UR5 Panda G1] [--states 16384] [--accuracy] [--avx2] [--json FILE]
 
-Throughput of each quantity through the public face, one thread, and of `pb.rollout`: steps of rk4 of as many states,
-50 for arms and 10 for the G1, of which the last state is kept.
+Throughput of each quantity through the public face, one thread, both precisions in turns, and of `pb.rollout`: steps of
+rk4 of as many states, 50 for arms and 10 for the G1, of which the last state is kept.
 
 Accuracy: for each robot 64 random states within its limits, velocities and accelerations of normal deviation 1. The
 error of a state's answer is the largest difference of an entry from float64's, over the largest entry of that answer
@@ -17,11 +17,12 @@ import argparse
 import json
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rivals import best, machine, robot, robots
+from rivals import best_of, machine, robot, robots
 
 import polybody as pb
 from polybody.errors import PolybodyError
@@ -43,19 +44,20 @@ def throughput(names: list[str], states: int) -> list[dict[str, Any]]:
         single = tuple(x.astype(np.float32) for x in double)
         for quantity in (*QUANTITIES, "rollout"):
             with pb.threads(1):
-                wide, narrow = (1e9 * timed(model, name, quantity, given) for given in (double, single))
+                calls, count = zip(*(work(model, name, quantity, given) for given in (double, single)), strict=True)
+                wide, narrow = (1e9 * seconds / count[0] for seconds in best_of(*calls))
             rows.append({"model": name, "quantity": quantity, "float64_ns": wide, "float32_ns": narrow})
             print(f"{name:6s} {quantity:30s} {wide:8.1f} ns  {narrow:8.1f} ns  {wide / narrow:5.2f}", flush=True)
     return rows
 
 
-def timed(model: Any, name: str, quantity: str, given: tuple[np.ndarray, ...]) -> float:
-    """Seconds a state, of rollouts a state and step."""
+def work(model: Any, name: str, quantity: str, given: tuple[np.ndarray, ...]) -> tuple[Callable[[], object], int]:
+    """The call that is timed, and the states that it computes, of rollouts states and steps."""
     if quantity == "rollout":
         steps = STEPS[name]
-        return best(lambda: pb.rollout(model, *given[:2], steps=steps, keep="last")) / len(given[0]) / steps
+        return lambda: pb.rollout(model, *given[:2], steps=steps, keep="last"), len(given[0]) * steps
     call = asked(model, quantity)
-    return best(lambda: call(*given[: QUANTITIES[quantity]])) / len(given[0])
+    return lambda: call(*given[: QUANTITIES[quantity]]), len(given[0])
 
 
 def asked(model: Any, quantity: str) -> Any:

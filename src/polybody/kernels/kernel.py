@@ -55,7 +55,7 @@ from polybody.properties import cached_property
 NANOSECONDS = 0.06  # of one float64 addition of a state, one thread: measured; to decide about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
-SMALL_BODY, FEW_RESULTS = {"double": 560, "float": 1300}, 128  # operations, numbers; twice the lanes pay below
+SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; twice the lanes pay below
 TURN = 10e6  # nanoseconds of work, as estimated, after which Python may handle signals
 FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system must still provide
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
@@ -534,8 +534,12 @@ def interpreted(name: str, inputs: Ports, outputs: Shapes, traced: tape.Tape, ta
 
 
 def _best_lanes(target: Target, nodes: int, results: int) -> int:
-    """Small bodies wait for results more than they need registers: two a value are 5 to 15 % faster on AVX."""
-    small = nodes <= SMALL_BODY[target.number] and results <= FEW_RESULTS
+    """Small bodies wait for results more than they need registers: two a value are 5 to 15 % faster on AVX.
+
+    Larger ones lose: a Panda's inverse dynamics (768 operations) in single precision 16.4 ns with one, 22.0 with two
+    (Zen 3).
+    """
+    small = nodes <= SMALL_BODY and results <= FEW_RESULTS
     return 2 * target.lanes if target.lanes * target.size == 32 and small else target.lanes
 
 
