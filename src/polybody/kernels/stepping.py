@@ -61,8 +61,8 @@ KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
-ORDER = ("field", "leap", "middle", "ends", "slopes", "unit", "back", "watch", "tick", "loose", "loose_watch",
-         "inertia")  # fmt: skip
+ORDER = ("field", "leap", "middle", "ends", "balance", "end", "slopes", "unit", "back", "watch", "tick", "loose",
+         "loose_watch", "inertia")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Loop:
             ("told", 3 + 2 * parts.pivots + PAD), ("turns", 2 * parts.pivots + PAD),
             ("before", parts.watched + PAD), ("after", parts.watched + PAD), ("trial", parts.watched + PAD),
             ("crossed", parts.watched + PAD), ("speed", parts.nv), ("right", parts.nv),
-            ("last_speed", parts.nv), ("matrix", parts.nv**2 if "middle" in parts.keys else 1),
+            ("last_speed", parts.nv), ("matrix", parts.nv**2 if {"middle", "balance"} & parts.keys.keys() else 1),
             ("pivoted", parts.nv),
         )
         if isinstance(tableau, Collocation):
@@ -340,7 +340,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
     loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
     adaptive, implicit = tableau is not None and tableau.adaptive, isinstance(tableau, Collocation)
-    factored = implicit or parts.switching is not None or "middle" in parts.keys
+    factored = implicit or parts.switching is not None or "middle" in parts.keys or "balance" in parts.keys
     pieces = [
         code_of.COMMON,
         factors.FACTORS if factored else "",
@@ -362,6 +362,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         pieces += [*(own if implicit else [methods.ADAPTIVE]), methods.ADVANCE]
     else:
         own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
+        own = methods.BALANCED if "balance" in parts.keys else own
         pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]
     if parts.switching is None:
         pieces += [switches.WITHOUT]

@@ -30,6 +30,7 @@ JOB = (
     "tableau", "h", "end", "until", "max_step", "rtol", "atol", "off_manifold", "off_loops", "first", "grown", "lost",
     "growth", "narrow", "mended", "still", "off_unit", "turned",
     "field_at", "leap_at", "unit_at", "back_at", "watch_at", "middle_at", "ends_at", "field_with",
+    "balance_at", "end_at", "balance_with", "end_with",
     "leap_with", "unit_with", "back_with", "watch_with", "middle_with", "ends_with", "speed", "last_speed", "has_speed",
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
     "tick_next", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",

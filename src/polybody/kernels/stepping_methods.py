@@ -79,6 +79,81 @@ def _stepped(job, x, f, new, h: float):
     return 0
 """
 
+#: the same where ∂r/∂u would be long: balance(x, u, h, …) -> residual, end(x, u, h, …) -> x at the end. The matrix is
+#: one of differences, which change no result, and serves as long as corrections shrink fast by it: for many steps
+BALANCED = """
+def _renewed(job, x, u, r, row):
+    A = word(job + MATRIX)
+    moved = word(job + STAGES)
+    there = moved + F
+    for j in range(NV):
+        _copy(moved, u, NV)
+        here = number(u + 8 * j)
+        put(moved + 8 * j, here + 1.5e-8 * (1.0 + size(here)))
+        step = number(moved + 8 * j) - here
+        call(word(job + BALANCE_AT), x, moved, job + H, word(job + CONSTANTS), row, there, word(job + BALANCE_WITH))
+        for i in range(NV):
+            put(A + 8 * (i * NV + j), (number(there + 8 * i) - number(r + 8 * i)) / step)
+    put(job + HAS_SPEED, 2)
+    return _factored(A, word(job + PIVOTED), NV)
+
+def _stepped(job, x, f, new, h: float):
+    u = word(job + SPEED)
+    last = word(job + LAST_SPEED)
+    r = word(job + RIGHT)
+    stage = word(job + STAGE)
+    put(job + H, h)
+    fresh = 0
+    if word(job + HAS_SPEED) > 0:  # the last two middles tell the next
+        for i in range(NV):
+            now = number(u + 8 * i)
+            put(u + 8 * i, 2.0 * now - number(last + 8 * i))
+            put(last + 8 * i, now)
+    else:
+        _copy(u, x + NQ8, NV)
+        _copy(last, u, NV)
+    _copy(stage, x, N)
+    put(stage + T, number(x + T) + 0.5 * h)
+    row = _row(job, stage)
+    count = 0
+    before = 0.0
+    going = 1
+    while going == 1:
+        put(job + EVALUATIONS, word(job + EVALUATIONS) + 1)
+        call(word(job + BALANCE_AT), x, u, job + H, word(job + CONSTANTS), row, r, word(job + BALANCE_WITH))
+        if not word(job + HAS_SPEED) == 2:
+            if _renewed(job, x, u, r, row) != 0:
+                put(job + HAS_SPEED, 0)
+                return CANNOT
+            fresh = 1
+            before = 0.0
+        _divided(word(job + MATRIX), word(job + PIVOTED), NV, r)
+        worst = 0.0
+        fastest = 1.0
+        for i in range(NV):
+            change = number(r + 8 * i)
+            put(u + 8 * i, number(u + 8 * i) - change)
+            worst = most(size(change), worst)
+            fastest = most(size(number(u + 8 * i)), fastest)
+        count += 1
+        if count > 40 or not _finite(u, NV) == 1:
+            put(job + HAS_SPEED, 0)
+            return CANNOT
+        rate = 0.0
+        if before > 0.0:
+            rate = worst / before
+        if worst <= 1e-13 * fastest:
+            going = 0
+        elif before > 0.0 and worst <= 1e-9 * fastest:
+            if rate * worst <= 1e-13 * fastest or rate > 0.5:  # what is left is rounding
+                going = 0
+        elif rate > 0.2 and (fresh == 0 or count > 8):
+            put(job + HAS_SPEED, 1)
+        before = worst
+    call(word(job + END_AT), x, u, job + H, word(job + CONSTANTS), row, new, word(job + END_WITH))
+    return 0
+"""
+
 FIXED = """
 def advance(job):
     x = word(job + STATES)

@@ -7,7 +7,13 @@ from polybody.formulations.denoc.articulated import forward_dynamics, solve_mass
 from polybody.formulations.denoc.composite import coriolis_matrix, mass_matrix
 from polybody.formulations.denoc.derivatives import inverse_dynamics_derivatives
 from polybody.formulations.denoc.elements import forward_dynamics_by_elements, solve_by_elements
-from polybody.formulations.denoc.inverse import bias_forces, gravity_forces, inverse_dynamics, passive_forces
+from polybody.formulations.denoc.inverse import (
+    bias_forces,
+    gravity_forces,
+    inverse_dynamics,
+    joint_momentum,
+    passive_forces,
+)
 from polybody.formulations.denoc.matrices import denoc_matrices, generalized_mass
 from polybody.formulations.denoc.regressor import (
     body_parameters,
@@ -32,6 +38,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_mass_matrix",
+    "joint_momentum",
     "mass_matrix",
     "momentum_regressor",
     "passive_forces",

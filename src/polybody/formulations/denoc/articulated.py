@@ -185,11 +185,13 @@ def _outward_accelerations(
     return acceleration
 
 
-def solve_mass_matrix(mechanism: Mechanism, q: Array, force: Array, *, domain: Domain = FLOAT) -> Array:
-    """M(q)⁻¹ force, in O(n); dense only inside groups of coupled joints."""
+def solve_mass_matrix(
+    mechanism: Mechanism, q: Array, force: Array, *, domain: Domain = FLOAT, free: Array | None = None
+) -> Array:
+    """M(q)⁻¹ force, in O(n); dense only inside groups of coupled joints. Zero where velocities are held."""
     chain = links(mechanism, domain=domain)
     across = crossings(mechanism, chain, q, domain=domain)
-    factors = factorize(mechanism, chain, across, domain=domain)
+    factors = factorize(mechanism, chain, across, domain=domain, free=free)
     return solve_factorized(mechanism, across, factors, force, domain)
 
 

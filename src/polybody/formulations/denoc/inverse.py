@@ -186,6 +186,17 @@ def bias_forces(
     return inward_forces(mechanism, chain, across, needed, domain)
 
 
+def joint_momentum(mechanism: Mechanism, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
+    """M(q) v, in O(n)."""
+    chain = links(mechanism, domain=domain)
+    across = crossings(mechanism, chain, q, domain=domain)
+    still = domain.zeros(mechanism.nv)
+    motions = outward_motions(mechanism, chain, across, q, still, v, domain.zeros(3), domain)
+    needed = [body_wrench(one, motion) for one, motion in zip(chain, motions, strict=True)]
+    p = inward_forces(mechanism, chain, across, needed, domain)
+    return p + domain.array(mechanism.armature) @ v if mechanism.armature.any() else p
+
+
 def gravity_forces(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
     """g(q): what the joints must exert to hold the mechanism at rest."""
     return bias_forces(mechanism, q, domain.zeros(mechanism.nv), domain=domain)
@@ -213,6 +224,7 @@ __all__ = [
     "inverse_dynamics",
     "inward_forces",
     "joint_force",
+    "joint_momentum",
     "outward_motion",
     "outward_motions",
     "passive_forces",

@@ -43,9 +43,9 @@ Array = np.ndarray
 METHODS = (*TABLEAUX, "semi-implicit", "midpoint")
 #: parts of methods without a tableau
 OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
+OWN_OF_MANY = ["balance", "end"]  # of the midpoint rule, for more velocities than MOST_EXACT
 FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
-MOST_IMPLICIT = 40  # velocities, of the midpoint rule
 #: velocities up to which radau has the exact Jacobian of its field. Of a G1 it has 200,000 operations: a run takes as
 #: long by differences, and its first steps need not wait for 2 s of tracing
 MOST_EXACT = 12
@@ -70,8 +70,6 @@ class Compiled:
         bears = problem.friction is not None and problem.friction.loaded
         self._rolled = rolled.is_rolled(self.model, method.name, bears)
         self.acting = self._acts()
-        if method.name == "midpoint" and self.model.nv > MOST_IMPLICIT:
-            raise NotCompiled(f"{self.model.nv} velocities are too many for a compiled Jacobian")
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[tuple[str, str, bool], Loop] = {}
         self._fields: dict[str, Field] = {}
@@ -143,7 +141,7 @@ class Compiled:
 
     def _parts(self, acting: Acting, watch: Watch, switching: Switching | None = None) -> Parts:
         names = ["field"] if switching is None else ["field", "loose", "loose_watch", "inertia"]
-        names += OWN.get(self.method.name, [])
+        names += OWN_OF_MANY if self._is_balanced else OWN.get(self.method.name, [])
         names += ["slopes"] if self._has_slopes else []
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
         names += ["back"] if acting.plan is not None else []
@@ -173,6 +171,11 @@ class Compiled:
     def _made_of(self, acting: Acting) -> str:
         """What distinguishes the parts of a loop from those of others."""
         return f"{acting.key}:{self.model.engine.constraints.source.digest}"
+
+    @property
+    def _is_balanced(self) -> bool:
+        """Whether steps of the midpoint rule take differences of their equations instead of their exact Jacobian."""
+        return self.method.name == "midpoint" and self.model.nv > MOST_EXACT
 
     @property
     def _has_slopes(self) -> bool:

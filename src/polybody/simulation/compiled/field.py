@@ -290,6 +290,7 @@ class Acting:
         """What of it is traced: to whoever differentiates it, it is a casadi.Function."""
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
+                  "balance": lambda: middle.balance(self), "end": lambda: middle.end(self),
                   "tick": self._tick, "inertia": self._inertia, "field_before": lambda: rolled.before(self),
                   "field_after": lambda: rolled.after(self), "watch_before": lambda: rolled.before(self)}  # fmt: skip
         return makers[name]()
