@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import polybody as pb
@@ -13,7 +15,7 @@ def chain(n: int) -> pb.Model:
     for k in range(n):
         build.body(f"b{k}", 0.3, (0.05, 0.01, 0), (1e-3, 2e-3, 2e-3))
         kind, axis = ("prismatic", (1, 0, 0)) if k % 10 == 9 else ("revolute", ((0, 1, 0), (0, 0, 1))[k % 2])
-        more = {"stiffness": 40.0} if kind == "prismatic" else {}
+        more: dict[str, Any] = {"stiffness": 40.0} if kind == "prismatic" else {}
         build.joint(f"j{k}", kind, f"b{k - 1}" if k else "world", f"b{k}", (0.1 if k else 0, 0, 0), axis=axis,
                     damping=0.02, armature=1e-3, **more)  # fmt: skip
     return build.model()
