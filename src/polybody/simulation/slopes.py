@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: numbers of a body in which its forces are linear, or nearly: its mass, its centre, its inertia
 INERTIAL = ("mass", "com", "inertia")
+#: velocities of trees up to which the text of forward dynamics is differentiated as a whole: one short kernel
+MOST_WHOLE = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +118,8 @@ class Sloping:
     def is_structured(self) -> bool:
         """Whether (1) and (2) are all."""
         acting = self.acting
+        if acting.plan is None and acting.model.nv <= MOST_WHOLE:
+            return False
         in_loops = acting.plan is None or (not acting.holding.frozen and are_described(acting.model))
         known = in_loops and (all(joint.nq != joint.nv for joint in self.curved) or move_nothing(acting.model))
         return known and not (acting.frames or acting.holding.bearing)

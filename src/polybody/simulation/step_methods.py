@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 NEWTON = 8
+#: numbers of a step's D up to which those of all steps are computed together
+FEW = 1200
 _S6 = np.sqrt(6)
 #: Radau IIA of order 5
 RADAU = np.array([
@@ -91,6 +93,17 @@ class Explicit:
             X = S if not i else S + ((h * self.A[i, :i]) @ K[:i]).reshape(S.shape)
             K[i] = slopes.carried(b, X, S_z).ravel()
         return S + ((h * self.b) @ K).reshape(S.shape)
+
+    def together(self, n: int, width: int) -> Array:
+        """D of all steps: of few numbers each, sooner done for many steps at once."""
+        h, one = self.h[:, None, None], np.broadcast_to(np.eye(n, width), (len(self.h), n, width))
+        K: list[Array] = []
+        for row, slopes in zip(self.A, self.stages, strict=True):
+            D = one + h * sum(a * k for a, k in zip(row, K, strict=False) if a) if row.any() else one
+            found = slopes.dense[:, :, :n] @ D
+            found[:, :, n:] += slopes.dense[:, :, n:]
+            K.append(found)
+        return one + h * sum(w * k for w, k in zip(self.b, K, strict=True) if w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +172,8 @@ class Field:
         for w, k in zip(b, K, strict=True):
             if w:
                 x = x + w * h * k
-        return x, Explicit(A, b, s.h, stages)
+        found = Explicit(A, b, s.h, stages)
+        return x, Matrices(found.together(self.n, self.width), self.k) if self.n * self.width <= FEW else found
 
     def implicit(self, s: Batch) -> tuple[Array, Carrying]:
         n, count, parts = self.n, len(s), RADAU.sum(axis=1)
