@@ -57,7 +57,7 @@ def test_rank_over_the_field_is_that_of_whole_numbers() -> None:
 def spans(model: pb.Model) -> tuple[object, tuple[int, int]]:
     """What is proved, and what samples show."""
     q, v, _ = sample_states(model, 2 * (6 * len(model.mechanism.bodies) + model.nv), 1)
-    V, gravity = lasting_motions(model.mechanism, q, v)
+    V, gravity = lasting_motions(model, q, v)
     proof = proved_motions(model.mechanism, q[:: max(1, len(q) // 24)], mobility_at(model, q[0]))
     return proof, (len(V), len(gravity))
 

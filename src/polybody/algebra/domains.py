@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import Any
 
@@ -91,6 +92,10 @@ class Domain(ABC):
 
     def _enter(self, value: Any) -> Scalar:
         return self.const(value) if isinstance(value, (int, float, np.number, Fraction)) else value
+
+    def once(self, what: Hashable, of: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What `make()` makes of these very objects; a domain that remembers makes it once (`shared`)."""
+        return make()
 
     def zeros(self, *shape: int) -> Array:
         return np.full(shape, self.const(0), dtype=self.dtype)

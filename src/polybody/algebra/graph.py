@@ -114,7 +114,7 @@ class Node:
                 if same(other.a, self):
                     return -other.b
             return Node(SUB, self, other)
-        if isinstance(other, _NUMBERS):
+        if type(other) is float or isinstance(other, _NUMBERS):
             return self._plus(-float(other))
         return NotImplemented
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain, GraphDomain
-from polybody.algebra.graph import Node, rates
+from polybody.algebra.graph import DIV, LEAF, Node, rates
 
 
 class Jet:
@@ -181,15 +181,20 @@ class BundleDomain(JetDomain):
         return self.base.is_zero(value) and all(self.base.is_zero(y) for y in np.ravel(rate))
 
 
+def _is_whole(x: Any) -> bool:
+    return isinstance(x, Node) and x.op in (LEAF, DIV)
+
+
 def along(
     text: Callable[..., Array], points: Sequence[Array], directions: Sequence[Sequence[Array]], domain: Domain
 ) -> list[Array]:
     """The derivatives of text(*points, domain=…), an array, along each of the directions (a rate for every point).
 
     By jets over the domain. Of an expression graph the text is read once and its nodes are differentiated, which is
-    the same and sooner done.
+    the same and sooner done, where the points are nodes that arithmetic leaves whole: of others, such as −x, it may use
+    the parts, whose rates are not given.
     """
-    if isinstance(domain, GraphDomain) and all(isinstance(x, Node) for point in points for x in point.ravel()):
+    if isinstance(domain, GraphDomain) and all(_is_whole(x) for point in points for x in point.ravel()):
         outputs = np.asarray(text(*points, domain=domain), dtype=object)
         nodes = [x for point in points for x in point.ravel()]
         seeds = []

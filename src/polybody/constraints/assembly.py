@@ -23,6 +23,8 @@ Array = np.ndarray
 
 #: a configuration with smaller residuals (m, rad) is assembled
 CLOSED = 1e-11
+#: one with smaller residuals is left as it is
+EXACT = 1e-14
 LONGEST_STEP = 0.6
 STEPS = 80
 
@@ -70,11 +72,11 @@ def bounded_problem(
 
 def descend(problem: Problem, q: Array) -> tuple[Array, float]:
     """(configuration, largest residual) after Gauss-Newton from q."""
-    q = _inside(problem, q)
+    q = within_limits(problem, q)
     phi, J = problem.functions(q)
     size = _size(phi)
     for _ in range(STEPS):
-        if size < 1e-14:
+        if size < EXACT:
             break
         step = _step(problem, q, phi, J)
         if step is None:
@@ -104,26 +106,26 @@ def _step(problem: Problem, q: Array, phi: Array, J: Array) -> Array | None:
             return None
         step[:] = 0.0
         step[columns] = -pseudo_inverse(J[:, columns], 1e-10) @ phi
-        pressed = [k for k in columns if _presses(problem, q, k, float(step[k]))]
-        if not pressed:
+        pressed = _presses(problem, q, columns, step[columns])
+        if not pressed.any():
             break
-        columns = np.array([k for k in columns if k not in set(pressed)], dtype=int)
+        columns = columns[~pressed]
     longest = float(np.abs(step).max())
     return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
 
 
-def _presses(problem: Problem, q: Array, k: int, step: float) -> bool:
-    if problem.at[k] < 0:
-        return False
-    value = q[problem.at[k]]
-    return bool((value >= problem.upper[k] and step > 0) or (value <= problem.lower[k] and step < 0))
+def _presses(problem: Problem, q: Array, columns: Array, step: Array) -> Array:
+    """Which of these velocities, moved so, press against a limit."""
+    value = q[problem.at[columns]]
+    above, below = (value >= problem.upper[columns]) & (step > 0), (value <= problem.lower[columns]) & (step < 0)
+    return (problem.at[columns] >= 0) & (above | below)
 
 
 def _search(problem: Problem, q: Array, step: Array, phi: Array) -> tuple[Array, Array, Array] | None:
     """The first of step, step/2, … that lessens ‖φ‖."""
     before = float(phi @ phi)
     for _ in range(12):
-        there = _inside(problem, problem.move(q, step))
+        there = within_limits(problem, problem.move(q, step))
         new, J = problem.functions(there)
         if float(new @ new) < before:
             return there, new, J
@@ -131,12 +133,11 @@ def _search(problem: Problem, q: Array, step: Array, phi: Array) -> tuple[Array,
     return None
 
 
-def _inside(problem: Problem, q: Array) -> Array:
+def within_limits(problem: Problem, q: Array) -> Array:
     """q with bounded numbers put back into their limits; held ones are left as they are."""
-    q = q.copy()
-    for k in problem.free:
-        if problem.at[k] >= 0 and problem.lower[k] <= problem.upper[k]:
-            q[problem.at[k]] = np.clip(q[problem.at[k]], problem.lower[k], problem.upper[k])
+    k = problem.free[(problem.at[problem.free] >= 0) & (problem.lower <= problem.upper)[problem.free]]
+    q, at = q.copy(), problem.at[k]
+    q[at] = np.minimum(np.maximum(q[at], problem.lower[k]), problem.upper[k])
     return q
 
 
@@ -159,4 +160,6 @@ def starts(
             yield anywhere
 
 
-__all__ = ["CLOSED", "AssemblyError", "Problem", "bounded_problem", "descend", "starts"]
+__all__ = [
+    "CLOSED", "EXACT", "AssemblyError", "Problem", "bounded_problem", "descend", "starts", "within_limits",
+]  # fmt: skip

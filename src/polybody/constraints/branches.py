@@ -97,9 +97,14 @@ def _diagonal(plans: Sequence[Plan], shape: tuple[int, ...]) -> Plan:
 
 def along_plans(plans: Sequence[Plan]) -> Callable[[Array, Domain], Motions]:
     """The motions by elimination along a plan, or along that of several which does best at the state."""
-    if len(plans) == 1:
-        return lambda J, domain: Elimination(J, plans[0], domain)
-    return lambda J, domain: BranchedElimination(J, plans, domain)
+
+    def passing(J: Array, domain: Domain) -> Motions:
+        labels = ("elimination", *(plan.label for plan in plans))
+        if len(plans) == 1:
+            return domain.once(labels, (J,), lambda: Elimination(J, plans[0], domain))
+        return domain.once(labels, (J,), lambda: BranchedElimination(J, plans, domain))
+
+    return passing
 
 
 def covering(first: Plan, samples: Array) -> tuple[Plan, ...]:

@@ -31,6 +31,11 @@ class Constraint(ABC):
     iterates: bool = False
 
     @property
+    def drifts_as_read(self) -> bool:
+        """Whether `bias` is the rate of what `velocity` reads."""
+        return True
+
+    @property
     def size(self) -> int:
         return len(self.labels)
 

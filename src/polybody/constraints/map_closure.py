@@ -147,6 +147,10 @@ class MapClosure(ClosureConstraint):
         mark = domain.where(domain.less(along @ along, c(UNSETTLED)), c(1), c(np.nan))
         return mark if most == np.inf else domain.where(domain.less(xi @ xi, c(most)), mark, c(np.nan))
 
+    @property
+    def drifts_as_read(self) -> bool:
+        return self.constant_complement is not None
+
     def bias(self, place: Place, moving: Place) -> Array:
         if self.constant_complement is not None:
             return super().bias(place, moving)

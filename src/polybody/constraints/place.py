@@ -23,6 +23,15 @@ class Place:
     def __init__(self, mechanism: Mechanism, q: Array, v: Array | None = None, *, domain: Domain) -> None:
         self.mechanism, self.q, self.v, self.domain = mechanism, q, v, domain
         self.poses: list[Pose] = body_poses(mechanism, q, domain=domain)
+        self._frames: dict[int, tuple[BodyFrame, Pose]] = {}
+        self._relative: dict[tuple[int, int], tuple[BodyFrame, BodyFrame, Pose]] = {}
+
+    def moving(self, v: Array) -> Place:
+        """The same place with velocities."""
+        place = Place.__new__(Place)
+        place.__dict__.update({key: value for key, value in self.__dict__.items() if key != "twists"})
+        place.v = v
+        return place
 
     @classmethod
     def given(
@@ -34,6 +43,7 @@ class Place:
         """
         place = cls.__new__(cls)
         place.mechanism, place.q, place.v, place.domain, place.poses = mechanism, q, v, domain, poses
+        place._frames, place._relative = {}, {}
         place.__dict__["twists"] = twists
         return place
 
@@ -52,7 +62,10 @@ class Place:
         return result
 
     def frame(self, frame: BodyFrame) -> Pose:
-        return frame_pose(frame, self.poses, domain=self.domain)
+        known = self._frames.get(id(frame))
+        if known is None:
+            known = self._frames[id(frame)] = frame, frame_pose(frame, self.poses, domain=self.domain)
+        return known[1]
 
     def twist(self, body: int, point: Array) -> Array:
         """Twist of the body's point that is at `point`, world axes."""
@@ -64,8 +77,11 @@ class Place:
     # The motion of frame b as seen from frame a, in a's axes, at b's origin.
 
     def relative_pose(self, a: BodyFrame, b: BodyFrame) -> Pose:
-        (Ra, pa), (Rb, pb) = self.frame(a), self.frame(b)
-        return Ra.T @ Rb, Ra.T @ (pb - pa)
+        known = self._relative.get((id(a), id(b)))
+        if known is None:
+            (Ra, pa), (Rb, pb) = self.frame(a), self.frame(b)
+            known = self._relative[id(a), id(b)] = a, b, (Ra.T @ Rb, Ra.T @ (pb - pa))
+        return known[2]
 
     def relative_jacobian(self, a: BodyFrame, b: BodyFrame) -> Array:
         """6×k over the columns `velocities_between`: both bodies' twists at b's origin subtract, in a's axes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ import numpy as np
 from polybody.properties import cached_property
 
 Array = np.ndarray
+Row = dict[int, tuple[float, ...]]
 
 #: an entry smaller than this part of its row's largest is no pivot, unless there is no better
 GOOD = 0.2
@@ -82,15 +84,17 @@ def plan_elimination(samples: Array, kept: Iterable[int] = (), rank: int | None 
 
 class _Table:
     """The rows that are left, by their entries: {column: numbers of all samples}. Only what a pivot touches is redone,
-    so that the plan of a long chain costs in proportion to its length."""
+    so that the plan of a long chain costs in proportion to its length. Samples are few: plain numbers are faster than
+    arrays of them."""
 
     def __init__(self, A: Array, kept: frozenset[int]) -> None:
         self.kept = kept
-        self.rows: list[dict[int, Array]] = [
-            {int(j): A[:, i, j] for j in np.flatnonzero(np.abs(A[:, i]).max(axis=0) > ZERO)} for i in range(A.shape[1])
+        self.rows: list[Row] = [
+            {j: tuple(A[:, i, j].tolist()) for j in np.flatnonzero(np.abs(A[:, i]).max(axis=0) > ZERO).tolist()}
+            for i in range(A.shape[1])
         ]
         #: what the rows are before elimination: of one that nearly vanishes, another may have to take the place
-        self.whole = [np.max([np.abs(x) for x in row.values()], axis=0) if row else None for row in self.rows]
+        self.whole = [_largest(row) for row in self.rows]
         self.having: dict[int, set[int]] = {}
         for i, row in enumerate(self.rows):
             for j in row:
@@ -117,14 +121,15 @@ class _Table:
             self._subtract(self.rows[r], r, pivot, j)
         self._ask(changed | set().union(*(self.having.get(c, set()) for c in pivot)))
 
-    def _subtract(self, row: dict[int, Array], r: int, pivot: dict[int, Array], j: int) -> None:
-        factor = row.pop(j) / pivot[j]
-        for c, value in pivot.items():
+    def _subtract(self, row: Row, r: int, pivot: Row, j: int) -> None:
+        factors = [x / y for x, y in zip(row.pop(j), pivot[j], strict=True)]
+        still = (0.0,) * len(factors)
+        for c, values in pivot.items():
             if c == j:
                 continue
-            new = row.get(c, 0.0) - factor * value
-            new = np.where(np.abs(new) < ZERO, 0.0, new)
-            if new.any():
+            parts = zip(row.get(c, still), factors, values, strict=True)
+            new = tuple([0.0 if abs(y := x - factor * value) < ZERO else y for x, factor, value in parts])
+            if any(new):
                 row[c] = new
                 self.having[c].add(r)
             elif c in row:
@@ -143,25 +148,27 @@ class _Table:
 
     def _of_row(self, i: int) -> tuple[int, float, float, int, int] | None:
         row = self.rows[i]
-        if not row:
+        largest = _largest(row)
+        if not row or max(largest) <= ZERO:
             return None
-        columns = list(row)
-        part = np.abs(np.array([row[c] for c in columns]))
-        largest = part.max(axis=0)
-        if largest.max() <= ZERO:
-            return None
-        ratio = np.where(largest > 0, part / np.where(largest == 0, 1, largest), 0.0).min(axis=1)
-        width = int((part.max(axis=1) > ZERO).sum())
-        whole = self.whole[i]
-        left = 1.0 if whole is None else float((largest / np.where(whole == 0, 1, whole)).min())
-        keys = []
-        for c, size in zip(columns, ratio.tolist(), strict=True):
+        scale = [x or math.inf for x in largest]
+        width = sum(max(map(abs, values)) > ZERO for values in row.values())
+        left = min(x / (y or 1.0) for x, y in zip(largest, self.whole[i] or largest, strict=True))
+        poor, best = int(left <= LEFT), None
+        for c, values in row.items():
+            size = min([abs(x) / y for x, y in zip(values, scale, strict=True)])
             if size <= 0 or c in self.kept:
                 continue
-            level = max(0 if size > GOOD else 1 if size > TOLERABLE else 2, 0 if left > LEFT else 1)
-            fill = (width - 1) * (len(self.having[c]) - 1)
-            keys.append((level, float(fill), -size, i, c))
-        return min(keys, default=None)
+            level = max(0 if size > GOOD else 1 if size > TOLERABLE else 2, poor)
+            key = (level, float((width - 1) * (len(self.having[c]) - 1)), -size, i, c)
+            if best is None or key < best:
+                best = key
+        return best
+
+
+def _largest(row: Row) -> list[float]:
+    """The size of the largest entry, for each sample."""
+    return [max(map(abs, values)) for values in zip(*row.values(), strict=True)]
 
 
 def resized(plan: Plan, like: Plan) -> Plan:

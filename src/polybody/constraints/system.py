@@ -61,14 +61,33 @@ class Constraints:
 
     def residual(self, q: Array, *, domain: Domain = FLOAT, far: bool = False) -> Array:
         """φ(q)."""
-        place = Place(self.mechanism, q, domain=domain)
-        return self._stacked([e.residual(place, far) for e in self.elements], domain)
+
+        def make() -> Array:
+            place = self.place(q, domain=domain)
+            return self._stacked([e.residual(place, far) for e in self.elements], domain)
+
+        return domain.once(("residual", far), (self, q), make)
+
+    def place(self, q: Array, v: Array | None = None, *, domain: Domain) -> Place:
+        """The geometry at q, and where v is given how it moves."""
+        still = domain.once("place", (self, q), lambda: Place(self.mechanism, q, domain=domain))
+        return still if v is None else domain.once("moving", (self, q, v), lambda: still.moving(v))
 
     def jacobian(self, q: Array, *, domain: Domain = FLOAT) -> Array:
         """J(q), rows×nv."""
-        place = Place(self.mechanism, q, domain=domain)
-        blocks = [e.jacobian(place) for e in self.elements]
-        return np.concatenate(blocks) if blocks else domain.zeros(0, self.mechanism.nv)
+
+        def make() -> Array:
+            J = domain.zeros(len(self), self.mechanism.nv)
+            for e, columns in zip(self.elements, self._columns(q, domain), strict=True):
+                J[self.slices[e.name], e.support(self.mechanism)] = columns
+            return J
+
+        return domain.once("jacobian", (self, q), make)
+
+    def _columns(self, q: Array, domain: Domain) -> list[Array]:
+        """J(q) of every element over its support."""
+        place = self.place(q, domain=domain)
+        return domain.once("columns", (self, q), lambda: [e.columns(place) for e in self.elements])
 
     @cached_property
     def filled(self) -> tuple[Array, Array]:
@@ -82,7 +101,7 @@ class Constraints:
 
     def entries(self, q: Array, *, domain: Domain = FLOAT) -> Array:
         """J(q) at its `filled` places: what compiled code writes, for J of a long chain is nearly empty."""
-        return self._filled_of(Place(self.mechanism, q, domain=domain), domain)
+        return self._stacked([columns.ravel() for columns in self._columns(q, domain)], domain)
 
     def far(self, q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array]:
         """The far residual and its derivative at the `filled` places: unlike J it is exact where loops are open."""
@@ -90,9 +109,6 @@ class Constraints:
         changes = along(partial(self.residual, far=True), (q,), directions, domain)
         places = zip(*(index.tolist() for index in self.filled), strict=True)
         return self.residual(q, domain=domain, far=True), np.array([changes[j][i] for i, j in places])
-
-    def _filled_of(self, place: Place, domain: Domain) -> Array:
-        return self._stacked([e.columns(place).ravel() for e in self.elements], domain)
 
     def spread(self, entries: Array) -> Array:
         """J (..., rows, nv) from its entries."""
@@ -102,24 +118,34 @@ class Constraints:
 
     def velocity(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
         """J v − b, zero where the constraints hold; only velocity relations may have a right side b."""
-        place = Place(self.mechanism, q, v, domain=domain)
-        return self._stacked([e.velocity(place) for e in self.elements], domain)
+
+        def make() -> Array:
+            place = self.place(q, v, domain=domain)
+            return self._stacked([e.velocity(place) for e in self.elements], domain)
+
+        return domain.once("velocity", (self, q, v), make)
 
     def bias(self, q: Array, v: Array, *, domain: Domain = FLOAT) -> Array:
         """γ = J̇ v − ḃ."""
+        return domain.once("bias", (self, q, v), lambda: self._bias(q, v, domain))
+
+    def _bias(self, q: Array, v: Array, domain: Domain) -> Array:
+        if all(e.drifts_as_read for e in self.elements):
+            return self.velocity_change(q, v, v, domain=domain)
         jets = JetDomain(domain)
-        place = Place(self.mechanism, q, v, domain=domain)
+        place = self.place(q, v, domain=domain)
         moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
         along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
         return self._stacked([e.bias(place, along) for e in self.elements], domain)
 
     def acceleration(self, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
         """J a + γ, zero where an acceleration keeps the constraints."""
-        return self._pushed(Place(self.mechanism, q, domain=domain), a, domain) + self.bias(q, v, domain=domain)
+        return self._pushed(self._columns(q, domain), a, domain) + self.bias(q, v, domain=domain)
 
-    def _pushed(self, place: Place, a: Array, domain: Domain) -> Array:
+    def _pushed(self, columns: list[Array], a: Array, domain: Domain) -> Array:
         """J a."""
-        return self._stacked([e.columns(place) @ a[e.support(self.mechanism)] for e in self.elements], domain)
+        parts = zip(self.elements, columns, strict=True)
+        return self._stacked([own @ a[e.support(self.mechanism)] for e, own in parts], domain)
 
     def velocity_change(self, q: Array, v: Array, d: Array, *, domain: Domain = FLOAT) -> Array:
         """d(J v − b) along d with v held."""
@@ -155,8 +181,8 @@ class Constraints:
     def next_rate(self, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
         """d/dt (J a + γ) along v and a, a held."""
         jets = JetDomain(domain)
-        place = Place(self.mechanism, jets.lift(q, rate(self.mechanism, q, v, domain=domain)), domain=jets)
-        pushed = self._pushed(place, jets.lift(a), jets)
+        moved = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
+        pushed = self._pushed(self._columns(moved, jets), jets.lift(a), jets)
         return jets.rates(pushed) + self.bias_change(q, v, v, a, domain=domain)
 
     @cached_property
@@ -180,7 +206,7 @@ class Constraints:
 
         World axes, (pairs, 6) and (links, 6).
         """
-        place = Place(self.mechanism, q, domain=domain)
+        place = self.place(q, domain=domain)
         index = {link: k for k, link in enumerate(self.loaded_links)}
         borne, totals = domain.zeros(len(self.pairs), 6), domain.zeros(len(index), 6)
         for k, pair in enumerate(self.pairs):
@@ -194,7 +220,7 @@ class Constraints:
 
     def uprightness(self, q: Array, *, domain: Domain = FLOAT) -> Array:
         """Numbers that are negative where a residual vanishes for a pose that is not the loop's."""
-        place = Place(self.mechanism, q, domain=domain)
+        place = self.place(q, domain=domain)
         return np.array([x for e in self.elements for x in e.uprightness(place)], dtype=domain.dtype)
 
     def mirrored(self, q: Array) -> list[str]:

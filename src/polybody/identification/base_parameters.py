@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
-from polybody.identification.loop_space import lasting_motions, loop_space, related_space
+from polybody.identification.loop_space import lasting_motions, links, loop_space, related_space
 from polybody.identification.proofs.motions import proved_motions
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import mobility_at, sample_states
@@ -154,18 +154,19 @@ def _with_loops(
     """(W, gap, proof, identities) of what loops and followers let joint forces show."""
     m, n = model.mechanism, 10 * len(model.mechanism.bodies)
     Y = _stacked(model, terms, seed, len(span(W))) * units
+    found = links(m) if m.constrained else []
     if m.constrained:
-        W = loop_space(m, W)
+        W = loop_space(m, W, found)
     W = span(W)
     proof, identities = "structure", ()
     values, _ = _shown(Y, W)
     if _rank(values)[0] < len(W):
         q, v, _ = sample_states(model, 2 * (6 * len(m.bodies) + m.nv), seed + 1)
-        V, gravity = lasting_motions(m, q, v)
+        V, gravity = lasting_motions(model, q, v)
         first = {term: n + m.nv * k for k, term in enumerate(terms)}
         W = related_space(W, V, gravity, len(m.bodies), first)
         if m.constrained:
-            W = loop_space(m, W)
+            W = loop_space(m, W, found)
             proof, identities = _proved(model, q, V, gravity)
     values, directions = _shown(Y, W)
     rank, gap = _rank(values)

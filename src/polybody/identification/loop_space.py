@@ -39,12 +39,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from polybody.algebra.domains import FLOAT
-from polybody.algebra.rotations import cross
-from polybody.constraints.place import Place
-from polybody.identification.row_space import Across, bilinear, crossings, reach, span
+from polybody.algebra.domains import Domain
+from polybody.identification.crossings import Across, crossings
+from polybody.identification.row_space import bilinear, reach, span
 from polybody.late import dataclass
+from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism
+from polybody.model.model import Model
+from polybody.model.source import Supplied
+from polybody.model.tracing import trace
 
 Array = np.ndarray
 #: singular values below this part of the largest are rounding
@@ -78,13 +81,15 @@ def links(mechanism: Mechanism) -> list[Link]:
     return [one for link in found for one in (link, link.reversed()) if one.b != GROUND]
 
 
-def _link(a: int, b: int, steps: list[Across]) -> Link:
-    return Link(a, b, np.array([s.X for s in steps]), np.array([s.T for s in steps]), np.array([s.H.T for s in steps]))
+def _link(a: int, b: int, steps: Across) -> Link:
+    return Link(a, b, steps.X, steps.T, steps.H.swapaxes(1, 2))
 
 
-def loop_space(mechanism: Mechanism, W: Array) -> Array:
-    """The rows of what the loops show, given those of the cut tree: W's columns begin with ten for each body."""
-    found = links(mechanism)
+def loop_space(mechanism: Mechanism, W: Array, found: list[Link]) -> Array:
+    """The rows of what the loops show, given those of the cut tree: W's columns begin with ten for each body.
+
+    `found` are the mechanism's `links`.
+    """
     V, gravity = twist_spans(mechanism, found)
     W = _without(span(W), _ineffective(V, gravity, W.shape[1]))
     while True:
@@ -178,20 +183,28 @@ def _alike(V: Array) -> Array:
     )
 
 
-def lasting_motions(mechanism: Mechanism, q: Array, v: Array) -> tuple[Array, Array]:
+def lasting_motions(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """(V, Γ) of `related_space`, spanned by what states (N, nq), (N, nv) on the loops show; their null space is (4)."""
-    length, n = reach(mechanism), len(mechanism.bodies)
-    g = -np.asarray(mechanism.gravity, dtype=float) / (float(np.linalg.norm(mechanism.gravity)) or 1.0)
-    motions, directions = [], []
-    for at, speeds in zip(q, v, strict=True):
-        place = Place(mechanism, at, speeds, domain=FLOAT)
-        twists, seen = np.zeros((n, 6)), np.zeros((n, 6))
-        for k, ((R, p), W) in enumerate(zip(place.poses, place.twists, strict=True)):
-            twists[k] = np.concatenate([R.T @ W[:3], R.T @ (W[3:] + cross(W[:3], p)) / length])
-            seen[k, 3:] = R.T @ g
-        motions.append(np.concatenate([twists.ravel(), speeds]))
-        directions.append(np.concatenate([seen.ravel(), [1.0]]))
-    return span(np.array(motions) / np.linalg.norm(motions, axis=1, keepdims=True)), span(np.array(directions))
+    m = model.mechanism
+    g = -np.asarray(m.gravity, dtype=float) / (float(np.linalg.norm(m.gravity)) or 1.0)
+    twists, rotations = _moving(model)(q, v)
+    seen = np.concatenate([np.zeros((len(q), len(m.bodies), 3)), g @ rotations], axis=-1)
+    motions = np.concatenate([(twists / [1, 1, 1, *[reach(m)] * 3]).reshape(len(q), -1), v], axis=1)
+    directions = np.concatenate([seen.reshape(len(q), -1), np.ones((len(q), 1))], axis=1)
+    return span(motions / np.linalg.norm(motions, axis=1, keepdims=True)), span(directions)
+
+
+def _moving(model: Model) -> Supplied:
+    """(q, v) -> (twists of all bodies in their axes at their origins, rotations of all bodies)."""
+    tree = model.engine.tree
+    m, n = tree.traced_mechanism, len(model.mechanism.bodies)
+    inputs, outputs = [("q", m.nq), ("v", m.nv)], [("twists", (n, 6)), ("rotations", (n, 3, 3))]
+
+    def text(q: Array, v: Array, *, domain: Domain) -> tuple[Array, Array]:
+        poses = body_poses(m, q, domain=domain)
+        return np.array(body_twists(m, q, v, domain=domain)), np.array([R for R, _ in poses])
+
+    return tree.compile("motions of bodies", inputs, outputs, lambda: trace("bodies", inputs, text, m.symbols))
 
 
 def _without(W: Array, hidden: Array) -> Array:

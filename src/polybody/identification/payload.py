@@ -20,10 +20,10 @@ import numpy as np
 from polybody.errors import InputError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS, ENTRIES
 from polybody.identification.consistent import is_consistent, parameters_of
+from polybody.identification.crossings import inertia_map
 from polybody.identification.identify import identify, stacked_rows
 from polybody.identification.least_squares import Fit, solve
 from polybody.identification.recording import recordings
-from polybody.identification.row_space import inertia_map
 from polybody.identification.signals import states_of
 from polybody.late import dataclass
 from polybody.mechanism.columns import actuated, velocity_names

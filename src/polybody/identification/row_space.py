@@ -36,59 +36,29 @@ import numpy as np
 
 from polybody.algebra.spatial import bracket_matrix
 from polybody.formulations.denoc.regressor import ENTRIES
+from polybody.identification.crossings import Across, crossings
 from polybody.late import dataclass
-from polybody.mechanism.joints import JointModel
-from polybody.mechanism.kinematics import Pose
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 Array = np.ndarray
 
 #: singular values below this part of the largest are rounding
 TOLERANCE = 1e-9
-#: rotations are taken as turns by right angles where they differ by no more: files write 1.5708
-RIGHT_ANGLES = 1e-5
-#: samples of one joint's coordinates: more than the functions in (3) of a joint with one coordinate (a screw has
-#: fifteen), and more than the dimension of what any other joint's matrices T can span
-FEW, MANY = 18, 128
-
-
-@dataclass(frozen=True, eq=False)
-class Across:
-    """A joint at one sample of its coordinates: X carries twists to the child, T inertias to the parent; H its map."""
-
-    X: Array  # 6×6
-    T: Array  # 10×10
-    H: Array  # 6×r
 
 
 def bilinear(x: Array, y: Array) -> Array:
     """The functionals (..., 10) of inertial parameters that are xᵀ I y, x and y twists [ω; u], (..., 6)."""
     x, y = np.broadcast_arrays(x, y)
     w, u, s, t = x[..., :3], x[..., 3:], y[..., :3], y[..., 3:]
-    inertia = [w[..., r] * s[..., c] + (w[..., c] * s[..., r] if r != c else 0.0) for r, c in ENTRIES]
-    first = np.cross(u, s) + np.cross(t, w)
-    return np.concatenate([np.sum(u * t, axis=-1)[..., None], first, np.stack(inertia, axis=-1)], axis=-1)
-
-
-def inertia_map(R: Array, r: Array) -> Array:
-    """T, (..., 10, 10): the parameters of a body about its own frame, as those about a frame it is placed in by (R, r).
-    """
-    mass, h, inertia = np.eye(10)[0], np.eye(10)[:, 1:4], np.zeros((10, 3, 3))
-    for k, (i, j) in enumerate(ENTRIES):
-        inertia[4 + k, i, j] = inertia[4 + k, j, i] = 1.0
-    turned = np.einsum("...ij,kj->...ki", R, h)  # first moments of the ten units, k
-    arm, moment = skews(r)[..., None, :, :], skews(turned)
-    moved = np.einsum("...ij,kjl,...ml->...kim", R, inertia, R) - arm @ moment - moment @ arm
-    moved -= mass[:, None, None] * (arm @ arm)
-    first = turned + mass[:, None] * r[..., None, :]
-    about = np.stack([moved[..., i, j] for i, j in ENTRIES], axis=-1)
-    weight = np.broadcast_to(mass[:, None], (*first.shape[:-1], 1))
-    return np.concatenate([weight, first, about], axis=-1).swapaxes(-1, -2)
-
-
-def skews(x: Array) -> Array:
-    """The matrices (..., 3, 3) of x ×."""
-    return np.cross(np.eye(3), x[..., None, :]).swapaxes(-1, -2) * -1.0
+    found = np.empty((*x.shape[:-1], 10))
+    found[..., 0] = np.sum(u * t, axis=-1)
+    for k in range(3):  # u × s + t × w
+        i, j = (k + 1) % 3, (k + 2) % 3
+        found[..., 1 + k] = u[..., i] * s[..., j] - u[..., j] * s[..., i]
+        found[..., 1 + k] += t[..., i] * w[..., j] - t[..., j] * w[..., i]
+    for k, (r, c) in enumerate(ENTRIES):
+        found[..., 4 + k] = w[..., r] * s[..., c] + (w[..., c] * s[..., r] if r != c else 0.0)
+    return found
 
 
 def span(rows: Array, tolerance: float = TOLERANCE) -> Array:
@@ -96,48 +66,10 @@ def span(rows: Array, tolerance: float = TOLERANCE) -> Array:
     rows = np.atleast_2d(np.asarray(rows, dtype=float))
     if not rows.size:
         return np.zeros((0, rows.shape[1]))
+    if len(rows) > rows.shape[1]:  # of the same singular values and right vectors
+        rows = np.asarray(np.linalg.qr(rows, mode="r"))
     _, s, vt = np.linalg.svd(rows, full_matrices=False)
     return vt[: int(np.sum(s > tolerance * max(s[0], 1.0)))]
-
-
-def squared_up(R: Array) -> Array:
-    """The rotation with entries near 0 and ±1 made so, and orthogonal again."""
-    whole = np.rint(R)
-    near = np.where(np.abs(R - whole) < RIGHT_ANGLES, whole, R)
-    u, _, vt = np.linalg.svd(near)
-    return u @ vt
-
-
-def crossings(model: JointModel | None, near: Pose, far: Pose | None, length: float) -> list[Across]:
-    """A joint between body frames at samples of its coordinates; lengths are in units of `length`.
-
-    The joint's frames are placed in the parent body at `near`, in the child body at `far` (none: they are the body's).
-    Without a model the frames are welded.
-    """
-    rng, scale = np.random.default_rng(20), np.diag([1.0] * 3 + [1.0 / length] * 3)
-    turned, place = squared_up(near[0]), near[1]
-    steps: list[tuple[Array, Array, Array]] = []  # placement of the child body, and the joint's map there
-    for k in range(1 if model is None else FEW if model.nq == 1 else MANY):
-        R, r, H = turned, place, np.zeros((6, 0))
-        if model is not None:
-            q = np.array([-1.45 + 3.1 * k / FEW]) if model.nq == 1 else np.asarray(model.random(rng))
-            turning, slide = model.configuration(q)
-            R, r, H = turned @ turning, place + turned @ slide, np.asarray(model.velocity_map(q))
-        if far is not None:
-            back = squared_up(far[0]).T
-            H = twist_map(back, -back @ far[1]) @ H
-            R, r = R @ back, r - R @ back @ far[1]
-        steps.append((R, r / length, scale @ H))
-    T = inertia_map(np.array([R for R, _, _ in steps]), np.array([r for _, r, _ in steps]))
-    return [Across(twist_map(R, r), T[k], H) for k, (R, r, H) in enumerate(steps)]
-
-
-def twist_map(R: Array, r: Array) -> Array:
-    """X, 6×6: a twist about a frame, as one about a frame that is placed in it by (R, r)."""
-    X = np.zeros((6, 6))
-    X[:3, :3] = X[3:, 3:] = R.T
-    X[3:, :3] = -R.T @ skews(r)
-    return X
 
 
 def reach(mechanism: Mechanism) -> float:
@@ -174,11 +106,10 @@ def row_space(mechanism: Mechanism, armature: bool = False, offset: bool = False
     for joint in mechanism.joints:
         above = ground if joint.parent == GROUND else bodies[joint.parent]
         steps = crossings(joint.model, (joint.rotation, joint.position), None, length)
-        first, own = steps[0], _own_pairs(above, joint, steps, armature, offset)
-        carried = [above.arriving @ (step.T - first.T) for step in steps]
-        changing = np.concatenate([*carried, np.zeros((0, 10))])
+        own, T = _own_pairs(above, joint, steps, armature, offset), steps.T[0]
+        changing = (above.arriving @ (steps.T - T)).reshape(-1, 10)
         Q = span(np.concatenate([own, np.pad(changing, ((0, 0), (0, own.shape[1] - 10)))]))
-        inherited = [] if joint.parent == GROUND else [(k, x @ first.T) for k, x in through[joint.parent]]
+        inherited = [] if joint.parent == GROUND else [(k, x @ T) for k, x in through[joint.parent]]
         for k, x in inherited:
             rows[k][10 * joint.index : 10 * joint.index + 10] += x
         at = [10 * n + np.arange(joint.v.start, joint.v.stop)] if armature else []
@@ -190,17 +121,18 @@ def row_space(mechanism: Mechanism, armature: bool = False, offset: bool = False
             through[joint.index].append((len(rows), functional[:10]))
             rows.append(row)
         through[joint.index] += inherited
-        V = span(np.concatenate([*(above.V @ s.X.T for s in steps), *(s.H.T for s in steps),
-                                 *(above.gravity @ (s.X - first.X).T for s in steps)]))  # fmt: skip
-        arriving = span(np.concatenate([Q[:, :10], *(above.arriving @ s.T for s in steps)]))
-        bodies.append(_Body(V, above.gravity @ first.X.T, arriving))
+        X = steps.X.swapaxes(1, 2)
+        moved = (above.V @ X, steps.H.swapaxes(1, 2), above.gravity @ (X - X[0]))
+        V = span(np.concatenate([x.reshape(-1, 6) for x in moved]))
+        arriving = span(np.concatenate([Q[:, :10], (above.arriving @ steps.T).reshape(-1, 10)]))
+        bodies.append(_Body(V, above.gravity @ X[0], arriving))
     return np.array(rows).reshape(len(rows), columns), units
 
 
-def _own_pairs(above: _Body, joint: TreeJoint, steps: list[Across], armature: bool, offset: bool) -> Array:
+def _own_pairs(above: _Body, joint: TreeJoint, steps: Across, armature: bool, offset: bool) -> Array:
     """P_k of (2), with the armature and the offset of the joint's velocities as further numbers."""
     r, eye = joint.nv, np.eye(joint.nv)
-    H, X = np.array([step.H.T for step in steps]), np.array([step.X for step in steps])
+    H, X = steps.H.swapaxes(1, 2), steps.X
     found: list[Array] = []
 
     def add(functionals: Array, inertia: Array | None = None, force: Array | None = None) -> None:
@@ -230,4 +162,4 @@ def _gyroscopic(H: Array) -> Array:
     return pairs + pairs.transpose(2, 1, 0, 3)
 
 
-__all__ = ["TOLERANCE", "Across", "bilinear", "crossings", "inertia_map", "reach", "row_space", "span"]
+__all__ = ["TOLERANCE", "bilinear", "reach", "row_space", "span"]

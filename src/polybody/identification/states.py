@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from polybody.constraints.assembly import AssemblyError
-from polybody.constraints.ranks import null_space
+from polybody.constraints.assembly import CLOSED
+from polybody.constraints.ranks import pseudo_inverse, ranked_svd
 from polybody.model.model import Model
 
 Array = np.ndarray
 #: walks turn back where the least singular value of the constraints falls to this part of that at the start
 NEARNESS = 0.15
+#: steps of a walk; Newton's steps back to the loops, and their length at most
+STEPS, NEWTON, LONGEST = 12, 12, 0.6
+NEARLY = 1e-8  # residuals from which one more step leaves rounding alone
 
 
 def sample_states(model: Model, count: int, seed: int = 0, *, speed: float = 2.0) -> tuple[Array, Array, Array]:
@@ -25,53 +30,73 @@ def sample_states(model: Model, count: int, seed: int = 0, *, speed: float = 2.0
 
 
 def _walk(model: Model, count: int, rng: np.random.Generator) -> Array:
-    """Configurations reached by steps along the loops, starting anew now and then: no jump to another assembly.
+    """Configurations reached by walks of a few steps along the loops, all from one start: no jump to another assembly.
 
     Every other walk goes on in the direction it began in, and so farther. None goes through singular configurations,
-    behind which motions may be of another kind.
+    behind which motions may be of another kind: there, and over the edge of the workspace, it starts anew.
     """
-    start = q = _regular(model, rng)
-    Z, least = _motions(model, start)
-    along, heading, found = Z, np.zeros(model.nv), list[Array]()
-    for k in range(count):
-        if k % 12 == 0:
-            q, along = start, Z
-        step = along @ rng.normal(size=along.shape[1])
-        if k % 24 > 12:
-            step = along @ (along.T @ heading)
-        size = float(np.abs(step).max(initial=0.0))
-        heading = step * (0.25 / size if size else 0.0)
-        try:
-            q = model.assemble(model.integrate(q, heading), restarts=0)
-        except AssemblyError:  # a step over the edge of the workspace
-            q = start
-        along, room = _motions(model, q)
-        if along.shape != Z.shape or room < NEARNESS * least:
-            q, along = start, Z
-        found.append(q)
-    return np.array(found)
+    start = _regular(model, rng)
+    walks = -(-count // STEPS)
+    straight = np.arange(walks) % 2 == 1
+    Z, least = (np.repeat(x, walks, axis=0) for x in _motions(model, start[None]))
+    q, along, heading = np.repeat(start[None], walks, axis=0), Z, np.zeros((walks, model.nv))
+    found = np.empty((walks, STEPS, model.nq))
+    for k in range(STEPS):
+        onward = (along.swapaxes(1, 2) @ heading[..., None])[..., 0]
+        chosen = np.where(straight[:, None] & (k > 0), onward, rng.normal(size=onward.shape))
+        step = (along @ chosen[..., None])[..., 0]
+        size = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
+        heading = step * np.where(size > 0, 0.25 / np.where(size > 0, size, 1.0), 0.0)
+        q, kept = _closed(model, model.integrate(q, heading))
+        q[~kept] = start
+        rank = model.nv - Z.shape[2]
+        along, room, ranks = _motions_of_rank(model, q, rank)
+        lost = (ranks != rank) | (room < NEARNESS * least)
+        q[lost], along[lost] = start, Z[lost]
+        found[:, k] = q
+    return found.reshape(-1, model.nq)[:count]
+
+
+def _closed(model: Model, q: Array) -> tuple[Array, Array]:
+    """(q put back on the loops by Newton's method, where that was possible), many at once; limits are not looked at."""
+    engine: Any = model.engine
+    kernels, off = engine.constraints, np.ones(len(q), dtype=bool)
+    for _ in range(NEWTON):
+        phi = kernels.residual(q)
+        off &= np.isfinite(phi).all(axis=1)
+        if not off.any():
+            break
+        step = -(pseudo_inverse(kernels.jacobian(q[off])) @ phi[off][..., None])[..., 0]
+        longest = np.abs(step).max(axis=1, initial=0.0, keepdims=True)
+        q[off] = model.integrate(q[off], step * np.minimum(1.0, LONGEST / np.maximum(longest, LONGEST)))
+        off &= np.abs(phi).max(axis=1, initial=0.0) > NEARLY  # the step from there leaves rounding
+    kept = np.abs(kernels.residual(q)).max(axis=1, initial=0.0) < CLOSED  # not where it is not a number
+    return q, kept & (kernels.uprightness(q) >= 0).all(axis=1)
 
 
 def _regular(model: Model, rng: np.random.Generator) -> Array:
     """The neutral assembly, or one beside it where that is singular: where it can move in more ways."""
     start = model.assemble()
-    Z, _ = _motions(model, start)
+    Z = _motions(model, start[None])[0][0]
     beside = model.assemble(model.integrate(start, Z @ (0.3 * rng.normal(size=Z.shape[1]))))
-    return beside if _motions(model, beside)[0].shape[1] < Z.shape[1] else start
+    return beside if mobility_at(model, beside) < Z.shape[1] else start
 
 
 def mobility_at(model: Model, q: Array) -> int:
     """How many directions keep the loops at a configuration."""
-    return _motions(model, q)[0].shape[1]
+    return _motions(model, q[None])[0].shape[2]
 
 
-def _motions(model: Model, q: Array) -> tuple[Array, float]:
-    """Directions that keep the loops, and the least singular value of the others: zero at singular configurations."""
-    J = model.constraints.jacobian(q)
-    Z = null_space(J)
-    s = np.linalg.svd(J, compute_uv=False)
-    rank = J.shape[1] - Z.shape[1]
-    return Z, float(s[rank - 1]) if rank else 1.0
+def _motions(model: Model, q: Array) -> tuple[Array, Array]:
+    """Directions that keep the loops, (1, nv, m) of one configuration, and the least singular value of the others."""
+    rank = int(ranked_svd(model.constraints.jacobian(q))[3].sum())
+    return _motions_of_rank(model, q, rank)[:2]
+
+
+def _motions_of_rank(model: Model, q: Array, rank: int) -> tuple[Array, Array, Array]:
+    """(directions (N, nv, nv − rank), the least singular value of the others, the rank that each has)."""
+    _, s, Vt, kept = ranked_svd(model.constraints.jacobian(q))
+    return Vt[:, rank:].swapaxes(1, 2).copy(), s[:, rank - 1] if rank else np.ones(len(q)), kept.sum(axis=-1)
 
 
 __all__ = ["mobility_at", "sample_states"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from polybody.description.records import FRICTION_DEFAULTS, Body, Friction, Joint, frozen_array
 from polybody.formulations.denoc.regressor import ENTRIES
-from polybody.identification.row_space import inertia_map
+from polybody.identification.crossings import inertia_map
 from polybody.mechanism.columns import velocity_names
 from polybody.model.model import Model
 from polybody.model.validation import model_from

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from polybody.constraints.assembly import CLOSED, AssemblyError, Problem, bounded_problem, descend, starts
+from polybody.constraints.assembly import (
+    CLOSED,
+    EXACT,
+    AssemblyError,
+    Problem,
+    bounded_problem,
+    descend,
+    starts,
+    within_limits,
+)
 from polybody.constraints.mobility import (
     Mobility,
     actuator_singularities,
@@ -21,12 +30,14 @@ from polybody.constraints.mobility import (
 from polybody.constraints.ranks import null_space, pseudo_inverse, ranked_svd
 from polybody.constraints.rolling import VelocityRelationConstraint
 from polybody.errors import InputError, PolybodyError
+from polybody.mechanism import kinematics
 from polybody.mechanism.columns import actuated, state_text, velocity_names
 from polybody.model import configurations
 from polybody.model.batch_assembly import BatchAssembly
 from polybody.model.batches import batch_shape, in_pieces
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
+from polybody.model.general_places import GeneralPlaces
 from polybody.model.tree_engine import TreeEngine
 from polybody.names import counted, listed, nearest
 from polybody.quantities.table import QUANTITIES
@@ -39,6 +50,8 @@ STATE_TOLERANCE = 1e-6
 SETTLED, NEWTON = 1e-13, 25
 #: configurations from which on they are assembled together
 FEW = 8
+#: single steps that are taken by the text on numbers, as long as there is no kernel for them
+READ = 100
 #: matrices like J that correcting velocities needs on its way
 MATRICES = 8
 
@@ -49,8 +62,14 @@ class Assembly:
     def __init__(self, tree: TreeEngine, kernels: ConstraintKernels) -> None:
         self.mechanism, self.tree, self.kernels = kernels.mechanism, tree, kernels
         self._together = BatchAssembly(tree, kernels)
+        self._by_text = 0
+        self._neutral: Array | None = None
+        self._general = GeneralPlaces(kernels, self.integrate, self._general_problem)
 
     def integrate(self, q: Array, d: Array) -> Array:
+        if q.ndim == d.ndim == 1 and self._by_text < READ and not self.tree.has_kernel(QUANTITIES["integrate"]):
+            self._by_text += 1
+            return kinematics.integrate(self.mechanism, q, d)
         return self.tree.answer(Request(QUANTITIES["integrate"], (q, d)))
 
     def difference(self, q0: Array, q1: Array) -> Array:
@@ -87,7 +106,9 @@ class Assembly:
         return in_pieces(some, given, 8 * self._together.numbers)
 
     def from_neutral(self) -> Array:
-        return self.assembled(configurations.neutral(self.mechanism))
+        if self._neutral is None:
+            self._neutral = self.assembled(configurations.neutral(self.mechanism))
+        return self._neutral.copy()
 
     def modes(self, q: Array, hold: Iterable[str], limits: bool, restarts: int) -> Array:
         """The different assembled configurations that many starts lead to, the nearest first."""
@@ -120,24 +141,7 @@ class Assembly:
 
     def general_place(self, q: Array) -> Array:
         """An assembled configuration in general position near q: singular ones are left."""
-        rng, best, least, quality = np.random.default_rng(2), q, self.mobile(q), -1.0
-        # Where constraints are redundant, J alone leads to places where their plan of elimination is poor (Bricard).
-        redundant = self.mechanism.nv - least < self.kernels.rows
-        problem = self._problem((), True) if redundant else self._near_problem(True)
-        for size in (0.05, 0.1, 0.2, 0.3):
-            Z = null_space(self.kernels.jacobian(q))
-            if not Z.shape[1]:
-                break
-            direction = Z @ rng.normal(size=Z.shape[1])
-            there, gap = descend(problem, self.integrate(q, size * direction / np.linalg.norm(direction)))
-            if gap > CLOSED:
-                continue
-            s = np.linalg.svd(self.kernels.jacobian(there), compute_uv=False)
-            mobile = self.mobile(there)
-            smallest = float(s[self.mechanism.nv - mobile - 1] / s[0]) if mobile < self.mechanism.nv and len(s) else 1.0
-            if (mobile, -smallest) < (least, -quality):
-                best, least, quality = there, mobile, smallest
-        return best
+        return self._general(q)
 
     def branches(self, starts: int) -> Array:
         """Assembled configurations that so many starts anywhere lead to, (n, nq): some on every usual branch."""
@@ -272,6 +276,10 @@ class Assembly:
     def _problem(self, hold: Iterable[str], limits: bool) -> Problem:
         return bounded_problem(self.mechanism, self.kernels.far, self.integrate, self._held(hold), limits)
 
+    def _general_problem(self, redundant: bool) -> Problem:
+        # Where constraints are redundant, J alone leads to places where their plan of elimination is poor (Bricard).
+        return self._problem((), True) if redundant else self._near_problem(True)
+
     def _near_problem(self, limits: bool) -> Problem:
         """For starts that are nearly closed, from which the far residual is not needed."""
 
@@ -300,6 +308,8 @@ class Assembly:
             source = self.kernels.source.at(values)
             return Assembly(self.tree.at(values), self.kernels.at(source))._one(q, hold, limits, restarts)
         problem = self._problem(hold, limits)
+        if not self.kernels.has_kernel("far") and self._is_assembled(problem, q):
+            return q.copy()
         best, least = q, np.inf
         for start in starts(problem, q, self._anywhere, restarts):
             found, size = descend(problem, start)
@@ -308,6 +318,12 @@ class Assembly:
             if size < least:
                 best, least = found, size
         raise self._error(best, problem, restarts)
+
+    def _is_assembled(self, problem: Problem, q: Array) -> bool:
+        """Whether q is left as it is, by the text on numbers: many files place their bodies so."""
+        system = self.kernels.constraints
+        closed = float(np.abs(system.residual(q)).max(initial=0.0)) < EXACT  # also where it is not a number
+        return closed and np.array_equal(within_limits(problem, q), q) and not system.mirrored(q)
 
     def _error(self, best: Array, problem: Problem, restarts: int) -> AssemblyError:
         phi = self.kernels.far(best)[0]

@@ -19,6 +19,7 @@ from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
 from polybody.constraints.ranks import null_space, ranked_svd
 from polybody.errors import InputError, PolybodyError, warn
+from polybody.formulations import denoc
 from polybody.mechanism.columns import actuated, state_text
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.arguments import finite, into
@@ -30,7 +31,7 @@ from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
-from polybody.model.tracing import plain_name, trace
+from polybody.model.tracing import trace
 from polybody.model.tree_engine import TreeEngine
 from polybody.quantities.constrained import DIAGNOSTICS, Closed
 from polybody.quantities.quantity import Quantity, sizes_of
@@ -43,6 +44,8 @@ Array = np.ndarray
 
 #: above this many velocities straight-line code takes too long to compile
 COMPILED_UP_TO = 300
+#: up to so many velocities a matrix of one state is read from the text on numbers where there is no kernel yet
+READ_UP_TO = 60
 #: quantities whose text asks the drives for forces
 DRIVEN = ("inverse_dynamics", "reactions", "coupling_forces")
 #: matrices of all velocities and constraint rows that singular values need per state on their way
@@ -277,8 +280,6 @@ class ConstrainedEngine:
         What does not refer to coordinates holds on other branches of motion, too: of several plans the one that does
         best at the state is taken, where one would not do.
         """
-        import casadi
-
         if quantity.constrained is None:
             return self.tree.function(quantity)
         q, plan = self._own_plan()
@@ -287,8 +288,7 @@ class ConstrainedEngine:
         own = refers_to_coordinates(quantity) or quantity.name.startswith(DRIVEN) or quantity.name in PLAIN
         made = self._traced(quantity, plan, () if own else self._other_plans(plan))
         names = [name for name, _ in self.results(quantity)]
-        columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
-        return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
+        return made.named([*quantity.arguments, *(name for name, _ in self.source.inputs)], names)
 
     def _other_plans(self, plan: Plan) -> tuple[Plan, ...]:
         """Plans for branches of motion on which this one does badly."""
@@ -419,7 +419,8 @@ class ConstrainedEngine:
             given = dict(zip(names, arrays, strict=True))
             return (*values, closed.diagnostics(given["q"], given.get("v"), domain))
 
-        return trace(quantity.name, quantity.inputs(self._sizes(plan.independent)), body, mechanism.symbols)
+        inputs = quantity.inputs(self._sizes(plan.independent))
+        return trace(quantity.name, inputs, body, mechanism.symbols, self.constraints.graph)
 
     def _by_formulation(self, request: Request, columns: tuple[int, ...]) -> Array:
         if request.formulation == "network" and request.quantity.name == "forward_dynamics":
@@ -466,7 +467,10 @@ class ConstrainedEngine:
         """Raise where a mechanism has motions without inertia; asked once, of the first state."""
         if not self._has_mass and "tau" in quantity.arguments:
             first = _first(q)
-            M = self.tree.answer(Request(QUANTITIES["mass_matrix"], (first,)))
+            if self.mechanism.nv > READ_UP_TO or self.tree.has_kernel(QUANTITIES["mass_matrix"]):
+                M = self.tree.answer(Request(QUANTITIES["mass_matrix"], (first,)))
+            else:
+                M = denoc.mass_matrix(self.tree.mechanism, first)
             self.ranked.refuse_massless(M, self.constraints.jacobian(first), ())
             self._has_mass = True
 

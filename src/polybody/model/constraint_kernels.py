@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Domain
+from polybody.algebra.shared import SharedGraph
 from polybody.constraints.system import Constraints, constraints_of
 from polybody.model.batches import batch_shape
 from polybody.model.source import Source
@@ -37,7 +38,15 @@ class ConstraintKernels:
 
     def at(self, source: Source) -> ConstraintKernels:
         """The same of other values of the parameters, by the same compiled code."""
-        return ConstraintKernels(source, self._kernels)
+        found = ConstraintKernels(source, self._kernels)
+        if source.variation is not None:
+            found.__dict__ |= {"traced": self.traced, "graph": self.graph}
+        return found
+
+    @cached_property
+    def graph(self) -> SharedGraph:
+        """What kernels of the mechanism are traced over: they have the geometry and J in common."""
+        return SharedGraph()
 
     @cached_property
     def traced(self) -> Constraints:
@@ -168,13 +177,17 @@ class ConstraintKernels:
                 result[index] = value
         return found
 
+    def has_kernel(self, name: str) -> bool:
+        """Whether a kernel has been asked for."""
+        return name in self._kernels
+
     def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any) -> Kernel:
         if name not in self._kernels:
             m = self.mechanism
             inputs = [x if isinstance(x, tuple) else (x, m.nq if x == "q" else m.nv) for x in arguments]
             outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
             read = lambda *x, domain: text(self.traced, *x, domain=domain)  # noqa: E731
-            make = lambda: trace(name, inputs, read, self.source.traced.symbols)  # noqa: E731
+            make = lambda: trace(name, inputs, read, self.source.traced.symbols, self.graph)  # noqa: E731
             ports = [*inputs, *self.source.inputs]
             self._kernels[name] = compiled(f"constraint {name}", ports, outputs, make, self.source.digest)
         return self._kernels[name]

@@ -46,6 +46,11 @@ class Plans:
     def is_made(self) -> bool:
         return self._free is not None
 
+    @property
+    def rank(self) -> int | None:
+        """The rank of the constraints in general position near the first states asked for, if there were any."""
+        return None if self._free is None else len(self._free.pivots)
+
     def free(self, q: Array) -> Plan:
         """The plan for answers that do not depend on the coordinates, from the first states asked for."""
         if self._free is None:

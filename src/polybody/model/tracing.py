@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.algebra.domains import GraphDomain
 from polybody.algebra.graph import DIV, LEAF, SQ, Node, operands
 from polybody.garbage import uncollected
 from polybody.properties import cached_property
@@ -78,6 +79,17 @@ class Recorded:
         for symbols, elements in self.known:
             column = casadi.substitute(column, symbols, elements)
         return column
+
+    def named(self, arguments: Sequence[str], names: Sequence[str]) -> Any:
+        """The casadi.Function with names of its inputs and outputs."""
+        import casadi
+
+        from polybody.kernels.locks import tracing
+
+        graph = graph_domain()
+        with tracing:
+            results = [self._of_inputs(graph.column(x)) for x in self.results]
+            return casadi.Function(self.name_of, self.columns, results, list(arguments), list(names))
 
     def __call__(self, *arguments: Any) -> Any:
         return self.function(*arguments)
@@ -151,19 +163,22 @@ class Recorded:
         return Tape(build.nodes, outputs, [column.shape[0] for column in self.columns])
 
 
-def trace(name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence[Any] = ()) -> Any:
+def trace(
+    name: str, inputs: Inputs, body: Callable[..., Any], symbols: Sequence[Any] = (), graph: GraphDomain | None = None
+) -> Any:
     """The function of body(*arrays, domain=...), which returns an array or a tuple of arrays: see `Recorded`.
 
-    `symbols` are columns that the body reads beside its arguments (`Mechanism.symbols`): its last inputs.
+    `symbols` are columns that the body reads beside its arguments (`Mechanism.symbols`): its last inputs. `graph` is
+    one that several functions share.
     """
     from polybody.interrupts import passed_on
     from polybody.kernels.locks import tracing
 
     def traced() -> Recorded:
-        graph = graph_domain()
-        pairs = [graph.variables(key, size) for key, size in inputs]
+        domain = graph_domain() if graph is None else graph
+        pairs = [domain.variables(key, size) for key, size in inputs]
         with uncollected():
-            outputs = body(*(array for _, array in pairs), domain=graph)
+            outputs = body(*(array for _, array in pairs), domain=domain)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         return Recorded(name, [*(column for column, _ in pairs), *symbols], outputs)
 

@@ -160,6 +160,10 @@ class TreeEngine:
             )  # fmt: skip
         return self._kernels[key]
 
+    def has_kernel(self, quantity: Quantity) -> bool:
+        """Whether its kernel has been asked for."""
+        return _key(quantity.name, np.float64) in self._kernels
+
     def together(self, asked: Sequence[Quantity], dtype: type[np.floating] = np.float64) -> Kernel | None:
         """One kernel for several quantities (`model.together`); None unless all of them have straight-line code."""
         if not all(self._is_straight(x) for x in asked):

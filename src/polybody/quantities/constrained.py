@@ -82,9 +82,9 @@ class Closed:
         return np.array([off, slip, growth, found.leftover, found.narrow, gap], dtype=domain.dtype)
 
 
-def along_plan(plan: Plan) -> Callable[[Array, Domain], Motions]:
+def along_plan(plan: Plan) -> Callable[[Array, Domain], Elimination]:
     """The motions by elimination along a plan."""
-    return lambda J, domain: Elimination(J, plan, domain)
+    return lambda J, domain: domain.once(("elimination", plan.label), (J,), lambda: Elimination(J, plan, domain))
 
 
 # Terms in independent coordinates.
@@ -92,7 +92,8 @@ def along_plan(plan: Plan) -> Callable[[Array, Domain], Motions]:
 
 def mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:
     """M* = GᵀMG."""
-    return sandwiched(c.motions(q, domain).G, denoc.mass_matrix(c.tree, q, domain=domain), domain)
+    G, M = c.motions(q, domain).G, denoc.mass_matrix(c.tree, q, domain=domain)
+    return domain.once("sandwiched", (G, M), lambda: sandwiched(G, M, domain))
 
 
 def inverse_mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:

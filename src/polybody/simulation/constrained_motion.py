@@ -105,7 +105,8 @@ class ConstrainedMotion:
     @cached_property
     def _rank(self) -> int:
         """The rank of the constraints in general position."""
-        return self.engine.rank
+        rank = self.engine.plans.rank
+        return self.engine.rank if rank is None else rank
 
     @cached_property
     def _redundant(self) -> bool:

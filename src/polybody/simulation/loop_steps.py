@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from polybody.constraints.elimination import Elimination
+from polybody.algebra.graph import replayed
+from polybody.algebra.shared import SharedGraph
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.quantities import constrained
@@ -50,20 +51,33 @@ class LoopSteps:
         closed = Closed(self.model.engine.reduced_mechanism, self.system, along_plan(self.plan), ())
         return constrained.forward_dynamics(closed, q, v, tau, domain=domain)
 
-    def returned(self, q: Array, v: Array, domain: Any) -> tuple[Array, Array, Any]:
+    def returned(self, q: Array, v: Array, graph: SharedGraph) -> tuple[Array, Array, Any]:
         """(q, v, growth): the state put back on the loops."""
-        m, growth = self.model.engine.traced_mechanism, domain.const(0)
+        m, growth = self.model.engine.traced_mechanism, graph.const(0)
         for _ in range(NEWTON):
-            found = self._eliminated(q, domain)
-            q = kinematics.integrate(m, q, found.follow(self.system.residual(q, domain=domain)), domain=domain)
-            growth = growth + found.growth + found.narrow
-        found = self._eliminated(q, domain)
-        back = found.follow(self.system.velocity(q, v, domain=domain))
-        return q, v + back, growth + found.growth + found.narrow
+            step, grown = self._newton(q, None, graph)
+            q = kinematics.integrate(m, q, step, domain=graph)
+            growth = growth + grown
+        back, grown = self._newton(q, v, graph)
+        return q, v + back, growth + grown
 
-    def _eliminated(self, q: Array, domain: Any) -> Elimination:
+    def _newton(self, q: Array, v: Array | None, graph: SharedGraph) -> tuple[Array, Any]:
+        """(step of q, or change of v where that is given; growth): the text at the graph's variables, replayed."""
+        own = [graph.variables("q", len(q))[1], *([] if v is None else [graph.variables("v", len(v))[1]])]
+        text = self._newton_text(own[0], None if v is None else own[1], graph)
+        given = [*q, *(() if v is None else v)]
+        pairs = zip((x for array in own for x in array), given, strict=True)
+        found = replayed([*text[0], text[1]], {x.serial: y for x, y in pairs})
+        if found is None:
+            return self._newton_text(q, v, graph)
+        return np.array(found[:-1], dtype=object), found[-1]
+
+    def _newton_text(self, q: Array, v: Array | None, graph: SharedGraph) -> tuple[Array, Any]:
         assert self.plan is not None
-        return Elimination(self.system.jacobian(q, domain=domain), self.plan, domain)
+        found = along_plan(self.plan)(self.system.jacobian(q, domain=graph), graph)
+        system = self.system
+        off = system.residual(q, domain=graph) if v is None else system.velocity(q, v, domain=graph)
+        return found.follow(off), found.growth + found.narrow
 
 
 def numeric_step(

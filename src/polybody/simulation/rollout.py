@@ -332,13 +332,17 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
     import casadi
 
     m = model.engine.reduced_mechanism
-    graph: Any = domain("casadi")
+    graph: Any = domain("casadi") if loops is None else model.engine.constraints.graph
     count = sum(column.shape[0] for column in m.symbols)
     sizes = {"x": m.nq + m.nv + (loops is not None), "p": 1 + law.constants + count, "u": law.table}
     made = {name: graph.variables(name, size) for name, size in sizes.items() if size}
+    if loops is not None:
+        made["x"] = graph.stacked(("q", m.nq), ("v", m.nv), ("x", 1))
     x, p = made["x"][1], made["p"][1]
     u = made["u"][1] if "u" in made else None
     q, v, h, constants = x[: m.nq], x[m.nq : m.nq + m.nv], p[0], p[1 : 1 + law.constants]
+    if loops is not None:
+        q, v = graph.variables("q", m.nq)[1], graph.variables("v", m.nv)[1]
 
     def tau(q: Array, v: Array, ahead: Any = None) -> Array:
         row = u

@@ -76,7 +76,9 @@ def composite_wrench(part: Composite, t: Array) -> tuple[Array, Array]:
 def mass_matrix(mechanism: Mechanism, q: Array, *, domain: Domain = FLOAT) -> Array:
     """The generalised inertia matrix (24), with armature and reflected rotors."""
     chain = links(mechanism, domain=domain)
-    return inertia_matrix(mechanism, chain, crossings(mechanism, chain, q, domain=domain), domain=domain)
+    across = crossings(mechanism, chain, q, domain=domain)
+    make = lambda: inertia_matrix(mechanism, chain, across, domain=domain)  # noqa: E731
+    return domain.once("mass matrix", (mechanism, q), make)
 
 
 def inertia_matrix(mechanism: Mechanism, chain: list[Link], across: list[Crossing], *, domain: Domain) -> Array:

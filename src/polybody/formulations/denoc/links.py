@@ -84,6 +84,10 @@ def inertial(mechanism: Mechanism, i: int, *, domain: Domain) -> tuple[Any, Arra
 
 def links(mechanism: Mechanism, *, domain: Domain) -> list[Link]:
     """The constants of every link, in the order of the joints."""
+    return domain.once("links", (mechanism,), lambda: _links(mechanism, domain))
+
+
+def _links(mechanism: Mechanism, domain: Domain) -> list[Link]:
     result = []
     for joint in mechanism.joints:
         mass, moment, inertia = inertial(mechanism, joint.index, domain=domain)
@@ -117,7 +121,11 @@ def _differs(placement: Array, domain: Domain) -> bool:
 
 def crossings(mechanism: Mechanism, chain: list[Link], q: Array, *, domain: Domain) -> list[Crossing]:
     """Every joint at its configuration."""
-    return [crossing(one, q[joint.q], domain=domain) for one, joint in zip(chain, mechanism.joints, strict=True)]
+
+    def make() -> list[Crossing]:
+        return [crossing(one, q[joint.q], domain=domain) for one, joint in zip(chain, mechanism.joints, strict=True)]
+
+    return domain.once("crossings", (mechanism, chain, q), make)
 
 
 def world_rotations(chain: list[Link], across: list[Crossing]) -> list[Array]:

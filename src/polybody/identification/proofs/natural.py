@@ -22,9 +22,9 @@ import numpy as np
 from polybody.algebra.rotations import axis_angle_matrix
 from polybody.constraints.closure import PARTS
 from polybody.constraints.place import Place
+from polybody.identification.crossings import squared_up
 from polybody.identification.proofs.echelon import Row, combined, product
 from polybody.identification.proofs.prime_field import PrimeField
-from polybody.identification.row_space import squared_up
 from polybody.late import dataclass, field
 from polybody.mechanism.joints import FloatingJoint, JointModel, MapJoint, PlanarJoint, ReversedJoint, SphericalJoint
 from polybody.mechanism.kinds import plane_axes

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from polybody.algebra.domains import Domain, domain
-from polybody.constraints.elimination import Elimination, squares
+from polybody.algebra.shared import SharedGraph
+from polybody.constraints.elimination import squares
 from polybody.constraints.plan import Plan
 from polybody.formulations import denoc
 from polybody.late import dataclass, field
@@ -142,16 +143,37 @@ class Acting:
 
     # Columns and their parts.
 
+    @property
+    def graph(self) -> Any:
+        """What texts are read over; with loops one graph with all kernels of the mechanism."""
+        return domain("casadi") if self.plan is None else self.model.engine.constraints.graph
+
     def columns(self, graph: Any) -> tuple[list[Any], Array, Array, Array]:
         """(casadi columns, x, constants, row)."""
-        sizes = {"x": self.size + 1, "c": len(self.constants), "row": self.law.signals.rows.shape[1]}
-        made = [graph.variables(name, size) for name, size in sizes.items()]
+        sizes = {"c": len(self.constants), "row": self.law.signals.rows.shape[1]}
+        made = [self._x(graph), *(graph.variables(name, size) for name, size in sizes.items())]
         return [column for column, _ in made], made[0][1], made[1][1], made[2][1]
+
+    def _x(self, graph: Any) -> tuple[Any, Array]:
+        if not isinstance(graph, SharedGraph):
+            return graph.variables("x", self.size + 1)
+        nq, nv = self.model.nq, self.model.nv
+        return graph.stacked(("q", nq), ("v", nv), ("x", self.size + 1 - nq - nv))
+
+    def split(self, x: Array, graph: Any) -> tuple[Array, Array]:
+        """(q, v): of a shared graph the arrays that all texts read."""
+        nq, nv = self.model.nq, self.model.nv
+        if not isinstance(graph, SharedGraph):
+            return x[:nq], x[nq : nq + nv]
+        return graph.variables("q", nq)[1], graph.variables("v", nv)[1]
 
     def state(self, x: Array, graph: Domain) -> tuple[Array, Array, Array, Any]:
         """(q with unit quaternions, v, i, t)."""
-        nq, nv = self.model.nq, self.model.nv
-        return unit(self.mechanism, x[:nq], graph), x[nq : nq + nv], x[nq + nv : self.size - 1], x[self.size]
+        q, v = self.split(x, graph)
+        if self.curved:
+            given = q
+            q = graph.once("unit", (self.mechanism, given), lambda: unit(self.mechanism, given, graph))
+        return q, v, x[len(q) + len(v) : self.size - 1], x[self.size]
 
     def loads(self, t: Any, c: Array, graph: Any) -> list[Array]:
         """The wrench on each frame: a constant, or what its function says at that time."""
@@ -314,7 +336,7 @@ class Acting:
         """What the parts of a loop have in common, traced once; `forget` drops it."""
         found = self.__dict__.get("_motion")
         if found is None:
-            graph: Any = domain("casadi")
+            graph = self.graph
             columns, x, c, row = self.columns(graph)
             q, v, i, t = self.state(x, graph)
             loads = self.loads(t, c, graph)
@@ -373,7 +395,7 @@ class Acting:
 
     def _tick(self) -> Any:
         """What the law remembers from an instant on (`remembered`)."""
-        graph: Any = domain("casadi")
+        graph = self.graph
         columns, x, c, row = self.columns(graph)
         memory, of_law = self.law.memory, self.split_constants(c)[0]
         column, told = graph.variables("told", memory.width)
@@ -385,7 +407,7 @@ class Acting:
         return self.made("tick", [*columns, column], columns[1], [z, doubt], graph)
 
     def _unit(self) -> Any:
-        graph: Any = domain("casadi")
+        graph = self.graph
         columns, x, c, _ = self.columns(graph)
         nq, worst = self.model.nq, graph.const(0)
         for joint in self.model.mechanism.independent_joints:
@@ -402,18 +424,18 @@ class Acting:
 
     def _inertia(self) -> Any:
         """M, row by row."""
-        graph: Any = domain("casadi")
+        graph = self.graph
         columns, x, _, _ = self.columns(graph)
         M = denoc.mass_matrix(self.mechanism, self.state(x, graph)[0], domain=graph)
         return self.made("inertia", columns[:2], columns[1], [M.ravel()], graph)
 
     def _back(self) -> Any:
-        graph: Any = domain("casadi")
+        graph = self.graph
         columns, x, c, _ = self.columns(graph)
         nq, nv, system = self.model.nq, self.model.nv, self.model.engine.constraints.traced
         assert self.plan is not None
-        q, v = x[:nq], x[nq : nq + nv]
-        found = Elimination(system.jacobian(q, domain=graph), self.plan, graph)
+        q, v = self.split(x, graph)
+        found = along_plan(self.plan)(system.jacobian(q, domain=graph), graph)
         residual = system.residual(q, domain=graph)
         step, off = found.follow(residual), squares(residual, graph)
         speed = v + found.follow(system.velocity(q, v, domain=graph))
@@ -436,7 +458,7 @@ class Acting:
             if self.holding.bearing:
                 borne = bearing.sizes(bearing.forces(self, q, v, tau, loads, c, graph), graph)
         else:
-            graph: Any = domain("casadi")
+            graph = self.graph
             columns, x, c, _ = self.columns(graph)
             q, v, _, t = self.state(x, graph)
             load = graph.zeros(self.model.nv) if watch.holding.loose else None

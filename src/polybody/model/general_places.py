@@ -1,0 +1,61 @@
+"""Places in general position: where a mechanism has the rank it has nearly everywhere.
+
+A configuration that is asked for may be singular, or have zeros in J that its neighbours have not. Plans of elimination
+and coordinates are therefore chosen beside it: at the best of a few assembled places a step along its motions away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from polybody.constraints.assembly import CLOSED, Problem, descend
+from polybody.constraints.ranks import null_space, ranked_svd
+from polybody.model.constraint_kernels import ConstraintKernels
+
+Array = np.ndarray
+
+#: steps away, and places that are remembered
+SIZES, PLACES = (0.05, 0.1, 0.2, 0.3), 16
+
+
+class GeneralPlaces:
+    """Places of one mechanism; `move` goes along its manifold, `problem(redundant)` assembles near by."""
+
+    def __init__(
+        self, kernels: ConstraintKernels, move: Callable[[Array, Array], Array], problem: Callable[[bool], Problem]
+    ) -> None:
+        self.kernels, self._move, self._problem = kernels, move, problem
+        self._known: dict[bytes, Array] = {}  # by where they are near
+
+    def __call__(self, q: Array) -> Array:
+        """An assembled configuration in general position near q."""
+        key = q.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= PLACES:
+                self._known.clear()
+            found = self._known[key] = self._moved_away(q)
+        return found.copy()
+
+    def _moved_away(self, q: Array) -> Array:
+        nv, Z = self.kernels.mechanism.nv, null_space(self.kernels.jacobian(q))
+        rng, best, least, quality = np.random.default_rng(2), q, Z.shape[1], -1.0
+        problem = self._problem(nv - least < self.kernels.rows)
+        for size in SIZES:
+            if not Z.shape[1]:
+                break
+            direction = Z @ rng.normal(size=Z.shape[1])
+            there, gap = descend(problem, self._move(q, size * direction / np.linalg.norm(direction)))
+            if gap > CLOSED:
+                continue
+            _, s, _, kept = ranked_svd(self.kernels.jacobian(there), full=False)
+            mobile = nv - int(kept.sum())
+            smallest = float(s[nv - mobile - 1] / s[0]) if mobile < nv and len(s) else 1.0
+            if (mobile, -smallest) < (least, -quality):
+                best, least, quality = there, mobile, smallest
+        return best
+
+
+__all__ = ["GeneralPlaces"]
