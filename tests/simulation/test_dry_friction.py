@@ -131,3 +131,16 @@ def test_smooth_friction_is_the_law_of_the_kernels_and_creeps() -> None:
     assert run.v[-1, 0] == pytest.approx(speed, rel=1e-6)
     with pytest.raises(pb.InputError, match="friction is 'none'"):
         pb.simulate(block(), 1.0, friction="none")
+
+
+def test_midpoint_steps_in_python_pass_the_steep_part_of_stribeck_s_curve_as_compiled_ones_do() -> None:
+    build = pb.Builder("slider", gravity=(0, 0, 0))
+    build.body("cart", 0.24, inertia=(1, 1, 1))
+    law = {"coulomb": 0.8, "static": 2.2, "stribeck": 0.01}
+    build.joint("x", "prismatic", "world", "cart", axis=(1, 0, 0), friction=law)
+    model = build.model()
+    for force, speed in ((-6.0, 0.04), (-2.5, 0.02), (3.0, -0.02)):
+        pull = pb.controllers.Given(model, [force])
+        runs = [pb.simulate(model, 0.05, [0.0], [speed], pull, method="midpoint", compiled=x) for x in (True, False)]
+        assert runs[1].stopped is None
+        np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-10)

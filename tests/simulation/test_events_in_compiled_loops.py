@@ -113,3 +113,26 @@ def test_events_that_change_nothing_are_listed_and_actions_are_called(monkeypatc
     assert any(x.name == "still" for x in fast.happenings)
     np.testing.assert_allclose(called, [0.5, 0.5], atol=1e-12)
     assert counts[1] < counts[0]
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_joints_that_fall_freely_neither_rest_at_their_limits_nor_hit_them_where_another_bounces(
+    method: str, monkeypatch: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    build = pb.Builder("falling", gravity=(0, 0, -9.81))
+    build.body("base", 2.0, inertia=(0.1, 0.1, 0.1))
+    build.joint("z", "prismatic", "world", "base", axis=(0, 0, 1))
+    for k, axis in enumerate([(1, 0, 0), (0, 1, 0), (1, 0, 0)]):
+        parent = f"link{k - 1}" if k else "base"
+        build.body(f"link{k}", 1.0, com=tuple(0.2 * rng.normal(size=3)), inertia=(0.05, 0.05, 0.06))
+        place = tuple(0.1 * rng.normal(size=3))
+        build.joint(f"joint{k}", "revolute", parent, f"link{k}", place, axis=axis, limits=(-0.3, 0.3))
+    build.body("ball", 1.0, inertia=(1, 1, 1))
+    build.joint("ball", "prismatic", "world", "ball", axis=(0, 0, 1), limits=(0.0, 10.0))
+    q = [0.0, 0.3, -0.3, 0.3, 0.05]
+    slow, fast, counts = both(monkeypatch, build.model(), 0.55, q, method=method, restitution=0.7)
+    assert counts[1] < counts[0]
+    assert told(fast) == told(slow)
+    assert {x.name for x in fast.happenings} == {"ball lower limit"}
+    assert "rests" not in " ".join(x.detail for x in fast.happenings[:-1])

@@ -80,3 +80,16 @@ def test_legs_that_throw_each_other_off_their_stops_come_to_rest_on_them():
     run = pb.simulate(pb.load("stewart"), 0.258, method="cvodes")
     assert run.audit.trusted, run.audit.doubts
     assert len(run.happenings) < 60
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_an_event_of_the_speed_of_a_joint_that_rests_at_its_limit_does_not_happen_in_every_step(method: str) -> None:
+    build = pb.Builder("two", gravity=(0.3, -9.81, 0.7))
+    build.body("first", 1.0, com=(0.25, 0.03, 0.1), inertia=(0.01, 0.02, 0.02))
+    build.joint("first", "revolute", "world", "first", limits=(-0.6, 0.6))
+    build.body("second", 0.5, com=(0.2, 0.05, -0.1), inertia=(0.01, 0.02, 0.02))
+    build.joint("second", "revolute", "first", "second", (0.5, 0, 0.1), axis=(0, 0.6, 0.8))
+    still = pb.Event("still", lambda t, q, v: v[0])
+    for compiled in (None, False):
+        run = pb.simulate(build.model(), 0.4, [-0.6, 0.5], method=method, events=[still], compiled=compiled)
+        assert not run.happenings or {x.detail for x in run.happenings} == {"rests"}

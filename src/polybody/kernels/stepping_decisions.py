@@ -207,6 +207,12 @@ def _press_all(job, y):  # forces at rest, and what they hold
         return CANNOT
     _squared(m, n)
     _along(m, n, m + SW_ANSWER + NQ8, 1.0)
+    largest = 0.0
+    for i in range(NV):
+        largest = most(size(number(m + SW_ANSWER + NQ8 + 8 * i)), largest)
+    for k in range(n):  # in free fall nothing presses
+        if word(m + SW_WHO + 8 * k) < SW_STOPS and size(number(m + SW_G + 8 * k)) <= 1e-12 * largest:
+            put(m + SW_G + 8 * k, 0.0)
     if _between(m, n) != 0:
         return CANNOT
     largest = 0.0

@@ -199,6 +199,7 @@ class Problem:
         a = self.free_acceleration(q, v, tau, loads)
         if self.stops is not None and self.stops.held:
             a = a + self.stops.reaction(q, a)[0]
+            a[list(self.stops.held)] = 0.0  # rounding would let events of their speeds happen in every step
         return a
 
     def power(self, q: Array, v: Array, tau: Array, loads: Loads) -> float:

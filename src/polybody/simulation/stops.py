@@ -36,7 +36,7 @@ from polybody.simulation.friction import Stick
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
-ROUNDING = 1e-12  # of the largest acceleration: a joint whose own is smaller is not pushed
+ROUNDING = 1e-12  # of the largest acceleration or impulse: a joint whose own is smaller is not pushed
 WELL = 1e9  # S_ii over what elimination leaves of it, up to which S = N Nᵀ is divided by
 MOST_HITS = 50  # one throwing others onto their stops, at one time
 
@@ -304,4 +304,4 @@ def _limits(mechanism: Mechanism) -> tuple[Stop, ...]:
     return tuple(stops)
 
 
-__all__ = ["AT", "REST", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]
+__all__ = ["AT", "REST", "ROUNDING", "Excess", "Pull", "Stop", "Stops", "finite_limits", "inward"]

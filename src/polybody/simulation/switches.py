@@ -15,7 +15,7 @@ from polybody.simulation.events import Event, Function, Happening
 from polybody.simulation.failures import UserFunctionError, call_user
 from polybody.simulation.friction import Overload, SlidingSpeed, Stick
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import AT, REST, Excess, Pull, Stop, Stops
+from polybody.simulation.stops import AT, REST, ROUNDING, Excess, Pull, Stop, Stops
 
 Array = np.ndarray
 Action = Callable[[float, Array], tuple[Array, str | None]]
@@ -300,7 +300,8 @@ class Switches:
             for stop in stops:
                 q[stop.q] = stop.limit
         after, impulses = self.stops.impact(stops, q, v)
-        hits = {s: (float(v[s.v]), float(x)) for s, x in zip(stops, impulses, strict=True) if x > 0}
+        least = ROUNDING * np.max(impulses, initial=0.0)  # joints that rounding moves hit nothing
+        hits = {s: (float(v[s.v]), float(x)) for s, x in zip(stops, impulses, strict=True) if x > least}
         return self._changed(y, q, after), hits
 
     def _at_rest(self, t: float, y: Array, slipping: set[int], halted: set[int]) -> list[int]:

@@ -24,7 +24,7 @@ from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.watch import Watch, label_of
 from polybody.simulation.friction import DryFriction, Stick
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import Stop
+from polybody.simulation.stops import ROUNDING, Stop
 from polybody.simulation.switches import EventValue
 
 Array = np.ndarray
@@ -137,12 +137,12 @@ def switched(
                 old = held.get(v)
                 stays = isinstance(old, Stick) and old.limit == at
                 now[v] = pushing[v] if v in pushing else old if stays and old is not None else Stick(names[v], q, v, at)
-        held = now
+        held, least = now, ROUNDING * max(hits[1::2], default=0.0)
         found.append(Switched(
             line[0], words[1], frozenset([x for x, yes in zip(watch.labels, words[2 : 2 + W], strict=True) if yes]),
             now, {v: int(x) for v, x in zip(rubbing, way, strict=True)},
             {stop: 1.0 - x for stop, x in zip(stops, reachable, strict=True) if 0.0 < x < 1.0},
-            {stop: (a, b) for stop, a, b in zip(stops, hits[::2], hits[1::2], strict=True) if b > 0},
+            {stop: (a, b) for stop, a, b in zip(stops, hits[::2], hits[1::2], strict=True) if b > least},
             tuple([v for v, yes in zip(rubbing, words[ends[6] :], strict=True) if yes]),
         ))  # fmt: skip
     return tuple(found)

@@ -85,13 +85,14 @@ def newton(
     # Newton squares its error: below the square root of rounding the next iterate is exact. Torques that follow the
     # iterates converge linearly.
     enough = 1e-9 if quiet else 1e-13
-    slopes, guess, held = None, u, held_joints(problem)
+    slopes, guess, held, sizes = None, u, held_joints(problem), list[float]()
     for count in range(MOST_ITERATIONS):
         if not quiet:
-            u = guess if count == PATIENCE else u
+            again = count > 0 and count % PATIENCE == 0  # stiff gains: the torques' own derivatives are needed
+            u = guess if again and sizes[-1] > 0.1 * sizes[0] else u
             q_middle = problem.model.integrate(q, u, h / 2)
             half = (i + problem.circuits.step(middle, q_middle, u, i, h, 0.5)) / 2
-            if count == PATIENCE:  # stiff gains: the torques' own derivatives are needed
+            if again:
                 n = problem.nv
                 by_state = drive_derivatives(problem, middle, q_middle, u, half)[:n]
                 slopes = h * (by_state[:, :n] * (h / 2) + by_state[:, n : 2 * n])
@@ -106,7 +107,8 @@ def newton(
         if singular:
             break
         u = u - change
-        if max(map(abs, change), default=0.0) <= enough * (1.0 + max(map(abs, u), default=0.0)):
+        sizes.append(max(map(abs, change), default=0.0))
+        if sizes[-1] <= enough * (1.0 + max(map(abs, u), default=0.0)):
             return u, solve(q, p, u, force, step)[2], power
     raise BlowUp(f"the implicit equations were not solved in {MOST_ITERATIONS} iterations; a smaller dt may help")
 
