@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from polybody import importing as _importing  # noqa: F401 what it asks of forks holds from now on
 from polybody import outlets as _outlets
 from polybody.garbage import uncollected as _uncollected
 

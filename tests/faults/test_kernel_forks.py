@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from polybody import importing
 from polybody.errors import PolybodyError
 from polybody.kernels import forks
 from polybody.kernels.locks import Lock, tracing
@@ -162,7 +163,7 @@ def test_a_child_forked_while_a_thread_imports_can_import_the_same(tmp_path, mon
     name = f"slow_module_{int(100 * patience)}"
     (tmp_path / f"{name}.py").write_text(IMPORTED.format(seconds=0.5))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(forks, "IMPORTING", patience)
+    monkeypatch.setattr(importing, "PATIENCE", patience)
     other = threading.Thread(target=__import__, args=(name,))
     other.start()
     while name not in sys.modules:
@@ -170,3 +171,33 @@ def test_a_child_forked_while_a_thread_imports_can_import_the_same(tmp_path, mon
     assert answer_of_a_child(lambda: __import__(name).value) == 7
     other.join()
     assert sys.modules[name].value == 7
+
+
+FIRST_IMPORTS = textwrap.dedent("""
+    import os, threading, time
+    import polybody as pb
+
+    other = threading.Thread(target=lambda: pb.load("two-link").mass_matrix([0.1, 0.2]))
+    other.start()
+    time.sleep(0.02)
+    child = os.fork()
+    if not child:
+        try:
+            pb.load("two-link").mass_matrix([0.1, 0.2])
+            os._exit(0)
+        finally:
+            os._exit(4)
+    deadline = time.monotonic() + 60
+    while not (found := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > deadline:
+            os.kill(child, 9)
+            raise SystemExit("the child hangs")
+        time.sleep(0.005)
+    other.join()
+    raise SystemExit(found[1])
+""")
+
+
+def test_a_child_forked_while_another_thread_imports_polybody_for_the_first_time_imports_it_too() -> None:
+    done = subprocess.run([sys.executable, "-c", FIRST_IMPORTS], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr

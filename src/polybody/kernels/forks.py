@@ -5,36 +5,31 @@ it was changing would stay half changed. So a thread that forks first has, and k
 
 1. `locks.tracing`: no thread makes an expression graph for us. CasADi has locks of its own, which it holds for as long
    as it makes a function: a child forked then hung as soon as it made one itself;
-2. the interpreter's import lock, at a moment when no thread imports: modules have locks, too, which a child would wait
-   for, and a half imported module is of no use to it;
+2. the interpreter's import lock, at a moment when no thread imports (`polybody.importing`, which waits for it in
+   processes that have no kernels yet, too);
 3. llvmlite's lock, which is held around every single call of LLVM;
 4. every other `Lock` that is free. One that is not begins anew in the child: the dictionaries and lists behind our
    locks are whole between any two steps of Python, hence then too.
 
 The first three are waited for, `PATIENCE` seconds at most. Where that was not enough the child cannot compile: it says
-so in an error where it would hang. It imports anew what was being imported.
+so in an error where it would hang.
 
 What is beyond us: threads that call CasADi without polybody.
 """
 
 from __future__ import annotations
 
-import _imp
 import _thread
-import os
-import sys
 import threading
-import time
 from typing import Any, NoReturn
 
 from llvmlite.binding import ffi
 
+from polybody import importing
 from polybody.errors import PolybodyError
 from polybody.kernels.locks import Lock, tracing
 
 PATIENCE = 30.0  # seconds: LLVM works some seconds on the largest kernels
-IMPORTING = 5.0  # the same for imports, which may wait for the child themselves
-LOOK = 0.001  # seconds between looks at the imports under way
 
 
 class Refused:
@@ -59,7 +54,7 @@ class _Fork:
     """What one fork has found, of the thread that forks."""
 
     def __init__(self) -> None:
-        self.llvm = self.imports = self.interrupted = False
+        self.llvm = self.interrupted = False
 
 
 _forks: dict[int, _Fork] = {}  # by thread: several may fork at once
@@ -70,7 +65,7 @@ def _before() -> None:
     here = _forks[threading.get_ident()] = _Fork()
     try:
         tracing.before_fork(PATIENCE)
-        _imports_end(here)
+        importing.wait()
         here.llvm = _llvm is None or _llvm._lock.acquire(timeout=PATIENCE)
     except KeyboardInterrupt:  # the interpreter forgets exceptions of this function
         here.interrupted = True
@@ -81,34 +76,12 @@ def _before() -> None:
             lock.before_fork()
 
 
-def _imports_end(here: _Fork) -> None:
-    """Return with the import lock, when no other thread imports or none did for too long."""
-    end = time.monotonic() + IMPORTING
-    while True:
-        _imp.acquire_lock()  # who has it can begin no other import
-        here.imports = True
-        if not _foreign_imports() or time.monotonic() > end:
-            return
-        here.imports = False
-        _imp.release_lock()
-        time.sleep(LOOK)
-
-
-def _foreign_imports() -> list[str]:
-    """Names of the modules that other threads import now."""
-    modules = getattr(sys.modules["_frozen_importlib"], "_module_locks", {})  # not public: name -> weak reference
-    living = [(name, found) for name, ref in list(modules.items()) if (found := ref()) is not None]
-    return [name for name, found in living if getattr(found, "owner", None) != threading.get_ident()]
-
-
 def _after_in_parent() -> None:
     here = _forks.pop(threading.get_ident(), None) or _Fork()
     for lock in Lock.every:
         lock.after_in_parent()
     if here.llvm and _llvm is not None:
         _llvm._lock.release()
-    if here.imports:
-        _imp.release_lock()
     if here.interrupted:
         _thread.interrupt_main()
 
@@ -123,18 +96,10 @@ def _after_in_child() -> None:
             _llvm._lock.release()
         else:
             _llvm._lock = Refused()
-    if here.imports:
-        for name in _foreign_imports():
-            sys.modules["_frozen_importlib"]._module_locks.pop(name, None)
-            if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False):
-                del sys.modules[name]
-        if _imp.lock_held():
-            _imp.release_lock()
     if here.interrupted:
         _thread.interrupt_main()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+importing.also(_before, _after_in_parent, _after_in_child)
 
 __all__ = ["Refused"]
