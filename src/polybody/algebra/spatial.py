@@ -23,6 +23,7 @@ import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import (
+    cross,
     left_jacobian,
     left_jacobian_inverse,
     rotation_exp,
@@ -52,6 +53,11 @@ def adjoint(rotation: Array, position: Array, *, domain: Domain = FLOAT) -> Arra
     result[3:, 3:] = rotation
     result[3:, :3] = skew(position, domain=domain) @ rotation
     return result
+
+
+def bracket(V: Array, U: Array) -> Array:
+    """ad(V) U."""
+    return np.concatenate([cross(V[:3], U[:3]), cross(V[3:], U[:3]) + cross(V[:3], U[3:])])
 
 
 def bracket_matrix(twist: Array, *, domain: Domain = FLOAT) -> Array:
@@ -118,6 +124,7 @@ def joined_inertia(
 __all__ = [
     "adjoint",
     "body_inertia",
+    "bracket",
     "bracket_matrix",
     "inverse_pose",
     "joined_inertia",

@@ -1,27 +1,35 @@
-"""Derivatives of inverse dynamics in tangent space, by the recursions of `inverse` differentiated by hand.
+"""Derivatives of inverse dynamics in tangent space, differentiated by hand.
 
-A joint j is displaced along column h = [h_ω; h_u] of its map (then H changes too, by δH), or its velocity is changed
-along it, or its acceleration. Let δω, δα, δa be the changes of its body's motion in its own axes. With c = Rᵀω of the
-parent, α_c and A likewise (A with E r), E_c = [α_c] + [c][c], ω_J and u the joint's own twist and ρ = H a + Ḣ v:
+Let t_i = [ω; u] be the twist of body i at O_i in its axes and a_i its derivative there (its spatial acceleration). With
+c and a_c the parent's, carried to the child (B_ij t_j, B_ij a_j), J = H v the joint's own twist, ρ = H a + Ḣ v, and ×
+the bracket of twists,
 
-    displaced:  δω = c × h_ω + δω_J        δω_J, δu = δH v,   δρ = δH a + δ(Ḣ v)
-                δα = α_c × h_ω + δρ_ω + (c × h_ω) × ω_J + c × δω_J
-                δa = A × h_ω + E_c h_u + δρ_u + (c × h_ω + δω) × u + (c + ω) × δu
-    faster:     δω = h_ω,   δα = δρ_ω + c × h_ω,   δa = δρ_u + h_ω × u + (c + ω) × h_u
+    t_i = c + J,      a_i = a_c + ρ + c × J
 
-β = δα − δω × ω is carried outwards as a vector, for δE = [β] + 2[δω][ω]. So the change of the wrench on a whole
-composite body (mass m, first moment h, inertia I; Σ m ẋ = ḣ and P = Σ m ẋ xᵀ of its points, rates in inertial
-space from its origin) needs its sums only:
+Points x of the body have ẋ = u + ω × x and ẍ = a + α × x + ω × ẋ. A joint is displaced along column h of its map (then
+H changes too, by δH; δJ = δH v, δρ = δH a + δ(Ḣ v)), or its velocity is changed along it, or its acceleration. In axes
+and at an origin that go with the body, all bodies that the joint carries have the same changes ψ of their twists, and
 
-    δf = m δa + β × h + 2 δω × ḣ,      δn = h × δa + I β + 2 (tr P − P) δω                                   (a)
+    δẍ = b_u + b_ω × x + 2 ψ_ω × ẋ
+    displaced:  ψ = c × h + δJ,    b = a_c × h + c × (c × h) + δρ + (c + t_i) × δJ
+    faster:     ψ = h,             b = (c + t_i) × h + δρ
+
+So the change of the wrench on a whole composite body (mass m, first moment h, inertia I, ḣ = Σ m ẋ, N = tr P − P with
+P = Σ m ẋ xᵀ) needs its sums only:
+
+    δf = m b_u + b_ω × h + 2 ψ_ω × ḣ,      δn = h × b_u + I b_ω + 2 N ψ_ω                                     (a)
 
 Inwards these are the columns of δτ at the ancestors, with h ×* γ, the turning of the wrench itself, for a displacement.
-The rows of joint i against its ancestors are the same sums read the other way: H_iᵀ(a) = f₃·δa + n₃·β + g·δω with
+The rows of joint i against its ancestors are the same sums read the other way: H_iᵀ(a) = f₃·b_u + n₃·b_ω + g·ψ_ω with
 
-    [n₃; f₃] = M̃ H_i  (a column of the mass matrix, carried by B_ijᵀ),   g = 2 (tr P − Pᵀ) h_ω + 2 ḣ × h_u,
-    g_j = R g + 2 ṙ × f₃
+    [n₃; f₃] = M̃ H_i  (a column of the mass matrix, carried by B_ijᵀ),   g = 2 Nᵀ h_ω + 2 ḣ × h_u,  carried by R
 
 Each column is carried to the ground once, and every entry is a few products there.
+
+Kernels compute long texts in the order in which they are written here, with few registers: therefore one vector after
+the other is carried, and every sum is taken where it is used. Of a G1's 10,200 moves between registers and memory
+(`kernels.schedule`) that leaves 7,900, of 2.38 µs 2.17 (Zen 3). One origin for all bodies would take more operations,
+18,800 instead of 17,100: in the joints' own frames many numbers are zero.
 """
 
 from __future__ import annotations
@@ -35,27 +43,24 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import along
 from polybody.algebra.rotations import cross
-from polybody.formulations.denoc.composite import Composite, composite_wrench, composites
+from polybody.algebra.spatial import bracket
+from polybody.formulations.denoc.composite import Composite, composite_to_parent, composite_wrench
 from polybody.formulations.denoc.inverse import (
-    Motion,
     applied_wrenches,
-    body_wrench,
-    ground_motion,
     inward_forces,
-    outward_motion,
-    spin_matrix,
 )
 from polybody.formulations.denoc.links import Crossing, Link, crossings, links
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.mechanism.kinematics import rate
-from polybody.mechanism.mechanism import GROUND, Mechanism
+from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 Vector = tuple[Array, Array]
+Way = list[tuple[Crossing, TreeJoint, Array]]  # crossed joint, the joint before it, its map
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """How a body's motion changes: δω, β = δα − δω × ω, δa."""
+    """How a body's motion changes: ψ_ω, b_ω, b_u."""
 
     omega: Array
     beta: Array
@@ -63,11 +68,21 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
-    """Σ m ẋ and P = Σ m ẋ xᵀ of a composite body."""
+class Part:
+    """Sums of a composite body: its inertia, ḣ, N and γ, the wrench that crosses its joint."""
 
+    body: Composite
     h_dot: Array
-    P: Array
+    N: Array
+    gamma: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Twist and spatial acceleration of a body at O_i, in its axes."""
+
+    t: Array
+    a: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,61 +129,54 @@ def _of_bodies(
     mechanism: Mechanism, chain: list[Link], across: list[Crossing], q: Array, v: Array, a: Array, domain: Domain
 ) -> tuple[Array, Array, Array]:
     """The derivatives of what bodies and gravity need."""
-    ground = ground_motion(domain.array(mechanism.gravity), domain=domain)
-    motions: list[Motion] = []
+    ground = State(domain.zeros(6), np.concatenate([domain.zeros(3), -domain.array(mechanism.gravity)]))
+    states: list[State] = []
     moved: list[Moved] = []
-    slides: list[Array] = []
     for joint, one, step in zip(mechanism.joints, chain, across, strict=True):
-        before = ground if one.parent == GROUND else motions[one.parent]
-        own = q[joint.q], v[joint.v], a[joint.v]
-        motions.append(outward_motion(one, step, before, *own, domain=domain))
-        changes, slide = _changes(one, step, before, motions[-1], *own, domain=domain)
+        before = ground if joint.parent == GROUND else states[joint.parent]
+        state, changes = _changes(one, step, before, q[joint.q], v[joint.v], a[joint.v], domain=domain)
+        states.append(state)
         moved.append(changes)
-        slides.append(slide)
-    wrenches = _gathered(chain, across, [body_wrench(one, x) for one, x in zip(chain, motions, strict=True)])
-    parts = composites(chain, across, domain=domain)
-    flows = _flows(chain, across, motions, slides, parts, domain)
     matrices = tuple(domain.zeros(mechanism.nv, mechanism.nv) for _ in range(3))
-    for joint in mechanism.joints:
+    carried: list[list[tuple[Crossing, Part]]] = [[] for _ in chain]
+    for joint in reversed(mechanism.joints):
+        i = joint.index
+        part = _part(chain[i], states[i], carried[i], domain)
         for k in range(joint.nv):
-            _fill(mechanism, across, slides, moved, joint.index, k, parts, flows, wrenches[joint.index], matrices)
+            _fill(mechanism, across, moved, i, k, part, matrices)
+        if joint.parent != GROUND:
+            carried[joint.parent].append((across[i], part))
     return matrices[0], matrices[1], matrices[2]
 
 
 def _changes(
-    one: Link, step: Crossing, before: Motion, motion: Motion, q: Array, v: Array, a: Array, *, domain: Domain
-) -> tuple[Moved, Array]:
-    """What displacing joint i and changing its velocity do to its body, and ṙ, the velocity of O_i from O_j."""
-    model, H = one.joint.model, step.H
-    twist = H @ v
-    omega_J, u = twist[:3], twist[3:]
-    c, alpha_c = step.to_child(before.omega), step.to_child(before.alpha)
-    E_j = spin_matrix(before.omega, before.alpha)
-    shifted = step.to_child(before.a if one.parent == GROUND else before.a + E_j @ step.r)
-    E_c = spin_matrix(c, alpha_c)
-    slide = cross(before.omega, step.r) + step.to_parent(u)
-    units = domain.eye(one.joint.nv)
+    one: Link, step: Crossing, before: State, q: Array, v: Array, a: Array, *, domain: Domain
+) -> tuple[State, Moved]:
+    """The motion of body i, and what displacing joint i and changing its velocity do to it."""
+    model, H, nv = one.joint.model, step.H, one.joint.nv
+    c, a_c = step.twist_to_child(before.t), step.twist_to_child(before.a)
+    J = H @ v
+    units = domain.eye(nv)
     maps = [model.velocity_map_rate(q, e, domain=domain) for e in units]
     constant = all(domain.is_zero(x) for dH in maps for x in dH.ravel())
+    rate = model.velocity_map_rate(q, v, domain=domain)
+    rho = H @ a if constant else H @ a + rate @ v
     seconds = _second_rates(one, q, v, units, domain) if not constant else []
-    own_rate = model.velocity_map_rate(q, v, domain=domain)
+    state = State(c + J, a_c + rho + bracket(c, J))
     displaced, faster = [], []
-    for k in range(one.joint.nv):
-        h_w, h_u = H[:3, k], H[3:, k]
-        turned = cross(c, h_w)
-        d_omega, d_alpha = turned, cross(alpha_c, h_w) + cross(turned, omega_J)
-        d_a = cross(shifted, h_w) + E_c @ h_u + cross(turned + turned, u)
-        f_alpha, f_a = cross(c, h_w), cross(h_w, u) + cross(c + motion.omega, h_u)
+    for k in range(nv):
+        h = H[:, k]
+        psi = bracket(c, h)
+        b = bracket(a_c, h) + bracket(c, psi)
+        f = psi + psi if nv == 1 else psi + bracket(state.t, h)  # J × h = 0 where there is one h
         if not constant:
-            x, rho = maps[k] @ v, maps[k] @ a + seconds[k]
-            d_omega = d_omega + x[:3]
-            d_alpha = d_alpha + rho[:3] + cross(c, x[:3])
-            d_a = d_a + rho[3:] + cross(x[:3], u) + cross(c + motion.omega, x[3:])
-            y = maps[k] @ v + own_rate[:, k]
-            f_alpha, f_a = f_alpha + y[:3], f_a + y[3:]
-        displaced.append(Change(d_omega, d_alpha - cross(d_omega, motion.omega), d_a))
-        faster.append(Change(h_w, f_alpha - cross(h_w, motion.omega), f_a))
-    return Moved(displaced, faster, None if constant else maps), slide
+            dJ = maps[k] @ v
+            psi = psi + dJ
+            b = b + maps[k] @ a + seconds[k] + bracket(c + state.t, dJ)
+            f = f + dJ + rate[:, k]
+        displaced.append(Change(psi[:3], b[:3], b[3:]))
+        faster.append(Change(h[:3], f[:3], f[3:]))
+    return state, Moved(displaced, faster, None if constant else maps)
 
 
 def _second_rates(one: Link, q: Array, v: Array, units: Array, domain: Domain) -> list[Array]:
@@ -182,87 +190,95 @@ def _second_rates(one: Link, q: Array, v: Array, units: Array, domain: Domain) -
     return along(text, (q, v), ways, domain)
 
 
-def _gathered(chain: list[Link], across: list[Crossing], wrenches: Sequence[Vector]) -> list[Vector]:
-    """γ_i, the wrench that crosses each joint, in axes of its body."""
-    gamma = list(wrenches)
-    for i in reversed(range(len(chain))):
-        j = chain[i].parent
-        if j != GROUND:
-            n, f = across[i].wrench_to_parent(*gamma[i])
-            gamma[j] = (gamma[j][0] + n, gamma[j][1] + f)
-    return gamma
+def _part(one: Link, state: State, carried: Sequence[tuple[Crossing, Part]], domain: Domain) -> Part:
+    """The sums of a body and of the composite bodies that its joints carry.
+
+    Of the body's own points ẋ = u + ω × x and ẍ = a + α × x + ω × ẋ, so that P = [ω] (½ tr I − I) + u hᵀ.
+    """
+    (omega, u), (alpha, a), unit = np.split(state.t, 2), np.split(state.a, 2), domain.eye(3)
+    mass, h, inertia = one.mass, one.moment, one.inertia
+    half = (inertia[0, 0] + inertia[1, 1] + inertia[2, 2]) / domain.const(2)
+    J = unit * half - inertia
+    P = np.column_stack([cross(omega, J[:, k]) for k in range(3)]) + np.outer(u, h)
+    h_dot, N = cross(omega, h) + u * mass, unit * (u @ h) - P
+    n = cross(h, a) + inertia @ alpha + N @ omega
+    f = a * mass + cross(alpha, h) + cross(omega, h_dot)
+    for step, part in carried:
+        more = step.wrench_to_parent(*part.gamma)
+        n, f = n + more[0], f + more[1]
+    for step, part in carried:
+        flow, r = step.to_parent(part.h_dot), step.r
+        h_dot, N = h_dot + flow, N + (step.turned_general(part.N) + unit * (flow @ r) - np.outer(flow, r))
+    for step, part in carried:
+        body = composite_to_parent(step, part.body, domain=domain)
+        mass, h, inertia = mass + body.mass, h + body.h, inertia + body.inertia
+    return Part(Composite(mass, h, inertia), h_dot, N, (n, f))
 
 
-def _flows(
-    chain: list[Link], across: list[Crossing], motions: list[Motion], slides: list[Array], parts: list[Composite],
-    domain: Domain,
-) -> list[Flow]:  # fmt: skip
-    """ḣ and P of every composite body: of one body ḣ = ω × h, P = [ω] (½ tr I − I)."""
-    flows = []
-    for one, motion in zip(chain, motions, strict=True):
-        half = (one.inertia[0, 0] + one.inertia[1, 1] + one.inertia[2, 2]) / domain.const(2)
-        J = domain.eye(3) * half - one.inertia
-        P = np.column_stack([cross(motion.omega, J[:, k]) for k in range(3)])
-        flows.append(Flow(cross(motion.omega, one.moment), P))
-    for i in reversed(range(len(chain))):
-        j = chain[i].parent
-        if j != GROUND:
-            step, slide, part = across[i], slides[i], parts[i]
-            h_dot = step.to_parent(flows[i].h_dot) + slide * part.mass
-            P = step.turned_general(flows[i].P) + np.outer(h_dot, step.r) + np.outer(slide, step.to_parent(part.h))
-            flows[j] = Flow(flows[j].h_dot + h_dot, flows[j].P + P)
-    return flows
-
-
-def _wrench_change(part: Composite, flow: Flow, spread: Any, change: Change) -> Vector:
-    """(a); `spread` is tr P."""
-    twice = change.omega + change.omega
-    n = cross(part.h, change.a) + part.inertia @ change.beta + twice * spread - flow.P @ twice
-    return n, change.a * part.mass + cross(change.beta, part.h) + cross(twice, flow.h_dot)
+def _wrench_change(part: Part, change: Change) -> Vector:
+    """(a)."""
+    body, twice = part.body, change.omega + change.omega
+    n = cross(body.h, change.a) + body.inertia @ change.beta + part.N @ twice
+    return n, change.a * body.mass + cross(change.beta, body.h) + cross(twice, part.h_dot)
 
 
 def _fill(
-    mechanism: Mechanism, across: list[Crossing], slides: list[Array], moved: list[Moved], start: int, k: int,
-    parts: list[Composite], flows: list[Flow], gamma: Vector, matrices: Sequence[Array],
+    mechanism: Mechanism, across: list[Crossing], moved: list[Moved], start: int, k: int, part: Part,
+    matrices: Sequence[Array],
 ) -> None:  # fmt: skip
-    """The entries of one column of joint `start` against itself and its ancestors, and of its row likewise."""
+    """The entries of one column of joint `start` against itself and its ancestors, and of its row likewise.
+
+    One vector after the other goes inwards: all together are more numbers than a processor has registers.
+    """
     dq, dv, M = matrices
-    joint, step, part, flow = mechanism.joints[start], across[start], parts[start], flows[start]
-    column, H = joint.v.start + k, across[start].H
-    h_w, h_u = H[:3, k], H[3:, k]
-    spread = flow.P[0, 0] + flow.P[1, 1] + flow.P[2, 2]
-    turned = _wrench_change(part, flow, spread, moved[start].displaced[k])
-    faster = _wrench_change(part, flow, spread, moved[start].faster[k])
-    n3, f3 = composite_wrench(part, H[:, k])
-    for row in range(joint.nv):
-        at = joint.v.start + row
-        dq[at, column] = dq[at, column] + _along(H, row, turned)
-        dv[at, column] = dv[at, column] + _along(H, row, faster)
-        M[at, column] = M[at, column] + _along(H, row, (n3, f3))
-        maps = moved[start].maps
-        if maps is not None:
-            dq[at, column] = dq[at, column] + _along(maps[k], row, gamma)
-    n, f = gamma
+    joint, own, H = mechanism.joints[start], moved[start], across[start].H
+    column, way = joint.v.start + k, _inwards(mechanism, across, start)
+    h_w, h_u, (n, f) = H[:3, k], H[3:, k], part.gamma
+    turned = _wrench_change(part, own.displaced[k])
+    _add_along(dq, joint, H, column, turned)
+    if own.maps is not None:
+        _add_along(dq, joint, own.maps[k], column, part.gamma)
     turned = turned[0] + cross(h_w, n) + cross(h_u, f), turned[1] + cross(h_w, f)
-    g = (h_w * spread - flow.P.T @ h_w + cross(flow.h_dot, h_u)) * 2.0
-    i = start
-    while mechanism.joints[i].parent != GROUND:
-        step, slide = across[i], slides[i]
-        turned, faster = step.wrench_to_parent(*turned), step.wrench_to_parent(*faster)
+    _add_inwards(dq, way, column, turned)
+    faster = _wrench_change(part, own.faster[k])
+    _add_along(dv, joint, H, column, faster)
+    _add_inwards(dv, way, column, faster)
+    n3, f3 = composite_wrench(part.body, H[:, k])
+    _add_along(M, joint, H, column, (n3, f3))
+    g = (part.N.T @ h_w + cross(part.h_dot, h_u)) * 2.0
+    for step, above, H in way:
         n3, f3 = step.wrench_to_parent(n3, f3)
-        g = step.to_parent(g) + cross(slide + slide, f3)
-        i = mechanism.joints[i].parent
-        above, H = mechanism.joints[i], across[i].H
+        g = step.to_parent(g)
         for row in range(above.nv):
-            at = above.v.start + row
-            dq[at, column] = dq[at, column] + _along(H, row, turned)
-            dv[at, column] = dv[at, column] + _along(H, row, faster)
+            at, changes = above.v.start + row, moved[above.index]
             value = _along(H, row, (n3, f3))
             M[at, column] = M[at, column] + value
             M[column, at] = M[column, at] + value  # joints that share a slot meet on its diagonal twice
-            for result, change in ((dq, moved[i].displaced[row]), (dv, moved[i].faster[row])):
+            for result, change in ((dq, changes.displaced[row]), (dv, changes.faster[row])):
                 felt = f3 @ change.a + n3 @ change.beta + g @ change.omega
                 result[column, at] = result[column, at] + felt
+
+
+def _inwards(mechanism: Mechanism, across: list[Crossing], i: int) -> Way:
+    """The way from joint i to the ground."""
+    way = []
+    while (j := mechanism.joints[i].parent) != GROUND:
+        way.append((across[i], mechanism.joints[j], across[j].H))
+        i = j
+    return way
+
+
+def _add_inwards(result: Array, way: Way, column: int, wrench: Vector) -> None:
+    """A column's entries at the ancestors, by a wrench that goes inwards."""
+    for step, above, H in way:
+        wrench = step.wrench_to_parent(*wrench)
+        _add_along(result, above, H, column, wrench)
+
+
+def _add_along(result: Array, joint: TreeJoint, H: Array, column: int, wrench: Vector) -> None:
+    for row in range(joint.nv):
+        at = joint.v.start + row
+        result[at, column] = result[at, column] + _along(H, row, wrench)
 
 
 def _along(H: Array, row: int, wrench: Vector) -> Any:

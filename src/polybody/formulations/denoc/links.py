@@ -9,13 +9,16 @@ and r = O_i − O_j the position of body i in body j:
     B_ijᵀ w_i:                   f = R f_i,         n = R n_i + r × f
 
 R is kept as two factors, the constant placement and the joint's own turning: a joint about a coordinate axis turns two
-components only, and a placement by right angles costs nothing.
+components only, and a placement by right angles costs nothing. Only where no entry of the placement is zero are they
+multiplied: nine products a vector, not thirteen.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
@@ -65,6 +68,11 @@ class Crossing:
         A = self.factors[1] @ A @ self.factors[1].T
         return A if self.trivial else self.factors[0] @ A @ self.factors[0].T
 
+    def twist_to_child(self, t: Array) -> Array:
+        """B_ij t."""
+        omega = t[:3]
+        return np.concatenate([self.to_child(omega), self.to_child(t[3:] + cross(omega, self.r))])
+
     def wrench_to_parent(self, n: Array, f: Array) -> tuple[Array, Array]:
         """B_ijᵀ [n; f]."""
         f = self.to_parent(f)
@@ -112,6 +120,8 @@ def crossing(one: Link, q: Array, *, domain: Domain) -> Crossing:
     trivial = not _differs(one.placement, domain)
     r = one.offset + (slide if trivial else one.placement @ slide)
     H = one.joint.model.velocity_map(q, domain=domain)
+    if not any(domain.is_zero(x) for x in one.placement.ravel()):
+        return Crossing((domain.eye(3), one.placement @ turning), r, H, True)
     return Crossing((one.placement, turning), r, H, trivial)
 
 

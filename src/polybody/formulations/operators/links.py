@@ -95,15 +95,10 @@ def link_inertias(mechanism: Mechanism, *, domain: Domain) -> list[Array]:
     ]
 
 
-def bracket(V: Array, U: Array) -> Array:
-    """ad(V) U."""
-    return np.concatenate([cross(V[:3], U[:3]), cross(V[3:], U[:3]) + cross(V[:3], U[3:])])
-
-
 def bias_wrench(V: Array, M: Array) -> Array:
     """b = V* M V: what a link needs for V̇ = 0."""
     h = M @ V
     return np.concatenate([cross(V[:3], h[:3]) + cross(V[3:], h[3:]), cross(V[:3], h[3:])])
 
 
-__all__ = ["Crossing", "bias_wrench", "bracket", "crossings", "link_inertias"]
+__all__ = ["Crossing", "bias_wrench", "crossings", "link_inertias"]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
-from polybody.formulations.operators.links import Crossing, bias_wrench, bracket, crossings, link_inertias
+from polybody.algebra.spatial import bracket
+from polybody.formulations.operators.links import Crossing, bias_wrench, crossings, link_inertias
 from polybody.mechanism.forces import spring_wrenches
 from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism
