@@ -145,8 +145,13 @@ def _stepped(job, x, f, new, h: float):
         if worst <= 1e-13 * fastest:
             going = 0
         elif before > 0.0 and worst <= 1e-9 * fastest:
-            if rate * worst <= 1e-13 * fastest or rate > 0.5:  # what is left is rounding
+            if rate * worst <= 1e-13 * fastest:
                 going = 0
+            elif rate > 0.5:  # rounding, if a matrix of this step does no better; an old one may be what is slow
+                if fresh == 1 or worst <= 1e-11 * fastest:
+                    going = 0
+                else:
+                    put(job + HAS_SPEED, 1)
         elif rate > 0.2 and (fresh == 0 or count > 8):
             put(job + HAS_SPEED, 1)
         before = worst
