@@ -22,19 +22,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import passed_on, stop_here
-from polybody.kernels import (
-    arrays,
-    background,
-    bodies,
-    interpret,
-    machine,
-    memory,
-    pool,
-    programs,
-    rows,
-    runtime,
-    tape,
-)
+from polybody.kernels import arrays, background, bodies, interpret, machine, memory, pool, programs, rows, runtime, tape
 from polybody.kernels.locks import Lock, tracing
 from polybody.kernels.programs import (
     Made,
