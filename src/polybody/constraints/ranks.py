@@ -33,6 +33,12 @@ def ranked_svd(
     return U, s, Vt, kept if most is None else kept & (np.arange(s.shape[-1]) < most)
 
 
+def ranks(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
+    """Rank of each matrix (..., m, n), by singular values alone: the vectors would take four fifths of the time."""
+    s = np.linalg.svd(J, compute_uv=False) if 0 not in J.shape[-2:] else np.zeros((*J.shape[:-2], 0))
+    return (s > tolerance * np.maximum(s[..., :1], 1e-300)).sum(axis=-1)
+
+
 def inverse_values(s: Array, kept: Array) -> Array:
     return np.where(kept, 1.0 / np.where(kept, s, 1.0), 0.0)
 
@@ -63,4 +69,5 @@ def motion_projector(J: Array, tolerance: float = RANK_TOLERANCE) -> Array:
     return np.eye(J.shape[-1]) - np.swapaxes(Y, -1, -2) @ Y
 
 
-__all__ = ["NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space", "pseudo_inverse", "ranked_svd"]
+__all__ = ["NEAR", "RANK_TOLERANCE", "inverse_values", "motion_projector", "null_space", "pseudo_inverse", "ranked_svd",
+           "ranks"]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.assembly import CLOSED
-from polybody.constraints.ranks import pseudo_inverse, ranked_svd
+from polybody.constraints.ranks import pseudo_inverse, ranked_svd, ranks
 from polybody.model.model import Model
 
 Array = np.ndarray
@@ -89,7 +89,7 @@ def mobility_at(model: Model, q: Array) -> int:
 
 def _motions(model: Model, q: Array) -> tuple[Array, Array]:
     """Directions that keep the loops, (1, nv, m) of one configuration, and the least singular value of the others."""
-    rank = int(ranked_svd(model.constraints.jacobian(q))[3].sum())
+    rank = int(ranks(model.constraints.jacobian(q)))
     return _motions_of_rank(model, q, rank)[:2]
 
 

@@ -52,7 +52,7 @@ SETTLED, NEWTON = 1e-13, 25
 FEW = 8
 #: single steps that are taken by the text on numbers, as long as there is no kernel for them
 READ = 100
-#: matrices like J that correcting velocities needs on its way
+#: matrices like J that correcting velocities, or finding ranks, needs on its way
 MATRICES = 8
 
 
@@ -393,4 +393,4 @@ def column_indices(mechanism: Any, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(table[name] for name in names)
 
 
-__all__ = ["STATE_TOLERANCE", "Assembly", "column_indices"]
+__all__ = ["MATRICES", "STATE_TOLERANCE", "Assembly", "column_indices"]

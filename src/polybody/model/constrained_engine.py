@@ -17,7 +17,7 @@ from polybody.constraints.assembly import AssemblyError
 from polybody.constraints.branches import along_plans, covering
 from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
-from polybody.constraints.ranks import null_space, ranked_svd
+from polybody.constraints.ranks import null_space, ranks
 from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations import denoc
 from polybody.mechanism.columns import actuated, state_text
@@ -348,7 +348,7 @@ class ConstrainedEngine:
 
     def constraint_rank(self, q: Array, parameters: Array | None = None) -> Array:
         """The rank of J, (...), state by state."""
-        return ranked_svd(self.constraints.jacobian(q, parameters))[3].sum(axis=-1)
+        return ranks(self.constraints.jacobian(q, parameters))
 
     def eliminated(self, quantity: Quantity, *arrays: Array, plan: Plan | None = None) -> tuple[Array, ...]:
         """A quantity by one plan alone (by default the free one), with its diagnostics: for who decides himself what to

@@ -17,7 +17,7 @@ from polybody.constraints.coefficients import joint_third_order
 from polybody.constraints.motions import returning
 from polybody.constraints.multipliers import Solved
 from polybody.constraints.plan import Plan
-from polybody.constraints.ranks import ranked_svd
+from polybody.constraints.ranks import ranks
 from polybody.errors import InputError
 from polybody.formulations.influence.coefficients import Influence, check_order
 from polybody.formulations.network.reactions import reaction_names
@@ -25,7 +25,8 @@ from polybody.mechanism import couplings
 from polybody.mechanism.columns import velocity_names
 from polybody.model import wrenches as loads
 from polybody.model.arguments import into, state_array
-from polybody.model.assembly import column_indices
+from polybody.model.assembly import MATRICES, column_indices
+from polybody.model.batches import in_pieces
 from polybody.model.engine import Request, in_parts
 from polybody.model.plans import Plans
 from polybody.model.ranked import Ranked
@@ -80,11 +81,13 @@ class ModelConstraints:
         v = state_array("v", v, self._model.nv)
         return self._kernels.bias(self._model._q(q), v, self._model._parameters(parameters))
 
-    @large
     def rank(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> Array:
         """Rank of J per state, (...). nv − rank is the instantaneous mobility; a drop marks a singular configuration.
         """
-        return ranked_svd(self.jacobian(q, parameters=parameters))[3].sum(axis=-1)
+        values = self._model._parameters(parameters)
+        given = [self._model._q(q), *(() if values is None else (values,))]
+        cost = 8 * MATRICES * self._kernels.rows * self._model.nv
+        return in_pieces(lambda some: ranks(self._kernels.jacobian(*some)), given, cost)
 
     @each_set
     def joint_positions(self, q: ArrayLike, *, parameters: ArrayLike | None = None) -> dict[str, Array]:
