@@ -340,11 +340,12 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
     loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
     adaptive, implicit = tableau is not None and tableau.adaptive, isinstance(tableau, Collocation)
-    factored = implicit or parts.switching is not None or "middle" in parts.keys or "balance" in parts.keys
+    holds = parts.switching is not None and parts.switching.slots > 0
+    factored = implicit or holds or "middle" in parts.keys or "balance" in parts.keys
     pieces = [
         code_of.COMMON,
         factors.FACTORS if factored else "",
-        switches.EITHER if parts.switching is not None else code_of.ASK + (events.LOOK if watched else ""),
+        switches.EITHER if holds else code_of.ASK + (events.LOOK if watched else ""),
         code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
         code_of.HERMITE if not adaptive else radau.INTERPOLANT if implicit else code_of.INTERPOLANT,
@@ -367,7 +368,9 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     if parts.switching is None:
         pieces += [switches.WITHOUT]
     else:
-        pieces += [bounds.BOUNDED, bounds.ROWS, decisions.SWITCHING, "" if adaptive else switches.SPREAD]
+        own = [bounds.BOUNDED, bounds.ROWS, decisions.SWITCHING] if holds else [switches.NOTING]
+        pieces += [switches.NOTED, switches.ANEW_WITH_LOOPS if loops else switches.ANEW, *own]
+        pieces += [] if adaptive else [switches.SPREAD]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [

@@ -324,13 +324,8 @@ def _decided(job, y):  # everything that happens at this time
 def _switched(job, x, f):  # x is the end of the step that was cut; the state at the crossing is behind it
     m = word(job + SWITCH_MEMORY)
     c = word(job + CONSTANTS)
-    done = word(job + SWITCHED)
-    if done >= word(job + SWITCH_MOST):
+    if _known(job) == 0:
         return CROSSED
-    for i in range(WATCHED):
-        if word(word(job + CROSSED_AT) + 8 * i) != 0:
-            if word(word(job + SWITCH_WORDS) + WORDS_WATCHED + 16 * i) == 0:
-                return CROSSED
     y = m + SW_STATE
     loose = word(job + LOOSE)
     _copy(y, x + X, N)
@@ -346,27 +341,12 @@ def _switched(job, x, f):  # x is the end of the step that was cut; the state at
         _copy(c + WAY_AT, m + SW_OLD, SW_HELD)
         put(job + LOOSE, loose)
         return CROSSED
-    line = word(job + SWITCH_LOG) + SW_LINE * done
-    put(line, number(y + T))
-    put(line + 8, word(job + DONE) + 1)
-    for i in range(WATCHED):
-        put(line + 16 + 8 * i, word(word(job + CROSSED_AT) + 8 * i))
-    line = line + 16 + 8 * WATCHED
+    line = _line(job, x)
     _copy(line, c + WAY_AT, SW_HELD)
     _copy(line + 8 * SW_HELD, m + SW_HIT, 2 * SW_STOPS)
     for r in range(SW_RUBS_COUNT):
         put(line + 8 * (SW_HELD + 2 * SW_STOPS + r), word(m + SW_THROWN + 8 * r))
-    _copy(word(job + WHOLES) + X * done, x, N)
-    _copy(word(job + WHOLE_RATES) + X * done, f, N)
-    _copy(x, x + X, N)
-    _copy(f, f + F, S)
-    _copy(x + X, y, N)
-    _copy(f + F, m + SW_ANSWER, S)
-    _look(job, x + X, word(job + BEFORE))
-    put(job + FRESH, 1)
-    put(job + HAS_SPEED, 0)
-    put(job + SWITCHED, done + 1)
-    return 0
+    return _moved_on(job, x, f, y, m + SW_ANSWER)
 """
 
 __all__ = ["SWITCHING"]

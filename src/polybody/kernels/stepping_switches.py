@@ -5,6 +5,7 @@ What happens is decided by `stepping_decisions`; here is how loops live with it.
 A switch adds a row: after the state at the crossing comes the one that the motion goes on from, at the same time. The
 end of the step that was cut there is kept in `wholes`, as interpolants need it, and a line of `switch_log` holds time,
 row, which functions have crossed, the numbers afterwards, speeds and impulses of hits, and rubs that were torn loose.
+Where nothing can be held (no slots) there is nothing to decide: such crossings are only noted.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Switching:
         """Places in its memory, in bytes; SW_END is its size."""
         P, R, n = self.stops, self.rubs, min(MOST_ROWS, self.stops + self.rubs)
         n = max(n, min(MOST_ROWS, self.slots))
+        if not self.slots:
+            return {"SW_END": 0, "WORDS_WATCHED": 0}
         sizes = {
             "OLD": self.held, "STATE": state, "ANSWER": answer, "START": nv, "MASS": nv * nv, "FACTOR": nv * nv,
             "PIVOTS": nv, "REACHED": P, "LEAVING": P, "NEAR": P, "RESTS": P, "HALTED": R, "SLIPPED": R, "RUBS": R,
@@ -89,6 +92,63 @@ def _look(job, x, out):
         call(word(job + LOOSE_WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + LOOSE_WATCH_WITH))
     else:
         call(word(job + WATCH_AT), x, word(job + CONSTANTS), _row(job, x), out, word(job + WATCH_WITH))
+    return 0
+"""
+
+#: what is kept of a switch, the state and the answer behind it standing in the rows after those of the crossing
+NOTED = """
+def _known(job):  # whether all that has crossed zero is known here, and there is room for it
+    if word(job + SWITCHED) >= word(job + SWITCH_MOST):
+        return 0
+    for i in range(WATCHED):
+        if word(word(job + CROSSED_AT) + 8 * i) != 0:
+            if word(word(job + SWITCH_WORDS) + WORDS_WATCHED + 16 * i) == 0:
+                return 0
+    return 1
+
+def _line(job, x):  # the line of the log, from behind what every line begins with
+    line = word(job + SWITCH_LOG) + SW_LINE * word(job + SWITCHED)
+    put(line, number(x + X + T))
+    put(line + 8, word(job + DONE) + 1)
+    for i in range(WATCHED):
+        put(line + 16 + 8 * i, word(word(job + CROSSED_AT) + 8 * i))
+    return line + 16 + 8 * WATCHED
+
+def _moved_on(job, x, f, y, answer):  # the motion goes on from y
+    done = word(job + SWITCHED)
+    _copy(word(job + WHOLES) + X * done, x, N)
+    _copy(word(job + WHOLE_RATES) + X * done, f, N)
+    _copy(x, x + X, N)
+    _copy(f, f + F, S)
+    _copy(x + X, y, N)
+    _copy(f + F, answer, S)
+    _look(job, x + X, word(job + BEFORE))
+    put(job + FRESH, 1)
+    put(job + HAS_SPEED, 0)
+    put(job + SWITCHED, done + 1)
+    return 0
+"""
+
+#: where nothing can be held: crossings are noted, and the motion goes on from where it is
+NOTING = """
+def _switched(job, x, f):
+    if _known(job) == 0:
+        return CROSSED
+    _line(job, x)
+    _moved_on(job, x, f, x + X, f + F)
+    return _begun_anew(job, x + X)
+"""
+
+#: signs of the constraints' rows are compared with those at the crossing from there on
+ANEW_WITH_LOOPS = """
+def _begun_anew(job, x):
+    put(job + HAS_TURNS, 0)
+    _ask_back(job, x)
+    _turned(job)
+    return 0
+"""
+ANEW = """
+def _begun_anew(job, x):
     return 0
 """
 
@@ -134,6 +194,6 @@ JOB_WORDS = (
 )  # fmt: skip
 
 __all__ = [
-    "EITHER", "JOB_WORDS", "LEFT", "MOST_SWITCHES", "QUIET", "REACHED", "RESTS", "SLIPS", "SPREAD", "UNKNOWN",
-    "WITHOUT", "Switching",
+    "ANEW", "ANEW_WITH_LOOPS", "EITHER", "JOB_WORDS", "LEFT", "MOST_SWITCHES", "NOTED", "NOTING", "QUIET", "REACHED",
+    "RESTS", "SLIPS", "SPREAD", "UNKNOWN", "WITHOUT", "Switching",
 ]  # fmt: skip

@@ -57,6 +57,7 @@ class Problem:
         self.nq, self.nv = model.nq, model.nv
         self.circuits = Circuits(model, voltages)
         self.size = self.nq + self.nv + self.circuits.size + 1
+        self.limits = "ignore"  # what happens at joint limits
         self.stops: Stops | None = None
         #: bounds of what the controller asks for, and dry friction of joints that can stick; None: there are none
         self.drives: DriveLimits | None = None

@@ -131,6 +131,7 @@ class Run:
         settled = self.switches.settle(t, y)
         compiled = self.compiled
         if compiled is not None:
+            compiled.decisions.allowed = self._decides
             compiled.begin(self.switches.functions())
         self._keep_first(t, y)
         y = settled
@@ -197,7 +198,7 @@ class Run:
         self._bounded()
         functions = self.switches.functions()
         wanted = lambda: None if self.kept is None else self.kept[self.next :]  # noqa: E731
-        self.compiled.decisions.allowed = self.switches.plain and self.watcher is None and not len(self.marks)
+        self.compiled.decisions.allowed = self._decides
         yield from self.compiled.stretch(t, y, end, functions, fresh, wanted, self.pieces is not None)
 
     def _held_loads(self, t: float, y: Array) -> dict[int, float]:
@@ -231,6 +232,11 @@ class Run:
         """Whether compiled code deals with the controller's instants; who watches the run wants to see each."""
         seen = self.watcher is not None or len(self.marks) > 0
         return self.compiled is not None and self.compiled.instants is not None and not seen
+
+    @property
+    def _decides(self) -> bool:
+        """Whether compiled code may decide at events; who watches the run wants to see each."""
+        return self.switches.plain and self.watcher is None and not len(self.marks)
 
     def _bounded(self) -> None:
         """Tell compiled code how far it may go before it comes back."""

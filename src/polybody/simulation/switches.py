@@ -57,6 +57,7 @@ class Switches:
             if not isinstance(event, Event):
                 raise InputError(f"events holds a {type(event).__name__}; expected pb.Event(name, function, …)")
         self.problem, self.events, self.limits = problem, tuple(events), limits
+        problem.limits = limits
         self.stops = Stops(problem.model, restitution, pressing=limits == "stop")
         self.happenings: list[Happening] = []
         self.ended_on_purpose = False
@@ -91,7 +92,8 @@ class Switches:
     @property
     def plain(self) -> bool:
         """Whether compiled code knows all that decides about the next event."""
-        return not (self._beyond or self.stops.implied) and self.limits != "halt" and self._started
+        known = self.limits == "stop" or not self.stops.levels
+        return known and not (self._beyond or self.stops.implied) and self._started
 
     def happened(self, event: Any) -> None:
         """Take over what compiled code has found at an event (`compiled.switching.Switched`)."""
@@ -102,6 +104,9 @@ class Switches:
         for own in self.events:
             if ("event", id(own)) in crossed:
                 self.happenings.append(Happening(t, own.name))
+        if self.limits == "report":
+            reached = [stop for stop in stops.all if ("reached", stop) in crossed]
+            self.happenings += [Happening(t, stop.name, "reached") for stop in reached]
         leaving = {stop for stop in stops.all if ("left", stop) in crossed}
         self.happenings += [Happening(t, stop.name, "left") for stop in stops.all if stop in leaving]
         slipping = [slot for slot in event.sliding if ("slips", slot) in crossed]
@@ -169,9 +174,10 @@ class Switches:
             return []
         found: list[tuple[Function, int, Action]] = []
         for stop in self.stops.all:
-            if stop in self.stops.implied or isinstance(self.stops.held.get(stop.v), Stick):  # it does not move
+            held = self.stops.held.get(stop.v)
+            if self.limits == "stop" and (stop in self.stops.implied or isinstance(held, Stick)):  # it does not move
                 continue
-            if self.stops.held.get(stop.v) is stop:
+            if held is stop:
                 pull = self.stops.pull(stop)
                 found.append((partial(pull, self.problem), 1, partial(self._leave, stop)))
             else:

@@ -140,7 +140,7 @@ class Compiled:
         return self.problem.motion.plans.free(None)
 
     def _parts(self, acting: Acting, watch: Watch, switching: Switching | None = None) -> Parts:
-        names = ["field"] if switching is None else ["field", "loose", "loose_watch", "inertia"]
+        names = ["field", *(["loose", "loose_watch", "inertia"] if switching is not None and switching.slots else [])]
         names += OWN_OF_MANY if self._is_balanced else OWN.get(self.method.name, [])
         names += ["slopes"] if self._has_slopes else []
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
@@ -197,7 +197,9 @@ class Compiled:
         _BEGUN.add(key)
         if self.problem.loops:
             self._follow_plan()
-        ahead(f"simulate {self.method.name}", self._parts(self.acting, self._watch(functions)), self.tableau)
+        watch = self._watch(functions)
+        table = self.decisions.now(self.acting, watch, functions)
+        ahead(f"simulate {self.method.name}", self._parts(self.acting, watch, table), self.tableau)
 
     def _built(self, acting: Acting, watch: Watch, switching: Switching | None) -> Loop:
         key = self.method.name, self._made_of(acting), watch.key, switching is not None
@@ -309,7 +311,7 @@ class Compiled:
         self._forget()
         watch = self._watch(functions)
         self.called = self.called or watch.called
-        switching = self.decisions.table(self.acting, watch, functions) if self.decisions.active else None
+        switching = self.decisions.now(self.acting, watch, functions)
         first = self._next if self._ended == t else self._first_step(t, end)
         by_hand = 1 if fresh and watch.called else 0
         if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
@@ -511,7 +513,7 @@ class Compiled:
     def _hold(self) -> None:
         """Tell the field which joints are held now."""
         problem, stops = self.problem, self.problem.stops
-        frozen = self.decisions.active or (stops is not None and bool(stops.held))
+        frozen = self.decisions.holding or (stops is not None and bool(stops.held))
         if not frozen and not self._possible.rubs and not self.acting.holding.frozen:
             return
         if self.acting.holding.frozen is not frozen or not self.acting.holding.slots:

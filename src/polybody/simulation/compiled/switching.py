@@ -1,9 +1,10 @@
 """What compiled loops decide at events themselves, as tables that they read, and what they say has happened.
 
 Limits that are reached and left and joints that come to rest or begin to slide are dealt with inside the loop
-(`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding; events of the user that change
-nothing (no action, not terminal) end no loop either. Beyond it: loops, friction by load, laws with instants of their
-own, long chains, and whatever the loop leaves to Python.
+(`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding. What changes nothing ends no loop
+either: events of the user without action that are not terminal, and limits that are only reported. Where nothing can be
+held there is nothing else, and whatever moves has it, loops and long chains too. Beyond it: what may be held in loops,
+friction by load, laws with instants of their own, long chains, and whatever the loop leaves to Python.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.watch import Watch, label_of
 from polybody.simulation.friction import DryFriction, Stick
 from polybody.simulation.problem import Problem
-from polybody.simulation.stops import ROUNDING, Stop
+from polybody.simulation.stops import ROUNDING, Excess, Stop
 from polybody.simulation.switches import EventValue
 
 Array = np.ndarray
@@ -51,13 +52,24 @@ class Decisions:
     def __init__(self, problem: Problem, acting: Acting, possible: Holding) -> None:
         simple = not (problem.loops or acting.rolled or possible.bearing or problem.model.mechanism.paced)
         self.problem = problem
-        self.possible = simple and acting.law.memory is None and bool(possible.slots)
+        self.possible = (simple or not possible.slots) and acting.law.memory is None
         self.allowed = False  # nothing stands against it at this time of the run
-        self._wanted, self._events, self._tables = False, 0, dict[str, Switching]()
+        self._holds = bool(possible.slots)
+        self._wanted = self.possible and not self._holds  # nothing more is to be compiled for it
+        self._events, self._tables = 0, dict[str, Switching | None]()
 
     @property
     def active(self) -> bool:
         return self._wanted and self.allowed
+
+    @property
+    def holding(self) -> bool:
+        """Whether loops decide now what is held."""
+        return self.active and self._holds
+
+    def now(self, acting: Acting, watch: Watch, functions: Sequence[tuple[Any, int]]) -> Switching | None:
+        """What loops decide by now, if they do."""
+        return self.table(acting, watch, functions) if self.active else None
 
     def expect(self, at_hand: Callable[[], bool]) -> None:
         """After an event that Python has dealt with: have loops deal with those to come, at once where their code is
@@ -72,15 +84,17 @@ class Decisions:
         if watch.called:
             return None
         if watch.key not in self._tables:
-            self._tables[watch.key] = switching_of(acting, watch, self.problem, functions)
+            table = switching_of(acting, watch, self.problem, functions)
+            self._tables[watch.key] = table if table.slots or table.words.any() else None
         return self._tables[watch.key]
 
     def read(self, loop: Loop, chunk: Chunk, watch: Watch, holding: Holding) -> Chunk:
         """The chunk with what the loop has decided."""
         count, size, stops = loop.word("switched"), loop.parts.size, self.problem.stops
-        if not count or stops is None:
+        if not count:
             return chunk
-        found = switched(loop.held("switch_log"), count, watch, holding, self.problem.friction, stops.held)
+        held = {} if stops is None else stops.held
+        found = switched(loop.held("switch_log"), count, watch, holding, self.problem.friction, held)
         ends, rates = loop.held("wholes"), loop.held("whole_rates")
         wholes = {x.row - 2: (float(ends[k, size]), ends[k, :size].copy(), rates[k, :size].copy())
                   for k, x in enumerate(found)}  # fmt: skip
@@ -91,8 +105,7 @@ def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequ
     """The tables of a loop."""
     holding, friction, stops = acting.holding, problem.friction, problem.stops
     places = {v: k for k, (_, v) in enumerate(holding.slots)}
-    quiet = {label_of(f) for f, _ in functions if isinstance(f, EventValue) and f.event.action is None
-             and not f.event.terminal}  # fmt: skip
+    quiet = {label_of(f) for f, _ in functions if changes_nothing(f, problem)}
     rubbing, limits = list(holding.rubbing), list(holding.stops)
     words = [*((8 * stop.q, 8 * stop.v, places[stop.v]) for stop in limits)]
     words += [(8 * holding.slots[places[v]][0], 8 * v, places[v]) for v in rubbing]
@@ -106,6 +119,13 @@ def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequ
         slots=len(holding.slots), restitution=0.0 if stops is None else stops.restitution,
         words=np.array([x for row in words for x in row], dtype=np.int64), numbers=np.array(numbers, dtype=float),
     )  # fmt: skip
+
+
+def changes_nothing(function: Any, problem: Problem) -> bool:
+    """Whether its crossings are only listed."""
+    if isinstance(function, EventValue):
+        return function.event.action is None and not function.event.terminal
+    return isinstance(function, Excess) and problem.limits == "report"
 
 
 def _kind(label: Any, limits: list[Stop], rubbing: list[int], quiet: set[Any]) -> tuple[int, int]:
