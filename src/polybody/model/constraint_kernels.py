@@ -1,22 +1,28 @@
 """Constraint functions of a model over batches, compiled.
 
+Of the first few states the graph itself is read (`algebra.evaluation`): most mechanisms are asked for their constraints
+some dozen times, to choose a plan of elimination, and a kernel would come later than its answers.
+
 Text that iterates (a loop by map matrix) may fail in compiled code, which takes a fixed number of steps: it says so by
 NaN, or by a residual that is not small. Such states are then answered by the text on numbers, one by one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Domain
+from polybody.algebra.evaluation import Evaluation
 from polybody.algebra.shared import SharedGraph
 from polybody.constraints.system import Constraints, constraints_of
+from polybody.late import dataclass
 from polybody.model.batches import batch_shape
 from polybody.model.source import Source
-from polybody.model.tracing import compiled, trace
+from polybody.model.tracing import Recorded, compiled, is_on_disk, trace
 from polybody.properties import cached_property
 
 if TYPE_CHECKING:
@@ -24,21 +30,33 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
+#: calls, and states of a call, that are read from the graph where there is no kernel on disk
+READ_CALLS, READ_STATES = 100, 256
 #: a loop by map matrix that is open by less was settled
 SETTLED = 1e-6
+
+
+@dataclass
+class Reading:
+    """A graph that Python reads, if it can, and how often it was."""
+
+    graph: Evaluation | None
+    asked: int = 0
 
 
 class ConstraintKernels:
     """φ, J, γ and their like of one mechanism, (..., n) arrays in, (..., rows) arrays out."""
 
-    def __init__(self, source: Source, kernels: dict[str, Kernel] | None = None) -> None:
+    def __init__(self, source: Source, kin: ConstraintKernels | None = None) -> None:
+        """`kin` is of the same mechanism at other values of its parameters: code is shared."""
         self.source, self.mechanism = source, source.mechanism
         self.constraints: Constraints = constraints_of(self.mechanism)
-        self._kernels: dict[str, Kernel] = {} if kernels is None else kernels
+        self._kernels: dict[str, Kernel] = {} if kin is None else kin._kernels
+        self._readings: dict[str, Reading] = {} if kin is None else kin._readings
 
     def at(self, source: Source) -> ConstraintKernels:
         """The same of other values of the parameters, by the same compiled code."""
-        found = ConstraintKernels(source, self._kernels)
+        found = ConstraintKernels(source, self)
         if source.variation is not None:
             found.__dict__ |= {"traced": self.traced, "graph": self.graph}
         return found
@@ -108,7 +126,7 @@ class ConstraintKernels:
         shapes = ((self.rows,), (self.entries,))
         if not self.rows:
             return np.zeros((*q.shape[:-1], 0)), np.zeros((*q.shape[:-1], 0, self.mechanism.nv))
-        phi, entries = self._kernel("far", ("q",), shapes, Constraints.far)(q, *self.source.given(parameters))
+        phi, entries = self._asked("far", ("q",), shapes, Constraints.far, (q, *self.source.given(parameters)))
         return phi, self.constraints.spread(entries)
 
     def bias_change(self, q: Array, v: Array, d: Array, w: Array) -> Array:
@@ -149,9 +167,8 @@ class ConstraintKernels:
             lead = batch_shape((*arrays, *given))
             return tuple(np.zeros((*lead, *shape)) for shape in shapes)
         others = (("multipliers", self.rows),) if name == "wrenches" else ("v", "d", "w")
-        kernel = self._kernel(name, ("q", *others)[: len(arrays)], shapes, text)
-        found = kernel(*arrays, *self.source.given(parameters))
-        found = found if isinstance(found, tuple) else (found,)
+        all_arrays = (*arrays, *self.source.given(parameters))
+        found = self._asked(name, ("q", *others)[: len(arrays)], shapes, text, all_arrays)
         return self._mended(name, (*arrays, *given), found, text, len(arrays)) if self.constraints.iterates else found
 
     def _mended(
@@ -179,18 +196,52 @@ class ConstraintKernels:
 
     def has_kernel(self, name: str) -> bool:
         """Whether a kernel has been asked for."""
-        return name in self._kernels
+        return name in self._kernels or name in self._readings
+
+    def _asked(
+        self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, arrays: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """By the kernel, or as long as only a few states have been asked for, by the graph itself."""
+        reading = None if name in self._kernels else self._reading(name, arguments, shapes, text, arrays)
+        found = (reading or self._kernel(name, arguments, shapes, text))(*arrays)
+        return found if isinstance(found, tuple) else (found,)
 
     def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any) -> Kernel:
         if name not in self._kernels:
-            m = self.mechanism
-            inputs = [x if isinstance(x, tuple) else (x, m.nq if x == "q" else m.nv) for x in arguments]
-            outputs = [(f"r{k}", shape) for k, shape in enumerate(shapes)]
-            read = lambda *x, domain: text(self.traced, *x, domain=domain)  # noqa: E731
-            make = lambda: trace(name, inputs, read, self.source.traced.symbols, self.graph)  # noqa: E731
-            ports = [*inputs, *self.source.inputs]
+            ports, outputs = self._ports(arguments, shapes)
+            make = lambda: self._recorded(name, arguments, text)  # noqa: E731
             self._kernels[name] = compiled(f"constraint {name}", ports, outputs, make, self.source.digest)
         return self._kernels[name]
+
+    def _reading(
+        self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, arrays: tuple[Array, ...]
+    ) -> Evaluation | None:
+        """The graph as Python reads it; None where a kernel is better."""
+        from polybody.kernels import background, prepare
+
+        known, states = self._readings.get(name), math.prod(batch_shape(arrays))
+        if known is None:
+            ports = self._ports(arguments, shapes)
+            many = background.tier() != "auto" or states > READ_STATES
+            if many or is_on_disk(f"constraint {name}", *ports, self.source.digest):
+                return None
+            prepare()  # most who ask for this will want a kernel of something else
+            known = self._readings[name] = Reading(self._recorded(name, arguments, text).evaluation(shapes))
+        known.asked += 1
+        return known.graph if known.asked <= READ_CALLS and states <= READ_STATES else None
+
+    def _ports(self, arguments: tuple[Any, ...], shapes: Any) -> tuple[list[tuple[str, int]], list[Any]]:
+        """Inputs and outputs of a kernel."""
+        inputs = [*self._inputs(arguments), *self.source.inputs]
+        return inputs, [(f"r{k}", shape) for k, shape in enumerate(shapes)]
+
+    def _inputs(self, arguments: tuple[Any, ...]) -> list[tuple[str, int]]:
+        m = self.mechanism
+        return [x if isinstance(x, tuple) else (x, m.nq if x == "q" else m.nv) for x in arguments]
+
+    def _recorded(self, name: str, arguments: tuple[Any, ...], text: Any) -> Recorded:
+        read = lambda *x, domain: text(self.traced, *x, domain=domain)  # noqa: E731
+        return trace(name, self._inputs(arguments), read, self.source.traced.symbols, self.graph)
 
 
 def _far_residual(constraints: Constraints, q: Array, domain: Domain = FLOAT) -> Array:

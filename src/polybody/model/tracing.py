@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polybody.algebra.domains import GraphDomain
+from polybody.algebra.evaluation import Evaluation
 from polybody.algebra.graph import DIV, LEAF, SQ, Node, operands
 from polybody.garbage import uncollected
 from polybody.properties import cached_property
@@ -105,6 +106,24 @@ class Recorded:
     def widened(self, more: Sequence[Any]) -> Recorded:
         """The same with more columns, which are not read."""
         return Recorded(self.name_of, [*self.columns, *more], self.results, self.known)
+
+    def evaluation(self, shapes: Sequence[tuple[int, ...]]) -> Evaluation | None:
+        """The graph as Python reads it; None where a leaf is an expression of its own or an operation unknown."""
+        from polybody.kernels.locks import tracing
+
+        with tracing:
+            return self._evaluation(shapes)
+
+    def _evaluation(self, shapes: Sequence[tuple[int, ...]]) -> Evaluation | None:
+        elements = [x.element_hash() for column in self.columns for x in column.elements()]
+        inputs = {key: k for k, key in enumerate(elements)}
+        for symbols, same in self.known:
+            pairs = zip(symbols.elements(), same.elements(), strict=True)
+            inputs |= {symbol.element_hash(): inputs[x.element_hash()] for symbol, x in pairs}
+        try:
+            return Evaluation(lambda leaf: inputs[leaf.sx.element_hash()], len(elements), self.results, shapes)
+        except KeyError:
+            return None
 
     def tape(self) -> Tape:
         """The graph as kernels read it; of CasADi are only leaves that are expressions of their own."""

@@ -15,10 +15,9 @@ import numpy as np
 from polybody.errors import InputError, warn
 from polybody.names import counted
 from polybody.simulation.compiled.chunk import Chunk
-from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers.sampling import Sampling
 from polybody.simulation.events import crosses, first_crossing
-from polybody.simulation.failures import BlowUp, SimulationError, call_user
+from polybody.simulation.failures import BlowUp, NotCompiled, SimulationError, call_user
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.kept import Kept
 from polybody.simulation.outcome import trajectory_of
@@ -71,9 +70,6 @@ class Run:
         if wanted is False:
             self.path, self.problem.compilable = "python: asked for", False
             return
-        from polybody.kernels import stepping
-
-        stepping.prepare()
         from polybody.simulation.compiled.engine import Compiled
 
         try:

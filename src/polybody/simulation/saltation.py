@@ -24,9 +24,9 @@ from polybody.errors import PolybodyError
 from polybody.formulations import denoc
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
-from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.compiled.tracing import samples_of, traced
 from polybody.simulation.events import Event
+from polybody.simulation.failures import NotCompiled
 from polybody.simulation.friction import Overload, SlidingSpeed
 from polybody.simulation.recording import Crossing
 from polybody.simulation.step_derivatives import StepDerivatives

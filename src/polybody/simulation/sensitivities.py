@@ -27,10 +27,9 @@ from polybody.mechanism.kinematics import rate
 from polybody.model.arguments import as_model
 from polybody.model.model import Model
 from polybody.simulation.arguments import positive
-from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.controllers import Given
 from polybody.simulation.events import Event
-from polybody.simulation.failures import BlowUp
+from polybody.simulation.failures import BlowUp, NotCompiled
 from polybody.simulation.loop_slopes import are_described
 from polybody.simulation.recording import Crossing, Instant, Record, Stretch
 from polybody.simulation.run import Run

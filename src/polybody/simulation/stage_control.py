@@ -24,7 +24,8 @@ from polybody.mechanism import kinematics
 from polybody.model.configurations import draw
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
-from polybody.simulation.compiled.laws import Signals, is_held
+from polybody.simulation.compiled.law import Signals
+from polybody.simulation.compiled.laws import is_held
 from polybody.simulation.compiled.own_numbers import numbers_of
 from polybody.simulation.compiled.own_state import steered
 from polybody.simulation.compiled.remembered import Remembered, remembered

@@ -164,6 +164,10 @@ def prepared(
     problem.whole, problem.friction, problem.efforts = model, sticking, word
     drives = drive_limits(model.mechanism)
     problem.drives = drives if controller is not None and word == "saturate" and drives.any else None
+    if compiled is not False:
+        from polybody.kernels import stepping
+
+        stepping.prepare()
     for asked in (model, problem.model):  # what cannot be simulated says so here
         asked.engine.require_dynamics(q, v)
     said = {
@@ -183,6 +187,8 @@ def prepared(
             passed_on(functools.partial(run.compile, compiled))
         else:
             run.compile(compiled)
+    if run.compiled is not None:
+        run.compiled.foresee(switches.functions())
     y = problem.state(q, v, problem.circuits.start(currents0))
     if run.compiled is None or not run.compiled.is_regular(start, y):
         model.forward_dynamics(q, v, np.zeros(model.nv))  # a singular state is reported, or refused

@@ -19,7 +19,7 @@ from polybody.model.tracing import compiled
 from polybody.properties import cached_property
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.given import acting_of, possible_holding
-from polybody.simulation.compiled.laws import Law, Signals
+from polybody.simulation.compiled.law import Law, Signals
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
 from polybody.simulation.recording import Mode, Stretch

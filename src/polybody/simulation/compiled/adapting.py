@@ -13,7 +13,8 @@ from polybody.model.model import Model
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.regressors import ordered_terms, regressor
-from polybody.simulation.compiled.laws import Planned, motion_of
+from polybody.simulation.compiled.law import Planned
+from polybody.simulation.compiled.laws import motion_of
 from polybody.simulation.compiled.own_state import own_plan
 from polybody.simulation.compiled.remembered import Knowing, Remembered, chosen, strikes
 from polybody.simulation.controllers.adaptive import Adaptive

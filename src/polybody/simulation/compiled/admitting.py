@@ -17,7 +17,7 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.model.model import Model
 from polybody.simulation.compiled.frame_texts import FrameText
-from polybody.simulation.compiled.laws import Planned
+from polybody.simulation.compiled.law import Planned
 from polybody.simulation.compiled.own_state import Own, shape_of
 from polybody.simulation.compiled.remembered import Knowing, Remembered, chosen, strikes
 from polybody.simulation.compiled.task_laws import measured_text

@@ -30,10 +30,10 @@ from polybody.simulation.compiled.given import acting_of, possible_holding
 from polybody.simulation.compiled.grids import grid, grid_through
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.instants import Ahead
-from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.compiled.switching import Decisions
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
+from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
 from polybody.simulation.problem import Problem
@@ -182,6 +182,12 @@ class Compiled:
         """Whether implicit steps have the exact Jacobian; else they take differences of the field."""
         return self.method.name == "radau" and not self.problem.loops and self.model.nv <= MOST_EXACT
 
+    def foresee(self, functions: list[tuple[Any, int]]) -> None:
+        """Let the code of the loop be made that a run has where no joint rests from the start, while its field is
+        traced to look at the first state."""
+        if self.problem.loops and (self.method.name, self.model.engine.constraints.source.digest) not in _BEGUN:
+            self._make_ahead(functions)
+
     def begin(self, functions: list[tuple[Any, int]]) -> None:
         """Let the loop's own code be made while the first field of a model is traced.
 
@@ -195,6 +201,9 @@ class Compiled:
         if len(_BEGUN) >= MOST_BEGUN:
             _BEGUN.clear()
         _BEGUN.add(key)
+        self._make_ahead(functions)
+
+    def _make_ahead(self, functions: list[tuple[Any, int]]) -> None:
         if self.problem.loops:
             self._follow_plan()
         watch = self._watch(functions)

@@ -35,10 +35,11 @@ from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
 from polybody.simulation.compiled import bearing, middle, rolled
 from polybody.simulation.compiled.holding import Holding
-from polybody.simulation.compiled.laws import Law, NotCompiled
+from polybody.simulation.compiled.law import Law
 from polybody.simulation.compiled.tracing import key_of
 from polybody.simulation.compiled.watch import Watch
 from polybody.simulation.currents import Circuits
+from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 #: the field that was traced last: who differentiates a run asks for it again

@@ -17,7 +17,8 @@ from polybody.algebra.rotations import rotation_log
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
-from polybody.simulation.compiled.laws import Signals, motion_of
+from polybody.simulation.compiled.law import Signals
+from polybody.simulation.compiled.laws import motion_of
 from polybody.simulation.compiled.tracing import impure, key_of, traced
 from polybody.simulation.controllers.frame_motion import FrameMotion
 from polybody.simulation.failures import NotCompiled

@@ -10,8 +10,9 @@ from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.bearing import require_known
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding, holding_of
-from polybody.simulation.compiled.laws import Law, NotCompiled, law_of
+from polybody.simulation.compiled.law import Law, free
 from polybody.simulation.compiled.tracing import traced
+from polybody.simulation.failures import NotCompiled
 from polybody.simulation.problem import Problem
 
 
@@ -34,13 +35,22 @@ def acting_of(problem: Problem, law: Law | None = None) -> Acting:
         changing.append(None if fixed is not None else _of_time(f"the wrench on {name!r}", given))
     if problem.circuits.closed and callable(problem.circuits.voltages):
         raise NotCompiled("the voltages are called in Python")
-    plan = (lambda: problem.motion.plans.free(None)) if problem.loops else None
-    law = law_of(problem.whole, problem.controller, plan) if law is None else law
+    law = _law(problem) if law is None else law
     circuits = problem.circuits if problem.circuits.closed else None
     return Acting(
         model, law, tuple(frames), np.concatenate(values), circuits, problem._dissipates, changing=tuple(changing),
         drives=problem.drives, whole=problem.whole,
     )
+
+
+def _law(problem: Problem) -> Law:
+    """The text of the controller."""
+    if problem.controller is None:
+        return free()
+    from polybody.simulation.compiled.laws import law_of
+
+    plan = (lambda: problem.motion.plans.free(None)) if problem.loops else None
+    return law_of(problem.whole, problem.controller, plan)
 
 
 def _of_time(what: str, given: Any) -> Any:

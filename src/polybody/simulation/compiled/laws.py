@@ -1,10 +1,4 @@
-"""Controllers as text over any domain: what a compiled field needs of them.
-
-    tau = text(mechanism, t, q, v, constants, row, domain)
-
-`constants` are numbers that may change without another compilation (gains, targets); `row` is the row of a table of
-*signals* that holds at t: a path is a table of polynomials, a table of torques one of straight lines.
-"""
+"""Controllers as text over any domain (`law`): what a compiled field needs of them."""
 
 from __future__ import annotations
 
@@ -18,11 +12,11 @@ from polybody.algebra.domains import Domain
 from polybody.constraints.plan import Plan
 from polybody.description.records import as_data
 from polybody.formulations import denoc
-from polybody.late import dataclass, field
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
 from polybody.quantities.constrained import Closed, along_plan, drive_forces
+from polybody.simulation.compiled.law import Law, Planned, Signals, free
 from polybody.simulation.controllers import (
     PD,
     Actuators,
@@ -42,41 +36,10 @@ Array = np.ndarray
 Motion = Callable[[Any, Array, Domain], tuple[Array, Array, Array]]
 
 
-@dataclass(frozen=True)
-class Signals:
-    """A table over time: row k holds from breaks[k] to the next, the first before it too, the last ever after."""
-
-    breaks: Array = field(default_factory=lambda: np.zeros(0))
-    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))
-
-    def row(self, t: float) -> Array:
-        """The row of a time."""
-        k = max(0, int(np.searchsorted(self.breaks, t, side="right")) - 1)
-        return self.rows[k] if len(self.breaks) else np.zeros(0)
-
-
-@dataclass(frozen=True)
-class Law:
-    """Joint forces as text. `key` distinguishes texts, not their constants and signals."""
-
-    key: str
-    text: Callable[..., Array]  # (mechanism, t, q, v, constants, row, domain) -> tau
-    constants: Array = field(default_factory=lambda: np.zeros(0))
-    signals: Signals = field(default_factory=Signals)
-    doubts: list[Any] = field(default_factory=list)  # nodes that are large where the text just read is not believed
-    doubtful: bool = False  # of trees too
-    memory: Any = None  # the `Remembered` whose z are the last of the constants
-    held: bool = False  # the constants are forces that Python computes at the controller's instants
-
-
-#: the plan of elimination that holds when a text is read
-Planned = Callable[[], Plan]
-
-
 def law_of(model: Model, controller: Any, plan: Planned | None = None) -> Law:
     """The text of a controller, or `NotCompiled`; with loops read along `plan()`, or else the model's own plan."""
     if controller is None:
-        return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
+        return free()
     from polybody.simulation.compiled.remembered import law_with_memory
     from polybody.simulation.compiled.remembered import makers as makers_with_memory
     from polybody.simulation.compiled.task_laws import LAWS as TASK_LAWS
@@ -387,4 +350,4 @@ def _falling(n: int, k: int) -> float:
     return float(np.prod([n - i for i in range(k)], initial=1.0))
 
 
-__all__ = ["Law", "NotCompiled", "Signals", "law_of"]
+__all__ = ["is_held", "law_of", "motion_of"]

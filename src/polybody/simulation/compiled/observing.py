@@ -16,7 +16,7 @@ from polybody.algebra.domains import Domain
 from polybody.formulations import denoc
 from polybody.model.model import Model
 from polybody.quantities import constrained
-from polybody.simulation.compiled.laws import Planned
+from polybody.simulation.compiled.law import Planned
 from polybody.simulation.compiled.own_state import Own, OwnState
 from polybody.simulation.compiled.remembered import Knowing, Remembered, chosen, remembered, strikes
 from polybody.simulation.compiled.sampled_laws import tell_inner

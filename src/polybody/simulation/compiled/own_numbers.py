@@ -15,7 +15,8 @@ import numpy as np
 from polybody.constraints.assembly import AssemblyError
 from polybody.mechanism.geometry import geometry
 from polybody.model.model import Model
-from polybody.simulation.compiled.laws import Law, NotCompiled
+from polybody.simulation.compiled.law import Law
+from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 

@@ -16,7 +16,8 @@ from numpy.polynomial import chebyshev
 from polybody.algebra.domains import Domain
 from polybody.model.model import Model
 from polybody.paths.path import PointToPoint, Spline
-from polybody.simulation.compiled.laws import Motion, Signals
+from polybody.simulation.compiled.law import Signals
+from polybody.simulation.compiled.laws import Motion
 from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray

@@ -22,7 +22,7 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.late import dataclass, field
 from polybody.model.model import Model
-from polybody.simulation.compiled.laws import Law, Planned, Signals
+from polybody.simulation.compiled.law import Law, Planned, Signals
 from polybody.simulation.compiled.own_numbers import known_to
 from polybody.simulation.controllers.sampling import SAME, Clock
 from polybody.simulation.failures import NotCompiled

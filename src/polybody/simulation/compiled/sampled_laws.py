@@ -11,7 +11,7 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
-from polybody.simulation.compiled.laws import Planned
+from polybody.simulation.compiled.law import Planned
 from polybody.simulation.compiled.remembered import Knowing, Remembered, chosen, remembered, strikes
 from polybody.simulation.compiled.tracing import key_of, samples_of, traced
 from polybody.simulation.controllers.sampling import SAME, Inner, Noisy, Quantised, Sampled, holds

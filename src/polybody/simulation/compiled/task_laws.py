@@ -11,7 +11,7 @@ from polybody.algebra.domains import Domain, domain
 from polybody.mechanism import kinematics
 from polybody.model.model import Model
 from polybody.simulation.compiled.frame_texts import TIMES, FrameText
-from polybody.simulation.compiled.laws import Law, Signals
+from polybody.simulation.compiled.law import Law, Signals
 from polybody.simulation.compiled.own_state import Own, OwnState, Shape, shape_of
 from polybody.simulation.compiled.tracing import impure, key_of, samples_of, traced
 from polybody.simulation.controllers import (

@@ -19,8 +19,8 @@ import numpy as np
 from polybody.kernels.locks import tracing
 from polybody.model.configurations import draw
 from polybody.model.model import Model
-from polybody.simulation.compiled.laws import NotCompiled
 from polybody.simulation.compiled.symbols import expression, symbol_array
+from polybody.simulation.failures import NotCompiled
 
 Array = np.ndarray
 #: instructions that change something which outlives the call

@@ -10,7 +10,7 @@ import numpy as np
 from polybody.algebra.domains import Domain
 from polybody.late import dataclass, field
 from polybody.simulation.compiled.holding import Holding
-from polybody.simulation.compiled.laws import NotCompiled
+from polybody.simulation.failures import NotCompiled
 from polybody.simulation.friction import Overload, SlidingSpeed
 from polybody.simulation.stops import Excess, Pull
 from polybody.simulation.switches import EventValue

@@ -1,23 +1,63 @@
 """Controllers: tau = controller(t, q, v). Any function will do; these are the usual ones, one file each.
 
 Those that measure at instants of their own (`sampling`) have `next_sample` and `sample`; a run calls them there.
+
+Each is imported when it is first used: a run without a controller needs none of them.
 """
 
-from polybody.simulation.controllers.actuators import Actuators
-from polybody.simulation.controllers.adaptive import Adaptive
-from polybody.simulation.controllers.admittance import Admittance
-from polybody.simulation.controllers.computed_torque import ComputedTorque
-from polybody.simulation.controllers.disturbance_observer import DisturbanceObserver
-from polybody.simulation.controllers.feedback_linearisation import FeedbackLinearisation
-from polybody.simulation.controllers.given import Given, zero
-from polybody.simulation.controllers.gravity import GravityCompensation
-from polybody.simulation.controllers.hybrid import HybridForcePosition
-from polybody.simulation.controllers.impedance import Impedance
-from polybody.simulation.controllers.operational_space import OperationalSpace
-from polybody.simulation.controllers.pd import PD
-from polybody.simulation.controllers.resolved import ResolvedAcceleration, ResolvedRate
-from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled, Sampling
-from polybody.simulation.controllers.stateful import Stateful
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from polybody.simulation.controllers.actuators import Actuators
+    from polybody.simulation.controllers.adaptive import Adaptive
+    from polybody.simulation.controllers.admittance import Admittance
+    from polybody.simulation.controllers.computed_torque import ComputedTorque
+    from polybody.simulation.controllers.disturbance_observer import DisturbanceObserver
+    from polybody.simulation.controllers.feedback_linearisation import FeedbackLinearisation
+    from polybody.simulation.controllers.given import Given, zero
+    from polybody.simulation.controllers.gravity import GravityCompensation
+    from polybody.simulation.controllers.hybrid import HybridForcePosition
+    from polybody.simulation.controllers.impedance import Impedance
+    from polybody.simulation.controllers.operational_space import OperationalSpace
+    from polybody.simulation.controllers.pd import PD
+    from polybody.simulation.controllers.resolved import ResolvedAcceleration, ResolvedRate
+    from polybody.simulation.controllers.sampling import Noisy, Quantised, Sampled, Sampling
+    from polybody.simulation.controllers.stateful import Stateful
+
+#: the module of each
+_WHERE = {
+    "Actuators": "actuators",
+    "Adaptive": "adaptive",
+    "Admittance": "admittance",
+    "ComputedTorque": "computed_torque",
+    "DisturbanceObserver": "disturbance_observer",
+    "FeedbackLinearisation": "feedback_linearisation",
+    "Given": "given",
+    "zero": "given",
+    "GravityCompensation": "gravity",
+    "HybridForcePosition": "hybrid",
+    "Impedance": "impedance",
+    "OperationalSpace": "operational_space",
+    "PD": "pd",
+    "ResolvedAcceleration": "resolved",
+    "ResolvedRate": "resolved",
+    "Noisy": "sampling",
+    "Quantised": "sampling",
+    "Sampled": "sampling",
+    "Sampling": "sampling",
+    "Stateful": "stateful",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return found
+
 
 __all__ = [
     "PD",

@@ -1,0 +1,58 @@
+"""The text of a controller, as a compiled field takes it; `laws` writes those of the usual ones.
+
+    tau = text(mechanism, t, q, v, constants, row, domain)
+
+`constants` are numbers that may change without another compilation (gains, targets); `row` is the row of a table of
+*signals* that holds at t: a path is a table of polynomials, a table of torques one of straight lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from polybody.constraints.plan import Plan
+from polybody.late import dataclass, field
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Signals:
+    """A table over time: row k holds from breaks[k] to the next, the first before it too, the last ever after."""
+
+    breaks: Array = field(default_factory=lambda: np.zeros(0))
+    rows: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def row(self, t: float) -> Array:
+        """The row of a time."""
+        k = max(0, int(np.searchsorted(self.breaks, t, side="right")) - 1)
+        return self.rows[k] if len(self.breaks) else np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Joint forces as text. `key` distinguishes texts, not their constants and signals."""
+
+    key: str
+    text: Callable[..., Array]  # (mechanism, t, q, v, constants, row, domain) -> tau
+    constants: Array = field(default_factory=lambda: np.zeros(0))
+    signals: Signals = field(default_factory=Signals)
+    doubts: list[Any] = field(default_factory=list)  # nodes that are large where the text just read is not believed
+    doubtful: bool = False  # of trees too
+    memory: Any = None  # the `Remembered` whose z are the last of the constants
+    held: bool = False  # the constants are forces that Python computes at the controller's instants
+
+
+#: the plan of elimination that holds when a text is read
+Planned = Callable[[], Plan]
+
+
+def free() -> Law:
+    """Of whoever has no controller."""
+    return Law("free", lambda m, t, q, v, c, row, domain: domain.zeros(m.nv))
+
+
+__all__ = ["Law", "Planned", "Signals", "free"]
