@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 import time
 import warnings
@@ -254,3 +255,24 @@ def test_models_that_cannot_move_and_things_that_are_no_models_are_refused():
 def test_times_without_sense_or_end_are_refused_before_anything_is_computed(given, said):
     with pytest.raises(pb.InputError, match=said):
         pb.simulate(shipped("double-pendulum"), **{"duration": 1.0, **given})
+
+
+def test_momentum_error_is_the_same_whenever_it_is_asked_for(monkeypatch):
+    build = pb.Builder("skater", gravity=(0.3, 0.2, -9.81))
+    for name in ("hull", "arm"):
+        build.body(name, 1.0, com=(0.3, 0, 0.1), inertia=(0.1, 0.2, 0.3))
+    build.joint("root_joint", "floating", "world", "hull")
+    build.joint("hinge", "revolute", "hull", "arm", (0.2, 0.1, 0), axis=(0.6, 0, 0.8))
+    model = build.model()
+    v = np.array([1.0, 0.5, -0.3, 0.2, 0.1, 0.4, 2.0])
+    later, pickled = pb.simulate(model, 1.0, None, v, method="rk4"), pb.simulate(model, 1.0, None, v, method="rk4")
+    monkeypatch.setattr("polybody.simulation.audit.SHORT", 0)
+    at_once = pb.simulate(model, 1.0, None, v, method="rk4").audit
+    later.v[:] = 7.0  # a user's array: what was computed does not change
+    assert at_once.momentum_error_relative > 0
+    assert later.audit.momentum_error_relative == pytest.approx(at_once.momentum_error_relative, rel=1e-6)
+    assert later.audit.energy_error == pytest.approx(at_once.energy_error, rel=1e-6)
+    copied = pickle.loads(pickle.dumps(pickled.audit))
+    assert copied.momentum_error_relative == later.audit.momentum_error_relative
+    assert copied.as_dict() | {"seconds": 0} == later.audit.as_dict() | {"seconds": 0}
+    assert f"momentum_error_relative={copied.momentum_error_relative!r}" in repr(copied)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -241,30 +240,24 @@ def leaf(sx: Any) -> Any:
     return float(sx) if sx.is_constant() else Node(LEAF, sx=sx)
 
 
-_by_serial = operator.attrgetter("serial")
-
-
 def operands(roots: Iterable[Any], stop: Container[int] = ()) -> list[Node]:
     """Every node that the roots need, operands before results; not what those with serials in `stop` need."""
-    seen: set[int] = set()
-    found: list[Node] = []
-    stack: list[Node] = []
-    see, push, find = seen.add, stack.append, found.append
-    for x in roots:
-        if type(x) is Node and x.serial not in seen:
-            see(x.serial)
-            push(x)
+    found = {x.serial: x for x in roots if type(x) is Node}
+    stack = list(found.values())
+    pop, push = stack.pop, stack.append
     while stack:
-        x = stack.pop()
-        find(x)
-        if x.op is LEAF or x.serial in stop:
+        x = pop()
+        if stop and x.serial in stop:
             continue
-        for y in (x.a, x.b):
-            if type(y) is Node and y.serial not in seen:
-                see(y.serial)
-                push(y)
-    found.sort(key=_by_serial)
-    return found
+        y = x.a  # written out twice: this is on the way of every first answer. A leaf has none
+        if type(y) is Node and (serial := y.serial) not in found:
+            found[serial] = y
+            push(y)
+        y = x.b
+        if type(y) is Node and (serial := y.serial) not in found:
+            found[serial] = y
+            push(y)
+    return [found[serial] for serial in sorted(found)]
 
 
 def inwards(roots: Iterable[Any]) -> list[Node]:

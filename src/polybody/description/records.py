@@ -9,6 +9,7 @@ is still so, loops are still loops. `mechanism` turns them into a graph and a tr
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -479,16 +480,29 @@ def without_friction(description: Description) -> Description:
 
 def as_data(record: Any, *, skip: tuple[str, ...] = ("source",)) -> Any:
     """The record as nested lists, dicts, strings and exact numbers (floats as hex), for comparing and hashing."""
-    if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        kept = [f.name for f in dataclasses.fields(record) if f.name not in skip]
-        return {name: as_data(getattr(record, name), skip=skip) for name in kept}
-    if isinstance(record, np.ndarray):
-        return [as_data(x, skip=skip) for x in record.tolist()]
-    if isinstance(record, (tuple, list)):
-        return [as_data(x, skip=skip) for x in record]
     if isinstance(record, float):
         return (record + 0.0).hex()
-    return record
+    if isinstance(record, np.ndarray):
+        return _exact(record.tolist())
+    if isinstance(record, (tuple, list)):
+        return [as_data(x, skip=skip) for x in record]
+    names = _names_of(type(record))
+    if names is None:
+        return record
+    return {name: as_data(getattr(record, name), skip=skip) for name in names if name not in skip}
+
+
+def _exact(values: Any) -> Any:
+    """The numbers of an array, as nested lists."""
+    if type(values) is list:
+        return [(x + 0.0).hex() if type(x) is float else _exact(x) for x in values]
+    return (values + 0.0).hex() if isinstance(values, float) else values
+
+
+@functools.cache
+def _names_of(kind: type) -> tuple[str, ...] | None:
+    """The fields of a record's class; None of other classes."""
+    return tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def same_description(a: Description, b: Description) -> bool:

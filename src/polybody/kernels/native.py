@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import ast
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "udiv", ast.BitAnd: "and"}
 RELATIONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge"}
@@ -87,6 +87,18 @@ def translate(text: str, numbers: Mapping[str, float]) -> str:
     """LLVM text of the functions; those whose names begin with an underscore cannot be called from outside."""
     functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     return "\n".join(_Function(node, numbers).text() for node in functions)
+
+
+def _assigned(body: list[ast.stmt]) -> Iterator[str]:
+    """Names of the variables that statements change."""
+    for s in body:
+        if isinstance(s, ast.Assign):
+            yield s.targets[0].id  # type: ignore[attr-defined]
+        elif isinstance(s, (ast.AugAssign, ast.For)):
+            yield s.target.id  # type: ignore[union-attr]
+        if isinstance(s, (ast.For, ast.While, ast.If)):
+            yield from _assigned(s.body)
+            yield from _assigned(s.orelse)
 
 
 class _Function:
@@ -162,8 +174,7 @@ class _Function:
     def do_While(self, s: ast.While) -> None:
         """Tested before the first round and after each: one jump a round. Tests with `and` or `or` go to one block."""
         body, end, out = self.name(), self.name(), self.name()
-        parts = (n for part in s.body for n in ast.walk(part))
-        changed = {n.id for n in parts if isinstance(n, ast.Name) and type(n.ctx) is ast.Store} & set(self.values)
+        changed = set(_assigned(s.body)) & set(self.values)
         start = dict(self.values)
         before = self.test(s.test, body, out)
         self.begin(body)

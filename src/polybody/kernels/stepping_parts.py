@@ -17,7 +17,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.interrupts import passed_on
-from polybody.kernels import background, interpret, machine, native, programs, tape
+from polybody.kernels import background, interpret, machine, programs, tape
 from polybody.kernels.code import Code
 from polybody.kernels.emit import emit_nodes, support_text
 from polybody.kernels.locks import Lock, begun, tracing
@@ -178,17 +178,27 @@ def _shims(target: Target) -> machine.Loaded:
 
 
 def _shims_text(counts: list[int], target: Target) -> str:
-    body, memory = 8 * (len(LIBM) + 2), 8 * (len(LIBM) + 3)
-    texts = []
+    """Every address for each of the interpreter's lanes, and a call of it."""
+    rows, zeros = f"<{target.lanes} x i64>", f"<{target.lanes} x i32> zeroinitializer"
+    texts = [f'target triple = "{target.triple}"']
     for count in counts:
         names = [f"a{k}" for k in range(count)]
-        places = [(8 * (k * target.lanes + lane), name) for k, name in enumerate(names) for lane in range(target.lanes)]
-        puts = "\n".join(f"    put(rows + {at}, {name})" for at, name in places)
-        texts.append(
-            f"def shim{count}({', '.join(names)}, context):\n    rows = room({count * target.lanes})\n{puts}\n"
-            f"    call(word(context + {body}), rows, context, word(context + {memory}))\n    return 0\n"
-        )
-    return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), {})])
+        lines = [f"define i64 @shim{count}({', '.join(f'i64 %{name}' for name in [*names, 'context'])}) {{",
+                 f"  %rows = alloca i64, i64 {count * target.lanes}, align 64"]  # fmt: skip
+        for k, name in enumerate(names):
+            lines += [
+                f"  %{name}_one = insertelement {rows} poison, i64 %{name}, i32 0",
+                f"  %{name}_all = shufflevector {rows} %{name}_one, {rows} poison, {zeros}",
+                f"  %{name}_at = getelementptr i64, ptr %rows, i64 {k * target.lanes}",
+                f"  store {rows} %{name}_all, ptr %{name}_at, align 8",
+            ]
+        lines.append("  %at = inttoptr i64 %context to ptr")
+        for name, place in (("body", len(LIBM) + 2), ("memory", len(LIBM) + 3)):
+            lines += [f"  %{name}_at = getelementptr ptr, ptr %at, i64 {place}",
+                      f"  %{name} = load ptr, ptr %{name}_at"]  # fmt: skip
+        lines += ["  call void %body(ptr %rows, ptr %at, ptr %memory)", "  ret i64 0", "}"]
+        texts += lines
+    return "\n".join(texts)
 
 
 def _tape(entry: str, function: ca.Function | tape.Tape) -> tape.Tape:

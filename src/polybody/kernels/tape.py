@@ -199,6 +199,21 @@ def prepared(function: ca.Function | Tape) -> Tape:
     return divided_once(from_function(function))
 
 
+def pruned(tape: Tape) -> Tape:
+    """The same tape without the nodes that no output needs; inputs stay."""
+    op, given = tape.columns()
+    kept = op == INPUT
+    kept[needed_of(given, tape.asked())] = True
+    rows = np.flatnonzero(kept)
+    new = np.append(np.cumsum(kept) - 1, -1)  # the last of arguments that are not there
+    op, given = op[rows], new[given[rows]]
+    nodes = list(zip(op.tolist(), given[:, 0].tolist(), np.maximum(given[:, 1], 0).tolist(), strict=True))
+    for n in np.flatnonzero(op < 0).tolist():
+        nodes[n] = tape.nodes[rows[n]]
+    outputs = [new[np.array(own, dtype=np.int64)].tolist() for own in tape.outputs]
+    return Tape(nodes, outputs, tape.input_sizes, _table=(op, given))
+
+
 def divided_once(tape: Tape) -> Tape:
     """The same tape, with several divisions by one number made products with its reciprocal.
 

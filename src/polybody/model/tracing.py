@@ -7,7 +7,6 @@ casadi.Function is made of it for who wants one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,14 @@ import numpy as np
 
 from polybody.algebra.domains import GraphDomain
 from polybody.algebra.evaluation import Evaluation
-from polybody.algebra.graph import DIV, LEAF, SQ, Node, operands
 from polybody.garbage import uncollected
+from polybody.model.numbering import Numbering
 from polybody.properties import cached_property
 from polybody.quantities.derivatives import graph_domain
 
 if TYPE_CHECKING:
     from polybody.kernels import Kernel
-    from polybody.kernels.tape import Builder, Tape
+    from polybody.kernels.tape import Tape
 
 Inputs = Sequence[tuple[str, int]]
 Outputs = Sequence[tuple[str, tuple[int, ...]]]
@@ -33,22 +32,6 @@ def plain_name(name: str) -> str:
     words = "".join(c if c.isascii() and c.isalnum() else " " for c in name).split()
     text = "_".join(words)
     return text if text[:1].isalpha() else f"f_{text}"
-
-
-class _Numbers(dict[float, int]):
-    """Nodes of constants; those that compare equal without being the same, or not even to themselves, are looked up."""
-
-    def __init__(self, build: Builder) -> None:
-        super().__init__()
-        self._build = build
-
-    def __missing__(self, value: float) -> int:
-        from polybody.kernels.tape import CONST
-
-        number = self._build.node(CONST, value)
-        if value:  # 0.0 equals −0.0
-            self[value] = number
-        return number
 
 
 class Recorded:
@@ -62,6 +45,7 @@ class Recorded:
     ) -> None:
         self.name_of, self.columns, self.results = plain_name(name), list(columns), list(outputs)
         self.known = list(known)
+        self.numbering: Numbering | None = None  # that of others with the same columns, where they have nodes in common
 
     @cached_property
     def function(self) -> Any:
@@ -127,59 +111,8 @@ class Recorded:
 
     def tape(self) -> Tape:
         """The graph as kernels read it; of CasADi are only leaves that are expressions of their own."""
-        import casadi
-
-        from polybody.kernels.tape import COMMUTATIVE, CONST, INPUT, Builder, Tape, inlined
-
-        build = Builder()
-        given = [[build.node(INPUT, k, i) for i in range(column.shape[0])] for k, column in enumerate(self.columns)]
-        inputs = {
-            element.element_hash(): number
-            for column, numbers in zip(self.columns, given, strict=True)
-            for element, number in zip(column.elements(), numbers, strict=True)
-        }
-        for symbols, elements in self.known:
-            same = zip(symbols.elements(), elements.elements(), strict=True)
-            inputs |= {symbol.element_hash(): inputs[element.element_hash()] for symbol, element in same}
-        flat = [np.asarray(x, dtype=object).ravel().tolist() for x in self.results]
-        order = operands(y for array in flat for y in array)  # as traced: `schedule` may keep that order
-        divisors = Counter(x.b.serial for x in order if x.op is DIV)
-        leaves = [x for x in order if x.op is LEAF]
-        place = {x.serial: inputs.get(x.sx.element_hash(), -1) for x in leaves}
-        texts = [x for x in leaves if place[x.serial] < 0]
-        if texts:
-            column = self._of_inputs(casadi.densify(casadi.vertcat(*(x.sx for x in texts))))
-            own = inlined(build, casadi.Function("leaves", self.columns, [column]), given)[0]
-            place |= {x.serial: number for x, number in zip(texts, own, strict=True)}
-        codes: dict[str, tuple[int, bool]] = {}  # (code, whether operands may change places)
-        known, nodes = build.numbers, build.nodes
-        numbers = _Numbers(build)
-        for x in order:
-            op, a, b = x.op, x.a, x.b
-            if op is LEAF:
-                continue
-            found = codes.get(op)
-            if found is None:
-                code = getattr(casadi, op)
-                found = codes[op] = code, code in COMMUTATIVE
-            code, either = found
-            one = place[a.serial] if type(a) is Node else numbers[a]
-            other = 0 if b is None else place[b.serial] if type(b) is Node else numbers[b]
-            if op is DIV and divisors[x.b.serial] > 1:  # as `kernels.tape.divided_once` would have it
-                place[x.serial] = build.node(casadi.OP_MUL, one, build.node(casadi.OP_INV, other))
-                continue
-            if op is SQ:
-                place[x.serial] = build.node(code, one)
-                continue
-            key = (code, other, one) if either and one > other else (code, one, other)  # as `build.node`, in its place
-            number = known.get(key)
-            if number is None:
-                number = known[key] = len(nodes)
-                nodes.append(key)
-            place[x.serial] = number
-        node = build.node
-        outputs = [[place[y.serial] if type(y) is Node else node(CONST, float(y)) for y in array] for array in flat]
-        return Tape(build.nodes, outputs, [column.shape[0] for column in self.columns])
+        numbering = self.numbering or Numbering(self.columns, self.known)
+        return numbering.tape(self.results, self._of_inputs)
 
 
 def trace(

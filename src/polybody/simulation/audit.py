@@ -9,16 +9,17 @@ them before they were put back.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from polybody.late import dataclass
+from polybody.late import dataclass, field
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import GROUND
 from polybody.model.model import Model
+from polybody.properties import cached_property
 from polybody.simulation.saturation import Saturation
 from polybody.simulation.stops import AT, REST, Stop
 
@@ -26,6 +27,7 @@ Array = np.ndarray
 LIMIT_TOLERANCE = 1e-6  # m or rad
 LOOP_TOLERANCE = 1e-6
 ROUNDING = 1e-13  # of energies, over many terms
+SHORT = 1000  # states of a run whose momentum is looked at when it is asked for
 FIXED_STEP_TOLERANCE = 1e-3  # relative: fixed steps were asked for without saying how good they must be
 
 
@@ -41,7 +43,6 @@ class Audit:
     energy_error: float
     energy_error_relative: float
     energy_allowed_relative: float
-    momentum_error_relative: float | None
     momentum_note: str
     quaternion_error: float | None
     seconds: float
@@ -54,9 +55,20 @@ class Audit:
     singular_passages: int = 0  # steps that passed one
     path: str = "python"  # how steps were taken: "compiled", or "python" and why
     saturation: tuple[Saturation, ...] = ()  # drives that were at their limits, and how long
+    momentum: KeptMomentum | None = field(default=None, compare=False)  # where it must be kept
+
+    @property
+    def momentum_error_relative(self) -> float | None:
+        """Of short runs it is computed where it is first asked for: nothing is doubted because of it."""
+        return None if self.momentum is None else self.momentum.error
 
     def as_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        told = dataclasses.asdict(dataclasses.replace(self, momentum=None))
+        del told["momentum"]
+        return {**told, "momentum_error_relative": self.momentum_error_relative}
+
+    def __repr__(self) -> str:
+        return f"Audit({', '.join(f'{name}={value!r}' for name, value in self.as_dict().items())})"
 
 
 def energy_balance(kinetic: Array, potential: Array, work: Array) -> tuple[float, float]:
@@ -113,37 +125,62 @@ def kept_directions(mechanism: Any) -> tuple[Array, Array] | None:
 
 
 class KeptMomentum:
-    """Momentum and energy along a motion, by one kernel, of a model whose momentum is kept."""
+    """The error of the momentum along a motion of a model that must keep it (`balance`).
 
-    def __init__(self, model: Model, q: Array, v: Array) -> None:
-        self.model = model
-        roots = [k for j in model.mechanism.joints if j.parent == GROUND for k in range(j.v.start, j.v.stop)]
-        turns = np.eye(model.nv)[roots]
-        states = np.concatenate([q, *(np.repeat(q[k : k + 1], len(turns), axis=0) for k in (0, len(q) - 1))])
-        found = model.compute(states, np.concatenate([v, turns, turns]), quantities=["energy", "momentum"])
-        self.energy = tuple(part[: len(q)] for part in found["energy"])
-        self.momentum, self.turned = np.split(found["momentum"], [len(q)])
+    Its kernel is another one to trace, a quarter of the time of a humanoid's first run. Of a short run the states are
+    kept (copies: results are the user's to change) until somebody asks for the `error`.
+    """
 
-    def balance(self, t: Array) -> float:
-        """Largest error of angular and linear momentum, each relative to the largest that so much energy could hold.
+    def __init__(self, look: Callable[[], float]) -> None:
+        self._look = look
 
-        Of all motions with kinetic energy T the momentum is at most √(2 m T), about the mass centre √(2 I T): scales
-        that do not vanish where the parts' momenta cancel.
-        """
-        m, projectors = self.model.mechanism, kept_directions(self.model.mechanism)
-        assert projectors is not None
-        mass = sum(body.mass for body in m.bodies)
-        fallen = np.outer(t - t[0], mass * self.model.gravity)
-        inertia = float(np.abs(self.turned[:, :3]).max(initial=0.0))
-        worst, energy = 0.0, 2 * float(np.max(self.energy[0]))
-        for part, gained, kept, size in (
-            (self.momentum[:, :3], np.zeros(3), projectors[0], inertia),
-            (self.momentum[:, 3:], fallen, projectors[1], mass),
-        ):
-            drift = float(np.max(np.abs((part - gained - part[0]) @ kept), initial=0.0))
-            scale = max(float(np.max(np.abs(part), initial=0.0)), np.sqrt(size * energy))
-            worst = max(worst, drift / scale if scale > 0 else drift)
-        return float(worst)
+    @cached_property
+    def error(self) -> float:
+        return self._look()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"error": self.error}  # whoever unpickles it need not compute
+
+
+def kept_momentum(model: Model, t: Array, q: Array, v: Array) -> tuple[KeptMomentum, tuple[Array, Array]]:
+    """The momentum's error, and kinetic and potential energy, by one kernel where the run is long."""
+    if len(t) <= SHORT:
+        states = t.copy(), q.copy(), v.copy()
+        return KeptMomentum(lambda: _looked_at(model, *states)[0]), model.energy(q, v)
+    error, energies = _looked_at(model, t, q, v)
+    return KeptMomentum(lambda: error), energies
+
+
+def _looked_at(model: Model, t: Array, q: Array, v: Array) -> tuple[float, tuple[Array, Array]]:
+    roots = [k for j in model.mechanism.joints if j.parent == GROUND for k in range(j.v.start, j.v.stop)]
+    turns = np.eye(model.nv)[roots]
+    states = np.concatenate([q, *(np.repeat(q[k : k + 1], len(turns), axis=0) for k in (0, len(q) - 1))])
+    found = model.compute(states, np.concatenate([v, turns, turns]), quantities=["energy", "momentum"])
+    kinetic, potential = (part[: len(q)] for part in found["energy"])
+    momentum, turned = np.split(found["momentum"], [len(q)])
+    return balance(model, t, momentum, turned, 2 * float(np.max(kinetic))), (kinetic, potential)
+
+
+def balance(model: Model, t: Array, momentum: Array, turned: Array, energy: float) -> float:
+    """Largest error of angular and linear momentum, each relative to the largest that so much energy could hold.
+
+    Of all motions with kinetic energy T the momentum is at most √(2 m T), about the mass centre √(2 I T): scales that
+    do not vanish where the parts' momenta cancel. `energy` is 2 T, `turned` has momenta of unit speeds of the base.
+    """
+    m, projectors = model.mechanism, kept_directions(model.mechanism)
+    assert projectors is not None
+    mass = sum(body.mass for body in m.bodies)
+    fallen = np.outer(t - t[0], mass * model.gravity)
+    inertia = float(np.abs(turned[:, :3]).max(initial=0.0))
+    worst = 0.0
+    for part, gained, kept, size in (
+        (momentum[:, :3], np.zeros(3), projectors[0], inertia),
+        (momentum[:, 3:], fallen, projectors[1], mass),
+    ):
+        drift = float(np.max(np.abs((part - gained - part[0]) @ kept), initial=0.0))
+        scale = max(float(np.max(np.abs(part), initial=0.0)), np.sqrt(size * energy))
+        worst = max(worst, drift / scale if scale > 0 else drift)
+    return float(worst)
 
 
 def allowed_energy(adaptive: bool, rtol: float, atol: float, steps: int) -> float:
@@ -181,6 +218,6 @@ def doubts_about(audit: Audit, stopped: str | None, passed: str) -> tuple[str, .
 
 
 __all__ = [
-    "Audit", "KeptMomentum", "allowed_energy", "doubts_about", "energy_balance", "limit_excess", "momentum_applies",
+    "Audit", "allowed_energy", "doubts_about", "energy_balance", "kept_momentum", "limit_excess", "momentum_applies",
     "stays",
 ]

@@ -12,10 +12,10 @@ from polybody.errors import warn
 from polybody.mechanism.saturation import drive_limits
 from polybody.simulation.audit import (
     Audit,
-    KeptMomentum,
     allowed_energy,
     doubts_about,
     energy_balance,
+    kept_momentum,
     limit_excess,
     momentum_applies,
     stays,
@@ -38,8 +38,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
     work = y[:, -1].copy()
     seconds = time.perf_counter() - clock
     note = momentum_applies(model, bool(problem.wrenches) or _base_driven(run, tau))
-    momentum = None if note else KeptMomentum(model, q, v)
-    kinetic, potential = model.energy(q, v) if momentum is None else momentum.energy
+    momentum, (kinetic, potential) = (None, model.energy(q, v)) if note else kept_momentum(model, t, q, v)
     error, relative = energy_balance(kinetic, potential, work)
     relative = 0.0 if stays(q, v) else relative
     allowed = allowed_energy(run.method.adaptive, run.options.rtol, run.options.atol, run.steps)
@@ -52,7 +51,6 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
         energy_error=error,
         energy_error_relative=relative,
         energy_allowed_relative=allowed,
-        momentum_error_relative=None if momentum is None else momentum.balance(t),
         momentum_note=note,
         quaternion_error=run.off_manifold if problem.curved else None,
         seconds=seconds,
@@ -63,6 +61,7 @@ def trajectory_of(run: Run, said: dict[str, Any], stopped: str | None, clock: fl
         singular_passages=problem.passed,
         path=run.path,
         saturation=_saturation(run, t, v, tau),
+        momentum=momentum,
     )
     if problem.singular or problem.passed:
         warn(

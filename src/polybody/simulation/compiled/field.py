@@ -27,6 +27,7 @@ from polybody.mechanism.mechanism import BodyFrame, Mechanism
 from polybody.mechanism.saturation import DriveLimits, saturated
 from polybody.model.diagnosed import GROWTH
 from polybody.model.model import Model
+from polybody.model.numbering import Numbering
 from polybody.model.plans import SWITCH
 from polybody.model.tracing import Recorded, as_traced
 from polybody.properties import cached_property
@@ -63,6 +64,15 @@ class Motion:
     a: Array
     told: Array
     held: Array | None  # what holds joints that are held
+    numberings: list[Numbering] = field(default_factory=list)
+
+    def shared(self, made: Any) -> Any:
+        """A part of the same columns: what another has put on its tape is not numbered again."""
+        if isinstance(made, Recorded):
+            if not self.numberings:
+                self.numberings.append(Numbering(made.columns, made.known))
+            made.numbering = self.numberings[0]
+        return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +373,7 @@ class Acting:
         moved = kinematics.rate(self.mechanism, q, v, domain=graph)
         rate = np.concatenate([moved, m.a, m.rates, [power, 1.0]])
         told = np.concatenate([m.tau, m.currents, m.told])
-        return self.made("field", m.columns, m.columns[1], [rate, told], graph)
+        return m.shared(self.made("field", m.columns, m.columns[1], [rate, told], graph))
 
     def _leap(self) -> Any:
         """Semi-implicit Euler: v₁ = v₀ + h a, q₁ = q₀ ∘ exp(h v₁), currents by the implicit rule with v₁."""
@@ -451,11 +461,11 @@ class Acting:
         return self.made("back", columns[:2], columns[1], [new, np.array(told, dtype=object)], graph)
 
     def _watch(self, watch: Watch) -> Any:
-        load, borne = None, None
+        load, borne, shared = None, None, None
         if watch.holding.frozen and not watch.holding.loose:
             m = self.motion()
             graph, columns, c, (q, v, _, t), tau, loads = m.graph, m.columns, m.c, m.state, m.whole, m.loads
-            load = m.held
+            load, shared = m.held, m.shared
             if self.holding.bearing:
                 borne = bearing.sizes(bearing.forces(self, q, v, tau, loads, c, graph), graph)
         else:
@@ -465,7 +475,8 @@ class Acting:
             load = graph.zeros(self.model.nv) if watch.holding.loose else None
         values = list(watch(t, q, v, graph))
         values += watch.holding.watched(q, v, self.split_constants(c)[3], load, graph, borne)
-        return self.made("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
+        made = self.made("watch", columns, columns[1], [np.array(values, dtype=object)], graph)
+        return made if shared is None else shared(made)
 
 
 def unit(mechanism: Any, q: Array, graph: Domain) -> Array:
