@@ -11,12 +11,12 @@ then from anywhere. Residuals are the far ones, whose zeros are assembled poses 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from polybody.constraints.ranks import pseudo_inverse
 from polybody.errors import PolybodyError
+from polybody.late import dataclass, field
 from polybody.mechanism.mechanism import Mechanism
 
 Array = np.ndarray

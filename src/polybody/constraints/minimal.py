@@ -16,11 +16,11 @@ are independent, and for redundant ones the inverse on what they agree on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from polybody.constraints.ranks import RANK_TOLERANCE, pseudo_inverse
+from polybody.late import dataclass
 
 Array = np.ndarray
 

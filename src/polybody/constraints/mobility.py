@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from polybody.constraints.ranks import NEAR, RANK_TOLERANCE, null_space, ranked_svd
 from polybody.constraints.system import Row
+from polybody.late import dataclass, field
 from polybody.mechanism.columns import direction_text
 from polybody.names import counted
 

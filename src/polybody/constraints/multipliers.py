@@ -16,11 +16,10 @@ the solution of (P M P + μ YYᵀ) x = P (…), whose part along Y is zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.constraints.ranks import RANK_TOLERANCE, inverse_values, ranked_svd
+from polybody.late import dataclass
 
 Array = np.ndarray
 

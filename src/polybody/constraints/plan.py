@@ -12,10 +12,11 @@ import hashlib
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.properties import cached_property
 
 Array = np.ndarray

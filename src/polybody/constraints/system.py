@@ -7,7 +7,6 @@ and the direction it holds ("d: tilt 1"). A loop whose joint leaves all motion f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -23,6 +22,7 @@ from polybody.constraints.points import GuideConstraint, RodConstraint
 from polybody.constraints.relations import RelationConstraint
 from polybody.constraints.rolling import velocity_constraints
 from polybody.description.expressions import parse
+from polybody.late import dataclass
 from polybody.mechanism.kinematics import rate, tangent_columns
 from polybody.mechanism.mechanism import Mechanism
 from polybody.properties import cached_property

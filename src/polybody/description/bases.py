@@ -15,7 +15,6 @@ inertia must then be said, because the ground has none.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from polybody.description import shapes
 from polybody.description.records import WORLD, Body, Description, Joint, frozen_array
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.names import listed, nearest
 
 BASES = ("fixed", "planar", "floating", "flying", "flexible")

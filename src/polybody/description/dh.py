@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from polybody.description import shapes
 from polybody.description.limits import LARGEST_NUMBER
 from polybody.description.records import SIZES, WORLD, Array, Body, Description, Frame, Joint, frozen_array
 from polybody.errors import InputError
+from polybody.late import dataclass, field
 from polybody.names import listed, nearest
 
 CONVENTIONS = ("classical", "modified")

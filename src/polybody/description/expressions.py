@@ -11,7 +11,6 @@ import ast
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from polybody.description.limits import (
 )
 from polybody.description.naming import printable
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.names import counted
 
 _ARGUMENTS = {"sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "sqrt": 1}

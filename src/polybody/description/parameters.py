@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from polybody.description.records import (
     joint_size,
 )
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.names import listed, nearest
 
 XYZ = ("x", "y", "z")

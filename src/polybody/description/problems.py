@@ -7,10 +7,10 @@ millions: after `limits.PROBLEMS` errors reading stops.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from polybody.description.limits import PROBLEMS
 from polybody.errors import InputError, warn
+from polybody.late import dataclass
 from polybody.names import counted
 
 ERROR, WARNING = "error", "warning"

@@ -12,10 +12,11 @@ import dataclasses
 import functools
 import hashlib
 import json
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+from polybody.late import dataclass, field
 
 Array = np.ndarray
 

@@ -1,8 +1,9 @@
 """Compilation behind the caller's back: one thread that takes jobs in turn while the fast tier answers.
 
 A job is a function of `between`, which it calls wherever it can be left off: there the thread ends when the process
-does. Jobs begin once no other has come for a moment and nobody builds a kernel (`building`), so that the first calls of
-a session, which trace and interpret, have Python and LLVM to themselves: both do one thing at a time.
+does. Jobs begin once a kernel has been asked for, no other job has come for a moment and nobody builds a kernel
+(`building`), so that the first calls of a session, which trace and interpret, have Python and LLVM to themselves: both
+do one thing at a time.
 
 The end of the process waits for the piece in hand, some tenths of a second at most, because LLVM must not work while
 its library is being unloaded. A forked child has no such thread: what was not done is done by one of its own, started
@@ -44,6 +45,7 @@ class _Worker:
         self.stopping = False
         self.asked = 0.0
         self.builders: dict[int, float] = {}  # threads that make kernels now, and since when
+        self.wanted = False  # a kernel has been asked for: what was begun with a model alone can wait for that
 
     def wake(self) -> None:
         """See to it that there is a thread while there are jobs."""
@@ -84,6 +86,10 @@ class _Worker:
         begun = time.monotonic()
         with self.lock:
             while self.jobs and not self.stopping:
+                if not self.wanted:
+                    self.changed.wait()
+                    begun = time.monotonic()
+                    continue
                 now = time.monotonic()
                 last = now if self.is_building() else self.asked
                 left = min(last + PAUSE, begun + LATEST) - now
@@ -140,6 +146,9 @@ def building() -> Iterator[None]:
         return
     with worker.lock:
         worker.builders[own] = time.monotonic()
+        if not worker.wanted:
+            worker.wanted = True
+            worker.changed.notify_all()
     try:
         with uncollected():
             yield
@@ -159,7 +168,7 @@ def wake() -> None:
 def wait(seconds: float | None = None) -> bool:
     """Until all jobs are done, or so long; whether they are."""
     worker = _worker
-    worker.asked = 0.0
+    worker.asked, worker.wanted = 0.0, True
     worker.wake()
     with worker.lock:
         worker.changed.notify_all()
@@ -177,9 +186,9 @@ def _stop() -> None:
 def _renew() -> None:
     """In a child: the same jobs, no thread, locks that nobody holds."""
     global _worker
-    jobs = _worker.jobs
+    jobs, wanted = _worker.jobs, _worker.wanted
     _worker = _Worker()
-    _worker.jobs = list(jobs)
+    _worker.jobs, _worker.wanted = list(jobs), wanted
 
 
 atexit.register(_stop)

@@ -111,7 +111,16 @@ def begun(work: Callable[[], T]) -> Callable[[], T]:
     return waited
 
 
+def is_ending() -> bool:
+    """Whether the process ends, and waits for work that was begun."""
+    return bool(_ending)
+
+
+_ending: list[bool] = []
+
+
 def _await_all() -> None:
+    _ending.append(True)
     for done in list(_under_way.values()):
         done.acquire()
     time.sleep(0.01)  # the last lines of a thread come after its signal; libraries are unloaded behind this
@@ -122,4 +131,4 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_under_way.clear)
 
 
-__all__ = ["Lock", "begun", "tracing", "undisturbed"]
+__all__ = ["Lock", "begun", "is_ending", "tracing", "undisturbed"]

@@ -19,7 +19,7 @@ import llvmlite
 
 from polybody.interrupts import passed_on
 from polybody.kernels import background, cache, interpret, machine, relay, runtime
-from polybody.kernels.locks import Lock, begun, tracing
+from polybody.kernels.locks import Lock, begun, is_ending, tracing
 from polybody.kernels.target import Target
 from polybody.late import dataclass, field
 from polybody.sources import source_digest
@@ -78,19 +78,25 @@ def runtime_of(target: Target) -> machine.Loaded:
         return _runtimes[target]
 
 
-def prepare(target: Target, more: Callable[[], None] = lambda: None) -> None:
+def _nothing() -> None: ...
+
+
+def prepare(target: Target, more: Callable[[], None] = _nothing) -> None:
     """Begin to make the code that the first kernel of a process needs, beside whoever traces that; `more()` makes what
     is needed first."""
+    parts: list[Callable[[], object]] = [more]
     if target not in _preparing and target not in _runtimes:
         _preparing.add(target)
+        parts = [lambda: interpreter(target), more, lambda: runtime_of(target)]
         if not cache.is_empty():
             source_digest()  # or both threads would read it at once
 
-        def work() -> None:
-            interpreter(target)
-            more()
-            runtime_of(target)
+    def work() -> None:
+        for part in parts:
+            if not is_ending():
+                part()
 
+    if parts != [_nothing]:
         begun(work)
 
 

@@ -10,9 +10,9 @@ Where nothing can be held (no slots) there is nothing to decide: such crossings 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+
+from polybody.late import dataclass
 
 Array = np.ndarray
 MOST_ROWS = 24  # velocities that stops and rubs act on at one time

@@ -13,7 +13,6 @@ for turn and thread, a force z f for slide, at b's origin; the opposite acts on 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.algebra.scalars import numbers
 from polybody.description.records import SPRUNG_LOOPS, Friction, Loop
+from polybody.late import dataclass
 from polybody.mechanism.friction import friction_forces
 from polybody.mechanism.kinds import plane_axes
 

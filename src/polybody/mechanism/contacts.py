@@ -15,7 +15,6 @@ heights on a regular grid, bilinear between its nodes and level outside.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
 from polybody.description.expressions import Expression, parse
 from polybody.description.records import Contact
+from polybody.late import dataclass
 from polybody.mechanism.compliant_stops import positive_part
 from polybody.properties import cached_property
 

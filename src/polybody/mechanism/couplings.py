@@ -14,7 +14,7 @@ stays said in the joint's own coordinate, k q + c.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.scalars import is_symbolic, plain
 from polybody.description.records import Coupling, Limits, Relation
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.geared import GearedJoint, own_coordinates, own_velocities
 
 if TYPE_CHECKING:

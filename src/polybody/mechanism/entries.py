@@ -7,10 +7,10 @@ small enough for equations of all joints at once; loading and checking ask for e
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.properties import cached_property
 
 Array = np.ndarray

@@ -8,11 +8,11 @@ its path, bodies that nothing reaches.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from polybody.description.records import WORLD, Description, Joint
 from polybody.errors import InputError
+from polybody.late import dataclass
 
 
 def joint_graph(description: Description) -> Any:

@@ -13,10 +13,11 @@ attached to its bodies is eliminated already, and inwards and outwards groups co
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+
+from polybody.late import dataclass
 
 Array = np.ndarray
 GROUND = -1

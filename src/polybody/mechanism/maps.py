@@ -24,7 +24,6 @@ otherwise B ε̇ = H β has no solution. `holonomy_problem` tests it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +33,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import axis_rotation, skew
 from polybody.algebra.spatial import adjoint, bracket_matrix, pose
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.properties import cached_property
 
 

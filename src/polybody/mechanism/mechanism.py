@@ -14,7 +14,7 @@ number by number goes over `independent_joints`.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +35,7 @@ from polybody.description.records import (
     VelocityRelation,
 )
 from polybody.errors import InputError
+from polybody.late import dataclass, field
 from polybody.mechanism.closure_springs import ClosureSpring, closure_spring
 from polybody.mechanism.contacts import GroundContact
 from polybody.mechanism.couplings import eliminated

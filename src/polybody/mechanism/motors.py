@@ -12,7 +12,6 @@ with J, B, K_t, K_e, R, L the motors' diagonal matrices (2-228)-(2-237):
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from polybody.algebra.domains import FLOAT
 from polybody.algebra.scalars import domain_of, is_symbolic, numbers
 from polybody.description.records import Description, Motor
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.entries import Entries
 from polybody.names import counted
 from polybody.properties import cached_property

@@ -18,13 +18,14 @@ not the same reactions, momentum or point springs; `reduced_frames` reports wher
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.rotations import skew
 from polybody.algebra.scalars import domain_of, is_symbolic
+from polybody.late import dataclass
 from polybody.mechanism.geared import GearedJoint, own_model
 from polybody.mechanism.joints import MapJoint
 from polybody.mechanism.kinds import plane_axes

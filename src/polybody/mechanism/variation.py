@@ -8,7 +8,7 @@ is not compiled. Both come from `mechanism_from`, so that merged links, springs,
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from polybody.algebra.domains import domain
 from polybody.description.parameters import Parameter
 from polybody.description.records import Description
 from polybody.description.substitution import substituted
+from polybody.late import dataclass
 from polybody.mechanism.friction import smoothed
 from polybody.mechanism.mechanism import Mechanism, mechanism_from
 from polybody.properties import cached_property

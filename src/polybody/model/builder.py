@@ -48,6 +48,7 @@ from polybody.description.records import (
 from polybody.description.vehicles import vehicle_records
 from polybody.errors import InputError
 from polybody.model.model import Model
+from polybody.model.readiness import make_ready
 from polybody.model.validation import map_problem, model_from, with_unit_axes
 from polybody.names import listed, nearest
 
@@ -543,7 +544,9 @@ class Builder:
         `base` replaces the base type: "fixed", "planar", "floating", "flying", or a `pb.Base`.
         """
         said = self.description()
-        return model_from(said if base is None else with_base(said, base))
+        model = model_from(said if base is None else with_base(said, base))
+        make_ready()
+        return model
 
     @staticmethod
     def _fresh(what: str, name: str, *taken: dict[str, Any]) -> None:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from polybody.formulations import influence as freeman
 from polybody.formulations import operators as formulation
 from polybody.formulations.influence.batched import CARRIED, PAIR, PAIR_LOADS
 from polybody.formulations.influence.coefficients import Influence, check_order, higher_orders
+from polybody.late import dataclass
 from polybody.mechanism.columns import state_text, velocity_names
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 from polybody.model.arguments import into, state_array

@@ -12,11 +12,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.model.engine import Request
 from polybody.quantities import frames, regressors
 from polybody.quantities.quantity import Quantity

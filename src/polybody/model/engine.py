@@ -8,11 +8,12 @@ holds for none of them too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.batches import batch_shape, in_pieces
 from polybody.quantities.quantity import Quantity, sizes_of

@@ -21,6 +21,7 @@ from polybody.description.reading import (
 from polybody.description.records import Description, without_friction
 from polybody.errors import InputError, warn
 from polybody.model.model import Model
+from polybody.model.readiness import make_ready
 from polybody.model.validation import model_from
 
 
@@ -49,7 +50,9 @@ def load(
         if not description.bodies:
             raise InputError(f"{source}: a network without bodies is not a model; pb.load_network reads it")
         warnings_of_network(str(source))
-    return model_from(description if friction else without_friction(description), warn=not ours, couplings=couplings)
+    model = model_from(description if friction else without_friction(description), warn=not ours, couplings=couplings)
+    make_ready()
+    return model
 
 
 def warnings_of_network(source: str) -> None:
@@ -104,7 +107,9 @@ def from_dh(
     limits. DH frame i is the frame `dh_i`; `base` places DH frame 0 in the world.
     """
     description = dh_description(rows, name=name, convention=convention, base=base, gravity=gravity)
-    return model_from(description)
+    model = model_from(description)
+    make_ready()
+    return model
 
 
 __all__ = ["based_description", "from_dh", "load", "scan_based"]

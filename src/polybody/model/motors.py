@@ -12,13 +12,13 @@ and, forwards, a = FD(q, v, Eᵀ K_t i + tau), L i̇ = V − R i − K_e E v. A 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.model.arguments import state_array
 from polybody.model.sets import each_set
 

@@ -6,11 +6,11 @@ compiled code: nothing is compiled when values change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import Mechanism
 from polybody.mechanism.variation import Variation
 from polybody.properties import cached_property

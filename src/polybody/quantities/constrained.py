@@ -19,7 +19,6 @@ and the answer may be believed where growth and narrow are below 1e10 and leftov
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from polybody.constraints.system import Constraints
 from polybody.errors import PolybodyError
 from polybody.formulations import denoc
 from polybody.formulations.network.reactions import reactions as tree_reactions
+from polybody.late import dataclass, field
 from polybody.mechanism.closure_springs import wrench_on_b
 from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobian, frame_pose
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism

@@ -12,10 +12,11 @@ constraints), "all" (nv + rows), or numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from polybody.formulations.network.reactions import reaction_names
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import Mechanism
 
 Text = Callable[..., Any]

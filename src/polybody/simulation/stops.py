@@ -173,12 +173,15 @@ class Stops:
         A joint that is at rest at its stop and rubs is one row, held by friction as far as that suffices: its force
         is unbounded where the stop pushes.
         """
-        B = self.motions(q)
         both = {stick.v for stick, _ in rubbing}
         beside, resting = [s for s in resting if s.v in both], [s for s in resting if s.v not in both]
-        N = inward(B, resting)
         along = np.array([-stop.side * a[stop.v] for stop in resting])
         along[np.abs(along) <= ROUNDING * np.abs(a).max(initial=0.0)] = 0.0  # in free fall nothing presses
+        if not rubbing and (along >= 0).all():  # every joint leaves its stop: no force is the answer to (2)
+            self.held, self.implied = {}, set()
+            return []
+        B = self.motions(q)
+        N = inward(B, resting)
         if rubbing:
             rows = np.array([B[stick.v] for stick, _ in rubbing])
             every, along = np.concatenate([N, rows]), np.concatenate([along, [a[stick.v] for stick, _ in rubbing]])

@@ -9,11 +9,11 @@ the nodes meets them all again. Scalars stay text; what a scalar means is decide
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from polybody.description.limits import YAML_DEPTH, YAML_NODES
 from polybody.errors import InputError
+from polybody.late import dataclass, field
 
 
 @dataclass(eq=False)

@@ -18,7 +18,6 @@ and with Ḣ_i the inertial rate of the joint map, F'_i = M̃_i Ḣ_i + K̃_i H_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross, skew
 from polybody.formulations.denoc.links import Crossing, Link, crossings, links
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import GROUND, Mechanism
 
 

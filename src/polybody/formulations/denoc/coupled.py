@@ -13,8 +13,6 @@ which is (47)-(50) for one joint with as many columns as S has slots. Dense in S
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
@@ -28,6 +26,7 @@ from polybody.formulations.denoc.pivots import (
     may_be_held,
     singular_message,
 )
+from polybody.late import dataclass
 from polybody.mechanism.groups import Group
 from polybody.mechanism.mechanism import GROUND, Mechanism
 

@@ -35,7 +35,6 @@ the other is carried, and every sum is taken where it is used. Of a G1's 10,200 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,6 +49,7 @@ from polybody.formulations.denoc.inverse import (
     inward_forces,
 )
 from polybody.formulations.denoc.links import Crossing, Link, crossings, links
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.mechanism.kinematics import rate
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint

@@ -17,7 +17,6 @@ Inwards γ_j += B_ijᵀ γ_i, and τ_i = H_iᵀ γ_i                            
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.formulations.denoc.links import Crossing, Link, crossings, links, world_rotations
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces, spring_wrenches
 from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism

@@ -15,7 +15,6 @@ multiplied: nine products a vector, not thirteen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
 from polybody.algebra.spatial import symmetric_product
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import GROUND, Mechanism, TreeJoint
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import skew
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.links import Crossing, Link
+from polybody.late import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,6 @@ Arrays have rows [angular; linear], then the indices in the order of the derivat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
 from polybody.errors import InputError
 from polybody.formulations.influence.incidence import folded, incidence, support
+from polybody.late import dataclass
 from polybody.mechanism.kinematics import Pose, body_poses, frame_pose, world_maps
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 

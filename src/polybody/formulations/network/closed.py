@@ -17,7 +17,6 @@ x = Φ v, the same equations become (42):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +28,7 @@ from polybody.formulations.network.graph import node_of
 from polybody.formulations.network.parts import CENTRE, WORLD, JointPart
 from polybody.formulations.network.situation import Situation
 from polybody.formulations.network.terminals import active_port, lever
+from polybody.late import dataclass
 
 if TYPE_CHECKING:
     from polybody.formulations.network.builder import NetworkBuilder

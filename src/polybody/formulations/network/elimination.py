@@ -12,12 +12,11 @@ they are 0/0, and numbers must be solved as numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.errors import PolybodyError
+from polybody.late import dataclass
 
 #: singular values below this part of the largest count as zero
 RANK_TOLERANCE = 1e-11

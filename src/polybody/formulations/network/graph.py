@@ -20,7 +20,6 @@ matrix [A_T A_C],
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ import numpy as np
 
 from polybody.errors import InputError
 from polybody.formulations.network.parts import WORLD
+from polybody.late import dataclass
 
 if TYPE_CHECKING:
     from polybody.formulations.network.builder import NetworkBuilder

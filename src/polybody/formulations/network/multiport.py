@@ -11,13 +11,12 @@ independent, y = P ẋ + p follows (P = A⁻¹), the form of (20). Ports may als
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.errors import InputError
 from polybody.formulations.network.situation import Placed
+from polybody.late import dataclass, field
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,6 @@ is the component `world`. Electrical nodes are names of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from polybody.description.expressions import Expression
 from polybody.description.records import Friction, Limits
 from polybody.errors import InputError
+from polybody.late import dataclass, field
 from polybody.mechanism.joints import JointModel
 
 Array = np.ndarray

@@ -17,7 +17,6 @@ and P_qq, the inertia of everything beyond joint q seen from B_q, is kept as (m,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross, skew
 from polybody.errors import PolybodyError
 from polybody.formulations.network.terminals import across_at, swapped, through_from
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces, spring_wrenches
 from polybody.mechanism.kinematics import Pose, body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism

@@ -10,7 +10,6 @@ Port a of a joint is taken where port b is now: where the joint slides, the port
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from polybody.formulations.network.graph import Groups, node_of
 from polybody.formulations.network.holding import held_gap, relation_gap
 from polybody.formulations.network.parts import WORLD, GearPart, JointPart, Port
 from polybody.formulations.network.terminals import across_at
+from polybody.late import dataclass, field
 from polybody.names import counted
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from polybody.formulations.network.elimination import Answer, eliminate, solve_n
 from polybody.formulations.network.parts import CENTRE
 from polybody.formulations.network.tableau import Tableau
 from polybody.formulations.network.terminals import swapped
+from polybody.late import dataclass
 
 #: what a contradiction must exceed, relative to the size of what is given
 CONTRADICTION = 1e-7

@@ -20,7 +20,6 @@ A joint's through variable acts on the joint at port b; minus it is the joint's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from polybody.formulations.network.holding import held_directions, relation_drif
 from polybody.formulations.network.parts import CENTRE, GearPart, HoldPart, RelationPart, RigidBody
 from polybody.formulations.network.situation import Situation
 from polybody.formulations.network.terminals import active_port, lever, swapped
+from polybody.late import dataclass, field
 from polybody.mechanism.compliant_stops import stop_forces
 from polybody.mechanism.forces import spring_gradient
 from polybody.mechanism.friction import friction_forces

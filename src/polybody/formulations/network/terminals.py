@@ -20,13 +20,13 @@ same only when applied to x_b. Both are here: `active_port` gives the full matri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross, skew
+from polybody.late import dataclass
 
 
 def lever(r: Array, *, domain: Domain = FLOAT) -> Array:

@@ -15,7 +15,6 @@ six columns passive and the arms' active it is (28) with (26), whose M_a − M_a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.errors import PolybodyError
 from polybody.formulations.operators.sweeps import State, composite_mass_matrix, inverse, state
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.mechanism.groups import Group
 from polybody.mechanism.mechanism import GROUND, Mechanism

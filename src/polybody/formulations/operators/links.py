@@ -14,13 +14,12 @@ since d/dt X = −ad(Φ_i v_i) X (the paper prints the other sign).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.rotations import cross, skew
 from polybody.algebra.spatial import body_inertia, origin_inertia, symmetric_product
+from polybody.late import dataclass
 from polybody.mechanism.kinematics import relative_pose
 from polybody.mechanism.mechanism import Mechanism
 

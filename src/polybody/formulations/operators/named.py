@@ -13,8 +13,6 @@ M_ap is passive × active as in the main text (Appendix A transposes it); J_a an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
@@ -28,6 +26,7 @@ from polybody.formulations.operators.sweeps import (
     project,
     state,
 )
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 

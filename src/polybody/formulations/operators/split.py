@@ -7,11 +7,10 @@ those of a leader do, else the ground itself (M_b → ∞ and V_b = 0, section 8
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 Array = np.ndarray

@@ -14,7 +14,7 @@ batch of numbers the pieces come from one kernel, and stacking goes over links, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from polybody.formulations.operators.links import link_inertias
 from polybody.formulations.operators.named import frame_crossing, stack_rows
 from polybody.formulations.operators.split import Split
 from polybody.formulations.operators.sweeps import state
+from polybody.late import dataclass
 from polybody.mechanism.kinematics import body_poses
 from polybody.mechanism.mechanism import GROUND, Mechanism
 from polybody.properties import cached_property

@@ -9,13 +9,12 @@ Gravity enters as an acceleration of the ground: V̇_0 = [0; −g], and every V�
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
 from polybody.algebra.spatial import bracket
 from polybody.formulations.operators.links import Crossing, bias_wrench, crossings, link_inertias
+from polybody.late import dataclass
 from polybody.mechanism.forces import spring_wrenches
 from polybody.mechanism.kinematics import body_poses, body_twists
 from polybody.mechanism.mechanism import GROUND, Mechanism

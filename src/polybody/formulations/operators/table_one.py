@@ -16,7 +16,6 @@ is answered by the engine of models with loops.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.formulations.operators.named import coefficients, frame_crossing
 from polybody.formulations.operators.split import Split, active_mask, base_link
 from polybody.formulations.operators.sweeps import causal, state
+from polybody.late import dataclass
 from polybody.mechanism.forces import joint_passive_forces
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
 

@@ -10,7 +10,7 @@ friction by load, laws with instants of their own, long chains, and whatever the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from polybody.kernels import stepping_switches as kinds
 from polybody.kernels.stepping import Loop
 from polybody.kernels.stepping_switches import Switching
+from polybody.late import dataclass
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding
