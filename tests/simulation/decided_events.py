@@ -34,8 +34,11 @@ def random_tree(seed: int) -> tuple[pb.Model, np.ndarray, np.ndarray]:
     return model, rng.uniform(-0.15, 0.15, model.nq), 2 * rng.normal(size=model.nv)
 
 
-def both(monkeypatch: Any, *given: Any, **options: Any) -> tuple[Any, Any, list[int]]:
-    """(the run by Python's decisions, by those of loops, events that Python has dealt with in each)."""
+def both(monkeypatch: Any, *given: Any, controller: Any = None, **options: Any) -> tuple[Any, Any, list[int]]:
+    """(the run by Python's decisions, by those of loops, events that Python has dealt with in each).
+
+    `controller()` makes one for each run.
+    """
     act, counts, runs = Switches.act, [0, 0], []
 
     for on in (False, True):
@@ -46,7 +49,8 @@ def both(monkeypatch: Any, *given: Any, **options: Any) -> tuple[Any, Any, list[
         with monkeypatch.context() as m:
             m.setattr(Decisions, "active", property(lambda self, on=on: on and self.possible and self.allowed))
             m.setattr(Switches, "act", counted)
-            runs.append(pb.simulate(*given, **options))
+            law = None if controller is None else controller()
+            runs.append(pb.simulate(*given, controller=law, **options))
     return runs[0], runs[1], counts
 
 

@@ -33,7 +33,7 @@ JOB = (
     "balance_at", "end_at", "balance_with", "end_with",
     "leap_with", "unit_with", "back_with", "watch_with", "middle_with", "ends_with", "speed", "last_speed", "has_speed",
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
-    "tick_next", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
+    "tick_next", "tick_rows", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
     "pivoted", "taken", "tries", "safe", "error_now", "iterated", *JOB_WORDS,
 )  # fmt: skip

@@ -5,8 +5,8 @@ Some of a field's constants may be the memory of what drives it. At given times,
     tick(x, constants, row, told) -> memory, [whether it may be believed]
 
 says what they are from then on; `told` is the row of a table that belongs to the instant. The memory after each is
-kept, and so is the rate with it, from which the next step starts: the rate of the row before is that of its end.
-Watched functions that cross zero with the jump end the loop there, as those do that cross it within a step.
+kept, its row (`tick_rows`), and the rate with it, from which the next step starts: the rate of the row itself is that
+of the step's end. Watched functions that cross zero with the jump are dealt with as those that cross it within a step.
 """
 
 from __future__ import annotations
@@ -17,6 +17,21 @@ def _bounded(job, end: float):  # where the next step must end at the latest
     i = word(job + TICK_NEXT)
     if i < word(job + TICK_COUNT):
         put(job + GOAL, least(end, number(word(job + TICK_TIMES) + 8 * i)))
+    return 0
+
+def _coming(job, begun: float, end: float):  # the first instant after a time, or the end
+    i = word(job + COMING)
+    put(job + GOAL, end)
+    going = 1
+    while going == 1:
+        going = 0
+        if i < word(job + TICK_COUNT):
+            if number(word(job + TICK_TIMES) + 8 * i) <= begun:
+                i += 1
+                going = 1
+            else:
+                put(job + GOAL, least(end, number(word(job + TICK_TIMES) + 8 * i)))
+    put(job + COMING, i)
     return 0
 
 def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop ends, and `struck` says why
@@ -32,6 +47,7 @@ def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop end
     if not number(job + GOAL) < number(job + GROWTH) or _finite(memory, MEMORY) == 0:
         return 0
     _copy(word(job + CONSTANTS) + MEMORY_AT, memory, MEMORY)
+    put(word(job + TICK_ROWS) + 8 * i, k)
     put(job + TICK_NEXT, i + 1)
     rate = word(job + BEGINS) + F * k
     if _evaluate(job, x, rate) != 0:
@@ -44,6 +60,10 @@ def _ticked(job, x, f, k):  # the rate from which step k starts; 0: the loop end
 
 NEVER = """
 def _bounded(job, end: float):
+    put(job + GOAL, end)
+    return 0
+
+def _coming(job, begun: float, end: float):
     put(job + GOAL, end)
     return 0
 

@@ -191,18 +191,26 @@ def advance(job):
                 put(job + DONE, k)
             x = new
             f = answer
-        if status == CROSSED:
-            status = _switched(job, x, f)
-            if status == 0:  # another row, at the same time
-                k += 1
-                put(job + DONE, k)
-                x = x + X
-                f = f + F
-                steps = _spread(job, k)
-        elif status == 0:
-            f = _ticked(job, x, f, k)
-            if f == 0:
-                status = word(job + STRUCK)
+        more = 1
+        while more == 1:  # what happens at this time: a crossing, an instant, and a crossing there
+            more = 0
+            if status == CROSSED:
+                status = _switched(job, x, f)
+                if status == 0:  # another row, at the same time
+                    k += 1
+                    put(job + DONE, k)
+                    x = x + X
+                    f = f + F
+                    steps = _spread(job, k)
+                    if word(job + SWITCHED) >= word(job + SWITCH_MOST):
+                        steps = k
+            if status == 0:
+                f = _ticked(job, x, f, k)
+                if f == 0:
+                    status = word(job + STRUCK)
+                    f = word(job + ANSWERS) + F * k
+                    if status == CROSSED:
+                        more = 1
     return status
 """
 
@@ -394,20 +402,29 @@ def advance(job):
                 put(job + DONE, k)
             x = new
             f = answer
-        if status == CROSSED:
-            status = _switched(job, x, f)
-            if status == 0:  # another row, at the same time
-                k += 1
-                put(job + DONE, k)
-                x = x + X
-                f = f + F
-                status = _renewed(job, x, f)
-        elif status == 0:
-            f = _ticked(job, x, f, k)
-            if f == 0:
-                status = word(job + STRUCK)
-            elif f != answer:  # other forces from here on
-                status = _renewed(job, x, f)
+        more = 1
+        while more == 1:  # what happens at this time: a crossing, an instant, and a crossing there
+            more = 0
+            if status == CROSSED:
+                status = _switched(job, x, f)
+                if status == 0:  # another row, at the same time
+                    k += 1
+                    put(job + DONE, k)
+                    x = x + X
+                    f = f + F
+                    status = _renewed(job, x, f)
+                    if word(job + SWITCHED) >= word(job + SWITCH_MOST):
+                        steps = k
+            if status == 0:
+                before = f
+                f = _ticked(job, x, f, k)
+                if f == 0:
+                    status = word(job + STRUCK)
+                    f = before
+                    if status == CROSSED:
+                        more = 1
+                elif f != before:  # other forces from here on
+                    status = _renewed(job, x, f)
     return status
 """
 

@@ -160,7 +160,7 @@ def _spread(job, k):
     return word(job + STEPS)
 """
 
-#: fixed steps begin anew where something was switched
+#: fixed steps begin anew where something was switched, and at every instant after it
 SPREAD = """
 def _spread(job, k):
     times = word(job + TIMES)
@@ -170,18 +170,29 @@ def _spread(job, k):
     begun = number(word(job + STATES) + X * k + T)
     dt = number(job + STRIDE)
     end = number(job + END)
+    if begun >= end:
+        put(job + STEPS, k)
+        return k
     put(times + 8 * k, begun)
+    put(job + COMING, word(job + TICK_NEXT))
     count = 0.0
-    last = (end - begun) / dt * (1.0 - 1e-12)
+    last = 0.0 - 1.0
     j = k
     going = 1
     while j < steps and going == 1:
+        if last < 0.0:
+            _coming(job, begun, end)
+            count = 0.0
+            last = (number(job + GOAL) - begun) / dt * (1.0 - 1e-12)
         j += 1
         count = count + 1.0
         put(times + 8 * j, begun + dt * count)
         if count >= last:
-            put(times + 8 * j, end)
-            going = 0
+            begun = number(job + GOAL)
+            put(times + 8 * j, begun)
+            last = 0.0 - 1.0
+            if begun >= end:
+                going = 0
     put(job + STEPS, j)
     return j
 """
@@ -190,7 +201,7 @@ def _spread(job, k):
 JOB_WORDS = (
     "loose", "loose_at", "loose_with", "loose_watch_at", "loose_watch_with", "inertia_at", "inertia_with",
     "switch_words", "switch_numbers", "switch_memory", "switch_log", "switched", "switch_most", "wholes", "whole_rates",
-    "restitution", "stride",
+    "restitution", "stride", "coming",
 )  # fmt: skip
 
 __all__ = [

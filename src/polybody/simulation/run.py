@@ -166,7 +166,7 @@ class Run:
                 if t >= end if self._ticks else until >= end:
                     return None
             until = min(end, self.compiled.due) if self._ticks else until
-            if t >= until:
+            if until <= t < end:
                 before = self._held_loads(t, y)
                 until = self._sampled(t, y, end)
                 loose = [k for k, x in self._held_loads(t, y).items() if crosses(before.get(k, x), x, 1)]

@@ -45,6 +45,7 @@ METHODS = (*TABLEAUX, "semi-implicit", "midpoint")
 OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
 OWN_OF_MANY = ["balance", "end"]  # of the midpoint rule, for more velocities than MOST_EXACT
 FIRST_CHUNK, LONGEST_CHUNK = 64, 4096  # steps
+MORE_ROWS = 4  # than steps: the first, and at the last time a crossing, an instant and a crossing there
 QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones shrink
 #: velocities up to which radau has the exact Jacobian of its field. Of a G1 it has 200,000 operations: a run takes as
 #: long by differences, and its first steps need not wait for 2 s of tracing
@@ -354,11 +355,11 @@ class Compiled:
                 t, y, fresh = float(chunk.rows.t[-1]), chunk.rows.y[-1].copy(), False
                 first = self._next = loop.number("h")
                 self._ended, taken = t, taken + count
-                if chunk.switches:
-                    last = chunk.switches[-1].row
-                    self._going = (float(chunk.rows.t[last]), count - last) if not chunk.crossed else (np.nan, 0)
-                if struck is not None:
-                    begun, taken = float(chunk.rows.t[struck]), count - struck
+                anew = max(struck, chunk.switches[-1].row if chunk.switches else 0)
+                if anew:
+                    begun, taken = float(chunk.rows.t[anew]), count - anew
+                if chunk.switches and not chunk.crossed:
+                    self._going = begun, taken
                 if watch.called:
                     yield from (chunk.step(k) for k in range(count))
                 elif status == TURNED:
@@ -439,11 +440,12 @@ class Compiled:
         if times is not None:
             length = len(times) - 1
             loop.array("times", times)
-        states, answers = loop.room("states", length + 2, parts.padded), loop.room("answers", length + 2, parts.answer)
+        room = length + MORE_ROWS
+        states, answers = loop.room("states", room, parts.padded), loop.room("answers", room, parts.answer)
         states[0, : parts.size], states[0, parts.size] = y, t
         self._sampled(loop, samples, length)
         if self.instants is not None:
-            loop.room("begins", length + 2, parts.answer)
+            loop.room("begins", room, parts.answer)
         if adaptive:
             loop.room("dense", length + 1, self._dense_rows, parts.padded)
             loop.set(dense_wanted=int(dense or parts.watched > 0))
@@ -504,18 +506,19 @@ class Compiled:
         loop.array("tick_times", times)
         loop.array("tick_told", told)
         loop.room("memories", len(times) + 1, loop.parts.memory[1])
+        loop.room("tick_rows", len(times) + 1)
         loop.set(tick_count=len(times), tick_next=0)
         return times, horizon
 
-    def _struck(self, loop: Loop, chunk: Chunk | None) -> int | None:
-        """Tell the controller of the instants that a chunk has dealt with; the row of the last, None without any."""
+    def _struck(self, loop: Loop, chunk: Chunk | None) -> int:
+        """Tell the controller of the instants that a chunk has dealt with; the row of the last, 0 without any."""
         count = 0 if self.instants is None else loop.word("tick_next")
         if not count or chunk is None:
-            return None
+            return 0
         times, told = loop.held("tick_times")[:count], loop.held("tick_told")[:count]
         self.acting.law.memory.give(times, told, loop.held("memories")[:count])
         self.sampled(float(times[-1]))
-        rows = np.searchsorted(chunk.rows.t, times)
+        rows = loop.flags("tick_rows")[:count]
         chunk.begins[rows] = loop.held("begins")[rows, : loop.parts.size]
         return int(rows[-1])
 

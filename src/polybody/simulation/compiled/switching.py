@@ -4,7 +4,7 @@ Limits that are reached and left and joints that come to rest or begin to slide 
 (`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding. What changes nothing ends no loop
 either: events of the user without action that are not terminal, and limits that are only reported. Where nothing can be
 held there is nothing else, and whatever moves has it, loops and long chains too. Beyond it: what may be held in loops,
-friction by load, laws with instants of their own, long chains, and whatever the loop leaves to Python.
+friction by load, long chains, and whatever the loop leaves to Python.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Decisions:
     def __init__(self, problem: Problem, acting: Acting, possible: Holding) -> None:
         simple = not (problem.loops or acting.rolled or possible.bearing or problem.model.mechanism.paced)
         self.problem = problem
-        self.possible = (simple or not possible.slots) and acting.law.memory is None
+        self.possible = simple or not possible.slots
         self.allowed = False  # nothing stands against it at this time of the run
         self._holds = bool(possible.slots)
         self._wanted = self.possible and not self._holds  # nothing more is to be compiled for it
