@@ -51,15 +51,16 @@ class LoopSteps:
         closed = Closed(self.model.engine.reduced_mechanism, self.system, along_plan(self.plan), ())
         return constrained.forward_dynamics(closed, q, v, tau, domain=domain)
 
-    def returned(self, q: Array, v: Array, graph: SharedGraph) -> tuple[Array, Array, Any]:
-        """(q, v, growth): the state put back on the loops."""
+    def returned(self, q: Array, v: Array, worst: Any, graph: SharedGraph) -> tuple[Array, Array, Array]:
+        """(q, v, growth): the state put back on the loops; the growth is this one, or `worst` where that is larger."""
         m, growth = self.model.engine.traced_mechanism, graph.const(0)
         for _ in range(NEWTON):
             step, grown = self._newton(q, None, graph)
             q = kinematics.integrate(m, q, step, domain=graph)
             growth = growth + grown
         back, grown = self._newton(q, v, graph)
-        return q, v + back, growth + grown
+        growth = growth + grown
+        return q, v + back, np.array([graph.where(graph.less(worst, growth), growth, worst)], dtype=object)
 
     def _newton(self, q: Array, v: Array | None, graph: SharedGraph) -> tuple[Array, Any]:
         """(step of q, or change of v where that is given; growth): the text at the graph's variables, replayed."""

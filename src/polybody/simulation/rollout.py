@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, domain
-from polybody.algebra.graph import inwards, replayed
 from polybody.errors import InputError, warn
 from polybody.formulations import denoc
 from polybody.interrupts import interruptible
@@ -39,6 +38,7 @@ from polybody.simulation.constrained_motion import ConstrainedMotion, constraine
 from polybody.simulation.controllers import PD
 from polybody.simulation.integrators.midpoint import residual_function
 from polybody.simulation.loop_steps import LoopSteps, numeric_step
+from polybody.simulation.rollout_steps import rk4_step
 
 Array = np.ndarray
 METHODS = ("rk4", "semi-implicit", "midpoint")
@@ -125,7 +125,6 @@ class Law(NamedTuple):
     constants: int
     table: int
     text: Callable[..., Array]  # (mechanism, q, v, constants, row, domain) -> tau
-    timed: bool = False  # a row begins with the time of its step, which the text gets as the time of each stage
 
 
 def _held(nv: int) -> Law:
@@ -344,64 +343,43 @@ def step_function(model: Model, law: Law, method: str, loops: LoopSteps | None =
     if loops is not None:
         q, v = graph.variables("q", m.nq)[1], graph.variables("v", m.nv)[1]
 
-    def tau(q: Array, v: Array, ahead: Any = None) -> Array:
-        row = u
-        if law.timed and u is not None and ahead is not None:
-            row = np.concatenate([u[:1] + ahead, u[1:]])
-        return law.text(m, q, v, constants, row, graph)
+    def tau(q: Array, v: Array) -> Array:
+        return law.text(m, q, v, constants, u, graph)
 
-    def accelerated(q: Array, v: Array, ahead: Any = None) -> Array:
-        force = tau(q, v, ahead)
+    def accelerated(q: Array, v: Array) -> Array:
+        force = tau(q, v)
         if loops is not None:
             return loops.acceleration(q, v, force, graph)
         return forward_dynamics(m, q, v, force, domain=graph)
 
+    columns = [column for column, _ in made.values()]
+    if method == "rk4":
+        known, at = [], 1 + law.constants
+        for symbols in m.symbols:
+            known.append((symbols, made["p"][0][at : at + symbols.shape[0]]))
+            at += symbols.shape[0]
+        still = unit(m, q, graph)  # as `simulate` reads its stages
+        rate = np.concatenate([kinematics.rate(m, still, v, domain=graph), accelerated(still, v)])
+        ended = [still, v] if loops is None else loops.returned(still, v, x[-1], graph)
+        stage, finish = (Recorded("step", columns, [x], known) for x in (rate, np.concatenate(ended)))
+        return rk4_step(stage, finish, m.nq + m.nv)
     if method == "midpoint":
         new = _midpoint(m, made, tau, graph)
     else:
-        step = _runge_kutta if method == "rk4" else _semi_implicit
-        parts = step(m, q, v, h, accelerated, graph, law.timed)
-        if loops is not None:
-            q, v, growth = loops.returned(*parts, graph)
-            worst = graph.where(graph.less(x[-1], growth), growth, x[-1])
-            parts = (q, v, np.array([worst], dtype=object))
+        parts = _semi_implicit(m, q, v, h, accelerated, graph)
+        parts = parts if loops is None else loops.returned(*parts, x[-1], graph)
         if not count:
-            return Recorded("step", [column for column, _ in made.values()], [np.concatenate(parts)])
+            return Recorded("step", columns, [np.concatenate(parts)])
         new = graph.column(np.concatenate(parts))
-    columns = [column for column, _ in made.values()]
     whole = casadi.Function("step", [*columns, *m.symbols], [new])
     if not count:
         return whole
     return casadi.Function("step", columns, whole.call([*columns, made["p"][0][1 + law.constants :]]))
 
 
-def _runge_kutta(
-    m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any, timed: bool
-) -> tuple[Array, Array]:
-    def text(q: Array, v: Array, ahead: Any = None) -> tuple[Array, Array]:
-        q = unit(m, q, graph)  # as `simulate` reads its stages
-        return kinematics.rate(m, q, v, domain=graph), accelerated(q, v, ahead)
-
-    def rate(at: Array, speed: Array, ahead: Any) -> tuple[Array, Array]:
-        given = {x.serial: y for x, y in zip([*q, *v], [*at, *speed], strict=True)}
-        found = None if timed else replayed([*k1[0], *k1[1]], given, order)
-        return text(at, speed, ahead) if found is None else (np.array(found[: m.nq]), np.array(found[m.nq :]))
-
-    half, two, sixth = h * graph.const(0.5), graph.const(2), h / graph.const(6)
-    k1 = text(q, v)
-    order = inwards([*k1[0], *k1[1]])
-    k2 = rate(q + k1[0] * half, v + k1[1] * half, half)
-    k3 = rate(q + k2[0] * half, v + k2[1] * half, half)
-    k4 = rate(q + k3[0] * h, v + k3[1] * h, h)
-    q1, v1 = (
-        y + (a + (b + c) * two + d) * sixth for y, a, b, c, d in zip((q, v), k1, k2, k3, k4, strict=True)
-    )
-    return unit(m, q1, graph), v1
-
-
 def _semi_implicit(
-    m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any, timed: bool
-) -> tuple[Array, Array]:
+    m: Any, q: Array, v: Array, h: Any, accelerated: Any, graph: Any
+) -> tuple[Array, ...]:
     faster = v + accelerated(q, v) * h
     return kinematics.integrate(m, q, faster * h, domain=graph), faster
 
