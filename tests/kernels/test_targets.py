@@ -85,22 +85,39 @@ def test_senseless_lanes_are_refused():
         of_function(function(), lanes=3)
 
 
-@pytest.mark.parametrize("tier", ["optimised", "fast"])
-def test_long_code_is_cut_into_blocks_and_modules_and_answers_the_same(monkeypatch, tier):
-    monkeypatch.setenv("POLYBODY_TIER", tier)
+def steps_of_six(count: int, turning: bool) -> ca.Function:
+    """Each step needs the one before: nothing can be left out."""
     x = ca.SX.sym("x", 6)
     parts = [x]
-    for k in range(700):  # each needs the one before: nothing can be left out
+    for k in range(count):
         y = parts[-1]
-        parts.append(ca.vertcat(0.5 * y[1:] - 0.3 * y[:-1], 0.8 * ca.sin(y[0])) + x * (k % 7))
-    function = ca.Function("long", [x], [parts[-1], sum(parts)])
-    *parts, driver = bodies.body_texts(tape.from_function(function), host())
-    assert len(parts) > 1
-    assert all(part.count("label %done") > 3 for part in parts)
-    assert driver.count("call void @part") == len(parts)
+        parts.append(ca.vertcat(0.5 * y[1:] - 0.3 * y[:-1], 0.8 * (ca.sin(y[0]) if turning else y[0])) + x * (k % 7))
+    return ca.Function("long", [x], [parts[-1], sum(parts)])
+
+
+def check_values(function: ca.Function, tier: str) -> None:
     values = np.random.default_rng(2).normal(size=(11, 6))
     found = of_function(function, key=tier)(values)
     wanted = [function(value) for value in values]
     for k in range(2):
         expected = np.array([np.asarray(w[k]).ravel() for w in wanted])
         np.testing.assert_allclose(found[k], expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("tier", ["optimised", "fast"])
+def test_long_code_is_cut_into_modules_and_answers_the_same(monkeypatch, tier):
+    monkeypatch.setenv("POLYBODY_TIER", tier)
+    function = steps_of_six(700, turning=True)
+    *parts, driver = bodies.body_texts(tape.from_function(function), host())
+    assert len(parts) > 1
+    assert driver.count("call void @part") == len(parts)
+    check_values(function, tier)
+
+
+@pytest.mark.parametrize("tier", ["optimised", "fast"])
+def test_code_of_one_module_is_cut_into_blocks_and_answers_the_same(monkeypatch, tier):
+    monkeypatch.setenv("POLYBODY_TIER", tier)
+    function = steps_of_six(60, turning=False)
+    (text,) = bodies.body_texts(tape.from_function(function), host())
+    assert text.count("label %done") > 2
+    check_values(function, tier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from polybody.kernels import table_rows
 from polybody.kernels.code import Code
@@ -11,7 +11,7 @@ from polybody.kernels.frame import Frame
 from polybody.kernels.rows import BETWEEN, FRAMED, DenseRows, RowPorts, WholeRows, module_text, next_lines
 from polybody.kernels.schedule import schedule
 from polybody.kernels.table_rows import TableRows
-from polybody.kernels.tape import INPUT, Tape, Wave, fused, reachable
+from polybody.kernels.tape import INPUT, Tape, fused, reachable
 from polybody.kernels.target import Target
 
 
@@ -19,8 +19,9 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     """The modules of a straight-line kernel. The last has its function, `body`; long tapes have others (`frame`)."""
     tape = fused(tape) if target.fma else tape
     steps = schedule(tape, target.held)
-    ports, frame = _ports(tape, steps, target), Frame(tape, steps)
-    requests = next_lines(ports.sizes, ports.first_output, target)
+    ports, frame = _ports(tape, target), Frame(tape, steps)
+    asked = ports.first_output if isinstance(ports, TableRows) else len(ports.sizes)
+    requests = next_lines(ports.sizes, ports.first_output, asked, target)
     if len(frame.parts) == 1:
         code = Code(target)
         ports.settle(code, None, _used(tape))
@@ -49,13 +50,10 @@ def body_texts(tape: Tape, target: Target) -> Iterator[str]:
     yield _driver_text(target, len(frame.parts), frame.size)
 
 
-def _ports(tape: Tape, steps: Sequence[int | Wave], target: Target) -> WholeRows:
+def _ports(tape: Tape, target: Target) -> WholeRows:
     """How results are written: dense as they come, or by a loop at the end."""
     sizes = [len(nodes) for nodes in tape.outputs]
-    if table_rows.is_long(sizes):
-        return TableRows(tape, target)
-    plain = DenseRows(tape.input_sizes, sizes, target)
-    return DenseRows(tape.input_sizes, sizes, target, _written(tape, steps, plain))
+    return TableRows(tape, target) if table_rows.is_long(sizes) else DenseRows(tape.input_sizes, sizes, target)
 
 
 def _used(tape: Tape) -> list[set[int]]:
@@ -73,25 +71,6 @@ def _ended(ports: RowPorts, code: Code) -> str:
         return ""
     ports.finish(code)
     return ports.text()
-
-
-def _written(tape: Tape, steps: Sequence[int | Wave], ports: RowPorts) -> list[tuple[int, int]]:
-    """The groups of outputs (port, first column) in the order in which they are complete."""
-    sinks: dict[int, list[tuple[int, int]]] = {}
-    for j, nodes in enumerate(tape.outputs):
-        for i, node in enumerate(nodes):
-            sinks.setdefault(node, []).append((ports.first_output + j, i))
-    late = [n for n in sinks if tape.nodes[n][0] < 0 or tape.mapped(n)]
-    order: list[tuple[int, int]] = []
-    known: dict[tuple[int, int], int] = {}
-    for node in [*(step for step in steps if isinstance(step, int)), *late]:
-        for port, element in sinks.get(node, ()):
-            width, _ = ports.groups[port]
-            for start in ports.starts(port, element):
-                known[port, start] = known.get((port, start), 0) + 1
-                if known[port, start] == width:
-                    order.append((port, start))
-    return order
 
 
 def _driver_text(target: Target, parts: int, slots: int) -> str:

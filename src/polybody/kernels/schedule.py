@@ -11,7 +11,8 @@ Depth-first, a value is computed shortly before its use. Which output comes firs
 row on needs the composite inertia of a leaf, then that of its parent, and so on, and each is used up soon; from its
 first row on all of them wait. A recursion's own text computes whole vectors, whose components share their factors, and
 a column of a matrix after the other: of long tapes it leaves a third fewer values behind. Short ones are bounded by the
-latency of their operations instead, and LLVM hides that better in depth-first orders.
+latency of their operations instead, and LLVM hides that better in depth-first orders: from `LONG` operations on the
+order of the text is considered.
 
 The order is taken that moves fewer values between registers and memory, counted with the best choice there is of what
 to drop: the value whose next use is farthest (Belady 1966). LLVM comes within a third of that, and nearer backwards:
@@ -20,8 +21,13 @@ with 16 registers, forwards must save a tenth.
 Measured on Zen 4, ns per state, depth-first and as traced. With AVX2 (16 registers): G1, derivatives of inverse
 dynamics 2,020 and 1,750, forward dynamics 452 and 414, inverse dynamics 190 and 195 (so backwards), mass matrix 369 and
 365; a Panda's forward dynamics 42.8 and 44.8; a UR5's inverse dynamics 19.5 backwards, 17.9 forwards. With AVX-512
-(32): G1, derivatives 1,660 and 1,440, but forward dynamics 317 and 354, in spite of fewer instructions. On Zen 3 a
-UR5's derivatives take 108 forwards (722 moves counted) and 92 backwards (754).
+(32): G1, derivatives 1,660 and 1,440, but forward dynamics 317 and 354, in spite of fewer instructions. So with many
+registers only long tapes are computed as traced, and where that saves a fifth of the moves.
+
+On Zen 3 (AVX2) every saving pays from some 900 operations on: a UR5's derivatives 97 and 88 (683 and 516 moves; 950
+operations), a Panda's without fingers 187 and 163 (1,637 and 1,103; both cut as `frame` has it), its Coriolis matrix 96
+and 92, inverse dynamics of G1 and TALOS 219 and 208, 241 and 217 (moves by 7 % fewer). Forward dynamics of arms loses:
+a UR5's 29.5 and 32.8 (226 and 165 moves, 371 operations), a Panda's without fingers 52 and 54.5 (592 and 444; 844).
 """
 
 from __future__ import annotations
@@ -33,8 +39,9 @@ from polybody.kernels.tape import CONST, Tape, Wave, reachable, results_of
 
 REGISTERS = 15  # of 16, unless said otherwise: one is for what comes from memory
 FEWER = 0.9  # of the moves backwards: with few registers, what saves less is not computed forwards
-WORTH = 0.8  # of the moves of depth-first orders: what saves less is not computed as traced
-LONG = 2500  # operations: shorter tapes are computed depth-first
+#: operations: shorter tapes are computed depth-first; of the moves of depth-first orders: what saves less is not
+#: computed as traced. With few registers, with many
+LONG, WORTH = (900, 2500), (1.0, 0.8)
 
 
 def schedule(tape: Tape, registers: int = REGISTERS) -> list[int | Wave]:
@@ -63,10 +70,11 @@ def schedule(tape: Tape, registers: int = REGISTERS) -> list[int | Wave]:
     wanted = (FEWER if registers <= REGISTERS else 1.0) * costs[1]
     ahead = costs[0] <= wanted or costs[0] == costs[1]
     least, best = (costs[0], forwards) if ahead else (costs[1], backwards)
-    if len(best) >= LONG:
+    many = registers > REGISTERS
+    if len(best) >= LONG[many]:
         traced_order: list[int | Wave] = [n for n in needed if n not in done]
         cost = moves(arguments, traced_order, constants, registers)
-        best = traced_order if cost < WORTH * least else best
+        best = traced_order if cost < WORTH[many] * least else best
     return order + best
 
 

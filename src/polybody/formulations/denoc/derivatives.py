@@ -28,7 +28,8 @@ Each column is carried to the ground once, and every entry is a few products the
 
 Kernels compute long texts in the order in which they are written here, with few registers: therefore one vector after
 the other is carried, and every sum is taken where it is used. Of a G1's 10,200 moves between registers and memory
-(`kernels.schedule`) that leaves 7,900, of 2.38 µs 2.17 (Zen 3). One origin for all bodies would take more operations,
+(`kernels.schedule`) that leaves 7,900, of 2.38 µs 2.17 (Zen 3); of a Panda's without fingers 1,637 moves depth-first,
+1,103 in this order. One origin for all bodies would take more operations,
 18,800 instead of 17,100: in the joints' own frames many numbers are zero.
 """
 
