@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
-from polybody.identification.loop_space import lasting_motions, links, loop_space, related_space
+from polybody.identification.loop_space import lasting_motions, links, loop_space, related_space, twist_spans
 from polybody.identification.proofs.motions import proved_motions
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import mobility_at, sample_states
@@ -155,8 +155,9 @@ def _with_loops(
     m, n = model.mechanism, 10 * len(model.mechanism.bodies)
     Y = _stacked(model, terms, seed, len(span(W))) * units
     found = links(m) if m.constrained else []
+    spans = twist_spans(m, found) if m.constrained else ([], [])
     if m.constrained:
-        W = loop_space(m, W, found)
+        W = loop_space(W, found, spans)
     W = span(W)
     proof, identities = "structure", ()
     values, _ = _shown(Y, W)
@@ -166,7 +167,7 @@ def _with_loops(
         first = {term: n + m.nv * k for k, term in enumerate(terms)}
         W = related_space(W, V, gravity, len(m.bodies), first)
         if m.constrained:
-            W = loop_space(m, W, found)
+            W = loop_space(W, found, spans)
             proof, identities = _proved(model, q, V, gravity)
     values, directions = _shown(Y, W)
     rank, gap = _rank(values)

@@ -85,16 +85,17 @@ def _link(a: int, b: int, steps: Across) -> Link:
     return Link(a, b, steps.X, steps.T, steps.H.swapaxes(1, 2))
 
 
-def loop_space(mechanism: Mechanism, W: Array, found: list[Link]) -> Array:
+def loop_space(W: Array, found: list[Link], spans: tuple[list[Array], list[Array]]) -> Array:
     """The rows of what the loops show, given those of the cut tree: W's columns begin with ten for each body.
 
-    `found` are the mechanism's `links`.
+    `found` are the mechanism's `links`, `spans` its `twist_spans`.
     """
-    V, gravity = twist_spans(mechanism, found)
+    V, gravity = spans
     W = _without(span(W), _ineffective(V, gravity, W.shape[1]))
+    unseen = [_unseen(link, V, gravity) for link in found]
     while True:
         rows = len(W)
-        W = _without(W, _exchanged(found, V, gravity, W))
+        W = _without(W, _exchanged(found, unseen, W))
         if len(W) == rows:
             return W
 
@@ -125,17 +126,24 @@ def _ineffective(V: list[Array], gravity: list[Array], columns: int) -> Array:
     return np.concatenate(parts)
 
 
-def _exchanged(found: list[Link], V: list[Array], gravity: list[Array], W: Array) -> Array:
+def _unseen(link: Link, V: list[Array], gravity: list[Array]) -> Array:
+    """Numbers of body b that the joint's own motion does not show, as rows."""
+    y, H = np.concatenate([V[link.b], gravity[link.b]]), link.H[:, :, None]
+    return _null(np.concatenate([bilinear(H, y).reshape(-1, 10), bilinear(H, link.H[:, None]).reshape(-1, 10)]))
+
+
+def _exchanged(found: list[Link], unseen: list[Array], W: Array) -> Array:
     """(3) over every joint, as rows; what has no effect on a body alone is the null space of W's columns there."""
     parts = [np.zeros((0, W.shape[1]))]
-    for link in found:
+    seen = {GROUND: np.eye(10)}
+    for link, own in zip(found, unseen, strict=True):
         a, b = link.a, link.b
-        y = np.concatenate([V[b], gravity[b]])
-        H = link.H[:, :, None]
-        own = np.concatenate([bilinear(H, y).reshape(-1, 10), bilinear(H, link.H[:, None]).reshape(-1, 10)])
-        seen = np.eye(10) if a == GROUND else span(W[:, 10 * a : 10 * a + 10])
-        changing = (seen @ (link.T - link.T[0])).reshape(-1, 10)
-        numbers = _null(np.concatenate([own, changing]))
+        if not len(own):
+            continue
+        if a not in seen:
+            seen[a] = span(W[:, 10 * a : 10 * a + 10])
+        changing = (seen[a] @ (link.T - link.T[0])).reshape(-1, 10)
+        numbers = _null(changing @ own.T) @ own
         rows = _placed(numbers, b, W.shape[1])
         if a != GROUND:
             rows = rows - _placed(numbers @ link.T[0].T, a, W.shape[1])

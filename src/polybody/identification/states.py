@@ -89,7 +89,7 @@ def mobility_at(model: Model, q: Array) -> int:
 
 def _motions(model: Model, q: Array) -> tuple[Array, Array]:
     """Directions that keep the loops, (1, nv, m) of one configuration, and the least singular value of the others."""
-    rank = int(ranks(model.constraints.jacobian(q)))
+    rank = int(ranks(model.constraints.jacobian(q))[0])
     return _motions_of_rank(model, q, rank)[:2]
 
 

@@ -24,10 +24,10 @@ combination of the derivatives of L and Q,
 which is linear algebra again. Their number is compared with that of the relations that samples show: proved ones are
 among these, so where the numbers agree all are proved.
 
-The arithmetic is that of GF(p) for two primes of 61 bits, drawn at random among those that are 1 mod 720. A rank that
-is smaller in GF(p) than for the numbers themselves would need a minor that p divides. Minors of some 500 rows with
-entries below 10^12, in a field of degree 192, have norms below 2^(4·10^6), thus fewer than 7·10^4 such primes, among
-1.4·10^14: below 10^-9 a prime, and below 10^-18 for both.
+The arithmetic is that of GF(p) for a prime of 121 bits, drawn at random among those that are 1 mod 720. A rank that is
+smaller in GF(p) than for the numbers themselves would need a minor that p divides. Minors of some 500 rows with entries
+below 10^12, in a field of degree 192, have norms below 2^(4·10^6), thus fewer than 4·10^4 such primes, among 5·10^31:
+below 10^-26.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ from polybody.mechanism.mechanism import Mechanism
 Array = np.ndarray
 #: what samples show to this part of one is suggested as a relation
 SUGGESTED = 1e-9
-#: how many primes must agree
-PRIMES = 2
 
 
 @dataclass(frozen=True)
@@ -68,16 +66,7 @@ class _Suggestion:
 
 def proved_motions(mechanism: Mechanism, q: Array, mobility: int) -> Proof | None:
     """Bounds on the motions of the branch of regular configurations q (N, nq); None where the count proves nothing."""
-    rng, found = np.random.default_rng(20260), set[Proof]()
-    for _ in range(PRIMES):
-        proof = _proved(mechanism, q, mobility, PrimeField(random_prime(rng)))
-        if proof is None:
-            return None
-        found.add(proof)
-    return found.pop() if len(found) == 1 else None
-
-
-def _proved(mechanism: Mechanism, q: Array, mobility: int, numbers: PrimeField) -> Proof | None:
+    numbers = PrimeField(random_prime(np.random.default_rng(20260)))
     try:
         system = natural_system(mechanism, numbers)
     except NotAlgebraicError:

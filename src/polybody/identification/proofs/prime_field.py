@@ -12,8 +12,10 @@ rotation, by a quaternion of fractions: each is orthogonal without rounding.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,9 +33,8 @@ class PrimeField:
         assert p % TURN == 1, p
         self.p = p
         self.root = _primitive_root(p)
-        self._cosines = [(np.cos(2 * np.pi * k / TURN), self.cosine(k)) for k in range(1, TURN // 4)]
         c30, c45, c36 = self.cosine(60), self.cosine(90), self.cosine(72)
-        self._roots = [(3**0.5, 2 * c30 % p), (2**0.5, 2 * c45 % p), (5**0.5, (4 * c36 - 1) % p)]
+        self._roots = {3: 2 * c30 % p, 2: 2 * c45 % p, 5: (4 * c36 - 1) % p}
         self._others: dict[float, int] = {}
 
     def inverse(self, x: int) -> int:
@@ -55,26 +56,13 @@ class PrimeField:
         return self._digits(x, same) if found is None else found
 
     def _common(self, x: float, same: float) -> int | None:
-        short = _short(x, same)
-        if short is not None:
-            return self.fraction(short)
-        for value, element in self._cosines:
-            short = _short(x / value, same)
-            if short is not None:
-                return self.fraction(short) * element % self.p
-        return self._sum(x, same)
-
-    def _sum(self, x: float, same: float) -> int | None:
-        """a + b √d with small fractions a and b, as the corners of turned parts have."""
-        import mpmath  # comes with sympy
-
-        for root, element in self._roots:
-            with mpmath.workprec(53):
-                relation = mpmath.pslq([x, 1.0, root], tol=max(same, 1e-14) * abs(x), maxcoeff=2000, maxsteps=400)
-            if relation is not None and relation[0]:
-                n, a, b = relation
-                return -(a + b * element) * self.inverse(n % self.p) % self.p
-        return None
+        read = _read(x, same)
+        if read is None:
+            return None
+        if isinstance(read, _Sum):
+            return -(read.a + read.b * self._roots[read.d]) * self.inverse(read.n % self.p) % self.p
+        fraction, angle = read
+        return self.fraction(fraction) * self.cosine(angle) % self.p if angle else self.fraction(fraction)
 
     def _digits(self, x: float, same: float) -> int:
         size = abs(x)
@@ -114,11 +102,63 @@ class PrimeField:
         return [[(value * scale + (i == j)) % p for j, value in enumerate(row)] for i, row in enumerate(rows)]
 
 
+class _Sum(NamedTuple):
+    """n x + a + b √d = 0."""
+
+    n: int
+    a: int
+    b: int
+    d: int
+
+
+#: of half degrees up to a right angle, but for those of 0° and 90°
+_COSINES = np.cos(2 * np.pi * np.arange(1, TURN // 4) / TURN)
+_DENOMINATORS = np.arange(1.0, 1001.0)
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(x: float, same: float) -> tuple[Fraction, int] | _Sum | None:
+    """A number as a short fraction times the cosine of so many half degrees, or as a sum with a root; else None."""
+    short = _short(x, same)
+    if short is not None:
+        return short, 0
+    for k in np.flatnonzero(_may_be_short(x / _COSINES, same)).tolist():
+        short = _short(x / float(_COSINES[k]), same)
+        if short is not None:
+            return short, k + 1
+    return _sum(x, same)
+
+
+def _may_be_short(x: Array, same: float) -> Array:
+    """Which numbers `_short` must look at: it takes a hundred times as long."""
+    grid, slack = float(_grid(same)), 4 * same * np.abs(x)
+    decimal = np.abs(np.rint(x * grid) / grid - x) <= slack
+    multiples = x[:, None] * _DENOMINATORS
+    return decimal | (np.abs(np.rint(multiples) - multiples) <= slack[:, None] * _DENOMINATORS).any(axis=1)
+
+
+def _sum(x: float, same: float) -> _Sum | None:
+    """a + b √d with small fractions a and b, as the corners of turned parts have."""
+    import mpmath  # comes with sympy
+
+    for d in (3, 2, 5):
+        with mpmath.workprec(53):
+            relation = mpmath.pslq([x, 1.0, d**0.5], tol=max(same, 1e-14) * abs(x), maxcoeff=2000, maxsteps=400)
+        if relation is not None and relation[0]:
+            n, a, b = relation
+            return _Sum(n, a, b, d)
+    return None
+
+
+def _grid(same: float) -> int:
+    return 10**9 if same <= SAME else 10**6
+
+
 def _short(x: float, same: float) -> Fraction | None:
     """A decimal with few digits, or a fraction with a small denominator, within a part `same` of x."""
     if abs(x) < same:
         return Fraction(0)
-    grid = 10**9 if same <= SAME else 10**6
+    grid = _grid(same)
     for simple in (Fraction(round(x * grid), grid), Fraction(x).limit_denominator(1000)):
         if simple and abs(float(simple) - x) <= same * abs(x):
             return simple
@@ -146,19 +186,19 @@ def _primitive_root(p: int) -> int:
 
 
 def random_prime(rng: np.random.Generator) -> int:
-    """A prime of 61 bits, 1 mod 720, drawn at random."""
+    """A prime of 121 bits, 1 mod 720, drawn at random."""
     while True:
-        p = int(rng.integers(2**60 // TURN, 2**61 // TURN)) * TURN + 1
-        if _is_prime(p):
+        p = ((int(rng.integers(2**59, 2**60)) << 51) | int(rng.integers(2**51))) * TURN + 1
+        if _is_prime(p, rng):
             return p
 
 
-def _is_prime(n: int) -> bool:
-    """Miller and Rabin, with bases that decide every number below 2^64."""
+def _is_prime(n: int, rng: np.random.Generator) -> bool:
+    """Miller and Rabin, with bases that decide every number below 2^64, and 40 drawn at random: wrong once in 4^40."""
     d, twos = n - 1, 0
     while d % 2 == 0:
         d, twos = d // 2, twos + 1
-    for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37):
+    for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, *rng.integers(2, 2**62, size=40).tolist()):
         x = pow(base, d, n)
         if x in (1, n - 1):
             continue
