@@ -6,8 +6,8 @@ import casadi
 import numpy as np
 import pytest
 
-from polybody.algebra.domains import FLOAT, domain
-from polybody.algebra.graph import leaf, replayed
+from polybody.algebra.domains import FLOAT, GraphDomain, domain
+from polybody.algebra.graph import distinct, leaf, rates, replayed
 from polybody.algebra.jets import along
 from polybody.algebra.slopes import jacobian
 from polybody.kernels import build
@@ -128,3 +128,29 @@ def test_a_tape_takes_leaves_that_are_expressions_of_their_own_from_casadi():
     y = np.sin(at[:, 0]) / at[:, 1]
     expected = np.stack([y * at[:, 0] + y + 1.0, at[:, 1], np.full(2, 3.0)], axis=1)
     np.testing.assert_allclose(kernel(at), expected, rtol=1e-15)
+
+
+def test_symmetric_equations_are_solved_from_their_upper_triangle_in_fewer_operations():
+    graph, rng, n = GraphDomain(), np.random.default_rng(8), 14
+    column, entries = graph.variables("m", n * n)
+    right, b = graph.variables("b", n)
+    M = entries.reshape(n, n)
+    upper = np.where(np.triu(np.ones((n, n))) > 0, M, 0.0)
+    found, plain = graph.solve_symmetric(upper, b), graph.solve(M, b)
+    factor = rng.normal(size=(n, n))
+    matrix, load = factor @ factor.T + np.eye(n), rng.normal(size=n)
+    function = casadi.Function("x", [column, right], [graph.column(found)])
+    solved = np.array(function(matrix.ravel(), load)).ravel()
+    np.testing.assert_allclose(matrix @ solved, load, rtol=1e-12, atol=1e-12)
+    assert distinct(found) < 0.75 * distinct(plain)
+
+
+def test_rates_along_many_directions_are_those_along_each():
+    graph = GraphDomain()
+    _, x = graph.variables("x", 5)
+    outputs = [graph.sin(x[0]) * x[1], x[2] / (x[3] * x[3] + 1.0), x[4] * 2.0, graph.const(3)]
+    directions = [{y.serial: float(k == j) for j, y in enumerate(x)} for k in range(5)]
+    together = rates(outputs, directions)
+    for direction, row in zip(directions, together, strict=True):
+        for one, other in zip(row, rates(outputs, [direction])[0], strict=True):
+            assert str(graph.column([one])) == str(graph.column([other]))

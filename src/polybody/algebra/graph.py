@@ -307,11 +307,12 @@ def rates(outputs: Iterable[Any], directions: Iterable[dict[int, Any]]) -> list[
         (x.serial, x.a.serial if type(x.a) is Node else -1, x.b.serial if type(x.b) is Node else -1, x)
         for x in operands(outputs, stop=given) if x.op is not LEAF and x.serial not in given
     ]  # fmt: skip
+    users = _users(order) if len(directions) > SEVERAL else None
     found = []
     for seeds in directions:
         known = {serial: rate for serial, rate in seeds.items() if not _is_still(rate)}  # all others are zero
         rate_of = known.get
-        for serial, left, right, x in order:
+        for serial, left, right, x in order if users is None else _reached(known, order, users):
             da, db = rate_of(left, STILL), rate_of(right, STILL)
             if da is STILL and db is STILL:
                 continue
@@ -323,6 +324,31 @@ def rates(outputs: Iterable[Any], directions: Iterable[dict[int, Any]]) -> list[
                 known[serial] = rate
         found.append([rate_of(x.serial, STILL) if type(x) is Node else STILL for x in outputs])
     return found
+
+
+SEVERAL = 3  # directions from which on it pays to look for what each of them changes
+Step = tuple[int, int, int, Node]  # the serials of a node and of its operands, and the node
+
+
+def _users(order: Sequence[Step]) -> dict[int, list[int]]:
+    """Where in the order the users of each node stand."""
+    users: dict[int, list[int]] = {}
+    for k, (_, left, right, _) in enumerate(order):
+        users.setdefault(left, []).append(k)
+        users.setdefault(right, []).append(k)
+    return users
+
+
+def _reached(known: Iterable[int], order: Sequence[Step], users: Mapping[int, list[int]]) -> list[Step]:
+    """The part of the order that nodes change: of a joint of one leg, that leg."""
+    seen: set[int] = set()
+    stack = list(known)
+    while stack:
+        for k in users.get(stack.pop(), ()):
+            if k not in seen:
+                seen.add(k)
+                stack.append(order[k][0])
+    return [order[k] for k in sorted(seen)]
 
 
 STILL = 0.0  # the rate of what does not change: products with it and sums cost nothing

@@ -21,7 +21,8 @@ import numpy as np
 from polybody.bridges.c_parameters import margin_functions, parameter_checks
 from polybody.bridges.c_steps import STEPS, Reference, needed, quaternions, written
 from polybody.bridges.cpp import cmake_config, cmake_lists, cpp_header
-from polybody.errors import InputError, PolybodyWarning
+from polybody.bridges.named_texts import named_text
+from polybody.errors import InputError, PolybodyError, PolybodyWarning
 from polybody.files import write_text
 from polybody.interrupts import interruptible
 from polybody.mechanism.joints import closed_manifold
@@ -43,6 +44,7 @@ STATES = 4
 DURATION = 1e-3
 #: how often states for a step are drawn, and by how much a coordinate may change in it
 TRIES, FAR = 20, 0.1
+AWAY = 0.2  # of the joint that moves most, with loops: rad or m
 #: Names, in small letters, of our own files and of C's headers that they include.
 TAKEN = frozenset({"selftest", "makefile", "readme", "cmakelists", "math", "stdio"})
 PREFIX_LENGTH = 60
@@ -166,18 +168,13 @@ def _identifier(text: str) -> str:
 
 
 def _function(model: Model, wanted: str) -> Any:
-    """The CasADi function of a quantity under a C name."""
-    import casadi
-
+    """A quantity under a C name."""
     if wanted in ("integrate", "difference") and _without_formula(model):
         raise InputError(
             f"{wanted!r} cannot be written in C: joint {_without_formula(model)[0]!r} has no closed formula for it; "
             "describe it as a compound joint, or take 'rate' and, without loops, 'rk4_step'"
         )
-    made = model.casadi(wanted)
-    columns = made.sx_in()
-    name = _identifier(wanted.replace(":", "_"))
-    return casadi.Function(name, columns, made.call(columns), made.name_in(), made.name_out())
+    return named_text(model, wanted, _identifier(wanted.replace(":", "_")))
 
 
 def _shapes(model: Model, wanted: Sequence[str], called: Sequence[str]) -> dict[str, list[tuple[int, ...]]]:
@@ -194,23 +191,19 @@ def _shapes(model: Model, wanted: Sequence[str], called: Sequence[str]) -> dict[
 
 
 def _samples(model: Model, function: Any) -> list[tuple[list[Any], list[Any]]]:
-    """States and what the function gives there, by CasADi's own evaluation."""
+    """States and what the function gives there, by its graph read in Python."""
     rng = np.random.default_rng(20)
     result = []
     for _ in range(STATES):
         state = _state(model, rng, "q1" in function.name_in())
         inputs = [state[function.name_in(k)] for k in range(function.n_in())]
-        outputs = function(*inputs)
-        outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        result.append((inputs, [np.asarray(x, dtype=float).ravel() for x in outputs]))
+        result.append((inputs, [np.asarray(x, dtype=float).ravel() for x in function.call(inputs)]))
     return result
 
 
 def _state(model: Model, rng: np.random.Generator, two: bool = False) -> dict[str, Any]:
     """A state by the names of arguments; with loops one that keeps them. Another configuration, q1, where `two`."""
-    q, (v, a, tau, d) = model.random_configuration(rng), rng.normal(size=(4, model.nv))
-    if len(model.constraints):
-        q = model._assembly.general_place(q)
+    q, (v, a, tau, d) = _configuration(model, rng), rng.normal(size=(4, model.nv))
     v = model.assemble_velocity(q, v)
     a = model.assemble_acceleration(q, v, a)
     sizes, other = model.engine.sizes(), model.integrate(q, 0.1 * d) if two else q
@@ -218,6 +211,20 @@ def _state(model: Model, rng: np.random.Generator, two: bool = False) -> dict[st
     loads = {name: rng.normal(size=sizes[word]) for name, word in words}
     numbers = {"parameters": model.parameters.nominal}
     return {"q": q, "v": v, "a": a, "tau": tau, "d": d, "q0": q, "q1": other, **loads, **numbers}
+
+
+def _configuration(model: Model, rng: np.random.Generator) -> Any:
+    """A random one; with loops some way along the motions that they allow from a place in general position."""
+    if not len(model.constraints):
+        return model.random_configuration(rng)
+    start = model._assembly.general_place(model.assemble())
+    way = model.assemble_velocity(start, rng.normal(size=model.nv))
+    for size in (AWAY, AWAY / 4, AWAY / 16):
+        try:
+            return model.assemble(model.integrate(start, size * way / (np.abs(way).max(initial=0.0) or 1.0)))
+        except PolybodyError:  # over the edge of the workspace
+            continue
+    return start
 
 
 def _step_checks(prefix: str, model: Model, functions: list[Any], steps: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -280,7 +280,7 @@ def _simulate(names: Names) -> Written:
 
 @dataclass(frozen=True)
 class Reference:
-    """The same steps by CasADi's own evaluation of the same functions: what the self-test holds the C against."""
+    """The same steps by the same functions, read in Python: what the self-test holds the C against."""
 
     functions: dict[str, Any]
     starts: list[int]

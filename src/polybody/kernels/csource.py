@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import casadi as ca
 
@@ -57,9 +58,11 @@ class Written:
 
 @interruptible
 def generate(
-    name: str, functions: Sequence[ca.Function], *, comment: str = "", more: Sequence[Written] = ()
+    name: str, functions: Sequence[Any], *, comment: str = "", more: Sequence[Written] = ()
 ) -> CSource:
-    """C source of SX functions. `name` is the file's name without extension and the prefix of every function.
+    """C source of SX functions, or of what has their names and sizes and a `tape`.
+
+    `name` is the file's name without extension and the prefix of every function.
 
     `more` follows the functions, in its order.
     """
@@ -69,7 +72,7 @@ def generate(
         raise InputError(f"{name}: two functions have the same name: {sorted(labels)}")
     bodies, declarations, helpers = [], [], set()
     for function in functions:
-        traced = from_function(function)
+        traced = from_function(function) if isinstance(function, ca.Function) else function.tape()
         head = _head(name, function)
         lines, used = _body(function, traced)
         helpers |= used
@@ -97,7 +100,7 @@ def _check_identifier(what: str, word: str) -> None:
         raise InputError(f"{what} is {word!r}; C wants letters, digits and _, a letter first, and none of its keywords")
 
 
-def _ports(function: ca.Function) -> tuple[list[str], list[str]]:
+def _ports(function: Any) -> tuple[list[str], list[str]]:
     """Names of inputs and outputs, distinct from each other and from the temporaries t0, t1, …"""
     inputs = [function.name_in(k) for k in range(function.n_in())]
     outputs = [function.name_out(k) for k in range(function.n_out())]
@@ -109,7 +112,7 @@ def _ports(function: ca.Function) -> tuple[list[str], list[str]]:
     return inputs, outputs
 
 
-def _head(prefix: str, function: ca.Function) -> str:
+def _head(prefix: str, function: Any) -> str:
     _check_identifier("a function's name", function.name())
     inputs, outputs = _ports(function)
     # C has no arrays of length zero, and a pointer says the same
@@ -117,14 +120,14 @@ def _head(prefix: str, function: ca.Function) -> str:
     return f"void {prefix}_{function.name()}({', '.join(parameters) or 'void'})"
 
 
-def _described(function: ca.Function) -> str:
+def _described(function: Any) -> str:
     inputs, outputs = _ports(function)
     sizes_in = [f"{word}[{function.numel_in(k)}]" for k, word in enumerate(inputs)]
     sizes_out = [f"{word}[{function.numel_out(k)}]" for k, word in enumerate(outputs)]
     return f"/* {function.name()}: {', '.join(sizes_in) or 'nothing'} -> {', '.join(sizes_out) or 'nothing'} */"
 
 
-def _body(function: ca.Function, traced: Tape) -> tuple[list[str], set[str]]:
+def _body(function: Any, traced: Tape) -> tuple[list[str], set[str]]:
     """(lines, helpers used)."""
     inputs, outputs = _ports(function)
     helpers: set[str] = set()

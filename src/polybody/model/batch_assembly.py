@@ -19,7 +19,6 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request
 from polybody.model.tracing import compiled, trace
 from polybody.model.tree_engine import TreeEngine
-from polybody.quantities.derivatives import graph_domain
 from polybody.quantities.table import QUANTITIES
 
 if TYPE_CHECKING:
@@ -156,7 +155,7 @@ class BatchAssembly:
         at = self._numbers_of_q()
 
         def text(q: Array, free: Array, lower: Array, upper: Array, *, domain: Any) -> tuple[Array, Array]:
-            graph = graph_domain()
+            graph = domain
             phi, entries = self.kernels.traced.far(q, domain=graph)
             J = graph.zeros(rows, m.nv)
             for (i, j), value in zip(places, entries, strict=True):
@@ -169,8 +168,11 @@ class BatchAssembly:
                 weights[k] = weights[k] * graph.where(graph.less(lower[k], q[place]), one, down)
                 weights[k] = weights[k] * graph.where(graph.less(q[place], upper[k]), one, up)
             scaled, square = J * weights, phi @ phi
-            A = scaled @ J.T + graph.eye(rows) * (square / 2.0 + LEAST_DAMPING)
-            delta = -(scaled.T @ graph.solve(A, phi))
+            A = graph.zeros(rows, rows)
+            for i in range(rows):
+                A[i, i:] = J[i:] @ scaled[i]
+                A[i, i] = A[i, i] + (square / 2.0 + LEAST_DAMPING)
+            delta = -(scaled.T @ graph.solve_symmetric(A, phi))
             length = graph.sqrt(delta @ delta + 1e-300)
             delta = delta * graph.where(graph.less(length, LONGEST), one, LONGEST / length)
             worst = graph.const(0)
@@ -179,7 +181,7 @@ class BatchAssembly:
                 worst = graph.where(graph.less(worst, size), size, worst)
             return kinematics.integrate(m, q, delta, domain=graph), np.array([worst], dtype=object)
 
-        return trace("assembly step", self._inputs(), text, m.symbols)
+        return trace("assembly step", self._inputs(), text, m.symbols, self.kernels.graph)
 
 
 __all__ = ["BatchAssembly"]

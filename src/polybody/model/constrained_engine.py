@@ -31,7 +31,7 @@ from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
-from polybody.model.tracing import trace
+from polybody.model.tracing import Recorded, trace
 from polybody.model.tree_engine import TreeEngine
 from polybody.quantities.constrained import DIAGNOSTICS, Closed
 from polybody.quantities.quantity import Quantity, sizes_of
@@ -275,20 +275,28 @@ class ConstrainedEngine:
         return [*found, DIAGNOSTICS] if told else found
 
     def function(self, quantity: Quantity) -> Any:
-        """The casadi.Function, by elimination along the plan of the model's own coordinates, diagnostics last.
+        """The casadi.Function of `recorded`."""
+        if quantity.constrained is None:
+            return self.tree.function(quantity)
+        made, arguments, names = self.recorded(quantity)
+        return made.named(arguments, names)
+
+    def recorded(self, quantity: Quantity) -> tuple[Recorded, list[str], list[str]]:
+        """(the graph, names of its inputs, and of its results): by elimination along the plan of the model's own
+        coordinates, diagnostics last.
 
         What does not refer to coordinates holds on other branches of motion, too: of several plans the one that does
         best at the state is taken, where one would not do.
         """
         if quantity.constrained is None:
-            return self.tree.function(quantity)
+            return self.tree.recorded(quantity)
         q, plan = self._own_plan()
         if not self._can_drive(quantity, plan, q):
             raise InputError(f"{quantity.name}: the active joints cannot hold every motion, so it has no function")
         own = refers_to_coordinates(quantity) or quantity.name.startswith(DRIVEN) or quantity.name in PLAIN
         made = self._traced(quantity, plan, () if own else self._other_plans(plan))
         names = [name for name, _ in self.results(quantity)]
-        return made.named([*quantity.arguments, *(name for name, _ in self.source.inputs)], names)
+        return made, [*quantity.arguments, *(name for name, _ in self.source.inputs)], names
 
     def _other_plans(self, plan: Plan) -> tuple[Plan, ...]:
         """Plans for branches of motion on which this one does badly."""

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 
 #: calls, and states of a call, that are read from the graph where there is no kernel on disk
-READ_CALLS, READ_STATES = 100, 256
+READ_CALLS, READ_STATES = 64, 256
+MANY_LIKE = 8  # calls of one state take as long as one call of several
 #: a loop by map matrix that is open by less was settled
 SETTLED = 1e-6
 
@@ -202,8 +203,14 @@ class ConstraintKernels:
         self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any, arrays: tuple[Array, ...]
     ) -> tuple[Array, ...]:
         """By the kernel, or as long as only a few states have been asked for, by the graph itself."""
-        reading = None if name in self._kernels else self._reading(name, arguments, shapes, text, arrays)
-        found = (reading or self._kernel(name, arguments, shapes, text))(*arrays)
+        if name not in self._kernels:
+            from polybody.kernels import background
+
+            with background.building():  # whoever asks so will want a kernel soon
+                reading = self._reading(name, arguments, shapes, text, arrays)
+                if reading is not None:
+                    return reading(*arrays)
+        found = self._kernel(name, arguments, shapes, text)(*arrays)
         return found if isinstance(found, tuple) else (found,)
 
     def _kernel(self, name: str, arguments: tuple[Any, ...], shapes: Any, text: Any) -> Kernel:
@@ -227,7 +234,7 @@ class ConstraintKernels:
                 return None
             prepare()  # most who ask for this will want a kernel of something else
             known = self._readings[name] = Reading(self._recorded(name, arguments, text).evaluation(shapes))
-        known.asked += 1
+        known.asked += 1 if states == 1 else MANY_LIKE
         return known.graph if known.asked <= READ_CALLS and states <= READ_STATES else None
 
     def _ports(self, arguments: tuple[Any, ...], shapes: Any) -> tuple[list[tuple[str, int]], list[Any]]:

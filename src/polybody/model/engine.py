@@ -170,6 +170,10 @@ class Engine(Protocol):
         """The casadi.Function of a quantity, with named inputs and outputs."""
         ...
 
+    def recorded(self, quantity: Quantity) -> tuple[Any, list[str], list[str]]:
+        """(its graph as a `Recorded`, names of its inputs, names of its results)."""
+        ...
+
     def results(self, quantity: Quantity) -> list[tuple[str, tuple[int, ...]]]: ...
     def compile(
         self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, tuple[int, ...]]],

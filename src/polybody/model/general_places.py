@@ -7,6 +7,7 @@ and coordinates are therefore chosen beside it: at the best of a few assembled p
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import numpy as np
 
@@ -41,12 +42,12 @@ class GeneralPlaces:
 
     def _moved_away(self, q: Array) -> Array:
         nv, Z = self.kernels.mechanism.nv, null_space(self.kernels.jacobian(q))
-        rng, best, least, quality = np.random.default_rng(2), q, Z.shape[1], -1.0
+        rng, best, least, quality = Random(2), q, Z.shape[1], -1.0  # `numpy.random` takes 8 ms of a first answer
         problem = self._problem(nv - least < self.kernels.rows)
         for size in SIZES:
             if not Z.shape[1]:
                 break
-            direction = Z @ rng.normal(size=Z.shape[1])
+            direction = Z @ np.array([rng.gauss(0.0, 1.0) for _ in range(Z.shape[1])])
             there, gap = descend(problem, self._move(q, size * direction / np.linalg.norm(direction)))
             if gap > CLOSED:
                 continue

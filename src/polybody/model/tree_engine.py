@@ -218,10 +218,14 @@ class TreeEngine:
         """The casadi.Function with the names of its arguments and results."""
         import casadi
 
-        made = self.traced(quantity)
-        names = [name for name, _ in self.results(quantity)]
-        columns, arguments = made.sx_in(), [*quantity.arguments, *(name for name, _ in self.source.inputs)]
+        made, arguments, names = self.recorded(quantity)
+        columns = made.sx_in()
         return casadi.Function(plain_name(quantity.name), columns, made.call(columns), arguments, names)
+
+    def recorded(self, quantity: Quantity) -> tuple[Any, list[str], list[str]]:
+        """(the graph, names of its inputs, and of its results)."""
+        names = [name for name, _ in self.results(quantity)]
+        return self.traced(quantity), [*quantity.arguments, *(name for name, _ in self.source.inputs)], names
 
     def compile(
         self,

@@ -122,7 +122,7 @@ class Loops:
             return J, found[:nv, :nv], found[nv:, :nv], found[nv:, nv:]
 
         def make() -> Any:
-            return trace("changes", inputs, changes, m.symbols)
+            return trace("changes", inputs, changes, m.symbols, engine.constraints.graph)
 
         source = engine.constraints.source
         kernel = compiled(
