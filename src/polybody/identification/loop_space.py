@@ -106,14 +106,22 @@ def twist_spans(mechanism: Mechanism, found: list[Link]) -> tuple[list[Array], l
     size = float(np.linalg.norm(g))
     V = [np.eye(6) for _ in range(n)] + [np.zeros((0, 6))]  # the ground's comes last: index −1
     gravity = [np.eye(6)[3:] for _ in range(n)] + [g / size if size else np.zeros((0, 6))]
+    known: dict[int, tuple[int, ...]] = {}  # of each link the dimensions on both sides, after it was looked at
     while True:
-        before = [len(x) for x in (*V, *gravity)]
-        for link in found:
-            moved = [*(V[link.a] @ link.X.swapaxes(1, 2)), *link.H]
-            V[link.b] = _common(V[link.b], span(np.concatenate(moved)))
-            turned = gravity[link.a] @ link.X.swapaxes(1, 2)
-            gravity[link.b] = _common(gravity[link.b], span(turned.reshape(-1, 6)))
-        if before == [len(x) for x in (*V, *gravity)]:
+        before = dict(known)
+        for k, link in enumerate(found):
+            a, b = link.a, link.b
+            sizes = lambda a=a, b=b: (len(V[a]), len(V[b]), len(gravity[a]), len(gravity[b]))  # noqa: E731
+            if known.get(k) == sizes():  # spans only shrink: these are the same
+                continue
+            if len(V[a]) < 6:  # else b can have every twist
+                moved = [*(V[a] @ link.X.swapaxes(1, 2)), *link.H]
+                V[b] = _common(V[b], span(np.concatenate(moved)))
+            if len(gravity[a]) < 3:
+                turned = gravity[a] @ link.X.swapaxes(1, 2)
+                gravity[b] = _common(gravity[b], span(turned.reshape(-1, 6)))
+            known[k] = sizes()
+        if before == known:
             return V[:n], gravity[:n]
 
 
@@ -128,8 +136,9 @@ def _ineffective(V: list[Array], gravity: list[Array], columns: int) -> Array:
 
 def _unseen(link: Link, V: list[Array], gravity: list[Array]) -> Array:
     """Numbers of body b that the joint's own motion does not show, as rows."""
-    y, H = np.concatenate([V[link.b], gravity[link.b]]), link.H[:, :, None]
-    return _null(np.concatenate([bilinear(H, y).reshape(-1, 10), bilinear(H, link.H[:, None]).reshape(-1, 10)]))
+    y, every = np.concatenate([V[link.b], gravity[link.b]]), span(link.H.reshape(-1, 6))
+    pairs = bilinear(link.H[:, :, None], link.H[:, None])  # at the same place
+    return _null(np.concatenate([bilinear(every[:, None], y).reshape(-1, 10), pairs.reshape(-1, 10)]))
 
 
 def _exchanged(found: list[Link], unseen: list[Array], W: Array) -> Array:
