@@ -17,10 +17,10 @@ import casadi as ca
 import numpy as np
 
 from polybody.kernels.operations import COMMUTATIVE
-from polybody.kernels.schedule import LONG
 from polybody.kernels.tape import CONST, INPUT, Tape, pruned
 
 Nodes = list[int]
+LONG = 2500  # operations: copies of shorter tapes have each node shortly before its first use
 
 
 class Composition:
