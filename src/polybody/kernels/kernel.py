@@ -43,7 +43,8 @@ from polybody.properties import cached_property
 NANOSECONDS = 0.06  # of one float64 addition of a state, one thread: measured; to decide about threads and turns only
 WORTH_A_THREAD = 50e3  # nanoseconds of work below which another thread costs more than it brings
 
-SMALL_BODY, FEW_RESULTS = 560, 128  # operations, numbers; twice the lanes pay below
+SMALL_BODY = 560  # operations: twice the lanes pay below, and
+FEW_RESULTS = {8: 128, 4: 40}  # up to so many results, by the bytes of a number
 TURN = 10e6  # nanoseconds of work, as estimated, after which Python may handle signals
 FIRST_TOUCH = 5.0  # nanoseconds a number of results in memory that the system must still provide
 TURN_SECONDS = 0.02, 0.06  # measured: shorter turns grow, longer ones shrink; memory touched first can take ten times
@@ -525,9 +526,11 @@ def _best_lanes(target: Target, nodes: int, results: int) -> int:
     """Small bodies wait for results more than they need registers: two a value are 5 to 15 % faster on AVX.
 
     Larger ones lose: a Panda's inverse dynamics (768 operations) in single precision 16.4 ns with one, 22.0 with two
-    (Zen 3).
+    (Zen 3). So do those that turn many results of single precision, which wait for each other in groups of eight: mass
+    matrix and Jacobian of a Panda without fingers (49 and 42 results) 16.5 and 12.4 ns with one, 18.6 and 13.2 with
+    two; but a UR5's (36) 10.6 and 9.9, 10.3 and 9.6.
     """
-    small = nodes <= SMALL_BODY and results <= FEW_RESULTS
+    small = nodes <= SMALL_BODY and results <= FEW_RESULTS[target.size]
     return 2 * target.lanes if target.lanes * target.size == 32 and small else target.lanes
 
 
