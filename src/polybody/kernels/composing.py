@@ -63,7 +63,7 @@ class Composition:
         inputs = np.flatnonzero(op == INPUT).tolist()
         new[inputs] = [arguments[int(k)][int(i)] for _, k, i in (tape.nodes[n] for n in inputs)]
         rows = np.flatnonzero(copied)
-        if earlier is not None and len(rows) < max(LONG):
+        if earlier is not None and len(rows) < LONG:
             order = np.array(_inwards(tape), dtype=np.int64)
             rows = order[copied[order]]
         new[rows] = len(self._nodes) + np.arange(len(rows))
