@@ -32,7 +32,7 @@ def evaluation():
     return found
 
 
-@pytest.mark.parametrize("lead", [(), (5,), (2, 3)])
+@pytest.mark.parametrize("lead", [(), (5,), (2, 3), (0,), (4, 0)])
 def test_a_graph_read_in_python_has_the_numbers_of_its_text(evaluation, lead):
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(*lead, 3)), rng.normal(size=(*lead, 1))

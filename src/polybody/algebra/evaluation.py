@@ -82,7 +82,9 @@ class Evaluation:
             except (ArithmeticError, ValueError):  # what is NaN or infinite to arrays
                 pass
         states = math.prod(lead)
-        wide = [np.broadcast_to(a, (*lead, a.shape[-1])).reshape(states, -1).T for a in arrays]
+        if not states:
+            return tuple(np.empty((*lead, *shape)) for shape in self.shapes)
+        wide = [np.broadcast_to(a, (*lead, a.shape[-1])).reshape(states, a.shape[-1]).T for a in arrays]
         with np.errstate(all="ignore"):
             found = self._many([np.ascontiguousarray(row, dtype=float) for a in wide for row in a])
         table = np.empty((len(found), states))
