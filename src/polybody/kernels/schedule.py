@@ -24,10 +24,11 @@ dynamics 2,020 and 1,750, forward dynamics 452 and 414, inverse dynamics 190 and
 (32): G1, derivatives 1,660 and 1,440, but forward dynamics 317 and 354, in spite of fewer instructions. So with many
 registers only long tapes are computed as traced, and where that saves a fifth of the moves.
 
-On Zen 3 (AVX2) every saving pays from some 900 operations on: a UR5's derivatives 97 and 88 (683 and 516 moves; 950
-operations), a Panda's without fingers 187 and 163 (1,637 and 1,103; both cut as `frame` has it), its Coriolis matrix 96
-and 92, inverse dynamics of G1 and TALOS 219 and 208, 241 and 217 (moves by 7 % fewer). Forward dynamics of arms loses:
-a UR5's 29.5 and 32.8 (226 and 165 moves, 371 operations), a Panda's without fingers 52 and 54.5 (592 and 444; 844).
+On Zen 3 (AVX2), in short functions, every saving pays from some 900 operations on: a UR5's derivatives 97 and 88 (683
+and 516 moves; 950 operations), a Panda's without fingers 187 and 163 (1,637 and 1,103; both cut as `frame` has it), its
+Coriolis matrix 96 and 92, inverse dynamics of G1 and TALOS 219 and 208, 241 and 217 (moves by 7 % fewer). Forward
+dynamics of arms loses: a UR5's 29.5 and 32.8 (226 and 165 moves, 371 operations), a Panda's without fingers 52 and 54.5
+(592 and 444; 844). Steps of rollouts, which are one function, gain or lose: a UR5's 175 and 137, a Panda's 387 and 476.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ from polybody.kernels.tape import CONST, Tape, Wave, reachable, results_of
 REGISTERS = 15  # of 16, unless said otherwise: one is for what comes from memory
 FEWER = 0.9  # of the moves backwards: with few registers, what saves less is not computed forwards
 #: operations: shorter tapes are computed depth-first; of the moves of depth-first orders: what saves less is not
-#: computed as traced. With few registers, with many
-LONG, WORTH = (900, 2500), (1.0, 0.8)
+#: computed as traced. In one function or with many registers; with few, in short functions
+LONG, WORTH = (2500, 900), (0.8, 1.0)
 
 
-def schedule(tape: Tape, registers: int = REGISTERS) -> list[int | Wave]:
+def schedule(tape: Tape, registers: int = REGISTERS, *, cut: bool = False) -> list[int | Wave]:
     """The order of computation: node numbers, with waves of mapped functions in between.
 
-    `registers`: values that they hold at once (`Target.held`).
+    `registers`: values that they hold at once (`Target.held`); `cut`: whether long code becomes short functions
+    (`frame`).
     """
     needed = reachable(tape)
     arguments = {n: tape.arguments(n) for n in needed}
@@ -70,11 +72,11 @@ def schedule(tape: Tape, registers: int = REGISTERS) -> list[int | Wave]:
     wanted = (FEWER if registers <= REGISTERS else 1.0) * costs[1]
     ahead = costs[0] <= wanted or costs[0] == costs[1]
     least, best = (costs[0], forwards) if ahead else (costs[1], backwards)
-    many = registers > REGISTERS
-    if len(best) >= LONG[many]:
+    short = cut and registers <= REGISTERS
+    if len(best) >= LONG[short]:
         traced_order: list[int | Wave] = [n for n in needed if n not in done]
         cost = moves(arguments, traced_order, constants, registers)
-        best = traced_order if cost < WORTH[many] * least else best
+        best = traced_order if cost < WORTH[short] * least else best
     return order + best
 
 
