@@ -1,0 +1,149 @@
+"""What Python does in a compiled run grows with its chunks and its events, not with its steps.
+
+Python functions are counted while a run is made (`sys.setprofile`), and while one of twice its length is. Chunks have a
+fixed number of steps here. A run whose steps, forces, watched functions, projections or instants entered Python would
+call several functions more for each of its steps: tens of thousands here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import polybody as pb
+from polybody.simulation.compiled import engine
+from polybody.simulation.compiled.engine import Compiled
+from polybody.simulation.switches import Switches
+
+C = pb.controllers
+pytestmark = pytest.mark.filterwarnings("ignore::polybody.errors.PolybodyWarning")
+METHODS = ("rk4", "dop853", "radau", "midpoint", "semi-implicit")
+CHUNK = 256  # steps
+#: Python functions that may be called for one chunk more, for an event that compiled code has decided (it is listed),
+#: and for one of the few that it leaves to Python
+A_CHUNK, AN_EVENT, A_DECISION = 160, 120, 1200
+
+
+def arm(friction: bool = True, limits: bool = True) -> pb.Model:
+    """Two joints that swing between their stops, one of which sticks at its turning points."""
+    build = pb.Builder("arm", gravity=(0, 0, -9.81))
+    for k in range(2):
+        build.body(f"b{k}", 1.0, com=(0, 0, -0.2), inertia=(0.02, 0.02, 0.01))
+        origin = np.eye(4)
+        origin[2, 3] = -0.4 * k
+        more: dict[str, Any] = {"limits": (-0.4, 0.5)} if limits else {}
+        more |= {"friction": 0.2} if friction and k == 1 else {}
+        build.joint(f"j{k}", "revolute", f"b{k - 1}" if k else "world", f"b{k}", origin, axis=(0, 1, 0), **more)
+    return build.model()
+
+
+def laws(model: pb.Model) -> dict[str, Callable[[], Any]]:
+    """Every kind of law: none, of the state, of the model, traced, sampled and late, with a memory."""
+    t = np.linspace(0, 8, 161)
+    path = pb.paths.spline(model, t, np.stack([0.55 * np.sin(5 * t), 0.5 * np.sin(3 * t)], axis=1))
+
+    def follow(t: float, q: Any, v: Any) -> Any:
+        return -60.0 * (q - np.array([0.55, 0.5]) * np.array([np.sin(5 * t), np.sin(3 * t)])) - 2.0 * v
+
+    return {
+        "none": lambda: None,
+        "PD": lambda: C.PD(model, [0.6, 0.3], 60.0, 0.5),
+        "traced": lambda: follow,
+        "computed torque": lambda: C.ComputedTorque(model, path, 100.0, 20.0),
+        "sampled": lambda: C.Sampled(follow, 0.01, 0.004),
+        "observer": lambda: C.DisturbanceObserver(model, follow, 20.0, period=0.01),
+    }
+
+
+def counted(monkeypatch: Any, *given: Any, **options: Any) -> tuple[int, int, int, Any]:
+    """(functions called, chunks, decisions of Python, the run)."""
+    calls, chunks, decided = [0], [0], [0]
+    chunk, act = Compiled._chunk, Switches.act
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        calls[0] += event == "call"
+
+    def one_more(self: Compiled, *args: Any) -> Any:
+        chunks[0] += 1
+        return chunk(self, *args)
+
+    def one_decided(self: Switches, *args: Any) -> Any:
+        decided[0] += 1
+        return act(self, *args)
+
+    with monkeypatch.context() as m:
+        m.setattr(engine, "FIRST_CHUNK", CHUNK)
+        m.setattr(engine, "LONGEST_CHUNK", CHUNK)
+        m.setattr(Compiled, "_paced", lambda self, seconds: None)
+        m.setattr(Compiled, "_chunk", one_more)
+        m.setattr(Switches, "act", one_decided)
+        sys.setprofile(count)
+        try:
+            run = pb.simulate(*given, **options)
+        finally:
+            sys.setprofile(None)
+    return calls[0], chunks[0], decided[0], run
+
+
+def assert_steps_are_free(monkeypatch: Any, model: pb.Model, seconds: float, q: Any, make: Any, **options: Any) -> None:
+    """A run of twice the length calls no more than its additional chunks and events need."""
+    pb.simulate(model, 2 * seconds, q, None, make(), **options)  # what is compiled, and imported, is known after it
+    calls, chunks, decided, short = counted(monkeypatch, model, seconds, q, None, make(), **options)
+    more_calls, more_chunks, more_decided, long = counted(monkeypatch, model, 2 * seconds, q, None, make(), **options)
+    assert long.audit.path == "compiled"
+    events, left = len(long.happenings) - len(short.happenings), more_decided - decided
+    assert left <= 4 + events // 8
+    most = A_CHUNK * (more_chunks - chunks + 1) + AN_EVENT * events + A_DECISION * left
+    assert more_calls - calls <= most
+    if options["method"] not in ("dop853", "radau"):
+        assert long.audit.steps - short.audit.steps >= 2000
+
+
+@pytest.mark.parametrize("law", ["none", "PD", "traced", "computed torque", "sampled", "observer"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_of_twice_as_many_steps_calls_no_more_than_its_chunks_need(
+    method: str, law: str, monkeypatch: Any
+) -> None:
+    model = arm()
+    make = laws(model)[law]
+    quiet = pb.Event("turns", lambda t, q, v: v[0])
+    options: dict[str, Any] = {"method": method, "restitution": 0.5, "events": [quiet], "sample": 0.5}
+    assert_steps_are_free(monkeypatch, model, 2.0, [0.3, -0.2], make, **options)
+
+
+@pytest.mark.parametrize("friction", [False, True])
+@pytest.mark.parametrize("limits", ["stop", "report", "halt", "ignore"])
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_neither_limits_nor_friction_enter_python_with_every_step(
+    method: str, limits: str, friction: bool, monkeypatch: Any
+) -> None:
+    model = arm(friction, limits=limits != "halt")  # which would end the run
+    make = laws(model)["sampled"]
+    options: dict[str, Any] = {"method": method, "limits": limits, "restitution": 0.5, "sample": 0.5}
+    assert_steps_are_free(monkeypatch, model, 2.0, [0.3, -0.2], make, **options)
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853", "radau", "semi-implicit"])
+def test_steps_projection_and_events_of_loops_do_not_enter_python(method: str, monkeypatch: Any) -> None:
+    model = pb.load("four-bar")
+    q = model.assemble([0.5, 0, 0], hold=["crank_joint"])
+    quiet = pb.Event("turns", lambda t, q, v: v[0])
+    options: dict[str, Any] = {"method": method, "events": [quiet], "sample": 0.5}
+    assert_steps_are_free(monkeypatch, model, 2.0, q, lambda: None, **options)
+
+
+@pytest.mark.parametrize("options", [{"dense": True}, {"sample": 0.002}, {"progress": lambda t: None}])
+def test_recording_and_dense_output_call_python_once_a_step_at_most(options: dict[str, Any], monkeypatch: Any) -> None:
+    """Interpolants are objects, one a step; samples are arrays, and the progress function is the user's."""
+    model = arm()
+    allowed = 5 if "dense" in options else 0
+    pb.simulate(model, 4.0, [0.3, -0.2], **options)
+    short, long = (counted(monkeypatch, model, x, [0.3, -0.2], **options) for x in (2.0, 4.0))
+    steps = long[3].audit.steps - short[3].audit.steps
+    events = len(long[3].happenings) - len(short[3].happenings)
+    most = A_CHUNK * (long[1] - short[1] + 1) + AN_EVENT * events + allowed * steps
+    assert long[0] - short[0] <= most
