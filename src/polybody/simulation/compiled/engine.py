@@ -79,7 +79,8 @@ class Compiled:
         self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
         self.instants = None if self.acting.law.memory is None else Ahead(problem.controller, self.acting.law.memory)
-        self.length = FIRST_CHUNK
+        slow = method.name == "radau" and self.model.nv > rolled.MOST_STRAIGHT  # factors of large matrices
+        self.length = 1 if slow else FIRST_CHUNK  # who interrupts a run waits for a chunk
         self._was_frozen = problem.friction is not None  # whoever rubs will stick
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken

@@ -37,8 +37,8 @@ Array = np.ndarray
 #: velocities above which straight-line code of dynamics takes too long to compile, and from which rolled code is no
 #: slower: of 100 joints a step of rk4 takes 30 µs instead of 34, and code for it 1.5 s instead of 10
 MOST_STRAIGHT, ROLLED_FROM = 130, 60
-#: methods whose steps need the field alone, or a formula in what it says
-METHODS = ("rk4", "dop853", "semi-implicit")
+#: methods whose steps need the field alone, differences of it, or a formula in what it says
+METHODS = ("rk4", "dop853", "semi-implicit", "radau")
 
 
 def require_rolled(model: Model, method: str) -> None:
@@ -47,7 +47,7 @@ def require_rolled(model: Model, method: str) -> None:
     if model.mechanism.constrained:
         raise NotCompiled(many)
     if method not in METHODS:
-        raise NotCompiled(f"{many}, and {method} needs its Jacobian")
+        raise NotCompiled(f"{many}, and {method} needs more than their recursions")
     known = model.engine.tree.source.variation is None and long_chains.is_long(bare(model.mechanism))
     if not known or not model.mechanism.separable:
         raise NotCompiled(f"{many}, and what acts between their bodies has no recursion")
