@@ -20,6 +20,8 @@ carries no armature, M̂_ii H_i = 0 makes a whole row vanish; it is set to zero 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
@@ -71,8 +73,8 @@ def _all_bodies_resist(mechanism: Mechanism, q: Array) -> bool:
     chain = links(mechanism, domain=FLOAT)
     least = np.linalg.eigvalsh(np.array([body_matrix(one, domain=FLOAT) for one in chain]))[:, 0]
     maps = [one.joint.model.velocity_map(q[one.joint.q], domain=FLOAT) for one in chain]
-    least = least * [np.linalg.norm(H) ** 2 if H.shape[1] == 1 else np.linalg.svd(H)[1][-1] ** 2 for H in maps]
-    length = sum(1.0 + float(np.linalg.norm(one.offset)) for one in chain)
+    least = least * [float((H * H).sum()) if H.shape[1] == 1 else np.linalg.svd(H)[1][-1] ** 2 for H in maps]
+    length = sum(1.0 + math.hypot(*one.offset) for one in chain)
     mass = float(sum(one.mass for one in chain))
     most = sum(float(np.abs(one.inertia).sum() + np.abs(one.moment).sum() * length) for one in chain)
     most += mass * (1 + length) ** 2 + float(np.abs(mechanism.armature).max(initial=0.0))
