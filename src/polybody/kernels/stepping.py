@@ -15,7 +15,10 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     watch(x, constants, row) -> values               functions whose crossings of zero end the loop
     tick(x, constants, row, told) -> memory, doubt   what of the constants changes at given times (`stepping_instants`)
     loose, loose_watch                               field and watch while nothing is held (`stepping_switches`)
-    inertia(x, constants) -> M                       row by row, for what happens at crossings there
+    inertia(x, constants) -> M, (G, GᵀMG), [U]       row by row, for what happens at crossings there; with constraints
+                                                     G, the motions that pass; U is the potential energy
+    bearing(x, constants, row, forces) -> a, levels, told   accelerations with nothing held, and levels of rubs that
+                                                     depend on loads, under forces beside those that hold
 
 Nothing is vectorised over states: there is one. Each of these is compiled by itself (`stepping_parts`: interpreted
 until it is), under a key of its own, and called by its address: a method with twelve stages takes no more code than one
@@ -40,6 +43,7 @@ from polybody.kernels import stepping_factors as factors
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels import stepping_radau as radau
+from polybody.kernels import stepping_rest as rest
 from polybody.kernels import stepping_switches as switches
 from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
@@ -62,7 +66,7 @@ PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
 ORDER = ("field", "leap", "middle", "ends", "balance", "end", "slopes", "unit", "back", "watch", "tick", "loose",
-         "loose_watch", "inertia")  # fmt: skip
+         "loose_watch", "inertia", "bearing")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -368,9 +372,9 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     if parts.switching is None:
         pieces += [switches.WITHOUT]
     else:
-        own = [bounds.BOUNDED, bounds.ROWS, decisions.SWITCHING] if holds else [switches.NOTING]
-        pieces += [switches.NOTED, switches.ANEW_WITH_LOOPS if loops else switches.ANEW, *own]
-        pieces += [] if adaptive else [switches.SPREAD]
+        own = [bounds.BOUNDED, bounds.ROWS, rest.pressing(loops), decisions.switching(loops)]
+        pieces += [switches.NOTED, switches.ANEW_WITH_LOOPS if loops else switches.ANEW]
+        pieces += [*(own if holds else [switches.NOTING]), *([] if adaptive else [switches.SPREAD])]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [

@@ -3,9 +3,11 @@
     λ = argmin ½ λᵀSλ + gᵀλ,    low ≤ λ ≤ high,    S = N M⁻¹Nᵀ                                                      (1)
 
 N are rows of the unit matrix with signs, of the velocities that forces act on; M is the inertia matrix. Active sets
-from the solution without bounds, as `simulation.stops.within`: from a point within all bounds a bound that holds the
-wrong way is let go, and the way to the next point ends at the first bound that it meets. Where S is nearly singular it
-is somebody else's.
+from the solution without bounds, as `simulation.bounds.within`: from a point within all bounds a bound that holds the
+wrong way is let go, and the way to the next point ends at the first bound that it meets. Where S is nearly singular,
+its rows depend on each other: the least λ, as `simulation.bounds` finds it.
+
+With constraints only the motions v = G u pass, M* = GᵀMG: G M*⁻¹Gᵀ stands in the place of M⁻¹.
 """
 
 from __future__ import annotations
@@ -77,21 +79,12 @@ def _wrong_bound(m, n):  # the bound that holds the wrong way by most; n: none
             which = k
     return which
 
-def _between(m, n):  # (1), into SW_FOUND
+def _within(m, n):  # (1), into SW_FOUND, for S that is positive definite
     x = m + SW_FOUND
     y = m + SW_NEXT
     low = m + SW_LOW
     high = m + SW_HIGH
     at = m + SW_BOUND
-    if n == 0:
-        return 0
-    if n == 1:
-        if not number(m + SW_S) > 0.0:
-            return CANNOT
-        put(x, least(most((0.0 - number(m + SW_G)) / number(m + SW_S), number(low)), number(high)))
-        return 0
-    if _is_well(m, n) == 0:
-        return CANNOT
     for k in range(n):
         put(at + 8 * k, 0)
     known = 0
@@ -138,23 +131,93 @@ def _between(m, n):  # (1), into SW_FOUND
                 put(x + 8 * k, number(x + 8 * k) + nearest * (number(y + 8 * k) - number(x + 8 * k)))
             put(at + 8 * which, side)
     return CANNOT
+
+def _outside(m, n):  # those beyond their bounds are put there; how many
+    found = 0
+    for k in range(n):
+        x = m + SW_NEXT + 8 * k
+        if number(x) < number(m + SW_LOW + 8 * k):
+            put(m + SW_BOUND + 8 * k, 0 - 1)
+            put(x, number(m + SW_LOW + 8 * k))
+            found += 1
+        if number(x) > number(m + SW_HIGH + 8 * k):
+            put(m + SW_BOUND + 8 * k, 1)
+            put(x, number(m + SW_HIGH + 8 * k))
+            found += 1
+    return found
+
+def _refined(m, n, soft: float):  # proximal points among those between their bounds, from the one in SW_FOUND
+    x = m + SW_FOUND
+    y = m + SW_NEXT
+    for tries in range(20):
+        for k in range(n):
+            put(m + SW_G + 8 * k, number(m + SW_PULL + 8 * k) - soft * number(x + 8 * k))
+        if _tried_set(m, n) != 0:
+            return CANNOT
+        beyond = _outside(m, n)
+        change = 0.0
+        scale = 0.0
+        for k in range(n):
+            change = most(size(number(y + 8 * k) - number(x + 8 * k)), change)
+            total = size(number(m + SW_PULL + 8 * k))
+            for j in range(n):
+                total = total + size(number(m + SW_S + 8 * (k * n + j)) * number(y + 8 * j))
+            scale = most(total, scale)
+        _copy(x, y, n)
+        if beyond == 0 and soft * change <= 1e-14 * scale:
+            return 0
+    return CANNOT
+
+def _nearest(m, n):  # (1) where rows depend on each other: S + ε in the place of S, and then what ε has changed
+    _copy(m + SW_PULL, m + SW_G, n)
+    largest = 0.0
+    for k in range(n):
+        put(m + SW_DIAGONAL + 8 * k, number(m + SW_S + 8 * (k * n + k)))
+        largest = most(number(m + SW_S + 8 * (k * n + k)), largest)
+    soft = 1e-6 * largest
+    if not soft > 0.0:
+        return CANNOT
+    for k in range(n):
+        put(m + SW_S + 8 * (k * n + k), number(m + SW_DIAGONAL + 8 * k) + soft)
+    status = _within(m, n)
+    if status == 0:
+        status = _refined(m, n, soft)
+    _copy(m + SW_G, m + SW_PULL, n)
+    for k in range(n):
+        put(m + SW_S + 8 * (k * n + k), number(m + SW_DIAGONAL + 8 * k))
+    return status
+
+def _between(m, n):  # (1), into SW_FOUND
+    if n == 0:
+        return 0
+    if n == 1 and number(m + SW_S) > 0.0:
+        alone = (0.0 - number(m + SW_G)) / number(m + SW_S)
+        put(m + SW_FOUND, least(most(alone, number(m + SW_LOW)), number(m + SW_HIGH)))
+        return 0
+    if _is_well(m, n) == 1:
+        if _within(m, n) == 0:
+            return 0
+    return _nearest(m, n)
 """
 
 ROWS = """
 def _inertial(job, x):
     m = word(job + SWITCH_MEMORY)
     call(word(job + INERTIA_AT), x, word(job + CONSTANTS), m + SW_MASS, word(job + INERTIA_WITH))
-    _copy(m + SW_FACTOR, m + SW_MASS, NV * NV)
-    return _factored(m + SW_FACTOR, m + SW_PIVOTS, NV)
+    if SW_LOOPS == 1:
+        _copy(m + SW_FACTOR, m + SW_STAR, SW_PASSING * SW_PASSING)
+    else:
+        _copy(m + SW_FACTOR, m + SW_MASS, NV * NV)
+    return _factored(m + SW_FACTOR, m + SW_PIVOTS, SW_PASSING)
 
-def _energy(m, v, out):
+def _energy(m, v, out):  # of motion and place, at the state that `_inertial` was asked for
     total = 0.0
     for i in range(NV):
         part = 0.0
         for j in range(NV):
             part = part + number(m + SW_MASS + 8 * (i * NV + j)) * number(v + 8 * j)
         total = total + part * number(v + 8 * i)
-    put(out, 0.5 * total)
+    put(out, 0.5 * total + number(m + SW_POTENTIAL))
     return 0
 
 def _added(m, n, v, sign: float, who, low: float, high: float):  # a row of N; more than there is room for: SW_MOST + 1
@@ -167,13 +230,27 @@ def _added(m, n, v, sign: float, who, low: float, high: float):  # a row of N; m
     put(m + SW_HIGH + 8 * n, high)
     return n + 1
 
-def _squared(m, n):  # M⁻¹Nᵀ and S
-    for k in range(n):
-        column = m + SW_COLUMNS + 8 * NV * k
+def _answered(m, column, v, sign: float):  # M⁻¹n, n the row of a velocity
+    if SW_LOOPS == 1:
+        u = m + SW_PASSED
+        for i in range(SW_PASSING):
+            put(u + 8 * i, sign * number(m + SW_MOTIONS + v * SW_PASSING + 8 * i))
+        _divided(m + SW_FACTOR, m + SW_PIVOTS, SW_PASSING, u)
+        for i in range(NV):
+            total = 0.0
+            for j in range(SW_PASSING):
+                total = total + number(m + SW_MOTIONS + 8 * (i * SW_PASSING + j)) * number(u + 8 * j)
+            put(column + 8 * i, total)
+    else:
         for i in range(NV):
             put(column + 8 * i, 0.0)
-        put(column + word(m + SW_V + 8 * k), number(m + SW_SIGN + 8 * k))
+        put(column + v, sign)
         _divided(m + SW_FACTOR, m + SW_PIVOTS, NV, column)
+    return 0
+
+def _squared(m, n):  # M⁻¹Nᵀ and S
+    for k in range(n):
+        _answered(m, m + SW_COLUMNS + 8 * NV * k, word(m + SW_V + 8 * k), number(m + SW_SIGN + 8 * k))
     for i in range(n):
         for j in range(n):
             entry = number(m + SW_COLUMNS + 8 * NV * j + word(m + SW_V + 8 * i))

@@ -19,12 +19,10 @@ nothing is held the fields without holding, `loose` and `loose_watch`, are calle
 from __future__ import annotations
 
 SWITCHING = """
-def _acted(job, y):  # what the crossings say by themselves; the sign of what held a rub that is too weak
+def _acted(job, y):  # what the crossings say by themselves
     m = word(job + SWITCH_MEMORY)
-    c = word(job + CONSTANTS)
     words = word(job + SWITCH_WORDS)
     slips = 0
-    others = 0
     for i in range(WATCHED):
         if word(word(job + CROSSED_AT) + 8 * i) != 0:
             kind = word(words + WORDS_WATCHED + 16 * i)
@@ -33,37 +31,42 @@ def _acted(job, y):  # what the crossings say by themselves; the sign of what he
                 put(m + SW_REACHED + 8 * which, 1)
             if kind == 2:
                 put(m + SW_LEAVING + 8 * which, 1)
-                others += 1
+                put(word(job + CONSTANTS) + FREE_AT + 8 * word(words + 24 * which + 16), 1.0)
             if kind == 3:
                 put(m + SW_HALTED + 8 * which, 1)
                 put(y + NQ8 + word(words + WORDS_RUBS + 24 * which + 8), 0.0)
-                others += 1
             if kind == 4:
                 put(m + SW_SLIPPED + 8 * which, 1)
                 slips += 1
-    if slips == 0:
-        return 0
-    if slips > 1 or others > 0:
-        return CANNOT
-    put(job + LOOSE, 1)
-    if _evaluate(job, y, m + SW_ANSWER) != 0:
+    if slips > 0:
+        for r in range(SW_RUBS_COUNT):
+            if word(m + SW_SLIPPED + 8 * r) == 1 and _slips(job, y, r) != 0:
+                return CANNOT
+    return 0
+
+def _slips(job, y, r):  # a rub that was too weak: it goes against what held it
+    m = word(job + SWITCH_MEMORY)
+    c = word(job + CONSTANTS)
+    slot = word(word(job + SWITCH_WORDS) + WORDS_RUBS + 24 * r + 16)
+    for i in range(SW_RUBS_COUNT):
+        put(m + SW_EXTRA + 8 * i, 0.0)
+    if _urged(job, y) != 0:
         return CANNOT
     if _inertial(job, y) != 0:
         return CANNOT
     n = _of_held(job, m + SW_ANSWER + NQ8)
     if n > SW_MOST:
         return CANNOT
-    for r in range(SW_RUBS_COUNT):
-        if word(m + SW_SLIPPED + 8 * r) == 1:
-            put(c + WAY_AT + 8 * r, 0.0)
-            for k in range(n):
-                if word(m + SW_WHO + 8 * k) == word(words + WORDS_RUBS + 24 * r + 16):
-                    if number(m + SW_FOUND + 8 * k) > 0.0:
-                        put(c + WAY_AT + 8 * r, 0.0 - 1.0)
-                    if number(m + SW_FOUND + 8 * k) < 0.0:
-                        put(c + WAY_AT + 8 * r, 1.0)
-            if number(c + WAY_AT + 8 * r) == 0.0:
-                return CANNOT
+    put(c + WAY_AT + 8 * r, 0.0)
+    for k in range(n):
+        if word(m + SW_WHO + 8 * k) == slot:
+            if number(m + SW_FOUND + 8 * k) > 0.0:
+                put(c + WAY_AT + 8 * r, 0.0 - 1.0)
+            if number(m + SW_FOUND + 8 * k) < 0.0:
+                put(c + WAY_AT + 8 * r, 1.0)
+    put(c + FREE_AT + 8 * slot, 1.0)
+    if number(c + WAY_AT + 8 * r) == 0.0:
+        return CANNOT
     return 0
 
 def _hit_all(job, y):  # impacts, again while one throws others onto their stops
@@ -78,17 +81,14 @@ def _hit_all(job, y):  # impacts, again while one throws others onto their stops
     tiny = 1e-12 * (1.0 + fastest)
     for i in range(SW_STOPS):
         if word(m + SW_NEAR + 8 * i) == 1:
-            place = y + word(words + 24 * i)
-            if size(number(place) - number(given + 16 * i + 8)) > 1e-11:  # its potential energy would count
-                return CANNOT
-            put(place, number(given + 16 * i + 8))
             n = _added(m, n, word(words + 24 * i + 8), 0.0 - number(given + 16 * i), i, 0.0, 1e300)
     if n > SW_MOST:
+        return CANNOT
+    if _put_at_stops(job, y) != 0:
         return CANNOT
     if _inertial(job, y) != 0:
         return CANNOT
     _squared(m, n)
-    _energy(m, v, m + SW_SUM)
     for k in range(n):
         put(m + SW_HIT + 16 * word(m + SW_WHO + 8 * k), number(v + word(m + SW_V + 8 * k)))
     going = 1
@@ -116,180 +116,90 @@ def _hit_all(job, y):  # impacts, again while one throws others onto their stops
         at = v + word(m + SW_V + 8 * k)
         if size(number(at)) < tiny:
             put(at, 0.0)
-    _energy(m, v, m + SW_SUM + 8)
-    put(y + T - 8, number(y + T - 8) + number(m + SW_SUM + 8) - number(m + SW_SUM))
     return 0
 
-def _is_same(stop, rub):  # slot
-    if word(stop + 16) == word(rub + 16):
-        return 1
-    return 0
-
-def _stays(job, slot, place: float):
-    put(word(job + CONSTANTS) + FREE_AT + 8 * slot, 0.0)
-    put(word(job + CONSTANTS) + PLACE_AT + 8 * slot, place)
-    return 0
-
-def _pressed_row(job, y, k, largest: float):  # whether row k of (1) is held; 1 if so
+def _near_stops(job, y):  # 1 where one of those that are at their stops runs into it
     m = word(job + SWITCH_MEMORY)
-    c = word(job + CONSTANTS)
     words = word(job + SWITCH_WORDS)
     given = word(job + SWITCH_NUMBERS)
-    who = word(m + SW_WHO + 8 * k)
-    force = number(m + SW_FOUND + 8 * k)
-    if who < SW_STOPS:
-        if force > 1e-12 * most(largest, 1e-300):
-            put(c + PRESSED_AT + 8 * who, 1.0)
-            _stays(job, word(words + 24 * who + 16), number(given + 16 * who + 8))
-            return 1
-        return 0
-    r = who - SW_STOPS
-    slot = word(words + WORDS_RUBS + 24 * r + 16)
-    if size(force) < number(given + NUMBERS_LEVELS + 8 * r) * (1.0 - 1e-9):
-        place = number(y + word(words + WORDS_RUBS + 24 * r))
-        if word(m + SW_RUBS + 8 * r) == 2:  # it stuck before
-            place = number(m + SW_OLD + PLACE_AT - WAY_AT + 8 * slot)
-        _stays(job, slot, place)
-        return 1
-    for i in range(SW_STOPS):
-        here = _is_same(words + 24 * i, words + WORDS_RUBS + 24 * r)
-        if word(m + SW_RESTS + 8 * i) == 1 and here == 1 and number(given + 16 * i) * force < 0.0:
-            put(c + PRESSED_AT + 8 * i, 1.0)
-            _stays(job, slot, number(given + 16 * i + 8))
-            return 1
-    if force > 0.0:
-        put(c + WAY_AT + 8 * r, 0.0 - 1.0)
-    if force < 0.0:
-        put(c + WAY_AT + 8 * r, 1.0)
-    return 0
-
-def _press_all(job, y):  # forces at rest, and what they hold
-    m = word(job + SWITCH_MEMORY)
-    c = word(job + CONSTANTS)
-    words = word(job + SWITCH_WORDS)
-    given = word(job + SWITCH_NUMBERS)
-    v = y + NQ8
-    _copy(m + SW_START, v, NV)
-    for r in range(SW_RUBS_COUNT):
-        if word(m + SW_RUBS + 8 * r) != 0:
-            put(v + word(words + WORDS_RUBS + 24 * r + 8), 0.0)
-            put(c + WAY_AT + 8 * r, 0.0)
-    if _evaluate(job, y, m + SW_ANSWER) != 0:
-        return CANNOT
-    if _inertial(job, y) != 0:
-        return CANNOT
-    n = 0
-    for i in range(SW_STOPS):
-        if word(m + SW_RESTS + 8 * i) == 1:
-            if size(number(y + word(words + 24 * i)) - number(given + 16 * i + 8)) > 1e-11:
-                return CANNOT
-            alone = 1
-            for r in range(SW_RUBS_COUNT):
-                if word(m + SW_RUBS + 8 * r) != 0 and _is_same(words + 24 * i, words + WORDS_RUBS + 24 * r) == 1:
-                    alone = 0
-            if alone == 1:
-                n = _added(m, n, word(words + 24 * i + 8), 0.0 - number(given + 16 * i), i, 0.0, 1e300)
-    for r in range(SW_RUBS_COUNT):
-        if word(m + SW_RUBS + 8 * r) != 0:
-            level = number(given + NUMBERS_LEVELS + 8 * r)
-            low = 0.0 - level
-            high = level
-            for i in range(SW_STOPS):
-                if word(m + SW_RESTS + 8 * i) == 1 and _is_same(words + 24 * i, words + WORDS_RUBS + 24 * r) == 1:
-                    if number(given + 16 * i) > 0.0:
-                        low = 0.0 - 1e300
-                    else:
-                        high = 1e300
-            if not high > low:
-                return CANNOT
-            n = _added(m, n, word(words + WORDS_RUBS + 24 * r + 8), 1.0, SW_STOPS + r, low, high)
-    if n > SW_MOST:
-        return CANNOT
-    _squared(m, n)
-    _along(m, n, m + SW_ANSWER + NQ8, 1.0)
-    largest = 0.0
-    for i in range(NV):
-        largest = most(size(number(m + SW_ANSWER + NQ8 + 8 * i)), largest)
-    for k in range(n):  # in free fall nothing presses
-        if word(m + SW_WHO + 8 * k) < SW_STOPS and size(number(m + SW_G + 8 * k)) <= 1e-12 * largest:
-            put(m + SW_G + 8 * k, 0.0)
-    if _between(m, n) != 0:
-        return CANNOT
-    largest = 0.0
-    for k in range(n):
-        if word(m + SW_WHO + 8 * k) < SW_STOPS:
-            largest = most(number(m + SW_FOUND + 8 * k), largest)
-    held = 0
-    for k in range(n):
-        held = held + _pressed_row(job, y, k, largest)
-    if held == 0:
-        _copy(v, m + SW_START, NV)
-        return 0
-    moves = 0
-    for i in range(SW_SLOTS):
-        if number(c + FREE_AT + 8 * i) == 0.0:
-            if not number(v + word(words + WORDS_SLOTS + 16 * i + 8)) == 0.0:
-                moves = 1
-    if moves == 1:
-        n = _of_held(job, v)
-        if n > SW_MOST:
-            return CANNOT
-        _moved_by(m, n, v)
-    for i in range(SW_SLOTS):
-        if number(c + FREE_AT + 8 * i) == 0.0:
-            put(y + word(words + WORDS_SLOTS + 16 * i), number(c + PLACE_AT + 8 * i))
-            put(v + word(words + WORDS_SLOTS + 16 * i + 8), 0.0)
-    _energy(m, m + SW_START, m + SW_SUM)
-    _energy(m, v, m + SW_SUM + 8)
-    put(y + T - 8, number(y + T - 8) + number(m + SW_SUM + 8) - number(m + SW_SUM))
-    put(job + LOOSE, 0)
-    return 0
-
-def _decided(job, y):  # everything that happens at this time
-    m = word(job + SWITCH_MEMORY)
-    c = word(job + CONSTANTS)
-    words = word(job + SWITCH_WORDS)
-    given = word(job + SWITCH_NUMBERS)
-    v = y + NQ8
-    if _acted(job, y) != 0:
-        return CANNOT
     hitting = 0
     for i in range(SW_STOPS):
         excess = number(given + 16 * i) * (number(y + word(words + 24 * i)) - number(given + 16 * i + 8))
         pressed = number(m + SW_OLD + PRESSED_AT - WAY_AT + 8 * i)
+        if number(m + SW_OLD + FREE_AT - WAY_AT + 8 * word(words + 24 * i + 16)) == 1.0:
+            pressed = 1.0 - most(number(m + SW_OLD + OPEN_AT - WAY_AT + 8 * i), 0.0)  # 1: it stayed with others
+            if pressed < 1.0:
+                pressed = 0.0
         if word(m + SW_REACHED + 8 * i) == 1 or excess >= 0.0 - 1e-9 or pressed > 0.0:
             put(m + SW_NEAR + 8 * i, 1)
-            if number(given + 16 * i) * number(v + word(words + 24 * i + 8)) > 0.0:
+            if number(given + 16 * i) * number(y + NQ8 + word(words + 24 * i + 8)) > 0.0:
                 hitting = 1
-    if hitting == 1:
-        if _hit_all(job, y) != 0:
-            return CANNOT
+    return hitting
+
+def _resting_stops(job, y):  # how many of those near their stops are at rest there, or negative
+    m = word(job + SWITCH_MEMORY)
+    c = word(job + CONSTANTS)
+    words = word(job + SWITCH_WORDS)
+    given = word(job + SWITCH_NUMBERS)
+    v = y + NQ8
     fastest = 0.0
     for i in range(NV):
         fastest = most(size(number(v + 8 * i)), fastest)
     count = 0
+    slow = 0
     for i in range(SW_STOPS):
         if word(m + SW_NEAR + 8 * i) == 1 and word(m + SW_LEAVING + 8 * i) == 0:
             speed = number(given + 16 * i) * number(v + word(words + 24 * i + 8))
             if size(speed) <= 1e-9 * (1.0 + fastest):
                 put(m + SW_RESTS + 8 * i, 1)
                 count += 1
-                for r in range(SW_RUBS_COUNT):  # which way the joint slips decides about its stop
-                    if word(m + SW_SLIPPED + 8 * r) == 1 and _is_same(words + 24 * i, words + WORDS_RUBS + 24 * r) == 1:
-                        return CANNOT
             elif speed < 0.0 and speed > 0.0 - 1e-3:  # it may be back at once
-                return CANNOT
+                slow += 1
+    if slow > 0:
+        for r in range(SW_RUBS_COUNT):
+            put(m + SW_EXTRA + 8 * r, 0.0)
+        if _urged(job, y) != 0:
+            return 0 - CANNOT
+        for i in range(SW_STOPS):
+            if word(m + SW_NEAR + 8 * i) == 1 and word(m + SW_LEAVING + 8 * i) == 0 and word(m + SW_RESTS + 8 * i) == 0:
+                at = word(words + 24 * i + 8)
+                speed = number(given + 16 * i) * number(v + at)
+                pull = 2e-8 * number(given + 16 * i) * number(m + SW_ANSWER + NQ8 + at)
+                if speed < 0.0 and speed > 0.0 - 1e-3 and speed * speed < pull:
+                    put(m + SW_RESTS + 8 * i, 1)
+                    count += 1
+    for i in range(SW_STOPS):  # at the moment of slipping, the way a joint slips decides about its stop
+        if word(m + SW_RESTS + 8 * i) == 1:
+            for r in range(SW_RUBS_COUNT):
+                if word(m + SW_SLIPPED + 8 * r) != 0 and _is_same(words + 24 * i, words + WORDS_RUBS + 24 * r) == 1:
+                    if number(given + 16 * i) * number(c + WAY_AT + 8 * r) < 0.0:
+                        put(m + SW_RESTS + 8 * i, 0)
+                        count -= 1
+                    else:
+                        put(m + SW_SLIPPED + 8 * r, 0)
+    return count
+
+def _resting_rubs(job, y):  # how many are at rest; the others rub against the way they move
+    m = word(job + SWITCH_MEMORY)
+    c = word(job + CONSTANTS)
+    words = word(job + SWITCH_WORDS)
+    still = 1e-8
+    if SW_LOOPS == 1:
+        for r in range(SW_RUBS_COUNT):
+            if word(m + SW_HALTED + 8 * r) == 1:
+                still = 1e-6
+    count = 0
     for r in range(SW_RUBS_COUNT):
         slot = word(words + WORDS_RUBS + 24 * r + 16)
         stuck = 0
-        if number(m + SW_OLD + FREE_AT - WAY_AT + 8 * slot) == 0.0:
+        if number(c + FREE_AT + 8 * slot) == 0.0:
             stuck = 1
         for i in range(SW_STOPS):
             if word(words + 24 * i + 16) == slot and number(m + SW_OLD + PRESSED_AT - WAY_AT + 8 * i) > 0.0:
                 stuck = 0
         if word(m + SW_SLIPPED + 8 * r) == 0:
-            speed = number(v + word(words + WORDS_RUBS + 24 * r + 8))
-            if word(m + SW_HALTED + 8 * r) == 1 or size(speed) <= 1e-8:
+            speed = number(y + NQ8 + word(words + WORDS_RUBS + 24 * r + 8))
+            if word(m + SW_HALTED + 8 * r) == 1 or size(speed) <= still:
                 put(m + SW_RUBS + 8 * r, 1 + stuck)
                 count += 1
             else:
@@ -297,18 +207,15 @@ def _decided(job, y):  # everything that happens at this time
                 put(c + WAY_AT + 8 * r, 1.0)
                 if speed < 0.0:
                     put(c + WAY_AT + 8 * r, 0.0 - 1.0)
-    for i in range(SW_SLOTS):
-        put(c + FREE_AT + 8 * i, 1.0)
-        put(c + PLACE_AT + 8 * i, 0.0)
+    return count
+
+def _lingering(job, y):  # joints that linger are said to run into their stops a little beyond them
+    c = word(job + CONSTANTS)
+    words = word(job + SWITCH_WORDS)
+    given = word(job + SWITCH_NUMBERS)
     for i in range(SW_STOPS):
-        put(c + PRESSED_AT + 8 * i, 0.0)
-    put(job + LOOSE, 1)
-    if count > 0:
-        if _press_all(job, y) != 0:
-            return CANNOT
-    for i in range(SW_STOPS):  # those that linger are said to run into their stops a little beyond them
         excess = number(given + 16 * i) * (number(y + word(words + 24 * i)) - number(given + 16 * i + 8))
-        speed = number(given + 16 * i) * number(v + word(words + 24 * i + 8))
+        speed = number(given + 16 * i) * number(y + NQ8 + word(words + 24 * i + 8))
         open = 1.0
         if excess >= 0.0 - 1e-9 and excess <= 1e-9 and speed > 0.0 - 1e-3 and speed <= 1e-8:
             open = 1.0 - 2e-9
@@ -318,8 +225,33 @@ def _decided(job, y):  # everything that happens at this time
                 open = 1.0 - 1e-11
         if number(c + FREE_AT + 8 * word(words + 24 * i + 16)) == 0.0:
             open = 0.0
+        if word(word(job + SWITCH_MEMORY) + SW_IMPLIED + 8 * i) == 1:
+            open = 0.0
         put(c + OPEN_AT + 8 * i, open)
     return 0
+
+def _decided(job, y):  # everything that happens at this time
+    m = word(job + SWITCH_MEMORY)
+    if _inertial(job, y) != 0:
+        return CANNOT
+    _energy(m, y + NQ8, m + SW_SUM)
+    if _acted(job, y) != 0:
+        return CANNOT
+    if _near_stops(job, y) == 1 and _hit_all(job, y) != 0:
+        return CANNOT
+    count = _resting_stops(job, y)
+    if count < 0:
+        return CANNOT
+    count = count + _resting_rubs(job, y)
+    _let_go(job)
+    put(job + LOOSE, 1)
+    if count > 0 and _press_all(job, y) != 0:
+        return CANNOT
+    if _inertial(job, y) != 0:
+        return CANNOT
+    _energy(m, y + NQ8, m + SW_SUM + 8)
+    put(y + T - 8, number(y + T - 8) + number(m + SW_SUM + 8) - number(m + SW_SUM))
+    return _lingering(job, y)
 
 def _switched(job, x, f):  # x is the end of the step that was cut; the state at the crossing is behind it
     m = word(job + SWITCH_MEMORY)
@@ -346,7 +278,46 @@ def _switched(job, x, f):  # x is the end of the step that was cut; the state at
     _copy(line + 8 * SW_HELD, m + SW_HIT, 2 * SW_STOPS)
     for r in range(SW_RUBS_COUNT):
         put(line + 8 * (SW_HELD + 2 * SW_STOPS + r), word(m + SW_THROWN + 8 * r))
-    return _moved_on(job, x, f, y, m + SW_ANSWER)
+    _moved_on(job, x, f, y, m + SW_ANSWER)
+    return _begun_anew(job, x + X)
 """
 
-__all__ = ["SWITCHING"]
+#: exactly to their stops those that are near: a little beyond them, their return would not be seen
+PUT = """
+def _put_at_stops(job, y):
+    words = word(job + SWITCH_WORDS)
+    for i in range(SW_STOPS):
+        if word(word(job + SWITCH_MEMORY) + SW_NEAR + 8 * i) == 1:
+            put(y + word(words + 24 * i), number(word(job + SWITCH_NUMBERS) + 16 * i + 8))
+    return 0
+"""
+
+PUT_WITH_CONSTRAINTS = """
+def _put_at_stops(job, y):
+    m = word(job + SWITCH_MEMORY)
+    c = word(job + CONSTANTS)
+    _copy(m + SW_START, y + NQ8, NV)
+    _copy(m + SW_SAVED, c + FREE_AT, 2 * SW_SLOTS)
+    for i in range(SW_SLOTS):
+        put(c + FREE_AT + 8 * i, 1.0)
+    for i in range(SW_STOPS):
+        if word(m + SW_NEAR + 8 * i) == 1:
+            slot = word(word(job + SWITCH_WORDS) + 24 * i + 16)
+            _stays(job, slot, number(word(job + SWITCH_NUMBERS) + 16 * i + 8))
+    status = _settled(job, y)
+    _copy(y + NQ8, m + SW_START, NV)
+    for i in range(SW_SLOTS):
+        put(c + FREE_AT + 8 * i, 1.0)
+    if status == 0:
+        status = _settled(job, y)
+    _copy(c + FREE_AT, m + SW_SAVED, 2 * SW_SLOTS)
+    return status
+"""
+
+
+def switching(loops: bool) -> str:
+    """The text, with constraints or without."""
+    return (PUT_WITH_CONSTRAINTS if loops else PUT) + SWITCHING
+
+
+__all__ = ["switching"]

@@ -15,7 +15,7 @@ import numpy as np
 from polybody.late import dataclass
 
 Array = np.ndarray
-MOST_ROWS = 24  # velocities that stops and rubs act on at one time
+MOST_ROWS = 64  # velocities that stops and rubs act on at one time
 MOST_SWITCHES = 64  # in one call
 #: what a watched function tells: nothing that is known here, a stop reached or left, a rub at rest or too weak, or
 #: something that changes nothing by itself
@@ -37,6 +37,9 @@ class Switching:
     restitution: float
     words: Array
     numbers: Array
+    passing: int  # motions that constraints let pass; all velocities where there are none
+    loops: bool = False  # there are constraints
+    bearing: bool = False  # levels of rubs depend on loads: the part of that name tells them
 
     @property
     def held(self) -> int:
@@ -46,7 +49,7 @@ class Switching:
     @property
     def facts(self) -> tuple[int, ...]:
         """What the text depends on."""
-        return self.first, self.stops, self.rubs, self.slots
+        return self.first, self.stops, self.rubs, self.slots, self.passing, self.loops, self.bearing
 
     def line(self, watched: int) -> int:
         """Numbers in a line of the log."""
@@ -58,11 +61,16 @@ class Switching:
         n = max(n, min(MOST_ROWS, self.slots))
         if not self.slots:
             return {"SW_END": 0, "WORDS_WATCHED": 0}
+        f, looped = self.passing, int(self.loops)
         sizes = {
-            "OLD": self.held, "STATE": state, "ANSWER": answer, "START": nv, "MASS": nv * nv, "FACTOR": nv * nv,
-            "PIVOTS": nv, "REACHED": P, "LEAVING": P, "NEAR": P, "RESTS": P, "HALTED": R, "SLIPPED": R, "RUBS": R,
-            "THROWN": R, "HIT": 2 * P, "V": n, "SIGN": n, "WHO": n, "LOW": n, "HIGH": n, "G": n, "FOUND": n, "NEXT": n,
-            "BOUND": n, "PICK": n, "RIGHT": n, "PIV": n, "COLUMNS": n * nv, "S": n * n, "PART": n * n, "SUM": 2,
+            "OLD": self.held, "STATE": state, "ANSWER": answer, "START": nv,
+            "MASS": nv * nv, "MOTIONS": looped * nv * f, "STAR": looped * f * f, "POTENTIAL": 1,  # of `inertia`
+            "FACTOR": f * f, "PASSED": f, "PIVOTS": f, "LEVELS": R, "BORNE": R, "TOLD": 2, "EXTRA": R, "AGAIN": nv,
+            "SAVED": 2 * self.slots,
+            "REACHED": P, "LEAVING": P, "NEAR": P, "RESTS": P, "HALTED": R, "SLIPPED": R, "RUBS": R, "THROWN": R,
+            "HIT": 2 * P, "V": n, "SIGN": n, "WHO": n, "LOW": n, "HIGH": n, "G": n, "FOUND": n, "NEXT": n, "BOUND": n,
+            "PICK": n, "RIGHT": n, "PIV": n, "PULL": n, "DIAGONAL": n, "IMPLIED": P, "COLUMNS": n * nv, "S": n * n,
+            "PART": n * n, "SUM": 2,
         }  # fmt: skip
         ends = np.cumsum([0, *sizes.values()]).tolist()
         places = {f"SW_{name}": 8 * at for name, at in zip([*sizes, "END"], ends, strict=True)}
@@ -71,8 +79,9 @@ class Switching:
         pressed = free + 16 * self.slots
         return places | {
             "SW_FLAGS": 4 * P + 4 * R + 2 * P, "SW_MOST": n, "SW_STOPS": P, "SW_RUBS_COUNT": R, "SW_SLOTS": self.slots,
-            "SW_HELD": self.held, "WAY_AT": way, "FREE_AT": free, "PLACE_AT": free + 8 * self.slots,
-            "PRESSED_AT": pressed, "OPEN_AT": pressed + 8 * P, "WORDS_RUBS": 24 * P, "WORDS_SLOTS": 24 * (P + R),
+            "SW_HELD": self.held, "SW_LOOPS": looped, "SW_PASSING": f, "SW_BEARING": int(self.bearing),
+            "WAY_AT": way, "FREE_AT": free, "PLACE_AT": free + 8 * self.slots, "PRESSED_AT": pressed,
+            "OPEN_AT": pressed + 8 * P, "WORDS_RUBS": 24 * P, "WORDS_SLOTS": 24 * (P + R),
             "WORDS_WATCHED": 24 * (P + R) + 16 * self.slots, "NUMBERS_LEVELS": 16 * P,
         }  # fmt: skip
 
@@ -199,7 +208,8 @@ def _spread(job, k):
 
 #: words of the job that only switching needs
 JOB_WORDS = (
-    "loose", "loose_at", "loose_with", "loose_watch_at", "loose_watch_with", "inertia_at", "inertia_with",
+    "loose", "loose_at", "loose_with", "loose_watch_at", "loose_watch_with", "inertia_at", "inertia_with", "bearing_at",
+    "bearing_with",
     "switch_words", "switch_numbers", "switch_memory", "switch_log", "switched", "switch_most", "wholes", "whole_rates",
     "restitution", "stride", "coming",
 )  # fmt: skip

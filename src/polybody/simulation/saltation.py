@@ -24,13 +24,14 @@ from polybody.errors import PolybodyError
 from polybody.formulations import denoc
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
+from polybody.simulation.bounds import bounded
 from polybody.simulation.compiled.tracing import samples_of, traced
 from polybody.simulation.events import Event
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.friction import Overload, SlidingSpeed
 from polybody.simulation.recording import Crossing
 from polybody.simulation.step_derivatives import StepDerivatives
-from polybody.simulation.stops import AT, MOST_HITS, REST, Excess, Pull, Stop, Stops, bounded, inward
+from polybody.simulation.stops import AT, MOST_HITS, REST, Excess, Pull, Stop, Stops, inward
 from polybody.simulation.switches import EventValue
 
 Array = np.ndarray

@@ -25,19 +25,18 @@ from typing import Any
 import numpy as np
 
 from polybody.constraints.ranks import null_space
-from polybody.interrupts import imported
 from polybody.late import dataclass
 from polybody.mechanism.compliant_stops import compliant
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model
 from polybody.quantities.table import QUANTITIES
+from polybody.simulation.bounds import bounded
 from polybody.simulation.friction import Stick
 
 Array = np.ndarray
 REST = 1e-3  # rad/s or m/s
 AT = 1e-9  # rad or m: a joint as near to its limit as this is at it
 ROUNDING = 1e-12  # of the largest acceleration or impulse: a joint whose own is smaller is not pushed
-WELL = 1e9  # S_ii over what elimination leaves of it, up to which S = N Nᵀ is divided by
 MOST_HITS = 50  # one throwing others onto their stops, at one time
 
 
@@ -100,6 +99,7 @@ class Stops:
         self.all = finite_limits(model)
         self.held: dict[int, Stop | Stick] = {}  # by index of v; joints that stick by friction too
         self.implied: set[Stop] = set()  # at rest because the held ones are
+        self.still: set[int] = set()  # slots of friction that could slide, and are at rest because of the held ones
         #: of joints that linger at a limit without pressing on it: their excess is zero, or rounding, from the start
         self.levels: dict[Stop, float] = {}
 
@@ -203,17 +203,15 @@ class Stops:
             self.held |= {stop.v: stop for stop in beside if stop.side * pushed.get(stop.v, 0.0) < 0}
             self.implied = set()
             return [float(x) for x in rub]
-        rows, others = N[pressed], [k for k in range(len(resting)) if not pressed[k]]
-        self.implied = set()
-        if not others:
-            return []
-        off = N[others] - (N[others] @ np.linalg.pinv(rows)) @ rows
-        lengths = np.linalg.norm(N[others], axis=1)
-        self.implied = {
-            resting[k] for k, gap, size in zip(others, np.linalg.norm(off, axis=1), lengths, strict=True)
-            if gap <= 1e-9 * size and size > 0
-        }
+        others = [k for k in range(len(resting)) if not pressed[k]]
+        self.implied = {resting[others[k]] for k in following(N[pressed], N[others])}
         return []
+
+    def rest_with_others(self, q: Array, slots: list[int]) -> None:
+        """Note which of the slots of friction cannot slide because of the joints that are held."""
+        free = [slot for slot in slots if slot not in self.held]
+        B = self.motions(q) if free and self.model.mechanism.constrained else np.zeros((0, 0))
+        self.still = {free[k] for k in following(B[list(self.held)], B[free])} if len(B) else set()
 
     def pinned(self, y: Array) -> Array:
         """y with held joints exactly at their limits and at rest."""
@@ -224,63 +222,18 @@ class Stops:
         return y
 
 
+def following(rows: Array, others: Array) -> list[int]:
+    """Which of the others are combinations of the rows."""
+    if not len(others) or not len(rows):
+        return []
+    off = np.linalg.norm(others - (others @ np.linalg.pinv(rows)) @ rows, axis=1)
+    lengths = np.linalg.norm(others, axis=1)
+    return np.flatnonzero((off <= 1e-9 * lengths) & (lengths > 0)).tolist()
+
+
 def inward(B: Array, stops: list[Stop]) -> Array:
     """N: rows of B, signed so that they lead away from the limits."""
     return np.array([-stop.side * B[stop.v] for stop in stops]).reshape(len(stops), B.shape[1])
-
-
-def bounded(N: Array, g: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """λ between bounds, by default 0 ≤ λ, that minimises |Nᵀλ + c|, g = N c."""
-    low = np.zeros(len(N)) if low is None else low
-    high = np.full(len(N), np.inf) if high is None else high
-    # Levels of zero leave nothing between the bounds, which solvers refuse.
-    free = high > low
-    if not free.all():
-        result = np.zeros(len(N))
-        if free.any():
-            result[free] = bounded(N[free], g[free], low[free], high[free])
-        return result
-    found = within(N @ N.T, g, low, high)
-    if found is None:  # rows that depend on each other: by their own factors, not by their products
-        imported("scipy.optimize")
-        from scipy.optimize import lsq_linear
-
-        c = np.linalg.lstsq(N, g, rcond=None)[0]
-        found = lsq_linear(N.T, -c, (low, high), method="bvls", tol=1e-14).x
-    return found
-
-
-def within(S: Array, g: Array, low: Array, high: Array) -> Array | None:
-    """The minimum of ½ λᵀSλ + gᵀλ between bounds by active sets, from that without bounds; None where S is nearly
-    singular, or rounding lets sets come again."""
-    n, x = len(S), None
-    if n <= 1:
-        return np.minimum(np.maximum(-g / S[0], low), high) if n and S[0, 0] > 0 else None if n else np.zeros(0)
-    try:
-        left = np.linalg.cholesky(S).diagonal() ** 2
-    except np.linalg.LinAlgError:  # not positive definite
-        return None
-    if not np.all(left * WELL > S.diagonal()):
-        return None
-    at = np.zeros(n, dtype=int)  # −1 and 1 at a bound, 0 between them
-    for _ in range(4 * n + 8):
-        free, x_new = at == 0, np.where(at < 0, low, np.where(at > 0, high, 0.0))
-        x_new[free] = np.linalg.solve(S[np.ix_(free, free)], -(g[free] + S[np.ix_(free, ~free)] @ x_new[~free]))
-        beyond = np.where(x_new < low, -1, np.where(x_new > high, 1, 0))
-        if not beyond.any():
-            x, slope = x_new, g + S @ x_new
-            wrong = -at * slope < -1e-13 * (np.abs(g) + np.abs(S) @ np.abs(x_new))
-            if not wrong.any():
-                return x_new
-            at[int(np.argmax(np.where(wrong, np.abs(slope), 0.0)))] = 0
-        elif x is None:
-            at = np.where(beyond != 0, beyond, at)
-        else:  # from the last point within bounds as far as they let it
-            move, ends = x_new - x, np.where(x_new < low, low, high)
-            ways = np.where(beyond != 0, (ends - x) / np.where(beyond != 0, move, 1.0), np.inf)
-            k = int(np.argmin(ways))
-            x, at[k] = x + ways[k] * move, beyond[k]
-    return None
 
 
 def _root(M: Array) -> Array:

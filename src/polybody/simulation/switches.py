@@ -93,7 +93,7 @@ class Switches:
     def plain(self) -> bool:
         """Whether compiled code knows all that decides about the next event."""
         known = self.limits == "stop" or not self.stops.levels
-        return known and not (self._beyond or self.stops.implied) and self._started
+        return known and not self._beyond and self._started
 
     def happened(self, event: Any) -> None:
         """Take over what compiled code has found at an event (`compiled.switching.Switched`)."""
@@ -115,6 +115,7 @@ class Switches:
             self.happenings.append(Happening(t, stops.held[slot].name, "slips"))
             before.discard(stops.held[slot])
         stops.held, stops.levels = dict(event.held), event.levels
+        stops.implied, stops.still = event.implied, event.still
         if friction is not None:
             friction.sliding.update(event.sliding)
         self._tell(t, before - leaving, event.hits)
@@ -193,7 +194,7 @@ class Switches:
             if isinstance(held, Stick):
                 overload = partial(Overload(slot, self.stops.holding(held)), self.problem)
                 found.append((overload, 1, partial(self._slip, held)))
-            elif held is None and friction is not None and friction.sliding[slot]:
+            elif held is None and friction is not None and friction.sliding[slot] and slot not in self.stops.still:
                 speed = SlidingSpeed(slot, self.problem.nq + slot, friction.sliding[slot])
                 found.append((speed, -1, partial(self._come_to_rest, slot)))
         return found
@@ -302,13 +303,21 @@ class Switches:
         q, v = self.problem.split(y)
         if not any(stop.side * v[stop.v] > 0 for stop in stops):
             return y, {}
-        if not self.problem.loops:
-            for stop in stops:
-                q[stop.q] = stop.limit
+        q, v = self._put_at(stops, q, v)
         after, impulses = self.stops.impact(stops, q, v)
         least = ROUNDING * np.max(impulses, initial=0.0)  # joints that rounding moves hit nothing
         hits = {s: (float(v[s.v]), float(x)) for s, x in zip(stops, impulses, strict=True) if x > least}
         return self._changed(y, q, after), hits
+
+    def _put_at(self, stops: list[Stop], q: Array, v: Array) -> tuple[Array, Array]:
+        """The state with joints exactly at their limits: a little beyond them, their return would not be seen."""
+        if not self.problem.loops:
+            for stop in stops:
+                q[stop.q] = stop.limit
+            return q, v
+        motion = self.problem.motion
+        moved = motion.projection(q, v, {stop.v: (stop.q, stop.limit) for stop in stops})[0]
+        return moved, motion.projection(moved, v)[1]
 
     def _at_rest(self, t: float, y: Array, slipping: set[int], halted: set[int]) -> list[int]:
         """Slots of friction at rest; those that move are noted as sliding the way they go.
@@ -333,7 +342,7 @@ class Switches:
     def _press(self, resting: list[Stop], t: float, y: Array, rubbing: Sequence[int] = ()) -> Array:
         """Hold what must be pushed or sticks; the state with held joints at their places."""
         before, friction = self.stops.held, self.problem.friction
-        self.stops.held, self.stops.implied = {}, set()
+        self.stops.held, self.stops.implied, self.stops.still = {}, set(), set()
         if not resting and not rubbing:
             return y
         q, v = self.problem.split(y)
@@ -351,6 +360,8 @@ class Switches:
                 friction.sliding[stick.v] = -int(np.sign(force))
         if not self.stops.held:
             return y
+        if friction is not None:
+            self.stops.rest_with_others(q, list(friction.slots))
         if any(v[slot] for slot in self.stops.held):  # those that `_returning` has found
             v = v + self.stops.reaction(q, v)[0]
         still = self.problem.state(q, v, self.problem.currents(y), float(y[-1]))

@@ -143,6 +143,7 @@ class Compiled:
 
     def _parts(self, acting: Acting, watch: Watch, switching: Switching | None = None) -> Parts:
         names = ["field", *(["loose", "loose_watch", "inertia"] if switching is not None and switching.slots else [])]
+        names += ["bearing"] if switching is not None and switching.bearing else []
         names += OWN_OF_MANY if self._is_balanced else OWN.get(self.method.name, [])
         names += ["slopes"] if self._has_slopes else []
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []

@@ -34,7 +34,7 @@ from polybody.properties import cached_property
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
-from polybody.simulation.compiled import bearing, middle, rolled
+from polybody.simulation.compiled import bearing, event_texts, middle, rolled
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.law import Law
 from polybody.simulation.compiled.tracing import key_of
@@ -260,7 +260,7 @@ class Acting:
         closed = Closed(m, self.model.engine.constraints.traced, along_plan(self.plan), ())
         a = constrained.forward_dynamics(closed, q, v, tau, on_bodies, domain=graph)
         found, held = closed.motions(q, graph), None
-        if self.holding.frozen:
+        if self.holding.frozen and not self.holding.loose:
             answer, load = self._held(closed, q, a, c, graph)
             a, held = a + found.G @ (answer @ load), self._at_slots(load, graph)
         return a, np.array([found.growth + self.doubt(graph), found.narrow], dtype=object), held
@@ -324,7 +324,8 @@ class Acting:
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
                   "balance": lambda: middle.balance(self), "end": lambda: middle.end(self),
-                  "tick": self._tick, "inertia": self._inertia, "field_before": lambda: rolled.before(self),
+                  "tick": self._tick, "inertia": lambda: event_texts.inertia(self),
+                  "bearing": lambda: event_texts.bearing_levels(self), "field_before": lambda: rolled.before(self),
                   "field_after": lambda: rolled.after(self), "watch_before": lambda: rolled.before(self)}  # fmt: skip
         return makers[name]()
 
@@ -432,13 +433,6 @@ class Acting:
             new = self.holding.pinned(new, nq, self.split_constants(c)[3], graph)
         off = np.array([worst], dtype=object)
         return self.made("unit", columns[:2], columns[1], [new, off], graph)
-
-    def _inertia(self) -> Any:
-        """M, row by row."""
-        graph = self.graph
-        columns, x, _, _ = self.columns(graph)
-        M = denoc.mass_matrix(self.mechanism, self.state(x, graph)[0], domain=graph)
-        return self.made("inertia", columns[:2], columns[1], [M.ravel()], graph)
 
     def _back(self) -> Any:
         graph = self.graph

@@ -3,7 +3,8 @@
 A held joint does not accelerate: one code serves every set of held joints, with a number `free` for each that may be
 held (1, or 0 while it is), which eliminates it from the articulated bodies or leaves it frozen there. Beside it are
 `place`, where it is held, `pressed` for each stop (1 while it holds its joint), `open` for each stop (1 while its joint
-may reach it) and `way` for each velocity that rubs: its direction of sliding, 0 while it sticks. These change at events
+may reach it) and `way` for each velocity that rubs: its direction of sliding, 0 while it sticks. With loops a joint
+whose friction is at its bound may be unable to slide, for others are held: its `place` is 1. These change at events
 only; nothing is compiled anew for them.
 
 With loops a held joint is a row more on the motions that pass, v = G u̇. Its rows N of G and d = 1 − free give
@@ -81,7 +82,8 @@ class Holding:
             return np.array(way, dtype=float)
         held: dict[int, Stop | Stick] = {} if stops is None else stops.held
         free = [0.0 if v in held else 1.0 for _, v in self.slots]
-        place = [held[v].limit if v in held else 0.0 for _, v in self.slots]
+        still = set() if stops is None else stops.still
+        place = [held[v].limit if v in held else float(v in still) for _, v in self.slots]
         pressed = [1.0 if held.get(stop.v) is stop else 0.0 for stop in self.stops]
         implied: set[Stop] = set() if stops is None else stops.implied
         levels: dict[Stop, float] = {} if stops is None else stops.levels
@@ -187,11 +189,14 @@ class Holding:
         borne: Mapping[str, Any] | None = None,
     ) -> list[Any]:  # fmt: skip
         """What would end the present state; `load` is what holds each joint, (nv,), where something is held."""
-        way, free, _, pressed, reachable = self.apart(numbers)
+        way, free, place, pressed, reachable = self.apart(numbers)
         values: list[Any] = [direction * v[slot] for slot, direction in zip(self.rubbing, way, strict=True)]
         if load is None:
             return values
         one, moves = domain.const(1), {slot: x for (_, slot), x in zip(self.slots, free, strict=True)}
+        if not self.loose:
+            stays = {slot: x * y for (_, slot), x, y in zip(self.slots, free, place, strict=True)}
+            values = [x * (one - stays[slot]) + stays[slot] for slot, x in zip(self.rubbing, values, strict=True)]
         stuck = {slot: one - x for slot, x in moves.items()}
         for stop, here, may in zip(self.stops, pressed, reachable, strict=True):
             side = domain.const(stop.side)

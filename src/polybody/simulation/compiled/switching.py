@@ -3,8 +3,8 @@
 Limits that are reached and left and joints that come to rest or begin to slide are dealt with inside the loop
 (`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding. What changes nothing ends no loop
 either: events of the user without action that are not terminal, and limits that are only reported. Where nothing can be
-held there is nothing else, and whatever moves has it, loops and long chains too. Beyond it: what may be held in loops,
-friction by load, long chains, and whatever the loop leaves to Python.
+held there is nothing else, and whatever moves has it, long chains too. Beyond it: what may be held in long chains, and
+whatever the loop leaves to Python.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ class Switched:
     levels: dict[Stop, float]
     hits: dict[Stop, tuple[float, float]]  # speed, impulse
     thrown: tuple[int, ...]  # slots of friction that a hit has set in motion
+    implied: set[Stop]
+    still: set[int]
 
 
 class Decisions:
     """Whether loops decide at events themselves, by which tables, and what they have decided."""
 
     def __init__(self, problem: Problem, acting: Acting, possible: Holding) -> None:
-        simple = not (problem.loops or acting.rolled or possible.bearing or problem.model.mechanism.paced)
+        simple = not acting.rolled
         self.problem = problem
         self.possible = simple or not possible.slots
         self.allowed = False  # nothing stands against it at this time of the run
@@ -119,6 +121,8 @@ def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequ
         first=len(acting.law.constants) + 6 * len(acting.frames) + voltages, stops=len(limits), rubs=len(rubbing),
         slots=len(holding.slots), restitution=0.0 if stops is None else stops.restitution,
         words=np.array([x for row in words for x in row], dtype=np.int64), numbers=np.array(numbers, dtype=float),
+        passing=problem.nv - (problem.motion._rank if problem.loops else 0), loops=problem.loops,
+        bearing=bool(holding.bearing),
     )  # fmt: skip
 
 
@@ -165,6 +169,8 @@ def switched(
             {stop: 1.0 - x for stop, x in zip(stops, reachable, strict=True) if 0.0 < x < 1.0},
             {stop: (a, b) for stop, a, b in zip(stops, hits[::2], hits[1::2], strict=True) if b > least},
             tuple([v for v, yes in zip(rubbing, words[ends[6] :], strict=True) if yes]),
+            {stop for stop, x in zip(stops, reachable, strict=True) if x == 0.0 and stop.v not in now},
+            {v for (_, v), moves, at in zip(holding.slots, free, place, strict=True) if moves and at},
         ))  # fmt: skip
     return tuple(found)
 
