@@ -340,15 +340,41 @@ def falling() -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
     return s.model, s.q, s.v, 10.0, {}
 
 
+def four_bar(load: float = 0.0) -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
+    """A four-bar whose crank is pushed to and fro between its stops, with dry friction in two joints."""
+    build = pb.Builder("four-bar", gravity=(0, -9.81, 0))
+    for name, mass, length in (("crank", 1.0, 0.5), ("coupler", 2.0, 1.2), ("rocker", 1.5, 0.9)):
+        build.body(name, mass, (length / 2, 0, 0), (0, mass * length**2 / 12, mass * length**2 / 12))
+    rough = {"coulomb": 1.0, "static": 1.2, "load": load}
+    build.joint("a", "revolute", "world", "crank", limits=(0.2, 1.2), friction=rough)
+    build.joint("b", "revolute", "crank", "coupler", (0.5, 0, 0))
+    build.joint("d", "revolute", "world", "rocker", (1.1, 0, 0), friction=rough)
+    build.loop("c", "revolute", "coupler", "rocker", (1.2, 0, 0), (0.9, 0, 0))
+    model, push = build.model(), np.zeros((9, 3))
+    push[1:, 0] = [15, -25, 20, -20, 15, -25, 20, -20]
+    law = pb.controllers.Given(model, push, np.linspace(0, 4, 9))
+    q = model.assemble([0.7, -0.274, 1.141], hold=["a"])
+    return model, q, np.zeros(3), 4.0, {"controller": law, "restitution": 0.3}
+
+
+def platform() -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
+    """A Stewart platform that falls until its legs are at their stops."""
+    model = pb.load("stewart")
+    q = model.assemble(model.neutral())
+    return model, q, model.assemble_velocity(q, 0.02 * np.arange(model.nv)), 0.6, {"restitution": 0.5}
+
+
 def event_rows() -> list[dict[str, Any]]:
     from polybody.simulation.switches import Switches
 
     cases: dict[str, Callable[[], Any]] = {"block bounces": block, "arm sticks": sticking, "UR5 on stops": falling}
-    cases["arm, by load"] = lambda: sticking(0.02)
+    cases |= {"arm, by load": lambda: sticking(0.02), "four-bar": four_bar, "four-bar, by load": lambda: four_bar(0.01)}
+    cases["Stewart on stops"] = platform
     original, rows = (Switches.act, Switches.happened), []  # in Python, and those that compiled loops decide
     for name, make in cases.items():
         model, q, v, seconds, more = make()
-        for method in ("rk4", "dop853", "radau", "midpoint"):
+        methods = ("rk4", "dop853", "radau", "semi-implicit" if model.mechanism.constrained else "midpoint")
+        for method in methods:
             count = [0]
 
             def counted(of: Any, count: list[int] = count) -> Any:
@@ -370,9 +396,9 @@ def event_rows() -> list[dict[str, Any]]:
 
 
 def show_events(rows: list[dict[str, Any]]) -> None:
-    print(f"\nevents: {'run':16s}{'method':12s}{'steps':>8s}{'events':>8s}{'ms/run':>10s}{'µs/event':>10s}  path")
+    print(f"\nevents: {'run':20s}{'method':14s}{'steps':>8s}{'events':>8s}{'ms/run':>10s}{'µs/event':>10s}  path")
     for r in rows:
-        print(f"        {r['who']:16s}{r['method']:12s}{r['steps']:8d}{r['setting']['events']:8d}"
+        print(f"        {r['who']:20s}{r['method']:14s}{r['steps']:8d}{r['setting']['events']:8d}"
               f"{1e3 * r['seconds']:10.2f}{r['us_per_event']:10.0f}  {r['path']}", flush=True)  # fmt: skip
 
 

@@ -67,6 +67,13 @@ def four_bar_by_load() -> Case:
     return pushed_four_bar(a=a, d=d)
 
 
+def sampled_four_bar() -> Case:
+    """Driven by a computer that holds its forces for 20 ms."""
+    model, _, q, v, options = four_bar_with_both()
+    law = pb.controllers.Sampled(pb.PD(model, q + np.array([0.8, 0, 0]), 40.0, 0.5), 0.02)
+    return model, 1.5, q, v, options | {"controller": law}
+
+
 def five_bar_at_stops() -> Case:
     model = five_bar(p={"limits": (1.8, 2.3)}, q={"limits": (-1.4, -1.0)}, s={"limits": (0.8, 1.2)})
     table = np.array([[0, 0, 0, 0], [6, 0, -3, 0], [-8, 0, 4.0, 0], [5, 0, 5, 0]])
@@ -131,4 +138,5 @@ CASES = {
     "four-bar at stops": four_bar_at_stops, "four-bar that sticks": four_bar_that_sticks,
     "four-bar with both": four_bar_with_both, "five-bar at stops": five_bar_at_stops, "3-RRR": three_rrr,
     "Stewart": stewart, "shaken": shaken, "four-bar by load": four_bar_by_load, "arm by load": lambda: arm(0.02),
+    "sampled four-bar": sampled_four_bar,
 }  # fmt: skip

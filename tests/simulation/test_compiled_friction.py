@@ -116,11 +116,28 @@ def test_friction_by_load_of_a_joint_whose_directions_turn_is_that_of_python() -
 
 
 def test_friction_that_python_solves_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polybody.simulation.compiled.bearing.MOST_SLOTS", 1)
+    monkeypatch.setattr("polybody.simulation.compiled.bearing.MOST_STRAIGHT", 2)
     model = four_bar(friction={"load": 0.1})
     q = model.assemble([0.7, -0.274, 1.141], hold=["a"])
     run = pb.simulate(model, 2e-3, q, method="rk4", dt=1e-3)
-    assert run.audit.path.startswith("python: friction by load of 2 joints")
+    assert run.audit.path.startswith("python: friction by load is solved in Python in models with more than 2")
+
+
+@pytest.mark.parametrize("load", [0.02, 0.1])
+def test_friction_by_load_of_more_joints_than_have_motions_of_their_own_is_that_of_python(load: float) -> None:
+    """Iterations of the forces instead of Newton's; of the larger load they do not end, and Python takes those steps."""
+    rng, count = np.random.default_rng(1), 14
+    build, last = pb.Builder("chain"), "world"
+    for k in range(count):
+        build.body(f"b{k}", 1.0, (0.1, 0.02, 0.03), (0.01, 0.02, 0.02))
+        friction, axis = {"coulomb": 0.3, "load": load}, tuple(np.eye(3)[rng.integers(3)])
+        build.joint(f"j{k}", "revolute", last, f"b{k}", (0.2 if k else 0, 0, 0), axis=axis, friction=friction)
+        last = f"b{k}"
+    state = np.full(count, 0.1), np.random.default_rng(0).normal(size=count)
+    ours, theirs = both(build.model(), 8e-3, *state, method="rk4", dt=1e-3)
+    assert_same(ours, theirs, 1e-10)
+    assert details(ours) == details(theirs)
+    assert ours.audit.path == "compiled"
 
 
 @cache

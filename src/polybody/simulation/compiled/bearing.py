@@ -8,12 +8,19 @@ from the friction f of the joints that slide. Both are linear while the same joi
 R⁰ is found without what depends on loads, R_js with f_s = 1. Newton's iterations solve (1), a fixed number of them, as
 straight-line code has no loops; what is left reports whether they may be believed, and Python takes the step otherwise.
 
+Of many joints each R_js would be a motion of its own: there (1) is taken as f = g(f) and iterated, each point less what
+the last few changes of f and of g − f tell (Anderson's acceleration, J. ACM 12 (1965) 547),
+
+    f ← g(f) − Σ γ_i Δg_i,    γ = argmin |g(f) − f − Σ γ_i Δ(g − f)_i|                                          (2)
+
 With loops the cut joints' loads act on the tree's links: those that bear ID(q, v, a) less the joint forces and less
 what holds joints that are held, the least of them where rows are redundant.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +40,8 @@ if TYPE_CHECKING:
 Array = np.ndarray
 ITERATIONS = 7
 ENOUGH = 1e-10  # of the forces
-MOST_SLOTS = 12  # velocities that rub by load: each needs a motion of its own
+MOST_EXACT = 12  # velocities that rub by load up to which each has a motion of its own
+POINTS, DEPTH = 12, 3  # of (2)
 NARROW = 1e-20  # squared, of directions that are no longer independent
 
 
@@ -44,10 +52,6 @@ def require_known(problem: Problem) -> None:
         return
     if problem.model.nv > MOST_STRAIGHT:
         raise NotCompiled(f"friction by load is solved in Python in models with more than {MOST_STRAIGHT} velocities")
-    slots = {part.v for part in friction.parts if part.bears}
-    if len(slots) > MOST_SLOTS:
-        raise NotCompiled(f"friction by load of {len(slots)} joints is solved in Python, above {MOST_SLOTS}; "
-                          "friction='smooth' is compiled")
 
 
 def forces(
@@ -118,32 +122,69 @@ def rubbed(
     base = tau + holding.friction(v, numbers, graph)
     slots = sorted({rub.v for rub in holding.rubs if rub.bears})
     ways = dict(zip(holding.rubbing, holding.apart(numbers)[0], strict=True))
-    R0 = forces(acting, q, v, base, wrenches, c, graph)
-    by: dict[int, dict[str, Array]] = {}
-    for slot in slots:
-        more = base.copy()
-        more[slot] = more[slot] + graph.const(1)
-        by[slot] = {name: R - R0[name] for name, R in forces(acting, q, v, more, wrenches, c, graph).items()}
-    f, left = graph.zeros(len(slots)), graph.const(0)
+
+    def pushed(f: Array) -> Array:
+        result = base.copy()
+        for slot, x in zip(slots, f, strict=True):
+            result[slot] = result[slot] + x
+        return result
+
+    def weights(slot: int) -> list[tuple[str, Any]]:
+        """(joint, −∂f/∂|R|) of the slot."""
+        return [(rub.joint, ways[slot] * graph.array(rub.law.load[rub.k : rub.k + 1])[0] * graph.const(abs(rub.factor)))
+                for rub in holding.rubs if rub.v == slot and rub.bears]  # fmt: skip
+
+    borne = lambda f: forces(acting, q, v, pushed(f), wrenches, c, graph)  # noqa: E731
+    solve = _newton if len(slots) <= MOST_EXACT else _accelerated
+    f, left = solve(borne, [weights(slot) for slot in slots], graph)
+    return pushed(f), left * graph.const(ENOUGH**-2)
+
+
+def _newton(
+    borne: Callable[[Array], dict[str, Array]], weights: list[list[tuple[str, Any]]], graph: Domain
+) -> tuple[Array, Any]:
+    """(f of (1), the square of the last step) by Newton's iterations."""
+    count = len(weights)
+    f, left, unit = graph.zeros(count), graph.const(0), graph.eye(count)
+    R0 = borne(f)
+    by = [{name: R - R0[name] for name, R in borne(row).items()} for row in unit]
     for _ in range(ITERATIONS):
-        R = {name: R0[name] + sum(x * by[slot][name] for slot, x in zip(slots, f, strict=True)) for name in R0}
-        norms, g, G = sizes(R, graph), f.copy(), graph.eye(len(slots))
-        for row, slot in enumerate(slots):
-            for rub in holding.rubs:
-                if rub.v != slot or not rub.bears:
-                    continue
-                weight = ways[slot] * graph.array(rub.law.load[rub.k : rub.k + 1])[0] * graph.const(abs(rub.factor))
-                g[row] = g[row] + weight * norms[rub.joint]
-                for column, other in enumerate(slots):
-                    turn = (R[rub.joint] @ by[other][rub.joint]) / norms[rub.joint]
-                    G[row, column] = G[row, column] + weight * turn
+        R = {name: R0[name] + sum(x * part[name] for part, x in zip(by, f, strict=True)) for name in R0}
+        norms, g, G = sizes(R, graph), f.copy(), unit.copy()
+        for row, terms in enumerate(weights):
+            for name, weight in terms:
+                g[row] = g[row] + weight * norms[name]
+                for column, part in enumerate(by):
+                    G[row, column] = G[row, column] + weight * ((R[name] @ part[name]) / norms[name])
         step = graph.solve(G, g)
         f = f - step
         left = (step @ step) / (graph.const(1) + f @ f)
-    result = base.copy()
-    for slot, x in zip(slots, f, strict=True):
-        result[slot] = result[slot] + x
-    return result, left * graph.const(ENOUGH**-2)
+    return f, left
+
+
+def _accelerated(
+    borne: Callable[[Array], dict[str, Array]], weights: list[list[tuple[str, Any]]], graph: Domain
+) -> tuple[Array, Any]:
+    """The same by (2), whose text grows with the number of joints and not with its square."""
+    one, f = graph.const(1), graph.zeros(len(weights))
+    before: list[tuple[Array, Array]] = []  # (g, g − f)
+    for k in range(POINTS):
+        norms = sizes(borne(f), graph)
+        g = np.array([-sum((weight * norms[name] for name, weight in terms), graph.const(0)) for terms in weights])
+        before = [*before, (g, g - f)][-DEPTH - 1 :]
+        if k == POINTS - 1:
+            break
+        changes = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(before)]
+        f = g
+        if changes:
+            A = np.array([[x @ y for _, y in changes] for _, x in changes])
+            total = sum((A[i, i] for i in range(len(A))), graph.const(0))
+            for i in range(len(A)):
+                A[i, i] = A[i, i] + total * graph.const(1e-12) + (one + f @ f) * graph.const(1e-30)
+            shares = graph.solve(A, np.array([x @ before[-1][1] for _, x in changes]))
+            f = g - sum(share * x for share, (x, _) in zip(shares, changes, strict=True))
+    g, gap = before[-1]
+    return g, (gap @ gap) / (one + g @ g)
 
 
 __all__ = ["forces", "require_known", "rubbed", "sizes"]
