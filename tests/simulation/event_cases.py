@@ -70,7 +70,7 @@ def four_bar_by_load() -> Case:
 def sampled_four_bar() -> Case:
     """Driven by a computer that holds its forces for 20 ms."""
     model, _, q, v, options = four_bar_with_both()
-    law = pb.controllers.Sampled(pb.PD(model, q + np.array([0.8, 0, 0]), 40.0, 0.5), 0.02)
+    law = pb.controllers.Sampled(pb.PD(model, q + np.array([2.0, 0, 0]), [30.0, 0, 0], 0.1), 0.02)
     return model, 1.5, q, v, options | {"controller": law}
 
 

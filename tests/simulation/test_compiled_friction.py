@@ -125,7 +125,7 @@ def test_friction_that_python_solves_is_reported(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("load", [0.02, 0.1])
 def test_friction_by_load_of_more_joints_than_have_motions_of_their_own_is_that_of_python(load: float) -> None:
-    """Iterations of the forces instead of Newton's; of the larger load they do not end, and Python takes those steps."""
+    """Iterations of the forces instead of Newton's; for the larger load they do not end: Python takes those steps."""
     rng, count = np.random.default_rng(1), 14
     build, last = pb.Builder("chain"), "world"
     for k in range(count):
