@@ -5,8 +5,8 @@ copies of columns of numbers here. What of a tape depends only on inputs that ar
 not copied.
 
 `schedule` may keep the order of a long tape. Copies of long tapes are in the order of their text (a G1's rollout takes
-2.6 µs per step, 5.1 in the order below), those of short ones have each node shortly before its first use (a Panda's takes
-0.48 µs, in the order of the text 0.53 to 0.65): see there.
+2.6 µs per step, 5.1 in the order below), those of short ones have each node shortly before its first use (a Panda's
+takes 0.48 µs, in the order of the text 0.53 to 0.65): see there.
 """
 
 from __future__ import annotations
