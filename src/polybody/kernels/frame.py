@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from polybody.kernels.tape import CONST, Tape, Wave, results_of
 
 WHOLE = 1400  # operations, results counted several times: what stays one function
-PIECE = 220  # of what is longer: as much in one function
+PIECE, LONG_PIECE = 220, 600  # of what is longer: as much in one function; likewise from `LONG` on
+LONG = 10_000
 OF_RESULT, OF_CALL = 6, 10  # operations that writing a result or calling a function counts as
 
 
@@ -83,7 +84,8 @@ def _parts(tape: Tape, steps: Sequence[int | Wave]) -> list[list[int | Wave]]:
         OF_CALL * len(results_of(step)) if isinstance(step, dict) else 1 + OF_RESULT * (step in results)
         for step in steps
     ]
-    count = -(-sum(costs) // PIECE) if sum(costs) > WHOLE else 1
+    piece = PIECE if sum(costs) < LONG else LONG_PIECE
+    count = -(-sum(costs) // piece) if sum(costs) > WHOLE else 1
     size, done = -(-sum(costs) // count) or 1, 0
     parts: list[list[int | Wave]] = [[] for _ in range(count)]
     for step, cost in zip(steps, costs, strict=True):
