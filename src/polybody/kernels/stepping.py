@@ -17,6 +17,7 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     loose, loose_watch                               field and watch while nothing is held (`stepping_switches`)
     inertia(x, constants) -> M, (G, GᵀMG), [U]       row by row, for what happens at crossings there; with constraints
                                                      G, the motions that pass; U is the potential energy
+    solve, energy                                    in its place, of long chains (`stepping_recursions`)
     bearing(x, constants, row, forces) -> a, levels, told   accelerations with nothing held, and levels of rubs that
                                                      depend on loads, under forces beside those that hold
 
@@ -43,6 +44,7 @@ from polybody.kernels import stepping_factors as factors
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels import stepping_radau as radau
+from polybody.kernels import stepping_recursions as recursions
 from polybody.kernels import stepping_rest as rest
 from polybody.kernels import stepping_switches as switches
 from polybody.kernels.idle import Idle
@@ -66,7 +68,7 @@ PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
 ORDER = ("field", "leap", "middle", "ends", "balance", "end", "slopes", "unit", "back", "watch", "tick", "loose",
-         "loose_watch", "inertia", "bearing")  # fmt: skip
+         "loose_watch", "inertia", "bearing", "solve", "energy")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -372,7 +374,8 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     if parts.switching is None:
         pieces += [switches.WITHOUT]
     else:
-        own = [bounds.BOUNDED, bounds.ROWS, rest.pressing(loops), decisions.switching(loops)]
+        inertias = recursions.RECURSIONS if "solve" in parts.keys else bounds.MATRICES
+        own = [bounds.BOUNDED, inertias, bounds.ROWS, rest.pressing(loops), decisions.switching(loops)]
         pieces += [switches.NOTED, switches.ANEW_WITH_LOOPS if loops else switches.ANEW]
         pieces += [*(own if holds else [switches.NOTING]), *([] if adaptive else [switches.SPREAD])]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))

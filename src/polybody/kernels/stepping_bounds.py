@@ -200,7 +200,8 @@ def _between(m, n):  # (1), into SW_FOUND
     return _nearest(m, n)
 """
 
-ROWS = """
+#: what the rows need of inertias, from the part `inertia`; of long chains `stepping_recursions` has it
+MATRICES = """
 def _inertial(job, x):
     m = word(job + SWITCH_MEMORY)
     call(word(job + INERTIA_AT), x, word(job + CONSTANTS), m + SW_MASS, word(job + INERTIA_WITH))
@@ -220,16 +221,6 @@ def _energy(m, v, out):  # of motion and place, at the state that `_inertial` wa
     put(out, 0.5 * total + number(m + SW_POTENTIAL))
     return 0
 
-def _added(m, n, v, sign: float, who, low: float, high: float):  # a row of N; more than there is room for: SW_MOST + 1
-    if n >= SW_MOST:
-        return SW_MOST + 1
-    put(m + SW_V + 8 * n, v)
-    put(m + SW_SIGN + 8 * n, sign)
-    put(m + SW_WHO + 8 * n, who)
-    put(m + SW_LOW + 8 * n, low)
-    put(m + SW_HIGH + 8 * n, high)
-    return n + 1
-
 def _answered(m, column, v, sign: float):  # M⁻¹n, n the row of a velocity
     if SW_LOOPS == 1:
         u = m + SW_PASSED
@@ -247,6 +238,18 @@ def _answered(m, column, v, sign: float):  # M⁻¹n, n the row of a velocity
         put(column + v, sign)
         _divided(m + SW_FACTOR, m + SW_PIVOTS, NV, column)
     return 0
+"""
+
+ROWS = """
+def _added(m, n, v, sign: float, who, low: float, high: float):  # a row of N; more than there is room for: SW_MOST + 1
+    if n >= SW_MOST:
+        return SW_MOST + 1
+    put(m + SW_V + 8 * n, v)
+    put(m + SW_SIGN + 8 * n, sign)
+    put(m + SW_WHO + 8 * n, who)
+    put(m + SW_LOW + 8 * n, low)
+    put(m + SW_HIGH + 8 * n, high)
+    return n + 1
 
 def _squared(m, n):  # M⁻¹Nᵀ and S
     for k in range(n):
@@ -286,4 +289,4 @@ def _of_held(job, of):  # all that is held, and λ by which `of` vanishes there;
     return n
 """
 
-__all__ = ["BOUNDED", "ROWS"]
+__all__ = ["BOUNDED", "MATRICES", "ROWS"]

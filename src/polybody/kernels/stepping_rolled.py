@@ -24,7 +24,7 @@ from polybody.late import dataclass
 
 Array = np.ndarray
 #: parts that may be of this kind; their tapes are {entry}_before and {entry}_after of `PORTS`
-ENTRIES = ("field", "watch")
+ENTRIES = ("field", "watch", "loose", "solve", "energy")
 #: words of a context: the two tapes with their contexts, w, the number of calls, and for each call four words
 FIXED, EACH = 6, 4
 

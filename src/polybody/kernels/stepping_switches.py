@@ -39,6 +39,7 @@ class Switching:
     numbers: Array
     passing: int  # motions that constraints let pass; all velocities where there are none
     loops: bool = False  # there are constraints
+    rolled: bool = False  # inertias are recursions: no matrices
     bearing: bool = False  # levels of rubs depend on loads: the part of that name tells them
 
     @property
@@ -49,7 +50,7 @@ class Switching:
     @property
     def facts(self) -> tuple[int, ...]:
         """What the text depends on."""
-        return self.first, self.stops, self.rubs, self.slots, self.passing, self.loops, self.bearing
+        return self.first, self.stops, self.rubs, self.slots, self.passing, self.loops, self.bearing, self.rolled
 
     def line(self, watched: int) -> int:
         """Numbers in a line of the log."""
@@ -61,12 +62,13 @@ class Switching:
         n = max(n, min(MOST_ROWS, self.slots))
         if not self.slots:
             return {"SW_END": 0, "WORDS_WATCHED": 0}
-        f, looped = self.passing, int(self.loops)
+        f, looped, dense = self.passing, int(self.loops), int(not self.rolled)
         sizes = {
             "OLD": self.held, "STATE": state, "ANSWER": answer, "START": nv,
-            "MASS": nv * nv, "MOTIONS": looped * nv * f, "STAR": looped * f * f, "POTENTIAL": 1,  # of `inertia`
-            "FACTOR": f * f, "PASSED": f, "PIVOTS": f, "LEVELS": R, "BORNE": R, "TOLD": 2, "EXTRA": R, "AGAIN": nv,
-            "SAVED": 2 * self.slots,
+            "MASS": dense * nv * nv, "MOTIONS": looped * nv * f, "STAR": looped * f * f, "POTENTIAL": 1,  # of `inertia`
+            "JOB": 1, "ASKED": state,  # of `solve` and `energy`
+            "FACTOR": dense * f * f, "PASSED": f, "PIVOTS": f, "LEVELS": R, "BORNE": R, "TOLD": 2, "EXTRA": R,
+            "AGAIN": nv, "SAVED": 2 * self.slots,
             "REACHED": P, "LEAVING": P, "NEAR": P, "RESTS": P, "HALTED": R, "SLIPPED": R, "RUBS": R, "THROWN": R,
             "HIT": 2 * P, "V": n, "SIGN": n, "WHO": n, "LOW": n, "HIGH": n, "G": n, "FOUND": n, "NEXT": n, "BOUND": n,
             "PICK": n, "RIGHT": n, "PIV": n, "PULL": n, "DIAGONAL": n, "IMPLIED": P, "COLUMNS": n * nv, "S": n * n,
@@ -209,7 +211,7 @@ def _spread(job, k):
 #: words of the job that only switching needs
 JOB_WORDS = (
     "loose", "loose_at", "loose_with", "loose_watch_at", "loose_watch_with", "inertia_at", "inertia_with", "bearing_at",
-    "bearing_with",
+    "bearing_with", "solve_at", "solve_with", "energy_at", "energy_with",
     "switch_words", "switch_numbers", "switch_memory", "switch_log", "switched", "switch_most", "wholes", "whole_rates",
     "restitution", "stride", "coming",
 )  # fmt: skip

@@ -18,7 +18,6 @@ from polybody.kernels import background
 from polybody.kernels.idle import Idle
 from polybody.kernels.stepping import FIELDS, LOOPS, Field, Loop, Method, Parts, ahead, build, directions, is_at_hand
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
-from polybody.kernels.stepping_rolled import Between
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
@@ -142,8 +141,7 @@ class Compiled:
         return self.problem.motion.plans.free(None)
 
     def _parts(self, acting: Acting, watch: Watch, switching: Switching | None = None) -> Parts:
-        names = ["field", *(["loose", "loose_watch", "inertia"] if switching is not None and switching.slots else [])]
-        names += ["bearing"] if switching is not None and switching.bearing else []
+        names = ["field", *self.decisions.parts(switching)]
         names += OWN_OF_MANY if self._is_balanced else OWN.get(self.method.name, [])
         names += ["slopes"] if self._has_slopes else []
         names += ["unit"] if acting.curved or (acting.holding.frozen and acting.plan is None) else []
@@ -157,19 +155,11 @@ class Compiled:
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name in ("watch", "loose_watch") else made for name in names},
-            row=acting.law.signals.rows.shape[1], watched=watch.count, between=self._between(acting),
+            row=acting.law.signals.rows.shape[1], watched=watch.count, between=rolled.parts(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
             instant=0 if memory is None else memory.width, switching=switching,
         )  # fmt: skip
-
-    @staticmethod
-    def _between(acting: Acting) -> dict[str, Callable[[], Between]]:
-        """The kernels of long chains, and the parts that run them."""
-        if not acting.rolled:
-            return {}
-        watched = {"watch": lambda: rolled.between(acting, True)} if acting.holding.frozen else {}
-        return {"field": lambda: rolled.between(acting, False), **watched}
 
     def _made_of(self, acting: Acting) -> str:
         """What distinguishes the parts of a loop from those of others."""

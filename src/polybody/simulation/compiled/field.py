@@ -303,8 +303,7 @@ class Acting:
         if watched is not None and name in ("watch", "watch_after"):
             return as_traced(self._watch if name == "watch" else lambda w: rolled.after_watch(self, w), watched)
         if name in ("loose", "loose_watch"):
-            free = self.renumbered(holding=replace(self.holding, loose=True))
-            free.__dict__.pop("_motion", None)
+            free = rolled.loosened(self)
             if name == "loose":
                 return as_traced(free._field)
             assert watched is not None
@@ -325,8 +324,7 @@ class Acting:
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
                   "balance": lambda: middle.balance(self), "end": lambda: middle.end(self),
                   "tick": self._tick, "inertia": lambda: event_texts.inertia(self),
-                  "bearing": lambda: event_texts.bearing_levels(self), "field_before": lambda: rolled.before(self),
-                  "field_after": lambda: rolled.after(self), "watch_before": lambda: rolled.before(self)}  # fmt: skip
+                  "bearing": lambda: event_texts.bearing_levels(self), **rolled.texts(self)}  # fmt: skip
         return makers[name]()
 
     def made(self, name: str, columns: list[Any], constants: Any, results: list[Any], graph: Any) -> Any:

@@ -11,6 +11,7 @@ of their own in the recursions (contacts, compliant stops, springs of cut joints
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -132,7 +133,34 @@ def places_of(acting: Acting) -> Places:
     nq, nv = acting.model.nq, acting.model.nv
     bodies = len(acting.mechanism.bodies)
     rest = acting.size - nv + acting.recorded + 2  # of ẏ all but a; recorded; doubts
-    return Places(nq, nv, 6 * bodies if acting.frames else 0, nv if acting.holding.frozen else 0, rest)
+    holds = acting.holding.frozen and not acting.holding.loose
+    return Places(nq, nv, 6 * bodies if acting.frames else 0, nv if holds else 0, rest)
+
+
+def parts(acting: Acting) -> dict[str, Callable[[], Between]]:
+    """The kernels of long chains, and the parts of a loop that run them."""
+    if not acting.rolled:
+        return {}
+    found = {"field": lambda: between(acting, False)}
+    if acting.holding.frozen:
+        m, nq, nv = bare(acting.mechanism), acting.model.nq, acting.model.nv
+        found["watch"] = lambda: between(acting, True)
+        found["loose"] = lambda: between(loosened(acting), False)
+        found["solve"] = lambda: Between(nq + 2 * nv, (Call(_kernel(m, "mass_solve"), (0, nq, nq + nv)),))
+        found["energy"] = lambda: Between(nq + nv + 2, (Call(_kernel(m, "energy"), (0, nq, nq + nv, nq + nv + 1)),))
+    return found
+
+
+def loosened(acting: Acting) -> Acting:
+    """The same while nothing is held."""
+    free = acting.renumbered(holding=replace(acting.holding, loose=True))
+    free.__dict__.pop("_motion", None)
+    return free
+
+
+def knows_energy(acting: Acting) -> bool:
+    """Whether the recursion of energies has all that there is."""
+    return bare(acting.mechanism) is acting.mechanism
 
 
 def between(acting: Acting, watched: bool) -> Between:
@@ -156,6 +184,17 @@ def _kernel(mechanism: Mechanism, name: str) -> Any:
 
 
 # Texts.
+
+
+def texts(acting: Acting) -> dict[str, Callable[[], Any]]:
+    """Of the tapes around the kernels; that of `watch_after` needs what is watched."""
+    return {
+        "field_before": lambda: before(acting), "field_after": lambda: after(acting),
+        "watch_before": lambda: before(acting), "loose_before": lambda: before(loosened(acting)),
+        "loose_after": lambda: after(loosened(acting)), "solve_before": lambda: before_inertia(acting),
+        "solve_after": lambda: after_inertia(acting, False), "energy_before": lambda: before_inertia(acting),
+        "energy_after": lambda: after_inertia(acting, True),
+    }  # fmt: skip
 
 
 def before(acting: Acting) -> Any:
@@ -203,8 +242,30 @@ def after_watch(acting: Acting, watch: Watch) -> Any:
     return acting.made("watch", [*columns, column], columns[1], [np.array(values, dtype=object)], graph)
 
 
+def before_inertia(acting: Acting) -> Any:
+    """(x, constants, f or v) -> w of `solve` and `energy`."""
+    graph: Any = domain("casadi")
+    columns, x, _, _ = acting.columns(graph)
+    column, given = graph.variables("given", acting.model.nv)
+    w = np.concatenate([acting.state(x, graph)[0], given])
+    return acting.made("before", [*columns[:2], column], columns[1], [w], graph)
+
+
+def after_inertia(acting: Acting, energy: bool) -> Any:
+    """(x, constants, f or v, w) -> M⁻¹ f, or the sum of both energies."""
+    graph: Any = domain("casadi")
+    columns, nq, nv = acting.columns(graph)[0], acting.model.nq, acting.model.nv
+    given = graph.variables("given", nv)[0]
+    column, w = graph.variables("w", nq + nv + (2 if energy else nv))
+    found = w[nq + nv :]
+    result = np.array([found[0] + found[1]], dtype=object) if energy else found
+    return acting.made("after", [*columns[:2], given, column], columns[1], [result], graph)
+
+
 def _holding_forces(w: Array, at: Places) -> Array:
     return w[at.needed : at.needed + at.nv] - w[at.nq + at.nv : at.nq + 2 * at.nv]
 
 
-__all__ = ["MOST_STRAIGHT", "after", "after_watch", "before", "between", "is_rolled", "require_rolled"]
+__all__ = [
+    "MOST_STRAIGHT", "after_watch", "is_rolled", "knows_energy", "loosened", "parts", "require_rolled", "texts",
+]  # fmt: skip

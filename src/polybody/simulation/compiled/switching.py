@@ -3,8 +3,8 @@
 Limits that are reached and left and joints that come to rest or begin to slide are dealt with inside the loop
 (`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding. What changes nothing ends no loop
 either: events of the user without action that are not terminal, and limits that are only reported. Where nothing can be
-held there is nothing else, and whatever moves has it, long chains too. Beyond it: what may be held in long chains, and
-whatever the loop leaves to Python.
+held there is nothing else. Beyond it: what may be held in long chains with contacts, compliant stops or springs of cut
+joints (their energy is not among the recursions), and whatever the loop leaves to Python.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from polybody.kernels import stepping_switches as kinds
 from polybody.kernels.stepping import Loop
 from polybody.kernels.stepping_switches import Switching
 from polybody.late import dataclass
+from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding
@@ -53,9 +54,8 @@ class Decisions:
     """Whether loops decide at events themselves, by which tables, and what they have decided."""
 
     def __init__(self, problem: Problem, acting: Acting, possible: Holding) -> None:
-        simple = not acting.rolled
         self.problem = problem
-        self.possible = simple or not possible.slots
+        self.possible = not possible.slots or not acting.rolled or rolled.knows_energy(acting)
         self.allowed = False  # nothing stands against it at this time of the run
         self._holds = bool(possible.slots)
         self._wanted = self.possible and not self._holds  # nothing more is to be compiled for it
@@ -81,6 +81,14 @@ class Decisions:
             return
         self._events += 1
         self._wanted = self._events >= PATIENCE or (self._events == 1 and at_hand())
+
+    @staticmethod
+    def parts(switching: Switching | None) -> list[str]:
+        """The parts of a loop that only its decisions need."""
+        if switching is None or not switching.slots:
+            return []
+        inertias = ["solve", "energy"] if switching.rolled else ["inertia"]
+        return ["loose", "loose_watch", *inertias, *(["bearing"] if switching.bearing else [])]
 
     def table(self, acting: Acting, watch: Watch, functions: Sequence[tuple[Any, int]]) -> Switching | None:
         """What a loop decides by; None where functions must be called."""
@@ -122,7 +130,7 @@ def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequ
         slots=len(holding.slots), restitution=0.0 if stops is None else stops.restitution,
         words=np.array([x for row in words for x in row], dtype=np.int64), numbers=np.array(numbers, dtype=float),
         passing=problem.nv - (problem.motion._rank if problem.loops else 0), loops=problem.loops,
-        bearing=bool(holding.bearing),
+        bearing=bool(holding.bearing), rolled=acting.rolled,
     )  # fmt: skip
 
 
