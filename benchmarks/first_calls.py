@@ -59,6 +59,8 @@ CALLS = {
     "simulate rk4": "pb.simulate(model, 0.02, q, v, method='rk4')",
     "simulate semi-implicit": "pb.simulate(model, 0.02, q, v, method='semi-implicit')",
     "simulate radau": "pb.simulate(model, 0.02, q, v, method='radau')",
+    "simulate cvodes": "pb.simulate(model, 0.02, q, v, method='cvodes')",
+    "simulate idas": "pb.simulate(model, 0.02, q, v, method='idas')",
     "simulate midpoint": "pb.simulate(model, 0.02, q, v, method='midpoint')",
     "simulate PD": "pb.simulate(model, 0.02, q, v, pb.PD(model, q, 10.0, 1.0))",
     "simulate gravity compensation": "pb.simulate(model, 0.02, q, v, pb.controllers.GravityCompensation(model))",
@@ -82,7 +84,8 @@ CALLS = {
 }  # fmt: skip
 #: seconds within which a call answers; those of first derivatives may take longer
 LIMIT, DERIVATIVES = 0.3, 1.0
-SLOWER = ("derivatives", "linearize", "derivative", "sensitivities", "radau", "midpoint", "implicit_residual")
+SLOWER = ("derivatives", "linearize", "derivative", "sensitivities", "radau", "cvodes", "idas", "midpoint",
+          "implicit_residual")  # fmt: skip
 
 
 def limit(name: str) -> float:

@@ -18,11 +18,13 @@ singular. It is asked for again on the way there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from polybody.simulation.integrators.base import Interpolant, Options, Step
+from polybody.simulation.loop_batches import rates_at, returned
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -53,6 +55,20 @@ def crossing_time(problem: Problem, y: Array) -> float:
     return problem.motion.crossing(*problem.split(y), FAR) if problem.loops and not problem.resting else np.inf
 
 
+def first_ahead(problem: Problem, Y: Array, horizon: Callable[[int], float]) -> int:
+    """How many of the states come before a singular configuration is nearer than their horizon, that one included."""
+    if problem.resting or not len(Y):
+        return len(Y)
+    rank = problem.motion._rank
+    J = problem.motion.kernels.jacobian(Y[:, : problem.nq].copy())
+    s = np.linalg.svd(J, compute_uv=False)
+    near = s[:, rank - 1] < FAR * s[:, 0] if rank else np.zeros(len(Y), dtype=bool)
+    for k in np.flatnonzero(near):
+        if crossing_time(problem, Y[k]) < horizon(int(k)):
+            return int(k) + 1
+    return len(Y)
+
+
 def bridge(
     problem: Problem, t: float, y: Array, rate: Array, jerk: Array, end: float, horizon: float, options: Options
 ) -> tuple[Step | None, float]:
@@ -80,15 +96,17 @@ def collocate(
 ) -> tuple[Array, Array] | None:
     """(F, y₁), or None where the iteration does not converge."""
     c, A, b, _ = gauss()
-    Y = [_extrapolated(problem, y, rate, jerk, part * h) for part in c]
+    Y = np.array([_extrapolated(problem, y, rate, jerk, part * h) for part in c])
     size, before = 1 + np.abs(y), np.inf
     for _ in range(MOST_ITERATIONS):
-        F = np.array([problem.rate(t + part * h, problem.project(state)) for part, state in zip(c, Y, strict=True)])
+        on_loops, off = returned(problem, Y)
+        problem.off_loops = max(problem.off_loops, off)
+        F = rates_at(problem, t + c * h, on_loops)
         if not np.isfinite(F).all():
             return None
         new = y + h * (A @ F)
         change = float(np.max(np.abs(new - Y)[:, :-1] / size[:-1]))
-        Y = list(new)
+        Y = new
         if change < 1e-14 or (change < 1e-9 and change > 0.5 * before):
             return F, y + h * (b @ F)
         before = change
@@ -125,4 +143,4 @@ def _interpolant(t: float, y: Array, h: float, F: Array) -> Interpolant:
     return value
 
 
-__all__ = ["bridge", "crossing_time"]
+__all__ = ["bridge", "crossing_time", "first_ahead"]

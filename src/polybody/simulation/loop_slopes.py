@@ -15,6 +15,7 @@ whatever they were before. Rows without a position (rolling) and parameters that
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,9 @@ import numpy as np
 
 from polybody.algebra.domains import Domain
 from polybody.algebra.jets import along
+from polybody.constraints.system import Constraints
 from polybody.mechanism.kinematics import rate
+from polybody.mechanism.mechanism import Mechanism
 from polybody.model.model import Model
 from polybody.model.tracing import compiled, trace
 from polybody.properties import cached_property
@@ -109,17 +112,7 @@ class Loops:
         inputs = [("q", m.nq), ("v", nv), ("a", nv), ("multipliers", r)]
         outputs = [("J", (r, nv)), ("force_q", (nv, nv)), ("gap_q", (r, nv)), ("gap_v", (r, nv))]
 
-        def text(q: Array, v: Array, a: Array, multipliers: Array, *, domain: Domain) -> Array:
-            J = system.jacobian(q, domain=domain)[self.rows]
-            return np.concatenate([J.T @ multipliers, J @ a + system.bias(q, v, domain=domain)[self.rows]])
-
-        def changes(q: Array, v: Array, a: Array, multipliers: Array, *, domain: Domain) -> tuple[Array, ...]:
-            still, none = domain.zeros(nv), domain.zeros(r)
-            ways = [(rate(m, q, e, domain=domain), still, still, none) for e in domain.eye(nv)]
-            ways += [(domain.zeros(m.nq), e, still, none) for e in domain.eye(nv)]
-            found = np.array(along(text, (q, v, a, multipliers), ways, domain), dtype=domain.dtype).T
-            J = system.jacobian(q, domain=domain)[self.rows]
-            return J, found[:nv, :nv], found[nv:, :nv], found[nv:, nv:]
+        changes = row_changes(m, system, self.rows)
 
         def make() -> Any:
             return trace("changes", inputs, changes, m.symbols, engine.constraints.graph)
@@ -131,4 +124,28 @@ class Loops:
         return lambda *arrays: kernel(*arrays, *source.given())
 
 
-__all__ = ["Followers", "Loops", "are_described", "move_nothing"]
+def row_changes(m: Mechanism, system: Constraints, rows: Sequence[int], back: float = 0.0) -> Callable[..., Any]:
+    """The text (q, v, a, λ) -> J, (Jᵀλ)_q, g_q, g_v of some rows, in tangent space, g = J a + γ + 2α J v + α² φ where
+    Baumgarte's α is `back`."""
+    nv, r = m.nv, len(rows)
+
+    def text(q: Array, v: Array, a: Array, multipliers: Array, *, domain: Domain) -> Array:
+        J = system.jacobian(q, domain=domain)[rows]
+        gap = J @ a + system.bias(q, v, domain=domain)[rows]
+        if back:
+            speed, off = system.velocity(q, v, domain=domain)[rows], system.residual(q, domain=domain)[rows]
+            gap = gap + speed * domain.const(2 * back) + off * domain.const(back**2)
+        return np.concatenate([J.T @ multipliers, gap])
+
+    def changes(q: Array, v: Array, a: Array, multipliers: Array, *, domain: Domain) -> tuple[Array, ...]:
+        still, none = domain.zeros(nv), domain.zeros(r)
+        ways = [(rate(m, q, e, domain=domain), still, still, none) for e in domain.eye(nv)]
+        ways += [(domain.zeros(m.nq), e, still, none) for e in domain.eye(nv)]
+        found = np.array(along(text, (q, v, a, multipliers), ways, domain), dtype=domain.dtype).T
+        J = system.jacobian(q, domain=domain)[rows]
+        return J, found[:nv, :nv], found[nv:, :nv], found[nv:, nv:]
+
+    return changes
+
+
+__all__ = ["Followers", "Loops", "are_described", "move_nothing", "row_changes"]

@@ -31,6 +31,8 @@ WINDOW = 1_000
 FAR_TOO_MANY = 5  # times the bound
 #: changes between sticking and sliding within one fixed step after which it is given up
 MOST_CHANGES = 100
+#: methods whose steps SUNDIALS takes
+GRAPHS = ("cvodes", "idas")
 #: how often progress is told of, at least, in a run by compiled code
 PROGRESS = 200
 
@@ -70,10 +72,13 @@ class Run:
         if wanted is False:
             self.path, self.problem.compilable = "python: asked for", False
             return
-        from polybody.simulation.compiled.engine import Compiled
+        if self.method.name in GRAPHS:
+            from polybody.simulation.compiled.sundials import Sundials as Steps
+        else:
+            from polybody.simulation.compiled.engine import Compiled as Steps
 
         try:
-            self.compiled = Compiled(self.problem, self.method, self.options)
+            self.compiled = Steps(self.problem, self.method, self.options)
             self.path = "compiled"
         except NotCompiled as reason:
             self.path = f"python: {reason}"
@@ -285,7 +290,7 @@ class Run:
         if speeds.max(initial=0.0) > RUNAWAY:
             count = int(np.argmax(speeds.max(axis=1) > RUNAWAY)) + 1
         switches = [x for x in chunk.switches if x.row <= count]
-        self.steps += count - len(switches)
+        self.steps += count - len(switches) + chunk.inner
         self.rejected += chunk.rejected
         self.off_manifold = max(self.off_manifold, chunk.off_manifold)
         problem.evaluations += chunk.evaluations

@@ -49,6 +49,7 @@ class Chunk:
     #: ends of the steps that were cut there, by their numbers
     switches: tuple[Any, ...] = ()
     wholes: Mapping[int, tuple[float, Array, Array]] = field(default_factory=dict)
+    inner: int = 0  # steps that the method took beyond those that are rows
 
     def __len__(self) -> int:
         return len(self.rows) - 1

@@ -21,8 +21,8 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
-from polybody.simulation.bridge import crossing_time
 from polybody.simulation.compiled import rolled
+from polybody.simulation.compiled.believing import Believing
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
 from polybody.simulation.compiled.given import acting_of, possible_holding
@@ -31,7 +31,7 @@ from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.instants import Ahead
 from polybody.simulation.compiled.switching import Decisions
 from polybody.simulation.compiled.watch import Watch, label_of, watch_of
-from polybody.simulation.constrained_motion import LOST, MENDED, NEAR
+from polybody.simulation.constrained_motion import LOST, MENDED
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
 from polybody.simulation.integrators.tableaux import TABLEAUX
@@ -51,7 +51,6 @@ QUICK, SLOW = 0.004, 0.016  # seconds of a chunk: shorter ones grow, longer ones
 MOST_EXACT = 12
 PATIENCE_AT_STOPS = 256  # steps of a joint at rest before its motion there is compiled,
 PATIENT = 0.03  # and seconds that they may take
-WIDER = 3.0  # times as narrow as the rows are now
 PATIENCE = 4  # steps by the method itself where compiled code gave up
 _BEGUN: set[tuple[str, str]] = set()  # (method, model) of which `begin` was told
 MOST_BEGUN = 1024
@@ -66,7 +65,7 @@ class Compiled:
         self.problem, self.method, self.options = problem, method, options
         self.model: Model = problem.model
         require_compilable(self.model, method.name)
-        self._possible = possible_holding(problem)
+        self._possible, self._believing = possible_holding(problem), Believing(problem, method.adaptive)
         bears = problem.friction is not None and problem.friction.loaded
         self._rolled = rolled.is_rolled(self.model, method.name, bears)
         self.acting = self._acts()
@@ -219,16 +218,10 @@ class Compiled:
         loop.set(growth=SWITCH, newton_tol=max(2.2e-15 / self.options.rtol, min(0.03, self.options.rtol**0.5)))
         if acting.plan is not None:
             rank = max(self.problem.motion._rank, 1)
-            growth, narrow = self._believed()
+            growth, narrow = self._believing.limits()
             loop.set(growth=growth, narrow=narrow, mended=float(MENDED * rank))
             loop.set(grown=float(SWITCH**2 * rank), lost=float(LOST * rank))
         return loop
-
-    def _believed(self) -> tuple[float, float]:
-        """Growth and narrow up to which an elimination is believed."""
-        rank = max(self.problem.motion._rank, 1)
-        near = MENDED if self.method.adaptive else NEAR  # nearer by, adaptive methods look for a way across
-        return float(SWITCH * rank), float(near * rank)
 
     # Single states.
 
@@ -267,7 +260,7 @@ class Compiled:
         self.problem.evaluations += 1
         nq, nv, count = self.problem.nq, self.problem.nv, acting.recorded
         if acting.plan is not None:
-            growth, narrow = self._believed()
+            growth, narrow = self._believing.limits()
             if not (told[count] < growth and told[count + 1] < min(narrow, MENDED * max(self.problem.motion._rank, 1))):
                 return None
         elif acting.doubtful and not told[count] < SWITCH:
@@ -333,6 +326,8 @@ class Compiled:
                 self._forget()
                 continue
             loop = self.loop(watch, switching)
+            if self.problem.loops:
+                self._believing.ask_again(loop, t, y, end, first)
             loop.refresh()
             loop.set(fresh=int(fresh))
             stops, horizon = self._stops(loop, end, watch.called)
@@ -360,7 +355,11 @@ class Compiled:
                     yield replace(chunk.step(count - 1), watched=not loop.word("turned"))
                 else:
                     yield chunk
-            by_hand = PATIENCE if status == CANNOT and not self._widened(loop, count, y, end - t) else 0
+            tried = first if self.method.adaptive else self.options.dt
+            bars = status == CANNOT and not (
+                self.acting.plan is not None and self._believing.can_go_on(loop, count, t, y, end - t, tried)
+            )
+            by_hand = PATIENCE if bars else 0
 
     def _decides(self, functions: list[tuple[Any, int]]) -> bool:
         """Whether the code of loops that decide at events is there."""
@@ -368,19 +367,6 @@ class Compiled:
         watch = watch_of(functions, acting.holding)
         table = self.decisions.table(acting, watch, functions)
         return table is not None and is_at_hand(self._parts(acting, watch, table))
-
-    def _widened(self, loop: Loop, row: int, y: Array, left: float) -> bool:
-        """Let adaptive steps go on where rows of the loops are narrow, if no singular configuration is ahead."""
-        if not self.method.adaptive or self.acting.plan is None:
-            return False
-        rank, narrow = max(self.problem.motion._rank, 1), loop.held("answers")[row, loop.parts.told + 1]
-        wider = float(min(WIDER * narrow, NEAR * rank))
-        enough = narrow > MENDED * rank and wider > 1.2 * loop.number("narrow")
-        if not enough or crossing_time(self.problem, y) < left:
-            loop.set(narrow=self._believed()[1])
-            return False
-        loop.set(narrow=wider)
-        return True
 
     def _forget(self) -> None:
         """Implicit steps know nothing of those before."""
@@ -428,7 +414,7 @@ class Compiled:
     ) -> tuple[int, Chunk | None]:  # fmt: skip
         """(why it ended, the steps that were taken); up to a crossing where its functions have labels."""
         parts, options, adaptive = loop.parts, self.options, self.method.adaptive
-        length, until = self._most_steps, min(end, t + self.pieces)
+        length, until = self._most_steps, min(end, t + self.pieces, self._believing.until)
         if times is not None:
             length = len(times) - 1
             loop.array("times", times)
@@ -443,7 +429,8 @@ class Compiled:
             loop.set(dense_wanted=int(dense or parts.watched > 0))
         loop.set(
             steps=length, evaluations=0, rejected=0, off_manifold=0.0, off_loops=0.0, h=float(first), end=float(end),
-            until=float(until), max_step=float(options.max_step), rtol=float(options.rtol), atol=float(options.atol),
+            until=float(until), max_step=float(min(options.max_step, self._believing.longest)),
+            rtol=float(options.rtol), atol=float(options.atol),
         )  # fmt: skip
         clock = time.perf_counter()
         status = loop.run()

@@ -62,12 +62,8 @@ class Idas:
             called, equations, graph = passed_on(made)
 
         def solve(t: float, y: Array, grid: Array) -> tuple[Array, int, int]:
-            z, rates, sizes = equations.start(t, y)
-            tolerances = np.concatenate([np.full(problem.size - 1, options.atol), options.rtol * sizes])
-            chosen = {
-                "max_num_steps": MOST_STEPS, "suppress_algebraic": True, "calc_ic": False,
-                "init_xdot": rates.tolist(), "abstolv": tolerances.tolist(),
-            }  # fmt: skip
+            z, sizes, rates = consistent_start(problem, equations.rows, equations.resting, t, y)
+            chosen = idas_options(problem, rates, sizes, options)
             return integrate("idas", graph, problem, t, y, grid, options, {"z0": z}, chosen)
 
         hint = " (through singular positions of loops take dop853 or rk4)" if problem.loops else ""
@@ -112,23 +108,39 @@ class Equations:
         rate, algebraic = self.function(q, v, a, loads, push, force)
         return {"x": x, "z": z, "t": time, "ode": casadi.vertcat(rate, a, currents), "alg": algebraic, "quad": power}
 
-    def start(self, t: float, y: Array) -> tuple[Array, Array, Array]:
-        """(z, ẋ, sizes of z): accelerations and loads that meet the equations at a state, its rates, and the scales
-        below which differences of accelerations (m/s², rad/s²) and of loads mean nothing."""
-        problem = self.problem
-        (q, v), i = problem.split(y), problem.currents(y)
-        force = problem.outside_force(t, q, v, i)[0]
-        a = problem.accelerate(q, v, force, None)
-        J = np.eye(problem.nv)[self.resting]
-        if self.rows:
-            J = np.concatenate([problem.model.engine.constraints.jacobian(q)[self.rows], J])
-        needed = problem.tree.inverse_dynamics(q, v, a) - force
-        loads = np.linalg.lstsq(J.T, needed, rcond=None)[0] if len(J) else np.zeros(0)
-        fast = max(1.0, float(np.abs(v).max(initial=0.0)) ** 2, float(np.abs(a).max(initial=0.0)))
-        inertia = problem.tree.mass_matrix(q)
-        heavy = max(float(np.abs(x).max(initial=0.0)) for x in (needed, force, loads, inertia.diagonal() * fast))
-        sizes = np.concatenate([np.full(problem.nv, fast), np.full(len(loads), heavy)])
-        return np.concatenate([a, loads]), problem.rate(t, y)[:-1], sizes
+
+def consistent_start(
+    problem: Problem, rows: list[int], resting: list[int], t: float, y: Array
+) -> tuple[Array, Array, Array]:
+    """(z, sizes of z, ẋ): accelerations and loads that meet the equations at a state, the scales below which
+    differences of accelerations (m/s², rad/s²) and of loads mean nothing, and its rates."""
+    (q, v), i = problem.split(y), problem.currents(y)
+    force = problem.outside_force(t, q, v, i)[0]
+    a = problem.accelerate(q, v, force, None)
+    J = np.eye(problem.nv)[resting]
+    if rows:
+        J = np.concatenate([problem.model.engine.constraints.jacobian(q)[rows], J])
+    needed, inertia = problem.tree.inverse_dynamics(q, v, a) - force, problem.tree.mass_matrix(q).diagonal()
+    return *loads_at_start(v, a, force, needed, J, inertia), problem.rate(t, y)[:-1]
+
+
+def loads_at_start(
+    v: Array, a: Array, force: Array, needed: Array, J: Array, inertia: Array
+) -> tuple[Array, Array]:
+    """(z, sizes of z); `needed` is ID − F, `inertia` the diagonal of M, J the rows of loops and joints at rest."""
+    loads = np.linalg.lstsq(J.T, needed, rcond=None)[0] if len(J) else np.zeros(0)
+    fast = max(1.0, float(np.abs(v).max(initial=0.0)) ** 2, float(np.abs(a).max(initial=0.0)))
+    heavy = max(float(np.abs(x).max(initial=0.0)) for x in (needed, force, loads, inertia * fast))
+    return np.concatenate([a, loads]), np.concatenate([np.full(len(a), fast), np.full(len(loads), heavy)])
+
+
+def idas_options(problem: Problem, rates: Array, sizes: Array, options: Options) -> dict[str, Any]:
+    """What CasADi is told of a start."""
+    tolerances = np.concatenate([np.full(problem.size - 1, options.atol), options.rtol * sizes])
+    return {
+        "max_num_steps": MOST_STEPS, "suppress_algebraic": True, "calc_ic": False, "init_xdot": rates.tolist(),
+        "abstolv": tolerances.tolist(),
+    }  # fmt: skip
 
 
 def resting_alone(problem: Problem, rows: list[int], q: Array) -> list[int]:
@@ -159,4 +171,4 @@ def outside_forces(problem: Problem) -> CalledBack:
     return CalledBack(function, slopes, problem.size - 1, [nv, count, 1])
 
 
-__all__ = ["Idas"]
+__all__ = ["ALPHA", "Idas", "idas_options", "loads_at_start", "resting_alone"]

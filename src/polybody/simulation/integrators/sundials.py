@@ -75,7 +75,7 @@ def sundials_steps(
             yield Step(t, time, y, new, dense, tries, problem.off_manifold(raw), count)
             before, (t, y, count, tries) = (t, y), (time, new, 0, 0)
             times = times[1:]
-            if problem.loops and done < len(grid) and crossing_time(problem, y) < _horizon(problem, t, y, times[0]):
+            if problem.loops and done < len(grid) and crossing_time(problem, y) < horizon(problem, t, y, times[0]):
                 break
 
 
@@ -83,17 +83,17 @@ def ahead(
     problem: Problem, before: tuple[float, Array], t: float, y: Array, following: float, end: float, options: Options
 ) -> Step | None:
     """A step across a singular configuration that comes soon."""
-    horizon = _horizon(problem, t, y, following)
-    if not crossing_time(problem, y) < horizon:
+    soon = horizon(problem, t, y, following)
+    if not crossing_time(problem, y) < soon:
         return None
     rate, jerk = problem.rate(t, y), np.zeros(problem.nv)
     if t > before[0]:
         v = slice(problem.nq, problem.nq + problem.nv)
         jerk = (rate[v] - problem.rate(*before)[v]) / (t - before[0])
-    return bridge(problem, t, y, rate, jerk, end, horizon, options)[0]
+    return bridge(problem, t, y, rate, jerk, end, soon, options)[0]
 
 
-def _horizon(problem: Problem, t: float, y: Array, following: float) -> float:
+def horizon(problem: Problem, t: float, y: Array, following: float) -> float:
     """Within two and a half output times, or a tenth of a radian."""
     return max(2.5 * (following - t), 0.1 / max(float(np.abs(problem.split(y)[1]).max(initial=0.0)), 1e-9))
 
@@ -287,4 +287,7 @@ def _reason(said: str, error: Exception) -> str:
     return " ".join(lines)
 
 
-__all__ = ["CalledBack", "integrate", "sundials_steps", "wanted_times"]
+__all__ = [
+    "CHUNK", "LOOP_CHUNK", "MOST_STEPS", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate",
+    "subdivided", "sundials_steps", "through", "wanted_times",
+]  # fmt: skip

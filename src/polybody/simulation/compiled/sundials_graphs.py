@@ -1,0 +1,202 @@
+"""What SUNDIALS integrates, as graphs that CasADi's virtual machine evaluates: no Python is entered during a call.
+
+    cvodes    ẋ = f(t, x; p)                                              (`field`)
+    idas      ẋ = f,   0 = [ID(q, v, a) − F − Jᵀλ − E s;  J a + γ + 2α J v + α² φ;  Eᵀa]        (`integrators.idas`)
+
+with exact Jacobians (`graph_blocks`). p = [t₀; constants; limits]: t counts from t₀, so that one solver serves all
+stretches with the same spacing. A table of signals (a path) is looked up by time within the graph.
+
+Beside x go two quadratures: the work W, and the time during which the right side is not to be believed, because its
+elimination of loops (or a solution inside it) was near singular; who gets a number above zero there asks Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from polybody.formulations import denoc
+from polybody.interrupts import passed_on
+from polybody.mechanism import kinematics
+from polybody.model.plans import SWITCH
+from polybody.simulation.compiled.field import Acting
+from polybody.simulation.compiled.graph_blocks import Blocks
+from polybody.simulation.integrators.base import Options
+from polybody.simulation.integrators.idas import ALPHA, loads_at_start
+from polybody.simulation.integrators.sundials import MOST_STEPS
+
+Array = np.ndarray
+#: graphs that are kept for the next run
+MOST_KEPT = 16
+_KEPT: dict[Any, Any] = {}
+
+
+class Rates:
+    """ẋ for `cvodes`, and what is recorded beside it."""
+
+    def __init__(self, acting: Acting) -> None:
+        import casadi
+
+        self.size = acting.size - 1
+        rows = [] if acting.plan is None else [i for i, _ in acting.plan.pivots]
+        self.field = field_of(acting)
+        given = self.field.sx_in()
+        rate, told = self.field.call(given)
+        exact = {"custom_jacobian": Blocks(acting, rows).rate_slopes("rates"), "jac_penalty": 0}
+        self.rates = casadi.Function("rates", given, [rate[: self.size]], exact)
+        limits, count = casadi.SX.sym("limits", 2), acting.recorded
+        doubt = 1 - (told[count] < limits[0]) * (told[count + 1] < limits[1])  # of no number too
+        self.beside = casadi.Function("beside", [*given, limits], [casadi.vertcat(rate[self.size], doubt)])
+
+    def equations(self, acting: Acting) -> dict[str, Any]:
+        """As CasADi's integrators take them."""
+        x, p, time, full, c, row, limits = symbols(self.size, acting)
+        beside = self.beside(full, c, row, limits)
+        return {"x": x, "t": time, "p": p, "ode": self.rates(full, c, row), "quad": beside}
+
+
+class Residuals:
+    """The equations of `idas` with constraint rows that are independent, and with joints at rest."""
+
+    def __init__(self, acting: Acting, rows: list[int], resting: list[int]) -> None:
+        import casadi
+
+        self.size, self.count, self.resting = acting.size - 1, acting.model.nv + len(rows) + len(resting), resting
+        blocks = self.blocks = Blocks(acting, rows, ALPHA)
+        exact = {"custom_jacobian": blocks.equation_slopes("residuals", resting), "jac_penalty": 0}
+        made = self._text(acting, blocks, rows, resting)
+        given = made.sx_in()
+        self.residuals = casadi.Function("residuals", given, made.call(given), exact)
+        x, c, row = blocks.outside.sx_in()
+        power, doubt = casadi.vertsplit(blocks.outside(x, c, row)[2])
+        limits = casadi.SX.sym("limits", 2)
+        self.beside = casadi.Function("beside", [x, c, row, limits], [casadi.vertcat(power, 1 - (doubt < SWITCH))])
+
+    def _text(self, acting: Acting, blocks: Blocks, rows: list[int], resting: list[int]) -> Any:
+        """(x, z, c, row) -> [ẋ; 0]."""
+        graph, n = acting.graph, acting.model.nv
+        columns, x, c, row = acting.columns(graph)
+        q, v, i, t = acting.state(x, graph)
+        (z_in, z), m = graph.variables("z", self.count), acting.mechanism
+        a, loads, push = z[:n], z[n : n + len(rows)], z[n + len(rows) :]
+        force, rates = blocks.acting_text(q, v, i, t, c, row)[:2]
+        needed = denoc.inverse_dynamics(m, q, v, a, None, domain=graph) - force
+        needed[resting] = needed[resting] - push
+        held = graph.zeros(0)
+        if rows:
+            system: Any = acting.model.engine.constraints.traced  # type: ignore[attr-defined]
+            J = system.jacobian(q, domain=graph)[rows]
+            needed = needed - J.T @ loads
+            speed, gap = system.velocity(q, v, domain=graph)[rows], system.residual(q, domain=graph)[rows]
+            held = J @ a + system.bias(q, v, domain=graph)[rows]
+            held = held + speed * graph.const(2 * ALPHA) + gap * graph.const(ALPHA**2)
+        found = np.concatenate([kinematics.rate(m, q, v, domain=graph), a, rates, needed, held, a[resting]])
+        return blocks.function("residuals", [columns[0], z_in, *columns[1:]], columns[1], [found])
+
+    def start(self, x: Array, c: Array, row: Array, v: Array, a: Array) -> tuple[Array, Array]:
+        """(z, sizes of z) at a state x = [q; v; i; W; t] with accelerations a."""
+        blocks, J = self.blocks, np.eye(len(a))[self.resting]
+        q = blocks.apart(x, c)[0]
+        if blocks.rows:
+            J = np.concatenate([np.asarray(blocks.jacobian(q, c)), J])
+        force, needed = np.asarray(blocks.outside(x, c, row)[0]).ravel(), blocks.inertia(q, v, a, c)
+        inertia = np.asarray(needed[3]).diagonal()
+        return loads_at_start(v, a, force, np.asarray(needed[0]).ravel() - force, J, inertia)
+
+    def equations(self, acting: Acting) -> dict[str, Any]:
+        import casadi
+
+        x, p, time, full, c, row, limits = symbols(self.size, acting)
+        z = casadi.MX.sym("z", self.count)
+        found, beside = self.residuals(full, z, c, row), self.beside(full, c, row, limits)
+        return {"x": x, "z": z, "t": time, "p": p, "ode": found[: self.size], "alg": found[self.size :],
+                "quad": beside}  # fmt: skip
+
+
+def field_of(acting: Acting) -> Any:
+    """(x, c, row) -> (ẋ with W and t, what is recorded), a casadi.Function."""
+    made = acting.text("field")
+    return getattr(made, "function", made)
+
+
+def symbols(size: int, acting: Acting) -> tuple[Any, ...]:
+    """(x, p, t, [x; W; t₀ + t], constants, row of the signals, limits)."""
+    import casadi
+
+    count = len(acting.constants)
+    x, p, time = casadi.MX.sym("x", size), casadi.MX.sym("p", 3 + count), casadi.MX.sym("t")
+    now = p[0] + time
+    return x, p, time, casadi.vertcat(x, 0, now), p[1 : 1 + count], looked_up(acting, now), p[1 + count :]
+
+
+def looked_up(acting: Acting, t: Any) -> Any:
+    """The row of the law's signals at t."""
+    import casadi
+
+    signals = acting.law.signals
+    if len(signals.breaks) < 2:
+        return casadi.MX(casadi.DM(signals.row(0.0)))
+    k = casadi.sum1(casadi.MX(casadi.DM(signals.breaks[1:])) <= t)
+    return casadi.MX(casadi.DM(signals.rows.T))[:, k]
+
+
+def kept(key: Any, make: Callable[[], Any]) -> Any:
+    """What `make()` gives, made once for some runs of the same key."""
+    from polybody.kernels.locks import tracing
+
+    found = _KEPT.get(key)
+    if found is None:
+        with tracing:
+            found = passed_on(make)
+            while len(_KEPT) >= MOST_KEPT:
+                _KEPT.pop(next(iter(_KEPT)), None)
+            _KEPT[key] = found
+    return found
+
+
+class Solvers:
+    """CasADi's integrators of some equations, one for each spacing of times; numbers of each call are parameters."""
+
+    def __init__(self, method: str, equations: dict[str, Any], options: Options) -> None:
+        self.method, self.equations, self.options = method, equations, options
+        self._made: dict[bytes, Any] = {}
+
+    def __call__(
+        self, t: float, y: Array, grid: Array, constants: Array, limits: tuple[float, float], start: dict[str, Any],
+        chosen: dict[str, Any],
+    ) -> tuple[Array, Array, dict[str, Any]]:
+        """(states at the grid's times, the doubts up to each, what SUNDIALS reports); `chosen` are options of a
+        start, with which a solver is made for this call only."""
+        relative = grid - t
+        key = np.round(relative / relative[-1], 13).tobytes() + np.float64(np.round(relative[-1], 13)).tobytes()
+        solver = None if chosen else self._made.get(key)
+        if solver is None:
+            solver = self._maker(relative, chosen)
+            if not chosen:
+                self._made[key] = solver
+        p = np.concatenate([[t], constants, limits])
+        answer = passed_on(lambda: solver(x0=y[:-1], p=p, **start))
+        beside = np.asarray(answer["qf"])
+        states = np.column_stack([np.asarray(answer["xf"]).T, beside[0] + y[-1]])
+        return states, beside[1], solver.stats()
+
+    def _maker(self, relative: Array, chosen: dict[str, Any]) -> Any:
+        import casadi
+
+        from polybody.kernels.locks import tracing
+
+        options = self.options
+        common: dict[str, Any] = {
+            "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
+            "show_eval_warnings": False,
+        }  # fmt: skip
+        if np.isfinite(options.max_step):
+            common["max_step_size"] = options.max_step
+        with tracing:
+            return passed_on(lambda: casadi.integrator(
+                self.method, self.method, self.equations, 0.0, relative, {**common, **chosen}))  # fmt: skip
+
+
+__all__ = ["Rates", "Residuals", "Solvers", "field_of", "kept"]

@@ -1,0 +1,95 @@
+"""Compiled steps of loops choose among plans of elimination by themselves; Python is for singular configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_cases import shipped
+
+import polybody as pb
+from machines import four_bar_chain
+from polybody.simulation.bridge import collocate
+from polybody.simulation.compiled.engine import Compiled
+from polybody.simulation.loop_batches import rates_at, returned, turned_over
+from polybody.simulation.problem import Problem
+
+
+@pytest.fixture
+def steps_in_python(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The times at which the method took steps itself."""
+    seen: list[float] = []
+    own = Compiled._own_steps
+
+    def counted(self: Compiled, *given: Any) -> Iterator[Any]:
+        for step in own(self, *given):
+            seen.append(step.t0)
+            yield step
+
+    monkeypatch.setattr(Compiled, "_own_steps", counted)
+    return seen
+
+
+def test_motion_of_a_3_rrr_stays_in_compiled_code_and_is_that_of_python(steps_in_python: list[float]) -> None:
+    model = shipped("3-rrr")
+    run = pb.simulate(model, 0.4, sample=0.05, limits="ignore")
+    assert len(steps_in_python) <= 0.03 * run.audit.steps
+    slow = pb.simulate(model, 0.4, sample=0.05, limits="ignore", compiled=False)
+    assert np.abs(run.q - slow.q).max() < 1e-7
+    assert run.trusted
+    assert run.audit.singular_evaluations == slow.audit.singular_evaluations == 0
+
+
+def test_fixed_steps_of_bricards_mechanism_stay_in_compiled_code(steps_in_python: list[float]) -> None:
+    model = shipped("bricard")
+    run = pb.simulate(model, 1.0, method="rk4", dt=1e-3, sample=0.1)
+    assert len(steps_in_python) <= 0.01 * run.audit.steps
+    assert run.audit.energy_error_relative < 1e-6
+    assert run.audit.loop_error is not None
+    assert run.audit.loop_error < 1e-11
+
+
+def test_chain_through_its_flat_position_is_taken_across_in_python(steps_in_python: list[float]) -> None:
+    """Two four-bars fall through the position in which they could fold: compiled code must not step over it."""
+    model = four_bar_chain(2)
+    v = np.array([-1.0 if joint.name.startswith("base") else 1.0 for joint in model.mechanism.joints])
+    with pytest.warns(pb.PolybodyWarning, match="singular configurations"):
+        run = pb.simulate(model, 2.0, None, v, sample=0.1)
+    assert run.audit.singular_passages > 0
+    assert len(steps_in_python) > 0
+    assert run.audit.energy_error_relative < 1e-7
+    assert run.trusted
+
+
+def test_many_states_are_put_back_and_accelerated_as_one_by_one() -> None:
+    model, rng = shipped("stewart"), np.random.default_rng(2)
+    problem = Problem(model, pb.PD(model, model.neutral(), 3.0, 0.5))
+    model.forward_dynamics(model.neutral(), np.zeros(model.nv), np.zeros(model.nv))
+    states = []
+    for _ in range(5):
+        q = model.random_configuration(rng)
+        v = model.assemble_velocity(q, rng.normal(size=model.nv))
+        states.append(problem.state(model.tree.integrate(q, 1e-5 * rng.normal(size=model.nv)), v + 1e-5))
+    raw = np.array(states)
+    back, off = returned(problem, raw)
+    one_by_one = np.array([problem.project(y) for y in raw])
+    assert np.abs(back - one_by_one).max() < 1e-11
+    assert off == pytest.approx(problem.off_loops, rel=1e-6)
+    times = np.linspace(0.0, 0.4, 5)
+    wanted = np.array([problem.rate(t, y) for t, y in zip(times, back, strict=True)])
+    assert np.abs(rates_at(problem, times, back) - wanted).max() < 1e-8 * np.abs(wanted).max()
+    assert turned_over(problem, back).shape == (4,)
+
+
+def test_collocation_over_a_regular_stretch_is_the_motion() -> None:
+    model = shipped("four-bar")
+    q = model.assemble(model.neutral())
+    problem = Problem(model)
+    model.forward_dynamics(q, np.zeros(model.nv), np.zeros(model.nv))
+    y = problem.state(q, np.zeros(model.nv))
+    found = collocate(problem, 0.0, y, problem.rate(0.0, y), np.zeros(model.nv), 0.05)
+    assert found is not None
+    exact = pb.simulate(model, 0.05, q, sample=0.05, rtol=1e-12, atol=1e-13, limits="ignore")
+    assert np.abs(found[1][: model.nq] - exact.q[-1]).max() < 1e-9
