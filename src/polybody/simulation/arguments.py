@@ -83,6 +83,11 @@ def refuse_many(count: float, size: int, what: str) -> None:
         )
 
 
+def usual_spacing(duration: float) -> float:
+    """Of recorded states, where nothing is said of them."""
+    return min(0.01, duration / 100)
+
+
 def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bool, size: int) -> Array | None:
     """When states of `size` numbers are kept; None for every step."""
     if times is not None:
@@ -96,7 +101,7 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
         return wanted
     if sample is None and not adaptive:
         return None
-    spacing = min(0.01, (end - start) / 100) if sample is None else positive("sample", sample)
+    spacing = usual_spacing(end - start) if sample is None else positive("sample", sample)
     refuse_many((end - start) / spacing, size, f"a state every {spacing:g} s")
     count = max(1, round((end - start) / spacing))
     if abs(count * spacing - (end - start)) > 1e-9 * (end - start):
@@ -106,5 +111,6 @@ def sample_times(start: float, end: float, sample: Any, times: Any, adaptive: bo
 
 
 __all__ = [
-    "lone_state", "number", "positive", "refuse_many", "require_model", "require_motion", "sample_times", "whole",
+    "lone_state", "number", "positive", "refuse_many", "require_model", "require_motion", "sample_times",
+    "usual_spacing", "whole",
 ]  # fmt: skip

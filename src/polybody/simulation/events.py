@@ -16,6 +16,13 @@ Array = np.ndarray
 LOOKS = 4  # points a step at which event functions are looked at: a crossing and its return may lie in one step
 
 
+def longest_step(spacing: float, times: Array) -> float:
+    """Steps up to which watched functions of the time are looked at once per `spacing`, or once per recorded time if
+    that is more. A mechanism at rest has no error that would keep steps short: dop853 stepped over whole pulses of a
+    controller."""
+    return LOOKS * max(spacing, float(np.diff(times).min(initial=np.inf)) if len(times) > 1 else 0.0)
+
+
 @dataclass(frozen=True)
 class Event:
     """Event where `function(t, q, v)` crosses zero: upwards (`direction` 1), downwards (−1) or either way (0).

@@ -91,8 +91,12 @@ class Problem:
     @property
     def driven(self) -> bool:
         """True when a controller, wrenches or motors act."""
-        outside = self.controller is not None or bool(self.wrenches) or self.circuits.closed
-        return outside or self.friction is not None
+        return self.driven_from_outside or self.friction is not None
+
+    @property
+    def driven_from_outside(self) -> bool:
+        """True when what acts may depend on the time."""
+        return self.controller is not None or bool(self.wrenches) or self.circuits.closed
 
     @property
     def resting(self) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from polybody.simulation.arguments import (
     refuse_many,
     require_motion,
     sample_times,
+    usual_spacing,
     whole,
 )
-from polybody.simulation.events import Event
+from polybody.simulation.events import Event, longest_step
 from polybody.simulation.friction import DryFriction, has_dry_friction
 from polybody.simulation.integrators import Options, method_named
 from polybody.simulation.problem import Controller, Problem
@@ -181,6 +183,10 @@ def prepared(
     elif chosen.adaptive:
         most = int(max(MOST_STEPS, MOST_A_SECOND * duration))
     switches = Switches(problem, events, limits, restitution)
+    timed = problem.driven_from_outside or model.mechanism.paced
+    if kept is not None and chosen.adaptive and (events or (timed and (sticking is not None or switches.functions()))):
+        bound = longest_step(usual_spacing(duration), kept)
+        options = replace(options, max_step=min(options.max_step, bound))
     run = Run(problem, chosen, options, kept, switches, dense, most, progress)
     with uncollected():
         if problem.driven or events:  # users' functions are traced
