@@ -1,4 +1,4 @@
-"""A mechanism at rest has no error that keeps steps short: short pulses are found all the same, at hand-derived times."""
+"""Short pulses are found while a mechanism rests, where no error keeps steps short; times derived by hand."""
 
 from __future__ import annotations
 
