@@ -25,7 +25,7 @@ from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.graph_blocks import Blocks
 from polybody.simulation.integrators.base import Options
 from polybody.simulation.integrators.idas import ALPHA, loads_at_start
-from polybody.simulation.integrators.sundials import MOST_STEPS
+from polybody.simulation.integrators.sundials import solver_options
 
 Array = np.ndarray
 #: graphs that are kept for the next run
@@ -187,16 +187,11 @@ class Solvers:
 
         from polybody.kernels.locks import tracing
 
-        options = self.options
-        common: dict[str, Any] = {
-            "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
-            "show_eval_warnings": False,
-        }  # fmt: skip
-        if np.isfinite(options.max_step):
-            common["max_step_size"] = options.max_step
+        given = {**solver_options(self.options), **chosen}
         with tracing:
-            return passed_on(lambda: casadi.integrator(
-                self.method, self.method, self.equations, 0.0, relative, {**common, **chosen}))  # fmt: skip
+            return passed_on(
+                lambda: casadi.integrator(self.method, self.method, self.equations, 0.0, relative, given)
+            )
 
 
 __all__ = ["Rates", "Residuals", "Solvers", "field_of", "kept"]

@@ -142,6 +142,15 @@ def through(t0: float, t1: float, states: Array) -> Interpolant:
     return value
 
 
+def solver_options(options: Options) -> dict[str, Any]:
+    """What of a user's options CasADi's integrators are told, by their names for it."""
+    common: dict[str, Any] = {
+        "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
+        "show_eval_warnings": False,
+    }  # fmt: skip
+    return common | ({"max_step_size": options.max_step} if np.isfinite(options.max_step) else {})
+
+
 def integrate(
     method: str, equations: dict[str, Any], problem: Problem, t: float, y: Array, grid: Array, options: Options,
     start: dict[str, Any], chosen: dict[str, Any],
@@ -149,13 +158,7 @@ def integrate(
     """(states at the grid's times, inner steps, rejected tries) of one call; `chosen` are options of the method."""
     import casadi
 
-    common: dict[str, Any] = {
-        "reltol": options.rtol, "abstol": options.atol, "max_num_steps": MOST_STEPS, "print_stats": False,
-        "show_eval_warnings": False,
-    }  # fmt: skip
-    if np.isfinite(options.max_step):
-        common["max_step_size"] = options.max_step
-    solver = casadi.integrator(method, method, equations, t, grid, {**common, **chosen})
+    solver = casadi.integrator(method, method, equations, t, grid, {**solver_options(options), **chosen})
     answer = solver(x0=y[:-1], **start)
     work = np.asarray(answer["qf"]).ravel() + y[-1]
     told = solver.stats()
@@ -288,6 +291,6 @@ def _reason(said: str, error: Exception) -> str:
 
 
 __all__ = [
-    "CHUNK", "LOOP_CHUNK", "MOST_STEPS", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate",
-    "subdivided", "sundials_steps", "through", "wanted_times",
+    "CHUNK", "LOOP_CHUNK", "PARTS", "CalledBack", "ahead", "chebyshev", "horizon", "integrate",
+    "solver_options", "subdivided", "sundials_steps", "through", "wanted_times",
 ]  # fmt: skip
