@@ -57,10 +57,10 @@ class ConstrainedMotion:
             if worst > self._rank and np.isfinite(worst):
                 self.plans.switch(q, self._rank, always=told[2] > SWITCH * self._rank)
                 a, told = self._eliminated(q, v, tau, wrenches)
-            near = not told[4] < NEAR * self._rank
             if MENDED * self._rank < told[4] < LOST * self._rank:
                 q, v, _ = self.projection(q, v)
                 a, told = self._eliminated(q, v, tau, wrenches)
+            near = not told[4] < NEAR * self._rank  # of the closed state: between steps rows seem narrower
             # Off the loops by a little, redundant rows seem not to be so: what elimination leaves of them is no matter.
             if told[2] < GROWTH and told[4] < LOST * self._rank:
                 return a, near

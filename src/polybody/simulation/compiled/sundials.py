@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from polybody.interrupts import passed_on
 from polybody.late import dataclass
 from polybody.model.plans import SWITCH
 from polybody.simulation.bridge import first_ahead
@@ -296,7 +297,7 @@ class Sundials:
         acting = self.acting
         field = self._field(acting)
         self.problem.evaluations += len(t)
-        rates, told = (np.asarray(x).T for x in field(*self._columns(t, Y)))
+        rates, told = passed_on(lambda: [np.asarray(x).T for x in field(*self._columns(t, Y))])
         return rates[:, :-1], told
 
     def _field(self, acting: Acting) -> Any:
@@ -369,7 +370,7 @@ class Sundials:
         at = t[:good, None] + (t[1 : good + 1] - t[:good])[:, None] * (np.arange(LOOKS + 1) / LOOKS)
         acting = self.acting
         made = kept(self._key(acting, "watch", watch.key), lambda: _function(acting._watch(watch)))
-        values = np.asarray(made(*self._columns(at.ravel(), inside.reshape(at.size, -1)))).T
+        values = passed_on(lambda: np.asarray(made(*self._columns(at.ravel(), inside.reshape(at.size, -1)))).T)
         return values.reshape(*at.shape, -1)
 
     def _watch(self, functions: list[tuple[Any, int]]) -> Watch:

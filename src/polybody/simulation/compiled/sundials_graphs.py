@@ -177,10 +177,14 @@ class Solvers:
             if not chosen:
                 self._made[key] = solver
         p = np.concatenate([[t], constants, limits])
-        answer = passed_on(lambda: solver(x0=y[:-1], p=p, **start))
-        beside = np.asarray(answer["qf"])
-        states = np.column_stack([np.asarray(answer["xf"]).T, beside[0] + y[-1]])
-        return states, beside[1], solver.stats()
+
+        def solved() -> tuple[Array, Array, dict[str, Any]]:
+            answer = solver(x0=y[:-1], p=p, **start)
+            beside = np.asarray(answer["qf"])
+            states = np.column_stack([np.asarray(answer["xf"]).T, beside[0] + y[-1]])
+            return states, beside[1], solver.stats()
+
+        return passed_on(solved)  # CasADi's wrappers lose interrupts, in reading its matrices too
 
     def _maker(self, relative: Array, chosen: dict[str, Any]) -> Any:
         import casadi
