@@ -60,7 +60,8 @@ class ConstrainedMotion:
             if MENDED * self._rank < told[4] < LOST * self._rank:
                 q, v, _ = self.projection(q, v)
                 a, told = self._eliminated(q, v, tau, wrenches)
-            near = not told[4] < NEAR * self._rank  # of the closed state: between steps rows seem narrower
+            # By singular values: rows may be narrow along a plan (Bricard's, at states between steps) that are sound.
+            near = not told[4] < NEAR * self._rank and self._is_near(self.kernels.jacobian(q))
             # Off the loops by a little, redundant rows seem not to be so: what elimination leaves of them is no matter.
             if told[2] < GROWTH and told[4] < LOST * self._rank:
                 return a, near
