@@ -3,7 +3,7 @@
     λ = argmin ½ λᵀSλ + gᵀλ,    low ≤ λ ≤ high,    S = N Nᵀ, g = N c                                             (1)
 
 which minimises |Nᵀλ + c|. Where rows of N depend on each other, which joints of loops often do, forces are not unique,
-their effect is: those wanted are the least, which S + ε in the place of S reports, for it is positive definite. Among
+their effect is: those wanted are the least, which S + ε in the place of S gives, as it is positive definite. Among
 the forces that are between their bounds there,
 
     λ ← argmin ½ λᵀSλ + gᵀλ + ½ ε |λ − λ_last|²                                                                (2)
