@@ -31,3 +31,23 @@ def test_rank_of_a_large_batch_is_that_of_its_states():
     assert found.shape == (7, 100)
     alone = [int(model.constraints.rank(q[k])) for k in (0, 349, 350, 699)]
     assert found.ravel()[[0, 349, 350, 699]].tolist() == alone
+
+
+def test_ranks_of_many_matrices_are_those_of_each_near_and_far_from_full_rank():
+    """From 16 matrices on most are decided by inverses: singular values from 1 down to below and above the bound."""
+    rng = np.random.default_rng(1)
+    for m, n in [(6, 9), (9, 6), (7, 7)]:
+        k = min(m, n)
+        U, V = (np.linalg.qr(rng.normal(size=(60, size, size)))[0] for size in (m, n))
+        least = np.geomspace(1.0, 1e-13, 60)
+        s = np.ones((60, k))
+        s[:, -1] = least
+        s[30:, -2] = least[30:]
+        J = (U[:, :, :k] * s[:, None]) @ V[:, :k]
+        expected = np.array([int(ranked_svd(one)[3].sum()) for one in J])
+        assert {k, k - 2} <= set(expected.tolist())
+        assert np.array_equal(ranks(J), expected)
+        assert np.array_equal(ranks(J.reshape(6, 10, m, n)), expected.reshape(6, 10))
+        J[20] = 0.0
+        assert ranks(J)[20] == 0
+        assert np.array_equal(np.delete(ranks(J), 20), np.delete(expected, 20))

@@ -7,7 +7,6 @@ velocities. An orientation's "velocity" is the angular velocity, which need not 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.errors import InputError
+from polybody.late import dataclass
 from polybody.mechanism import kinematics
 from polybody.mechanism.columns import velocity_names
 from polybody.model.model import Model
@@ -93,7 +93,7 @@ def _rows(model: Model, q: Array, frame: str, order: int, rows: list[int]) -> li
     return [np.take(x, rows, axis=x.ndim - 2 - k) for k, x in enumerate(parts)]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True)
 class Joints:
     """Velocities of joints, by name."""
 

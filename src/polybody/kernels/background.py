@@ -140,6 +140,16 @@ def building() -> Iterator[None]:
 
     No garbage is searched for meanwhile.
     """
+    with answering(), uncollected():
+        yield
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Like `building`, of a call that makes several kernels and works between them: for `LATEST` at most.
+
+    A thread that emits code has Python for 5 ms whenever this one lets go of it, as every kernel that runs does.
+    """
     worker, own = _worker, threading.get_ident()
     if time.monotonic() - worker.builders.get(own, -LATEST) < LATEST:
         yield  # part of something larger
@@ -150,8 +160,7 @@ def building() -> Iterator[None]:
             worker.wanted = True
             worker.changed.notify_all()
     try:
-        with uncollected():
-            yield
+        yield
     finally:
         with worker.lock:
             worker.builders.pop(own, None)
@@ -195,4 +204,4 @@ atexit.register(_stop)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 
-__all__ = ["building", "submit", "tier", "wait", "wake"]
+__all__ = ["answering", "building", "submit", "tier", "wait", "wake"]

@@ -79,9 +79,12 @@ class Assembly:
 
     def assembled(
         self, q: Array, hold: Iterable[str] = (), limits: bool = True, restarts: int = 30,
-        parameters: Array | None = None,
+        parameters: Array | None = None, together: bool = False,
     ) -> Array:  # fmt: skip
-        """The configurations near q that meet all constraints; parameters (..., k) broadcast with q."""
+        """The configurations near q that meet all constraints; parameters (..., k) broadcast with q.
+
+        `together` are those that belong to a larger batch, however few they are.
+        """
         hold = self._held(hold)
         problem, given = self._problem(hold, limits), [q, *(() if parameters is None else (parameters,))]
         lead, nq = batch_shape(given), self.mechanism.nq
@@ -92,7 +95,7 @@ class Assembly:
             own = batch_shape(parts)
             flat, *values = (np.broadcast_to(x, (*own, x.shape[-1])).reshape(-1, x.shape[-1]) for x in parts)
             result, done = np.empty(flat.shape), np.zeros(len(flat), dtype=bool)
-            if len(flat) >= FEW:
+            if together or len(flat) >= FEW:
                 result, done = self._together(problem, flat, *values)
             for k in np.flatnonzero(~done):
                 try:
@@ -393,4 +396,4 @@ def column_indices(mechanism: Any, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(table[name] for name in names)
 
 
-__all__ = ["MATRICES", "STATE_TOLERANCE", "Assembly", "column_indices"]
+__all__ = ["FEW", "MATRICES", "STATE_TOLERANCE", "Assembly", "column_indices"]
