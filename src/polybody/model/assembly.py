@@ -40,6 +40,7 @@ from polybody.model.engine import Request
 from polybody.model.general_places import GeneralPlaces
 from polybody.model.tree_engine import TreeEngine
 from polybody.names import counted, listed, nearest
+from polybody.properties import cached_property
 from polybody.quantities.table import QUANTITIES
 
 Array = np.ndarray
@@ -162,12 +163,18 @@ class Assembly:
     # Velocities and accelerations.
 
     def velocity(self, q: Array, v: Array, hold: Iterable[str], parameters: Array | None = None) -> Array:
-        return self._corrected("velocity", self.kernels.velocity, (q, v), hold, parameters)
+        def gap(q: Array, v: Array, values: Array | None, J: Array) -> Array:
+            return (J @ v[..., None])[..., 0] if self._is_homogeneous else self.kernels.velocity(q, v, values)
+
+        return self._corrected("velocity", gap, (q, v), hold, parameters)
 
     def acceleration(
         self, q: Array, v: Array, a: Array, hold: Iterable[str], parameters: Array | None = None
     ) -> Array:
-        return self._corrected("acceleration", self.kernels.acceleration, (q, v, a), hold, parameters)
+        def gap(q: Array, v: Array, a: Array, values: Array | None, J: Array) -> Array:
+            return self.kernels.acceleration(q, v, a, values)
+
+        return self._corrected("acceleration", gap, (q, v, a), hold, parameters)
 
     # What must hold.
 
@@ -182,10 +189,15 @@ class Assembly:
 
     def _speed(self, q: Array, v: Array, *parameters: Array) -> Array:
         """J v − b, to compare with a tolerance: of a single state by J, whose kernel every first answer has anyway."""
-        single = q.ndim == 1 and v.ndim == 1 and not parameters and not self.kernels.constraints.iterates
-        if not single or any(isinstance(e, VelocityRelationConstraint) for e in self.kernels.constraints.elements):
+        if q.ndim > 1 or v.ndim > 1 or parameters or not self._is_homogeneous:
             return self.kernels.velocity(q, v, *parameters)
         return self.kernels.jacobian(q) @ v
+
+    @cached_property
+    def _is_homogeneous(self) -> bool:
+        """Whether velocities are constrained by J v = 0, without right sides, and J needs no iteration."""
+        system = self.kernels.constraints
+        return not system.iterates and not any(isinstance(e, VelocityRelationConstraint) for e in system.elements)
 
     def require_acceleration(self, q: Array, v: Array, a: Array, parameters: Array | None = None) -> None:
         """Raise where an acceleration would break the constraints."""
@@ -358,7 +370,7 @@ class Assembly:
         self, what: str, gap: Callable[..., Array], arrays: Sequence[Array], hold: Iterable[str],
         parameters: Array | None,
     ) -> Array:  # fmt: skip
-        """x − J_f⁺ gap(…, x) over the columns f that are not held; x is the last of the arrays."""
+        """x − J_f⁺ gap(…, x, parameters, J) over the columns f that are not held; x is the last of the arrays."""
         held, nv, count = self._held(hold), self.mechanism.nv, len(arrays)
         free = np.ones(nv, dtype=bool)
         for joint in self.mechanism.joints:
@@ -370,7 +382,8 @@ class Assembly:
 
         def some(parts: Sequence[Array]) -> Array:
             states, values = parts[:count], parts[count] if len(parts) > count else None
-            x, J, off = states[-1], self.kernels.jacobian(states[0], values), gap(*states, values)
+            x, J = states[-1], self.kernels.jacobian(states[0], values)
+            off = gap(*states, values, J)
             result = np.broadcast_to(x, (*batch_shape([off, x]), nv)).copy()
             result[..., free] -= (pseudo_inverse(J[..., free]) @ off[..., None])[..., 0]
             left = off + (J @ (result - x)[..., None])[..., 0]

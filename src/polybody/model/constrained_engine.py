@@ -308,7 +308,7 @@ class ConstrainedEngine:
     def _own_plan(self) -> tuple[Array, Plan]:
         """(a place in general position, the plan of the model's own coordinates there)."""
         q = self.assembly.general_place(self.assembly.from_neutral())
-        plan = self.plans.of_columns(self.coordinates(q), q)
+        plan = self.plans.of_columns(self.coordinates(q), q, is_general=True)
         if plan is None:
             raise PolybodyError(
                 f"{self.mechanism.name!r} has no configuration at which its coordinates are independent"

@@ -2,6 +2,7 @@
 
 A configuration that is asked for may be singular, or have zeros in J that its neighbours have not. Plans of elimination
 and coordinates are therefore chosen beside it: at the best of a few assembled places a step along its motions away.
+The first will do where the rows of J are independent, at q and there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Array = np.ndarray
 
 #: steps away, and places that are remembered
 SIZES, PLACES = (0.05, 0.1, 0.2, 0.3), 16
+#: the first place is taken where the least singular value is this part of the one at q, and so large
+LIKE, CLEARLY = 0.5, 1e-3
 
 
 class GeneralPlaces:
@@ -41,9 +44,11 @@ class GeneralPlaces:
         return found.copy()
 
     def _moved_away(self, q: Array) -> Array:
-        nv, Z = self.kernels.mechanism.nv, null_space(self.kernels.jacobian(q))
-        rng, best, least, quality = Random(2), q, Z.shape[1], -1.0  # `numpy.random` takes 8 ms of a first answer
-        problem = self._problem(nv - least < self.kernels.rows)
+        nv, rows = self.kernels.mechanism.nv, self.kernels.rows
+        J = self.kernels.jacobian(q)
+        Z, (least, own) = null_space(J), _mobility(J)
+        rng, best, quality = Random(2), q, -1.0  # `numpy.random` takes 8 ms of a first answer
+        problem = self._problem(nv - least < rows)
         for size in SIZES:
             if not Z.shape[1]:
                 break
@@ -51,12 +56,19 @@ class GeneralPlaces:
             there, gap = descend(problem, self._move(q, size * direction / np.linalg.norm(direction)))
             if gap > CLOSED:
                 continue
-            _, s, _, kept = ranked_svd(self.kernels.jacobian(there), full=False)
-            mobile = nv - int(kept.sum())
-            smallest = float(s[nv - mobile - 1] / s[0]) if mobile < nv and len(s) else 1.0
+            mobile, smallest = _mobility(self.kernels.jacobian(there))
             if (mobile, -smallest) < (least, -quality):
                 best, least, quality = there, mobile, smallest
+            if nv - least == rows and quality > max(LIKE * own, CLEARLY):  # rows are independent: nowhere is it better
+                break
         return best
+
+
+def _mobility(J: Array) -> tuple[int, float]:
+    """(how many motions pass, the least singular value that counts, as a part of the largest)."""
+    nv, (_, s, _, kept) = J.shape[1], ranked_svd(J, full=False)
+    rank = int(kept.sum())
+    return nv - rank, float(s[rank - 1] / s[0]) if rank else 1.0
 
 
 __all__ = ["GeneralPlaces"]

@@ -63,10 +63,13 @@ class Plans:
     def has_columns(self, columns: tuple[int, ...]) -> bool:
         return columns in self._of_columns
 
-    def of_columns(self, columns: tuple[int, ...], q: Array) -> Plan | None:
-        """The plan whose independent columns are these, in this order; None where they are not independent."""
+    def of_columns(self, columns: tuple[int, ...], q: Array, is_general: bool = False) -> Plan | None:
+        """The plan whose independent columns are these, in this order; None where they are not independent.
+
+        `is_general` is a single q in general position.
+        """
         if columns not in self._of_columns:
-            found = plan_elimination(self._samples(q), kept=columns)
+            found = plan_elimination(self.jacobian(q[None]) if is_general else self._samples(q), kept=columns)
             if sorted(found.independent) != sorted(columns):
                 return None
             self._of_columns[columns] = replace(found, independent=columns)
