@@ -47,7 +47,7 @@ def both(monkeypatch: Any, *given: Any, controller: Any = None, **options: Any) 
             return act(self, *args)
 
         with monkeypatch.context() as m:
-            m.setattr(Decisions, "active", property(lambda self, on=on: on and self.possible and self.allowed))
+            m.setattr(Decisions, "active", property(lambda self, on=on: on and self.allowed))
             m.setattr(Switches, "act", counted)
             law = None if controller is None else controller()
             runs.append(pb.simulate(*given, controller=law, **options))

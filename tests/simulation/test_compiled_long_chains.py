@@ -11,6 +11,8 @@ from test_compiled import assert_same, both
 
 import polybody as pb
 from polybody.simulation.compiled import rolled
+from polybody.simulation.compiled.field import require_compilable
+from polybody.simulation.failures import NotCompiled
 
 N = 140
 
@@ -27,7 +29,7 @@ def chain(limits: Any = None, friction: Any = None, floating: bool = False, cont
         kind = "floating" if floating and k == 0 else "spherical" if floating and k == 3 else "revolute"
         own = {"axis": ((0, 0, 1), (0, 1, 0))[k % 2], "damping": 0.1 * (k % 3), "armature": 0.01} | more
         build.joint(f"j{k}", kind, parent, f"b{k}", origin, **(own if kind == "revolute" else {}))
-    for k in (20, 139) if contacts else ():
+    for k in (N // 7, N - 1) if contacts else ():
         build.contact(f"c{k}", f"b{k}", [(0.1, 0, 0)], stiffness=1e4, damping=0.5, friction=0.3, radius=0.05)
     return build.model()
 
@@ -92,6 +94,24 @@ def test_energy_of_a_long_chain_is_kept_to_the_tolerance() -> None:
     assert run.audit.path == "compiled"
 
 
-def test_the_midpoint_rule_of_long_chains_says_why_python_takes_its_steps() -> None:
-    with pytest.raises(pb.InputError, match=rf"compiled=True, but {N} velocities .* midpoint needs more than"):
-        pb.simulate(chain(), 0.001, method="midpoint", compiled=True)
+def test_the_midpoint_rule_of_a_long_chain_is_of_second_order_and_keeps_its_energy() -> None:
+    model = chain(floating=True)
+    q, v = moving(model)
+    wanted = pb.simulate(model, 8e-4, q, v, rtol=1e-10, atol=1e-12)
+    errors = []
+    for dt in (2e-4, 1e-4):
+        run = pb.simulate(model, 8e-4, q, v, method="midpoint", dt=dt, compiled=True)
+        errors.append(np.abs(run.v[-1] - wanted.v[-1]).max())
+    assert 3.5 < errors[0] / errors[1] < 4.5
+    assert run.audit.energy_error_relative < 1e-4
+
+
+def test_midpoint_steps_of_long_chains_are_those_of_python() -> None:
+    model = chain()
+    q, v = moving(model)
+    assert_same(*both(model, 8e-4, q, v, pb.controllers.PD(model, q, 20.0, 1.0), method="midpoint", dt=2e-4), 1e-7)
+
+
+def test_parameters_of_long_chains_are_said_to_be_why_python_takes_their_steps() -> None:
+    with pytest.raises(NotCompiled, match=rf"{N} velocities .* parameters of the model"):
+        require_compilable(chain().with_parameters("b3.mass"), "rk4")

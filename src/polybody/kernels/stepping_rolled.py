@@ -4,7 +4,11 @@
 
 w are numbers of the part's own. `before` and `after` are parts like others, straight lines as long as the number of
 joints demands; the kernels (of one lane) are rolled, so that neither their code nor the time to compile it grows. The
-function that calls them one behind the other is the same for all.
+function that calls them one behind the other is the same for all. In the place of a kernel may be the solution of
+
+    F A F x = F (f − g),    x_i = 0 where F_ii = 0
+
+with a symmetric positive definite A, by LDLᵀ in its upper triangle, and F the diagonal of zeros and ones `free`.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from polybody.late import dataclass
 
 Array = np.ndarray
 #: parts that may be of this kind; their tapes are {entry}_before and {entry}_after of `PORTS`
-ENTRIES = ("field", "watch", "loose", "solve", "energy")
+ENTRIES = ("field", "watch", "loose", "solve", "energy", "balance", "end")
 #: words of a context: the two tapes with their contexts, w, the number of calls, and for each call four words
 FIXED, EACH = 6, 4
 
@@ -36,6 +40,46 @@ def _calls(context):
         call(word(at), word(at + 8), word(at + 16), word(at + 24))
         at += EACH
         k += 1
+    return 0
+
+def dense(rows, context, scratch):  # A, f, g, free, x: addresses, 0 of what is not there
+    n = word(context)
+    A = word(rows)
+    f = word(rows + 8)
+    g = word(rows + 16)
+    free = word(rows + 24)
+    x = word(rows + 32)
+    for i in range(n):
+        right = number(f + 8 * i)
+        if g != 0:
+            right = right - number(g + 8 * i)
+        put(x + 8 * i, right)
+    if free != 0:
+        for i in range(n):
+            if number(free + 8 * i) == 0.0:
+                put(x + 8 * i, 0.0)
+                for j in range(n):
+                    put(A + 8 * (i * n + j), 0.0)
+                    put(A + 8 * (j * n + i), 0.0)
+                put(A + 8 * (i * n + i), 1.0)
+    for k in range(n):
+        pivot = A + 8 * k * n
+        inverse = 1.0 / number(pivot + 8 * k)
+        for i in range(k + 1, n):
+            factor = number(pivot + 8 * i) * inverse
+            if not factor == 0.0:
+                row = A + 8 * i * n
+                for j in range(i, n):
+                    put(row + 8 * j, number(row + 8 * j) - factor * number(pivot + 8 * j))
+                put(x + 8 * i, number(x + 8 * i) - factor * number(x + 8 * k))
+    i = n
+    while i > 0:
+        i -= 1
+        total = number(x + 8 * i)
+        row = A + 8 * i * n
+        for j in range(i + 1, n):
+            total = total - number(row + 8 * j) * number(x + 8 * j)
+        put(x + 8 * i, total / number(row + 8 * i))
     return 0
 """
 
@@ -49,11 +93,19 @@ class Call:
 
 
 @dataclass(frozen=True, eq=False)
+class Solve:
+    """A solution x, n numbers, and where in w each of A, f, g, free and x begins; None for what is not there."""
+
+    n: int
+    places: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Between:
     """How many numbers w has, and the kernels in their order."""
 
     size: int
-    calls: tuple[Call, ...]
+    calls: tuple[Call | Solve, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +116,7 @@ class Rolled:
     after: Part
     between: Between
     address: int
+    dense: int  # address of what solves
 
     @property
     def interpreted(self) -> bool:
@@ -80,8 +133,14 @@ class Rolled:
             words += [tape.address, own.ctypes.data]
         words += [w.ctypes.data, len(self.between.calls)]
         for call in self.between.calls:
+            places = [0 if place is None else w.ctypes.data + 8 * place for place in call.places]
+            rows = np.array(places, dtype=np.uint64)
+            if isinstance(call, Solve):
+                size = np.array([call.n], dtype=np.uint64)
+                kept += [rows, size]
+                words += [self.dense, rows.ctypes.data, size.ctypes.data, 0]
+                continue
             form = call.kernel.form
-            rows = np.array([w.ctypes.data + 8 * place for place in call.places], dtype=np.uint64)
             scratch = np.zeros(form.scratch_bytes // 8 + 16)
             kept += [form, rows, scratch]
             words += [form.program.body, rows.ctypes.data, form.first_context, scratch.ctypes.data]
@@ -107,7 +166,8 @@ def rolled_part(
         part(key, f"{name} {side}", f"{entry}_{side}", lambda side=side: make(f"{entry}_{side}"), target)
         for side in ("before", "after")
     )
-    return Rolled(before, after, between, _glue(target).addresses[entry])
+    addresses = _glue(target).addresses
+    return Rolled(before, after, between, addresses[entry], addresses["dense"])
 
 
 _GLUE: dict[Target, machine.Loaded] = {}
@@ -116,8 +176,9 @@ _GLUE: dict[Target, machine.Loaded] = {}
 def _glue(target: Target) -> machine.Loaded:
     """The functions that call the tapes and the kernels."""
     if target not in _GLUE:
-        title = digest("rolled parts", SOURCE, target, list(ENTRIES))
-        _GLUE[target] = machine.Loaded(kept(title, "rolled parts", lambda: Made(_text(target), target))[0], ENTRIES)
+        names = (*ENTRIES, "dense")
+        title = digest("rolled parts", SOURCE, target, list(names))
+        _GLUE[target] = machine.Loaded(kept(title, "rolled parts", lambda: Made(_text(target), target))[0], names)
     return _GLUE[target]
 
 
@@ -137,4 +198,4 @@ def _text(target: Target) -> str:
     return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), numbers)])
 
 
-__all__ = ["ENTRIES", "Between", "Call", "Rolled", "rolled_part"]
+__all__ = ["ENTRIES", "Between", "Call", "Rolled", "Solve", "rolled_part"]

@@ -76,7 +76,7 @@ class Dynamics:
 
     def outward(self, inputs: str) -> Pass:
         """Motion and wrench of every body from q, v, a, of those that `inputs` names; what is not named is zero."""
-        moving = "v" in inputs
+        width = 9 if "v" in inputs else 6 if "a" in inputs else 3
         places = [*(["pose"] if self.acting.loaded else []), *(["twist"] if self.acting.damped else [])]
 
         def step(kind: Kind) -> Any:
@@ -84,7 +84,6 @@ class Dynamics:
                 return None
             joint = self.chain.joint(kind)
             sizes = [(x, joint.nq if x == "q" else joint.nv) for x in inputs]
-            width = 9 if moving else 3
             sizes += [("before", width), *((x, WIDTHS[x]) for x in places)]
 
             def text(table: Array, *arrays: Array) -> list[Any]:
@@ -92,13 +91,13 @@ class Dynamics:
                 after = dict(zip(["before", *places], arrays[len(inputs) :], strict=True))
                 q, zero = given["q"], self.graph.zeros(3)
                 v = given.get("v", self.graph.zeros(joint.nv))
-                before = after["before"]
-                ahead = Motion(before[:3], before[3:6], before[6:]) if moving else Motion(zero, zero, before)
+                before = np.concatenate([*[zero] * (3 - width // 3), after["before"]])
+                ahead = Motion(before[:3], before[3:6], before[6:])
                 link = lone_link(self.chain, kind, table)
                 crossing, stored = self.crossings.at(kind, q, table)
                 motion = outward_motion(link, crossing, ahead, q, v, given.get("a"), domain=self.graph)
-                result = [[motion.omega, motion.alpha, motion.a] if moving else [motion.a],
-                          body_wrench(link, motion), [stored]]  # fmt: skip
+                moved = [motion.omega, motion.alpha, motion.a][-(width // 3) :]
+                result = [moved, body_wrench(link, motion), [stored]]
                 return result + self._places(kind, table, q, v, after)
 
             return self.chain.function(sizes, text)
@@ -139,7 +138,7 @@ class Dynamics:
 
     # between bodies
 
-    def between(self, first: str, second: str | None) -> list[Pass]:
+    def between(self, first: str | None, second: str | None) -> list[Pass]:
         """Wrenches of point springs, and forces of coupled rotors (times `second`) and bearings (times `first`)."""
         passes = []
         if self.acting.springs:
@@ -147,8 +146,8 @@ class Dynamics:
             passes.append(Pass("springs", INWARD, self._spring, constants=["c"], parent=places, partner=places,
                                adds=["load"], partner_adds=["load"]))  # fmt: skip
         if self.acting.coupled:
-            inputs = [first, *([second] if second else [])]
-            passes.append(Pass("couplings", INWARD, lambda kind: self._coupling(kind, second is not None),
+            inputs = [x for x in (first, second) if x]
+            passes.append(Pass("couplings", INWARD, lambda kind: self._coupling(kind, bool(first), bool(second)),
                                constants=["c"], inputs=inputs, adds=["coupled"]))  # fmt: skip
         return passes
 
@@ -167,18 +166,19 @@ class Dynamics:
 
         return self.chain.function(sizes * 2, text)
 
-    def _coupling(self, kind: Kind, accelerated: bool) -> Any:
+    def _coupling(self, kind: Kind, damped: bool, accelerated: bool) -> Any:
         if kind.role != COUPLING:
             return None
         place, size = kind.model  # type: ignore[misc]
 
-        def text(table: Array, v: Array, a: Array | None = None) -> list[Any]:
+        def text(table: Array, *given: Array) -> list[Any]:
             armature, damping = self.chain.values(kind, table)
             force = self.graph.zeros(size)
-            force[place] = damping * v[0] + (0.0 if a is None else armature * a[0])
+            factors = [*([damping] if damped else []), *([armature] if accelerated else [])]
+            force[place] = sum((factor * x[0] for factor, x in zip(factors, given, strict=True)), self.graph.const(0))
             return [[force]]
 
-        return self.chain.function([("v", 1), *([("a", 1)] if accelerated else [])], text)
+        return self.chain.function([*([("v", 1)] if damped else []), *([("a", 1)] if accelerated else [])], text)
 
     # inwards
 

@@ -4,8 +4,9 @@
     kernel(mechanism, "inverse_dynamics_wrenches")        with a wrench on each body: world axes, at the body's origin
     kernel(mechanism, "pose:tip"), kernel(mechanism, "jacobian:tip:world")
 
-Beside the table's there are three that others are composed of: "inverse_directional", the change of joint forces along
-one direction, "mass_solve", (q, tau) -> M⁻¹ tau, and "forward_held", forward dynamics with joints that are held.
+Beside the table's there are some that others are composed of: "inverse_directional", the change of joint forces along
+one direction, "mass_product", (q, a) -> M a, "momentum_rate", (q, v) -> Ṁ v, "mass_solve", (q, tau) -> M⁻¹ tau, and
+with joints that are held "forward_held", forward dynamics, and "mass_solve_held".
 Joints that share slots of v (followers) add up their parts.
 
 The time per state is proportional to the number of joints, and to its square for matrices. Compile time depends on the
@@ -193,13 +194,39 @@ def _forward_held(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | N
     return _forward(mechanism, rest, wrenched, held=True)
 
 
-def _mass_solve(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
+def _mass_solve(mechanism: Mechanism, rest: str, wrenched: bool, held: bool = False) -> Recipe | None:
     """(q, tau) -> M⁻¹ tau: forward dynamics at rest, without gravity and springs."""
     if not mechanism.separable:
         return None
-    m, made = _dynamics(mechanism, _acting(mechanism, False, passive=False), (*LINK, "armature"))
+    acting = replace(_acting(mechanism, False, passive=False), held=held)
+    m, made = _dynamics(mechanism, acting, (*LINK, "armature"))
     passes = [made.crossings.store(), made.eliminate(""), made.accelerate()]
-    return Recipe(made.chain, passes, made.fields, ("q", "tau"), _vector(m, "a"))
+    return Recipe(made.chain, passes, made.fields, ("q", "tau", *(("free",) if held else ())), _vector(m, "a"))
+
+
+def _mass_solve_held(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe | None:
+    """(q, tau, free) -> the same, zero where `free` is: forces on joints that are held move nothing."""
+    return _mass_solve(mechanism, rest, wrenched, held=True)
+
+
+def _mass_product(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    """(q, a) -> M a: inverse dynamics at rest, without gravity and springs."""
+    coupled = any(node.numbers[0] for node in coupling_nodes(mechanism))
+    acting = replace(_acting(mechanism, False, passive=False), coupled=coupled)
+    m, made = _dynamics(mechanism, acting, (*LINK, "armature"))
+    passes = [made.outward("qa"), *made.between(None, "a"), made.project("a", "tau")]
+    return Recipe(made.chain, passes, made.fields | {"motion": 6}, ("q", "a"), _vector(m, "tau"), slots=("tau",))
+
+
+def _momentum_rate(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
+    """(q, v) -> Ṁ v: the tangent of M(q) a along v, with a = v; armature does not depend on q."""
+    m, made = _dynamics(mechanism, _acting(mechanism, False, passive=False), LINK)
+    passes = [tangent_pass(one, made.chain, ("q",)) for one in (made.outward("qa"), made.project("", "tau"))]
+    fields = made.fields | {"motion": 6}
+    starts = _starts(made.chain.nodes, "v")
+    views = {"dq": View("v", starts), "a": View("v", starts), "dtau": View("rate", starts)}
+    return Recipe(made.chain, passes, fields | {f"d{label}": width for label, width in fields.items()}, ("q", "v"),
+                  _vector(m, "rate"), views=views, slots=("dtau",))  # fmt: skip
 
 
 def _bias(mechanism: Mechanism, rest: str, wrenched: bool) -> Recipe:
@@ -398,6 +425,9 @@ RECIPES: dict[str, RecipeMaker] = {
     "inverse_dynamics": _inverse,
     "inverse_directional": _inverse_directional,
     "mass_solve": _mass_solve,
+    "mass_solve_held": _mass_solve_held,
+    "mass_product": _mass_product,
+    "momentum_rate": _momentum_rate,
     "forward_dynamics": _forward,
     "forward_held": _forward_held,
     "bias_forces": _bias,

@@ -21,7 +21,7 @@ from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, TURNED
 from polybody.kernels.stepping_switches import Switching
 from polybody.model.model import Model
 from polybody.model.plans import SWITCH
-from polybody.simulation.compiled import rolled
+from polybody.simulation.compiled import rolled, rolled_middle
 from polybody.simulation.compiled.believing import Believing
 from polybody.simulation.compiled.chunk import Chunk, rows_of
 from polybody.simulation.compiled.field import Acting, require_compilable
@@ -67,7 +67,7 @@ class Compiled:
         require_compilable(self.model, method.name)
         self._possible, self._believing = possible_holding(problem), Believing(problem, method.adaptive)
         bears = problem.friction is not None and problem.friction.loaded
-        self._rolled = rolled.is_rolled(self.model, method.name, bears)
+        self._rolled = rolled.is_rolled(self.model, bears)
         self.acting = self._acts()
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
         self._loops: dict[tuple[str, str, bool], Loop] = {}
@@ -77,13 +77,14 @@ class Compiled:
         self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
         self.instants = None if self.acting.law.memory is None else Ahead(problem.controller, self.acting.law.memory)
-        slow = method.name == "radau" and self.model.nv > rolled.MOST_STRAIGHT  # factors of large matrices
+        large = self.model.nv > rolled.MOST_STRAIGHT
+        slow = large and method.name in ("radau", "midpoint")  # factors of large matrices
         self.length = 1 if slow else FIRST_CHUNK  # who interrupts a run waits for a chunk
         self._was_frozen = problem.friction is not None  # whoever rubs will stick
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
-        self.decisions = Decisions(problem, self.acting, self._possible)
+        self.decisions = Decisions(problem, self._possible)
         self._going = (np.nan, 0)  # when equal steps began, and how many were taken since
 
     @property
@@ -154,7 +155,8 @@ class Compiled:
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
             make=lambda name: acting.function(name, watch),
             keys={name: f"{made} {watch.key}" if name in ("watch", "loose_watch") else made for name in names},
-            row=acting.law.signals.rows.shape[1], watched=watch.count, between=rolled.parts(acting),
+            row=acting.law.signals.rows.shape[1], watched=watch.count,
+            between=rolled.parts(acting) | rolled_middle.parts(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
             memory=(0, 0) if memory is None else (len(acting.law.constants) - memory.size, memory.size),
             instant=0 if memory is None else memory.width, switching=switching,

@@ -34,7 +34,7 @@ from polybody.properties import cached_property
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.quantities.shortest import forward_dynamics
-from polybody.simulation.compiled import bearing, event_texts, middle, rolled
+from polybody.simulation.compiled import bearing, event_texts, middle, rolled, rolled_middle
 from polybody.simulation.compiled.holding import Holding
 from polybody.simulation.compiled.law import Law
 from polybody.simulation.compiled.tracing import key_of
@@ -137,7 +137,7 @@ class Acting:
         bounds = "" if limits is None else np.array(limits).tobytes().hex()
         waves = [None if f is None else key_of(f) for f in self.changing]
         acts = f"{self.law.key} {len(self.law.constants)} {frames} {waves} {motors} {self.dissipates}"
-        return f"{acts} {plan} {bounds} {self.holding.key}"
+        return f"{acts} {plan} {bounds} {self.holding.key} {self.rolled}"
 
     @property
     def size(self) -> int:
@@ -322,7 +322,7 @@ class Acting:
         """What of it is traced: to whoever differentiates it, it is a casadi.Function."""
         makers = {"field": self._field, "leap": self._leap, "unit": self._unit, "back": self._back,
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
-                  "balance": lambda: middle.balance(self), "end": lambda: middle.end(self),
+                  "balance": lambda: middle.balance(self), "end": lambda: middle.end(self), **rolled_middle.texts(self),
                   "tick": self._tick, "inertia": lambda: event_texts.inertia(self),
                   "bearing": lambda: event_texts.bearing_levels(self), **rolled.texts(self)}  # fmt: skip
         return makers[name]()
@@ -497,7 +497,7 @@ def on_bodies_text(m: Any, q: Array, frames: Sequence[BodyFrame], loads: list[Ar
 def require_compilable(model: Model, method: str) -> None:
     """Raise `NotCompiled` where a model's field is no straight-line code of reasonable length."""
     if model.nv > rolled.MOST_STRAIGHT:
-        rolled.require_rolled(model, method)
+        rolled.require_rolled(model)
     strict = method in ("semi-implicit", "midpoint") or model.mechanism.constrained
     if strict and not all(closed_manifold(joint.model) for joint in model.mechanism.independent_joints):
         raise NotCompiled("a joint's manifold has no closed form")

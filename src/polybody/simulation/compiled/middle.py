@@ -32,43 +32,57 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
-class _Middle:
+class Given:
+    """The inputs of a step's texts."""
+
     columns: list[Any]  # x, u, h, constants, row
     x: Array
     c: Array
+    row: Array
     q: Array
     v: Array
+    i: Array
+    t: Any
     u: Array
     h: Any
+    free: Array | None  # 0 for joints that are held
+
+    def held(self, r: Array, graph: Any) -> Array:
+        """The equations r with u = 0 in the rows of joints that are held."""
+        return r if self.free is None else r * self.free + self.u * (graph.const(1) - self.free)
+
+
+@dataclass(frozen=True, eq=False)
+class Middle:
+    """The middle of a step, and what acts there."""
+
+    given: Given
     q_m: Array
-    p_m: Array
     i_m: Array
     tau: Array
     loads: list[Array]
-    free: Array | None  # 0 for joints that are held
 
 
-def _middle_of(acting: Acting, graph: Any, momentum: Any = None) -> _Middle:
+def given_of(acting: Acting, graph: Any) -> Given:
     columns, x, c, row = acting.columns(graph)
     speed, u = graph.variables("u", acting.model.nv)
     step, h = graph.variables("h", 1)
     q, v, i, t = acting.state(x, graph)
-    half = h[0] * graph.const(0.5)
-    q_m = kinematics.integrate(acting.mechanism, q, u * half, domain=graph)
-    i_m = _currents(acting, u, i, c, half, graph)
-    loads = acting.loads(t + half, c, graph)
-    tau, _ = acting.rubbed(q_m, u, acting.drive(q_m, u, i_m, t + half, c, row, graph)[0], loads, c, graph)
-    p_m = (momentum or _by_matrix)(acting.mechanism, q_m, u, domain=graph)
     free = acting.holding.free(acting.model.nv, acting.split_constants(c)[3], graph)
-    given = [columns[0], speed, step, *columns[1:]]
-    return _Middle(given, x, c, q, v, u, h[0], q_m, p_m, i_m, tau, loads, free)
+    return Given([columns[0], speed, step, *columns[1:]], x, c, row, q, v, i, t, u, h[0], free)
 
 
-def _by_matrix(m: Any, q: Array, u: Array, *, domain: Domain) -> Array:
-    return denoc.mass_matrix(m, q, domain=domain) @ u
+def middle_of(acting: Acting, graph: Any) -> Middle:
+    given = given_of(acting, graph)
+    u, c, half = given.u, given.c, given.h * graph.const(0.5)
+    q_m = kinematics.integrate(acting.mechanism, given.q, u * half, domain=graph)
+    i_m = _currents(acting, u, given.i, c, half, graph)
+    loads = acting.loads(given.t + half, c, graph)
+    tau = acting.drive(q_m, u, i_m, given.t + half, c, given.row, graph)[0]
+    return Middle(given, q_m, i_m, acting.rubbed(q_m, u, tau, loads, c, graph)[0], loads)
 
 
-def _force(acting: Acting, at: _Middle, graph: Any) -> Array:
+def _force(acting: Acting, at: Middle, graph: Any) -> Array:
     """What acts at the middle, beside bodies, gravity and passive forces."""
     force = at.tau
     for frame, wrench in zip(acting.frames, at.loads, strict=True):
@@ -90,71 +104,71 @@ def middle(acting: Acting) -> Any:
     import casadi
 
     graph: Any = domain("casadi")
-    at, m = _middle_of(acting, graph), acting.mechanism
-    force = _force(acting, at, graph)
-    C = denoc.coriolis_matrix(m, at.q_m, at.u, domain=graph)
-    rate = C.T @ at.u - denoc.gravity_forces(m, at.q_m, domain=graph) + force
-    rate = rate + denoc.passive_forces(m, at.q_m, at.u, domain=graph)
-    p = denoc.mass_matrix(m, at.q, domain=graph) @ at.v
-    r = (at.p_m - p) * graph.const(2) - rate * at.h
-    if at.free is not None:
-        r = r * at.free + at.u * (graph.const(1) - at.free)
-    slopes = jacobian(r, at.u.tolist())
+    at, m = middle_of(acting, graph), acting.mechanism
+    given, u, force = at.given, at.given.u, _force(acting, at, graph)
+    C = denoc.coriolis_matrix(m, at.q_m, u, domain=graph)
+    rate = C.T @ u - denoc.gravity_forces(m, at.q_m, domain=graph) + force
+    rate = rate + denoc.passive_forces(m, at.q_m, u, domain=graph)
+    p_m, p = denoc.mass_matrix(m, at.q_m, domain=graph) @ u, denoc.mass_matrix(m, given.q, domain=graph) @ given.v
+    r = given.held((p_m - p) * graph.const(2) - rate * given.h, graph)
+    slopes = jacobian(r, u.tolist())
     if slopes is None:
         r = graph.column(r)
-        slopes = casadi.densify(casadi.vec(casadi.jacobian(r, at.columns[1]).T))
-    return acting.made("middle", at.columns, at.columns[3], [r, slopes], graph)
+        slopes = casadi.densify(casadi.vec(casadi.jacobian(r, given.columns[1]).T))
+    return acting.made("middle", given.columns, given.columns[3], [r, slopes], graph)
 
 
 def ends(acting: Acting) -> Any:
     """The state at the end, but for its velocity; 2 p_m − p₀ and M there."""
     graph: Any = domain("casadi")
-    at, m = _middle_of(acting, graph), acting.mechanism
-    new, moved = _after(acting, at, graph)
-    p = at.p_m * graph.const(2) - denoc.mass_matrix(m, at.q, domain=graph) @ at.v
-    M = denoc.mass_matrix(m, moved, domain=graph)
-    if at.free is not None:
-        p = p * at.free
-        M = M * at.free[:, None] + graph.eye(m.nv) * (graph.const(1) - at.free)[:, None]
-    return acting.made("ends", at.columns, at.columns[3], [new, p, M], graph)
+    at, m = middle_of(acting, graph), acting.mechanism
+    given, (new, moved) = at.given, after(acting, at, graph)
+    p_m = denoc.mass_matrix(m, at.q_m, domain=graph) @ given.u
+    p = p_m * graph.const(2) - denoc.mass_matrix(m, given.q, domain=graph) @ given.v
+    M, free = denoc.mass_matrix(m, moved, domain=graph), given.free
+    if free is not None:
+        p = p * free
+        M = M * free[:, None] + graph.eye(m.nv) * (graph.const(1) - free)[:, None]
+    return acting.made("ends", given.columns, given.columns[3], [new, p, M], graph)
 
 
 def balance(acting: Acting) -> Any:
     """r."""
     graph: Any = domain("casadi")
-    at, m = _middle_of(acting, graph, denoc.joint_momentum), acting.mechanism
+    at, m = middle_of(acting, graph), acting.mechanism
+    given, u = at.given, at.given.u
 
     def text(q: Array, *, domain: Domain) -> Array:
-        return denoc.joint_momentum(m, q, at.u, domain=domain)
+        return denoc.joint_momentum(m, q, u, domain=domain)
 
-    (turned,) = along(text, (at.q_m,), [(kinematics.rate(m, at.q_m, at.u, domain=graph),)], graph)
-    rate = turned - denoc.bias_forces(m, at.q_m, at.u, domain=graph) + _force(acting, at, graph)
-    rate = rate + denoc.passive_forces(m, at.q_m, at.u, domain=graph)
-    p = denoc.joint_momentum(m, at.q, at.v, domain=graph)
-    r = (at.p_m - p) * graph.const(2) - rate * at.h
-    if at.free is not None:
-        r = r * at.free + at.u * (graph.const(1) - at.free)
-    return acting.made("balance", at.columns, at.columns[3], [r], graph)
+    (turned,) = along(text, (at.q_m,), [(kinematics.rate(m, at.q_m, u, domain=graph),)], graph)
+    rate = turned - denoc.bias_forces(m, at.q_m, u, domain=graph) + _force(acting, at, graph)
+    rate = rate + denoc.passive_forces(m, at.q_m, u, domain=graph)
+    p_m, p = text(at.q_m, domain=graph), denoc.joint_momentum(m, given.q, given.v, domain=graph)
+    r = given.held((p_m - p) * graph.const(2) - rate * given.h, graph)
+    return acting.made("balance", given.columns, given.columns[3], [r], graph)
 
 
 def end(acting: Acting) -> Any:
     """The state at the end."""
     graph: Any = domain("casadi")
-    at, m = _middle_of(acting, graph, denoc.joint_momentum), acting.mechanism
-    new, moved = _after(acting, at, graph)
-    p = at.p_m * graph.const(2) - denoc.joint_momentum(m, at.q, at.v, domain=graph)
-    v = denoc.solve_mass_matrix(m, moved, p, domain=graph, free=at.free)
+    at, m = middle_of(acting, graph), acting.mechanism
+    given, (new, moved) = at.given, after(acting, at, graph)
+    p_m = denoc.joint_momentum(m, at.q_m, given.u, domain=graph)
+    p = p_m * graph.const(2) - denoc.joint_momentum(m, given.q, given.v, domain=graph)
+    v = denoc.solve_mass_matrix(m, moved, p, domain=graph, free=given.free)
     new[acting.model.nq : acting.model.nq + acting.model.nv] = v
-    return acting.made("end", at.columns, at.columns[3], [new], graph)
+    return acting.made("end", given.columns, given.columns[3], [new], graph)
 
 
-def _after(acting: Acting, at: _Middle, graph: Any) -> tuple[Array, Array]:
+def after(acting: Acting, at: Middle, graph: Any) -> tuple[Array, Array]:
     """(the state at the end with the velocity of its beginning, q there)."""
     nq, nv, size, two = acting.model.nq, acting.model.nv, acting.size, graph.const(2)
-    moved = kinematics.integrate(acting.mechanism, at.q, at.u * at.h, domain=graph)
-    work = at.x[size - 1] + acting.power(at.q_m, at.u, at.tau, at.loads, at.c, graph) * at.h
-    currents = at.i_m * two - at.x[nq + nv : size - 1]
-    return np.concatenate([moved, at.v, currents, [work, at.x[size] + at.h]]), moved
+    given = at.given
+    moved = kinematics.integrate(acting.mechanism, given.q, given.u * given.h, domain=graph)
+    work = given.x[size - 1] + acting.power(at.q_m, given.u, at.tau, at.loads, given.c, graph) * given.h
+    currents = at.i_m * two - given.x[nq + nv : size - 1]
+    return np.concatenate([moved, given.v, currents, [work, given.x[size] + given.h]]), moved
 
 
-__all__ = ["balance", "end", "ends", "middle"]
+__all__ = ["Given", "Middle", "after", "balance", "end", "ends", "given_of", "middle", "middle_of"]

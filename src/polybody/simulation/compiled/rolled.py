@@ -4,6 +4,9 @@
     kernels   a = FD(q, v, tau), held joints frozen; λ = ID(q, v, a)   where what holds joints is watched
     after     ẋ and what is recorded beside it, from w
 
+Where rotors or followers couple joints there is no elimination joint by joint: there a = M⁻¹(tau − ID(q, v, 0)) with
+the whole of M, which takes n³/6 multiplications.
+
 Straight-line code of forward dynamics takes minutes to compile above some 130 velocities. Here only what grows with the
 number of joints is straight: the controller's law, friction, power, rates of quaternions, and forces that have no step
 of their own in the recursions (contacts, compliant stops, springs of cut joints), which are added to tau.
@@ -21,10 +24,11 @@ import numpy as np
 from polybody.algebra.domains import domain
 from polybody.formulations.denoc.inverse import applied_wrenches, inward_forces
 from polybody.formulations.denoc.links import crossings, links
-from polybody.kernels.stepping_rolled import Between, Call
+from polybody.kernels.stepping_rolled import Between, Call, Solve
 from polybody.late import dataclass
 from polybody.mechanism import kinematics
 from polybody.mechanism.compliant_stops import compliant, stop_forces
+from polybody.mechanism.forces import spring_energy
 from polybody.mechanism.mechanism import Mechanism
 from polybody.model import long_chains
 from polybody.model.model import Model
@@ -38,31 +42,24 @@ Array = np.ndarray
 #: velocities above which straight-line code of dynamics takes too long to compile, and from which rolled code is no
 #: slower: of 100 joints a step of rk4 takes 30 µs instead of 34, and code for it 1.5 s instead of 10
 MOST_STRAIGHT, ROLLED_FROM = 130, 60
-#: methods whose steps need the field alone, differences of it, or a formula in what it says
-METHODS = ("rk4", "dop853", "semi-implicit", "radau")
 
 
-def require_rolled(model: Model, method: str) -> None:
+def require_rolled(model: Model) -> None:
     """Raise `NotCompiled` where the dynamics of so many velocities have no recursion in compiled code."""
     many = f"{model.nv} velocities are too many for straight-line code"
     if model.mechanism.constrained:
         raise NotCompiled(many)
-    if method not in METHODS:
-        raise NotCompiled(f"{many}, and {method} needs more than their recursions")
-    known = model.engine.tree.source.variation is None and long_chains.is_long(bare(model.mechanism))
-    if not known or not model.mechanism.separable:
-        raise NotCompiled(f"{many}, and what acts between their bodies has no recursion")
+    if model.engine.tree.source.variation is not None:
+        raise NotCompiled(f"{many}, and parameters of the model are no inputs of their recursions")
 
 
-def is_rolled(model: Model, method: str, bears: bool) -> bool:
+def is_rolled(model: Model, bears: bool) -> bool:
     """Whether a run takes its dynamics from recursions; `bears` where friction depends on loads of joints."""
-    if model.nv < ROLLED_FROM or bears:
-        return False
-    try:
-        require_rolled(model, method)
-    except NotCompiled:
-        return False
-    return True
+    if model.nv > MOST_STRAIGHT:
+        return not model.mechanism.constrained
+    few = model.nv < ROLLED_FROM or not long_chains.is_long(bare(model.mechanism))
+    known = model.engine.tree.source.variation is None and model.mechanism.separable
+    return known and not (few or bears or model.mechanism.constrained)
 
 
 @lru_cache(maxsize=32)
@@ -91,6 +88,15 @@ def beside(mechanism: Mechanism, q: Array, v: Array, graph: Any) -> Array:
     applied = applied_wrenches(m, chain, across, q, v, None, graph)
     assert applied is not None
     return force + inward_forces(m, chain, across, applied, graph)
+
+
+def stored_beside(mechanism: Mechanism, q: Array, graph: Any) -> Any:
+    """The energy of what `bare` leaves out."""
+    if bare(mechanism) is mechanism:
+        return graph.const(0)
+    joints = tuple(replace(joint, stiffness=np.zeros_like(joint.stiffness)) for joint in mechanism.joints)
+    only = replace(mechanism, joints=joints, springs=())
+    return spring_energy(only, q, kinematics.body_poses(only, q, domain=graph), domain=graph)
 
 
 @dataclass(frozen=True)
@@ -146,9 +152,20 @@ def parts(acting: Acting) -> dict[str, Callable[[], Between]]:
         m, nq, nv = bare(acting.mechanism), acting.model.nq, acting.model.nv
         found["watch"] = lambda: between(acting, True)
         found["loose"] = lambda: between(loosened(acting), False)
-        found["solve"] = lambda: Between(nq + 2 * nv, (Call(_kernel(m, "mass_solve"), (0, nq, nq + nv)),))
-        found["energy"] = lambda: Between(nq + nv + 2, (Call(_kernel(m, "energy"), (0, nq, nq + nv, nq + nv + 1)),))
+        found["solve"] = lambda: Between(*mass_solve(m, nq + 2 * nv, 0, nq, nq + nv))
+        found["energy"] = lambda: Between(nq + nv + 2, (Call(kernel(m, "energy"), (0, nq, nq + nv, nq + nv + 1)),))
     return found
+
+
+def mass_solve(
+    m: Mechanism, size: int, q: int, f: int, x: int, free: int | None = None
+) -> tuple[int, tuple[Call | Solve, ...]]:
+    """(how large w is after all, kernels that find x = M⁻¹ f) of places in a w that has `size` numbers without."""
+    if not m.separable:
+        return size + m.nv**2, (Call(kernel(m, "mass_matrix"), (q, size)), Solve(m.nv, (size, f, None, free, x)))
+    if free is None:
+        return size, (Call(kernel(m, "mass_solve"), (q, f, x)),)
+    return size, (Call(kernel(m, "mass_solve_held"), (q, f, free, x)),)
 
 
 def loosened(acting: Acting) -> Acting:
@@ -158,26 +175,26 @@ def loosened(acting: Acting) -> Acting:
     return free
 
 
-def knows_energy(acting: Acting) -> bool:
-    """Whether the recursion of energies has all that there is."""
-    return bare(acting.mechanism) is acting.mechanism
-
-
 def between(acting: Acting, watched: bool) -> Between:
     """The kernels of the field; with λ where joints are watched."""
     at, m = places_of(acting), bare(acting.mechanism)
     q, v, tau = 0, at.nq, at.nq + at.nv
     loads = (at.loads,) if at.wrenches else ()
     suffix = "_wrenches" if at.wrenches else ""
-    word = "forward_held" if at.free else "forward_dynamics"
-    calls = [Call(_kernel(m, word + suffix), (q, v, tau, *loads, *((at.held,) if at.free else ()), at.a))]
-    if watched:
-        calls.append(Call(_kernel(m, "inverse_dynamics" + suffix), (q, v, at.a, *loads, at.needed)))
-    return Between(at.size, tuple(calls))
+    word, size, free = "forward_held" if at.free else "forward_dynamics", at.size, at.held if at.free else None
+    needed = lambda a: Call(kernel(m, "inverse_dynamics" + suffix), (q, v, a, *loads, at.needed))  # noqa: E731
+    calls: list[Call | Solve] = []
+    if m.separable:
+        calls.append(Call(kernel(m, word + suffix), (q, v, tau, *loads, *(() if free is None else (free,)), at.a)))
+    else:
+        still, M, size = size, size + at.nv, size + at.nv + at.nv**2
+        calls += [Call(kernel(m, "mass_matrix"), (q, M)), needed(still)]
+        calls.append(Solve(at.nv, (M, tau, at.needed, free, at.a)))
+    return Between(size, (*calls, *([needed(at.a)] if watched else [])))
 
 
-@lru_cache(maxsize=32)
-def _kernel(mechanism: Mechanism, name: str) -> Any:
+@lru_cache(maxsize=64)
+def kernel(mechanism: Mechanism, name: str) -> Any:
     made = long_chains.kernel(mechanism, name, lanes=1)
     assert made is not None  # `require_rolled`
     return made
@@ -254,11 +271,13 @@ def before_inertia(acting: Acting) -> Any:
 def after_inertia(acting: Acting, energy: bool) -> Any:
     """(x, constants, f or v, w) -> M⁻¹ f, or the sum of both energies."""
     graph: Any = domain("casadi")
-    columns, nq, nv = acting.columns(graph)[0], acting.model.nq, acting.model.nv
+    (columns, x, _, _), nq, nv = acting.columns(graph), acting.model.nq, acting.model.nv
     given = graph.variables("given", nv)[0]
     column, w = graph.variables("w", nq + nv + (2 if energy else nv))
-    found = w[nq + nv :]
-    result = np.array([found[0] + found[1]], dtype=object) if energy else found
+    result = w[nq + nv :]
+    if energy:
+        beside = stored_beside(acting.mechanism, acting.state(x, graph)[0], graph)
+        result = np.array([result[0] + result[1] + beside], dtype=object)
     return acting.made("after", [*columns[:2], given, column], columns[1], [result], graph)
 
 
@@ -267,5 +286,6 @@ def _holding_forces(w: Array, at: Places) -> Array:
 
 
 __all__ = [
-    "MOST_STRAIGHT", "after_watch", "is_rolled", "knows_energy", "loosened", "parts", "require_rolled", "texts",
+    "MOST_STRAIGHT", "after_watch", "bare", "beside", "is_rolled", "kernel", "loosened", "mass_solve", "parts",
+    "require_rolled", "texts",
 ]  # fmt: skip

@@ -3,8 +3,7 @@
 Limits that are reached and left and joints that come to rest or begin to slide are dealt with inside the loop
 (`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding. What changes nothing ends no loop
 either: events of the user without action that are not terminal, and limits that are only reported. Where nothing can be
-held there is nothing else. Beyond it: what may be held in long chains with contacts, compliant stops or springs of cut
-joints (their energy is not among the recursions), and whatever the loop leaves to Python.
+held there is nothing else. Whatever the loop leaves to Python is beyond it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from polybody.kernels import stepping_switches as kinds
 from polybody.kernels.stepping import Loop
 from polybody.kernels.stepping_switches import Switching
 from polybody.late import dataclass
-from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding
@@ -53,12 +51,11 @@ class Switched:
 class Decisions:
     """Whether loops decide at events themselves, by which tables, and what they have decided."""
 
-    def __init__(self, problem: Problem, acting: Acting, possible: Holding) -> None:
+    def __init__(self, problem: Problem, possible: Holding) -> None:
         self.problem = problem
-        self.possible = not possible.slots or not acting.rolled or rolled.knows_energy(acting)
         self.allowed = False  # nothing stands against it at this time of the run
         self._holds = bool(possible.slots)
-        self._wanted = self.possible and not self._holds  # nothing more is to be compiled for it
+        self._wanted = not self._holds  # nothing more is to be compiled for it
         self._events, self._tables = 0, dict[str, Switching | None]()
 
     @property
@@ -77,7 +74,7 @@ class Decisions:
     def expect(self, at_hand: Callable[[], bool]) -> None:
         """After an event that Python has dealt with: have loops deal with those to come, at once where their code is
         at hand, else after a few: who meets one or two need not wait for it."""
-        if self._wanted or not (self.possible and self.allowed):
+        if self._wanted or not self.allowed:
             return
         self._events += 1
         self._wanted = self._events >= PATIENCE or (self._events == 1 and at_hand())

@@ -7,8 +7,9 @@ With u the velocity at the middle of the step, and Saha's C (Ṁ = C + Cᵀ, hen
 
 Where velocities are rates this is the midpoint rule of Hamilton's equations, which is symplectic; on rotations it is
 its counterpart in body axes, symmetric in time, and for a free body it keeps energy and the size of the momentum
-exactly. The equations for u are solved by Newton's method with the exact Jacobian of the compiled residual; torques of
-a controller are taken at the last iterate, and where that does not do soon, with their derivatives. Joints that stops
+exactly. The equations for u are solved by Newton's method with the exact Jacobian of the compiled residual, or of many
+velocities with differences of their recursions (Cᵀu = Ṁu − C u); torques of a controller are taken at the last iterate,
+and where that does not do soon, with their derivatives. Joints that stops
 or friction hold have u = 0 and v₁ = 0 in the place of their rows, as in compiled steps: a run may change from these to
 those.
 """
@@ -25,6 +26,7 @@ from polybody.algebra.domains import domain
 from polybody.formulations import denoc
 from polybody.interrupts import imported
 from polybody.mechanism import kinematics
+from polybody.model import long_chains
 from polybody.model.model import Model
 from polybody.simulation.failures import BlowUp
 from polybody.simulation.integrators.base import Options, Step, finite, fixed_times, hermite
@@ -34,6 +36,9 @@ from polybody.simulation.problem import Problem
 Array = np.ndarray
 MOST_ITERATIONS = 25
 PATIENCE = 4
+MOST_EXACT = 60  # velocities: the text of an exact Jacobian grows with their square
+DIFFERENCE = 1.5e-8
+ROUNDED = 1e-7  # of u: what the rounding of M u, times M⁻¹, may be in long chains
 
 
 class ImplicitMidpoint:
@@ -43,7 +48,8 @@ class ImplicitMidpoint:
 
     def steps(self, problem: Problem, t: float, y: Array, end: float, options: Options) -> Iterator[Step]:
         model = problem.model
-        solve = residual_kernel(model)
+        exact = model.nv <= MOST_EXACT or model.engine.tree.source.variation is not None
+        solve = residual_kernel(model) if exact else residual_by_recursions(model)
         q, v = problem.split(y)
         p = model.mass_matrix(q) @ v
         u, before = v, v  # the last two middles, from which the next is foreseen
@@ -108,7 +114,9 @@ def newton(
             break
         u = u - change
         sizes.append(max(map(abs, change), default=0.0))
-        if sizes[-1] <= enough * (1.0 + max(map(abs, u), default=0.0)):
+        fastest = 1.0 + max(map(abs, u), default=0.0)
+        rounded = count > 2 * PATIENCE and max(sizes[-3:]) <= ROUNDED * fastest and sizes[-1] > 0.5 * sizes[-3]
+        if sizes[-1] <= enough * fastest or rounded:
             return u, solve(q, p, u, force, step)[2], power
     raise BlowUp(f"the implicit equations were not solved in {MOST_ITERATIONS} iterations; a smaller dt may help")
 
@@ -137,6 +145,23 @@ def residual_kernel(model: Model) -> Any:
     return model.engine.compile("midpoint residual", inputs, outputs, lambda: residual_function(m))
 
 
+def residual_by_recursions(model: Model) -> Any:
+    """The same by kernels whose length does not grow: the Jacobian is a batch of differences."""
+    kernels = [long_chains.kernel(model.mechanism, name) for name in ("mass_product", "momentum_rate")]
+    product, turned = (kernel for kernel in kernels if kernel is not None)
+
+    def solve(q: Array, p: Array, u: Array, force: Array, step: Array) -> tuple[Array, Array, Array]:
+        h = float(step[0])
+        speeds = np.concatenate([u[None], u + np.diag(DIFFERENCE * (1.0 + np.abs(u)))])
+        q_m = model.integrate(np.broadcast_to(q, (len(speeds), len(q))), speeds, h / 2)
+        rate = turned(q_m, speeds) - model.bias_forces(q_m, speeds) + model.passive_forces(q_m, speeds) + force
+        p_m = product(q_m, speeds)
+        found = 2 * (p_m - p) - h * rate
+        return found[0], ((found[1:] - found[0]) / (speeds[1:] - u).diagonal()[:, None]).T, p_m[0]
+
+    return solve
+
+
 def residual_function(mechanism: Any) -> Any:
     import casadi
 
@@ -155,4 +180,4 @@ def residual_function(mechanism: Any) -> Any:
     return casadi.Function("residual", [*columns, *mechanism.symbols], found)
 
 
-__all__ = ["ImplicitMidpoint", "newton", "residual_function", "residual_kernel"]
+__all__ = ["ImplicitMidpoint", "newton", "residual_by_recursions", "residual_function", "residual_kernel"]
