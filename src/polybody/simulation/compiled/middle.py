@@ -111,7 +111,7 @@ def middle(acting: Acting) -> Any:
     rate = rate + denoc.passive_forces(m, at.q_m, u, domain=graph)
     p_m, p = denoc.mass_matrix(m, at.q_m, domain=graph) @ u, denoc.mass_matrix(m, given.q, domain=graph) @ given.v
     r = given.held((p_m - p) * graph.const(2) - rate * given.h, graph)
-    slopes = jacobian(r, u.tolist())
+    slopes = jacobian(r.tolist(), u.tolist())
     if slopes is None:
         r = graph.column(r)
         slopes = casadi.densify(casadi.vec(casadi.jacobian(r, given.columns[1]).T))
