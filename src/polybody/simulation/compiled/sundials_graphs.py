@@ -144,11 +144,12 @@ def looked_up(acting: Acting, t: Any) -> Any:
 
 def kept(key: Any, make: Callable[[], Any]) -> Any:
     """What `make()` gives, made once for some runs of the same key."""
+    from polybody.kernels import background
     from polybody.kernels.locks import tracing
 
     found = _KEPT.get(key)
     if found is None:
-        with tracing:
+        with background.building(), tracing:
             found = passed_on(make)
             while len(_KEPT) >= MOST_KEPT:
                 _KEPT.pop(next(iter(_KEPT)), None)
