@@ -364,12 +364,26 @@ def platform() -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
     return model, q, model.assemble_velocity(q, 0.02 * np.arange(model.nv)), 0.6, {"restitution": 0.5}
 
 
+def kicked(friction: bool) -> tuple[pb.Model, Array, Array, float, dict[str, Any]]:
+    """The arm that sticks, or one without friction and stops, whose joints an action of the user slows ten times a
+    second."""
+    model, q, v, seconds, _ = sticking()
+    if not friction:
+        build = pb.Builder("arm", gravity=(0, -9.81, 0))
+        for k, name in enumerate("abc"):
+            build.body(name, 1.0, com=(0.3, 0, 0), inertia=(0.01, 0.03, 0.03))
+            build.joint(f"j{k}", "revolute", ("world", "a", "b")[k], name, (0.6 * (k > 0), 0, 0))
+        model = build.model()
+    kick = pb.Event("kick", lambda t, q, v: np.sin(10 * np.pi * t + 0.5), action=lambda t, q, v: (q, 0.8 * v))
+    return model, q, v, seconds, {"events": [kick]}
+
+
 def event_rows() -> list[dict[str, Any]]:
     from polybody.simulation.switches import Switches
 
     cases: dict[str, Callable[[], Any]] = {"block bounces": block, "arm sticks": sticking, "UR5 on stops": falling}
     cases |= {"arm, by load": lambda: sticking(0.02), "four-bar": four_bar, "four-bar, by load": lambda: four_bar(0.01)}
-    cases["Stewart on stops"] = platform
+    cases |= {"Stewart on stops": platform, "action": lambda: kicked(False), "arm with action": lambda: kicked(True)}
     original, rows = (Switches.act, Switches.happened), []  # in Python, and those that compiled loops decide
     for name, make in cases.items():
         model, q, v, seconds, more = make()

@@ -140,6 +140,54 @@ def test_steps_projection_and_events_of_loops_do_not_enter_python(method: str, m
     assert_steps_are_free(monkeypatch, model, 2.0, q, lambda: None, **options)
 
 
+@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_actions_that_are_expressions_do_not_enter_python(method: str, holds: bool, monkeypatch: Any) -> None:
+    """At some eighty events more; without limits and friction none of them is left to Python."""
+    model = arm(holds, holds)
+    kick = pb.Event("kick", lambda t, q, v: np.sin(130 * t), action=lambda t, q, v: (q, 0.9 * v + 0.05))
+    options: dict[str, Any] = {"method": method, "restitution": 0.5, "events": [kick], "sample": 0.5}
+    assert_steps_are_free(monkeypatch, model, 2.0, [0.3, -0.2], lambda: None, **options)
+    *_, decided, run = counted(monkeypatch, model, 2.0, [0.3, -0.2], **options)
+    assert len(run.happenings) >= 80
+    assert holds or decided == 0
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853", "radau", "semi-implicit"])
+def test_actions_with_loops_do_not_enter_python(method: str, monkeypatch: Any) -> None:
+    model = pb.load("four-bar")
+    q = model.assemble([0.5, 0, 0], hold=["crank_joint"])
+    turn = pb.Event("turn", lambda t, q, v: np.sin(60 * t), action=lambda t, q, v: (q, -0.99 * v))
+    options: dict[str, Any] = {"method": method, "events": [turn], "sample": 0.5}
+    assert_steps_are_free(monkeypatch, model, 2.0, q, lambda: None, **options)
+    *_, decided, run = counted(monkeypatch, model, 2.0, q, **options)
+    assert len(run.happenings) >= 38
+    assert decided == 0
+
+
+@pytest.mark.parametrize("method", ["rk4", "dop853"])
+def test_an_action_that_is_called_enters_python_at_its_events_only(method: str, monkeypatch: Any) -> None:
+    model, times = arm(), []
+
+    def act(t: float, q: Any, v: Any) -> Any:
+        times.append(t)
+        return q, 0.9 * v
+
+    kick = pb.Event("kick", lambda t, q, v: np.sin(13 * t), action=act)
+    options: dict[str, Any] = {"method": method, "restitution": 0.5, "events": [kick], "sample": 0.5}
+    pb.simulate(model, 4.0, [0.3, -0.2], **options)
+    times.clear()
+    calls, chunks, decided, short = counted(monkeypatch, model, 2.0, [0.3, -0.2], **options)
+    acted = len(times)
+    more_calls, more_chunks, more_decided, long = counted(monkeypatch, model, 4.0, [0.3, -0.2], **options)
+    assert acted == sum(x.name == "kick" for x in short.happenings) == 8
+    assert len(times) - acted == sum(x.name == "kick" for x in long.happenings) == 16
+    assert more_decided - decided <= 8 + 4
+    events = len(long.happenings) - len(short.happenings)
+    most = A_CHUNK * (more_chunks - chunks + 1) + AN_EVENT * events + A_DECISION * (more_decided - decided)
+    assert more_calls - calls <= most
+
+
 @pytest.mark.parametrize("options", [{"dense": True}, {"sample": 0.002}, {"progress": lambda t: None}])
 def test_recording_and_dense_output_call_python_once_a_step_at_most(options: dict[str, Any], monkeypatch: Any) -> None:
     """Interpolants are objects, one a step; samples are arrays, and the progress function is the user's."""

@@ -20,6 +20,8 @@ at that time. Beside ẋ the field gives numbers that are recorded with it, and 
     solve, energy                                    in its place, of long chains (`stepping_recursions`)
     bearing(x, constants, row, forces) -> a, levels, told   accelerations with nothing held, and levels of rubs that
                                                      depend on loads, under forces beside those that hold
+    actions(x, constants) -> [q; v], …               states after the jumps at crossings (`stepping_actions`), with
+                                                     `energy` where nothing can be held
 
 Nothing is vectorised over states: there is one. Each of these is compiled by itself (`stepping_parts`: interpreted
 until it is), under a key of its own, and called by its address: a method with twelve stages takes no more code than one
@@ -36,6 +38,7 @@ import casadi as ca
 import numpy as np
 
 from polybody.kernels import background, machine, native, stepping_parts
+from polybody.kernels import stepping_actions as actions
 from polybody.kernels import stepping_bounds as bounds
 from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_decisions as decisions
@@ -68,7 +71,7 @@ PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
 ORDER = ("field", "leap", "middle", "ends", "balance", "end", "slopes", "unit", "back", "watch", "tick", "loose",
-         "loose_watch", "inertia", "bearing", "solve", "energy")  # fmt: skip
+         "loose_watch", "inertia", "bearing", "solve", "energy", "actions")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,7 @@ class Loop:
             scratch = (*scratch, ("implicit", radau.layout(parts.size, n)["END_OF"] // 8))
         switching = parts.switching
         if switching is not None:
-            memory = switching.layout(parts.nv, n, parts.answer)["SW_END"] // 8
+            memory = switching.layout(parts.nq, parts.nv, n, parts.answer)["SW_END"] // 8
             line = switching.line(parts.watched)
             scratch = (*scratch, ("switch_memory", memory), ("switch_log", line * switches.MOST_SWITCHES))
         places = np.cumsum([0, *(size for _, size in scratch)])
@@ -375,9 +378,11 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         pieces += [switches.WITHOUT]
     else:
         inertias = recursions.RECURSIONS if "solve" in parts.keys else bounds.MATRICES
+        acts = parts.switching.actions > 0
         own = [bounds.BOUNDED, inertias, bounds.ROWS, rest.pressing(loops), decisions.switching(loops)]
         pieces += [switches.NOTED, switches.ANEW_WITH_LOOPS if loops else switches.ANEW]
-        pieces += [*(own if holds else [switches.NOTING]), *([] if adaptive else [switches.SPREAD])]
+        pieces += [actions.acting(acts, holds, loops), *(own if holds else [] if acts else [switches.NOTING])]
+        pieces += [] if adaptive else [switches.SPREAD]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [
@@ -394,8 +399,8 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         numbers |= tableau.numbers | radau.layout(parts.size, n) | {"MOST_NEWTON": float(radau.MOST_NEWTON)}
     numbers |= {"TURNED_AT": numbers["TURNED"], "CROSSED_AT": numbers["CROSSED"]}
     if parts.switching is not None:
-        numbers |= parts.switching.layout(parts.nv, n, parts.answer)
-        numbers |= {"SW_LINE": 8 * parts.switching.line(parts.watched)}
+        numbers |= parts.switching.layout(parts.nq, parts.nv, n, parts.answer)
+        numbers |= {"SW_LINE": 8 * parts.switching.line(parts.watched), "OFF": actions.OFF, "AT": actions.AT}
     return numbers | {
         "CANNOT": CANNOT, "CROSSED": CROSSED, "TURNED": TURNED, "FULL": FULL, "N": n, "X": 8 * n, "F": 8 * parts.answer,
         "S": parts.answer, "T": 8 * parts.size, "NX": parts.size + 1, "TOLD_AT": 8 * parts.told, "ROW": 8 * parts.row,

@@ -13,7 +13,7 @@ move. `stepping_bounds` solves (1).
 
 What is held stands among the constants of the field, [way; free; place; pressed; open], and is changed there. While
 nothing is held the fields without holding, `loose` and `loose_watch`, are called instead. What cannot be decided here
-(users' functions, redundant rows, slow rebounds that return at once) is left as it was, and the loop ends: CROSSED.
+(users' functions without text, redundant rows) is left as it was, and the loop ends: CROSSED.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ def _acted(job, y):  # what the crossings say by themselves
             if kind == 4:
                 put(m + SW_SLIPPED + 8 * which, 1)
                 slips += 1
+            if kind == 6:
+                if _acted_on(job, y, which) != 0:
+                    return CANNOT
     if slips > 0:
         for r in range(SW_RUBS_COUNT):
             if word(m + SW_SLIPPED + 8 * r) == 1 and _slips(job, y, r) != 0:
@@ -262,6 +265,7 @@ def _switched(job, x, f):  # x is the end of the step that was cut; the state at
     loose = word(job + LOOSE)
     _copy(y, x + X, N)
     _copy(m + SW_OLD, c + WAY_AT, SW_HELD)
+    _copy(m + SW_KEPT, c + WAY_AT, SW_HELD)
     for i in range(SW_FLAGS):
         put(m + SW_REACHED + 8 * i, 0)
     status = _decided(job, y)
@@ -270,7 +274,7 @@ def _switched(job, x, f):  # x is the end of the step that was cut; the state at
     if status == 0 and _finite(m + SW_ANSWER, NX) == 0:
         status = CANNOT
     if status != 0:
-        _copy(c + WAY_AT, m + SW_OLD, SW_HELD)
+        _copy(c + WAY_AT, m + SW_KEPT, SW_HELD)
         put(job + LOOSE, loose)
         return CROSSED
     line = _line(job, x)
@@ -278,6 +282,8 @@ def _switched(job, x, f):  # x is the end of the step that was cut; the state at
     _copy(line + 8 * SW_HELD, m + SW_HIT, 2 * SW_STOPS)
     for r in range(SW_RUBS_COUNT):
         put(line + 8 * (SW_HELD + 2 * SW_STOPS + r), word(m + SW_THROWN + 8 * r))
+    for i in range(SW_SLOTS):
+        put(line + 8 * (SW_HELD + 2 * SW_STOPS + SW_RUBS_COUNT + i), word(m + SW_MOVED + 8 * i))
     _moved_on(job, x, f, y, m + SW_ANSWER)
     return _begun_anew(job, x + X)
 """

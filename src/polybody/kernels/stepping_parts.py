@@ -36,7 +36,7 @@ PORTS = {"field": (3, 2), "leap": (5, 1), "middle": (5, 2), "ends": (5, 3), "bal
          "balance_before": (5, 1), "balance_after": (6, 1), "end_before": (5, 1), "end_after": (6, 1),
          "solve_before": (3, 1), "solve_after": (4, 1), "energy_before": (3, 1), "energy_after": (4, 1),
          "solve": (3, 1), "energy": (3, 1), "loose": (3, 2), "loose_watch": (3, 1),
-         "inertia": (2, 1), "bearing": (4, 3)}  # fmt: skip
+         "inertia": (2, 1), "bearing": (4, 3), "actions": (2, 1)}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,8 @@ What happens is decided by `stepping_decisions`; here is how loops live with it.
 
 A switch adds a row: after the state at the crossing comes the one that the motion goes on from, at the same time. The
 end of the step that was cut there is kept in `wholes`, as interpolants need it, and a line of `switch_log` holds time,
-row, which functions have crossed, the numbers afterwards, speeds and impulses of hits, and rubs that were torn loose.
+row, which functions have crossed, the numbers afterwards, speeds and impulses of hits, rubs that were torn loose, and
+slots that have jumped away from where they were held.
 Where nothing can be held (no slots) there is nothing to decide: such crossings are only noted.
 """
 
@@ -17,9 +18,9 @@ from polybody.late import dataclass
 Array = np.ndarray
 MOST_ROWS = 64  # velocities that stops and rubs act on at one time
 MOST_SWITCHES = 64  # in one call
-#: what a watched function tells: nothing that is known here, a stop reached or left, a rub at rest or too weak, or
-#: something that changes nothing by itself
-UNKNOWN, REACHED, LEFT, RESTS, SLIPS, QUIET = range(6)
+#: what a watched function tells: nothing that is known here, a stop reached or left, a rub at rest or too weak,
+#: something that changes nothing by itself, or a jump of the state (`stepping_actions`)
+UNKNOWN, REACHED, LEFT, RESTS, SLIPS, QUIET, ACTS = range(7)
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Switching:
     loops: bool = False  # there are constraints
     rolled: bool = False  # inertias are recursions: no matrices
     bearing: bool = False  # levels of rubs depend on loads: the part of that name tells them
+    actions: int = 0  # jumps of the state that the part of that name tells
 
     @property
     def held(self) -> int:
@@ -50,42 +52,50 @@ class Switching:
     @property
     def facts(self) -> tuple[int, ...]:
         """What the text depends on."""
-        return self.first, self.stops, self.rubs, self.slots, self.passing, self.loops, self.bearing, self.rolled
+        held = self.first, self.stops, self.rubs, self.slots, self.passing
+        return *held, self.loops, self.bearing, self.rolled, self.actions
 
     def line(self, watched: int) -> int:
         """Numbers in a line of the log."""
-        return 2 + watched + self.held + 2 * self.stops + self.rubs
+        return 2 + watched + self.held + 2 * self.stops + self.rubs + self.slots
 
-    def layout(self, nv: int, state: int, answer: int) -> dict[str, int]:
+    def layout(self, nq: int, nv: int, state: int, answer: int) -> dict[str, int]:
         """Places in its memory, in bytes; SW_END is its size."""
         P, R, n = self.stops, self.rubs, min(MOST_ROWS, self.stops + self.rubs)
         n = max(n, min(MOST_ROWS, self.slots))
+        jumps = self.actions * (nq + nv)
         if not self.slots:
-            return {"SW_END": 0, "WORDS_WATCHED": 0}
+            return _places({"STATE": state, "ANSWER": answer, "JUMPS": jumps, "SUM": 2}) | {"WORDS_WATCHED": 0}
         f, looped, dense = self.passing, int(self.loops), int(not self.rolled)
         sizes = {
-            "OLD": self.held, "STATE": state, "ANSWER": answer, "START": nv,
+            "OLD": self.held, "KEPT": self.held, "STATE": state, "ANSWER": answer, "START": nv,
             "MASS": dense * nv * nv, "MOTIONS": looped * nv * f, "STAR": looped * f * f, "POTENTIAL": 1,  # of `inertia`
             "JOB": 1, "ASKED": state,  # of `solve` and `energy`
             "FACTOR": dense * f * f, "PASSED": f, "PIVOTS": f, "LEVELS": R, "BORNE": R, "TOLD": 2, "EXTRA": R,
             "AGAIN": nv, "SAVED": 2 * self.slots,
             "REACHED": P, "LEAVING": P, "NEAR": P, "RESTS": P, "HALTED": R, "SLIPPED": R, "RUBS": R, "THROWN": R,
-            "HIT": 2 * P, "V": n, "SIGN": n, "WHO": n, "LOW": n, "HIGH": n, "G": n, "FOUND": n, "NEXT": n, "BOUND": n,
+            "HIT": 2 * P, "MOVED": self.slots,
+            "V": n, "SIGN": n, "WHO": n, "LOW": n, "HIGH": n, "G": n, "FOUND": n, "NEXT": n, "BOUND": n,
             "PICK": n, "RIGHT": n, "PIV": n, "PULL": n, "DIAGONAL": n, "IMPLIED": P, "COLUMNS": n * nv, "S": n * n,
-            "PART": n * n, "SUM": 2,
+            "PART": n * n, "SUM": 2, "JUMPS": jumps,
         }  # fmt: skip
-        ends = np.cumsum([0, *sizes.values()]).tolist()
-        places = {f"SW_{name}": 8 * at for name, at in zip([*sizes, "END"], ends, strict=True)}
         way = 8 * self.first
         free = way + 8 * R
         pressed = free + 16 * self.slots
-        return places | {
-            "SW_FLAGS": 4 * P + 4 * R + 2 * P, "SW_MOST": n, "SW_STOPS": P, "SW_RUBS_COUNT": R, "SW_SLOTS": self.slots,
+        return _places(sizes) | {
+            "SW_FLAGS": 4 * P + 4 * R + 2 * P + self.slots,
+            "SW_MOST": n, "SW_STOPS": P, "SW_RUBS_COUNT": R, "SW_SLOTS": self.slots,
             "SW_HELD": self.held, "SW_LOOPS": looped, "SW_PASSING": f, "SW_BEARING": int(self.bearing),
             "WAY_AT": way, "FREE_AT": free, "PLACE_AT": free + 8 * self.slots, "PRESSED_AT": pressed,
             "OPEN_AT": pressed + 8 * P, "WORDS_RUBS": 24 * P, "WORDS_SLOTS": 24 * (P + R),
             "WORDS_WATCHED": 24 * (P + R) + 16 * self.slots, "NUMBERS_LEVELS": 16 * P,
         }  # fmt: skip
+
+
+def _places(sizes: dict[str, int]) -> dict[str, int]:
+    """In bytes, one behind the other."""
+    ends = np.cumsum([0, *sizes.values()]).tolist()
+    return {f"SW_{name}": 8 * at for name, at in zip([*sizes, "END"], ends, strict=True)}
 
 
 #: in the place of `_ask` and `_look`
@@ -211,12 +221,12 @@ def _spread(job, k):
 #: words of the job that only switching needs
 JOB_WORDS = (
     "loose", "loose_at", "loose_with", "loose_watch_at", "loose_watch_with", "inertia_at", "inertia_with", "bearing_at",
-    "bearing_with", "solve_at", "solve_with", "energy_at", "energy_with",
+    "bearing_with", "solve_at", "solve_with", "energy_at", "energy_with", "actions_at", "actions_with",
     "switch_words", "switch_numbers", "switch_memory", "switch_log", "switched", "switch_most", "wholes", "whole_rates",
     "restitution", "stride", "coming",
 )  # fmt: skip
 
 __all__ = [
-    "ANEW", "ANEW_WITH_LOOPS", "EITHER", "JOB_WORDS", "LEFT", "MOST_SWITCHES", "NOTED", "NOTING", "QUIET", "REACHED",
-    "RESTS", "SLIPS", "SPREAD", "UNKNOWN", "WITHOUT", "Switching",
+    "ACTS", "ANEW", "ANEW_WITH_LOOPS", "EITHER", "JOB_WORDS", "LEFT", "MOST_SWITCHES", "NOTED", "NOTING", "QUIET",
+    "REACHED", "RESTS", "SLIPS", "SPREAD", "UNKNOWN", "WITHOUT", "Switching",
 ]  # fmt: skip

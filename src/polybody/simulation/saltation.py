@@ -25,7 +25,7 @@ from polybody.formulations import denoc
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.simulation.bounds import bounded
-from polybody.simulation.compiled.tracing import samples_of, traced
+from polybody.simulation.compiled.tracing import samples_of, traced, traced_action
 from polybody.simulation.events import Event
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.friction import Overload, SlidingSpeed
@@ -143,9 +143,8 @@ class Saltation:
         changed = action(t, q.copy(), v.copy())
         if changed is None:
             return state, S
-        both = lambda t, q, v: np.concatenate(action(t, q, v))  # type: ignore[arg-type]  # noqa: E731
         try:
-            made = traced(both, (0, model.nq, model.nv), model.nq + model.nv, samples_of(model))
+            made = traced_action(action, model)
         except NotCompiled as reason:
             raise PolybodyError(f"the action of event {event.name!r} cannot be differentiated: {reason}") from None
         columns = made.sx_in()
@@ -154,7 +153,7 @@ class Saltation:
         n = model.nq + model.nv
         S, state = S.copy(), state.copy()
         S[:n] = J[:, 1:] @ S[:n] + np.outer(J[:, 0], shift)
-        state[:n] = np.concatenate([np.asarray(x, dtype=float) for x in changed])
+        state[:n] = np.concatenate([np.asarray(x, dtype=float).ravel() for x in changed])
         return state, S
 
     def _impact(self, passes: Passes, plan: Any, q: Array, v: Array) -> tuple[Array, Array, Array]:

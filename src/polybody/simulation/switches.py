@@ -98,7 +98,8 @@ class Switches:
     def happened(self, event: Any) -> None:
         """Take over what compiled code has found at an event (`compiled.switching.Switched`)."""
         t, friction, stops = event.time, self.problem.friction, self.stops
-        before, crossed = set(stops.held.values()), event.crossed
+        crossed = event.crossed
+        before = {place for slot, place in stops.held.items() if slot not in event.moved}
         self._count(t)
         self._watched = None
         for own in self.events:
@@ -137,24 +138,34 @@ class Switches:
     def _happen(self, event: Event, t: float, y: Array) -> tuple[Array, str | None]:
         self.happenings.append(Happening(t, event.name))
         q, v = self.problem.split(y)
-        changed = None
+        changed, who = None, f"the action of event {event.name!r}"
         if event.action is not None:
-            changed = call_user(f"the action of event {event.name!r}", t, event.action, t, q.copy(), v.copy())
+            changed = call_user(who, t, event.action, t, q.copy(), v.copy())
         if changed is not None:
-            who = f"the action of event {event.name!r}"
             if not isinstance(changed, tuple | list) or len(changed) != 2:
                 raise InputError(f"{who} returned {type(changed).__name__}; expected a pair (q, v), or None")
             names = (f"q of {who}", f"v of {who}")
-            new_q, new_v = (finite(name, float_array(name, x)) for name, x in zip(names, changed, strict=True))
+            given = [x.full().ravel() if hasattr(x, "full") else x for x in changed]  # of a casadi.Function
+            new_q, new_v = (finite(name, float_array(name, x)) for name, x in zip(names, given, strict=True))
             if new_q.shape != q.shape or new_v.shape != v.shape:
                 shapes = f"{q.shape}, {v.shape}"
                 raise InputError(f"{who} must return (q, v) of shapes {shapes}")
-            y = self._changed(y, self.problem.model.normalize(new_q), new_v)
+            y = self._changed(y, *self._closed(who, self.problem.model.normalize(new_q), new_v))
             self.let_go(y)
         if event.terminal:
             self.ended_on_purpose = True
             return y, f"event {event.name!r} at t = {t:.9g} s"
         return y, None
+
+    def _closed(self, who: str, q: Array, v: Array) -> tuple[Array, Array]:
+        """A state that a user has given, which must keep loops closed as one that a run begins with."""
+        if not self.problem.loops:
+            return q, v
+        try:
+            self.problem.model.engine.require_closed(q, v)
+        except InputError as error:
+            raise InputError(f"{who}: {error}") from None
+        return self.problem.motion.projection(q, v)[:2]
 
     def let_go(self, y: Array) -> None:
         """Forget joints as held that a user has put elsewhere: they rest, stick or move from where they are now."""

@@ -70,10 +70,11 @@ class Compiled:
         self._rolled = rolled.is_rolled(self.model, bears)
         self.acting = self._acts()
         self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
-        self._loops: dict[tuple[str, str, bool], Loop] = {}
+        self._loops: dict[tuple[str, str, str | None], Loop] = {}
         self._fields: dict[str, Field] = {}
         self._taken: list[tuple[Idle[Any], Any, Any]] = []  # what the next run may have
         self._watches: dict[Any, Watch] = {}
+        self._event_texts: dict[Any, Any] = {}  # of users
         self._by_held: dict[bool, Acting] = {}  # what acts while joints are held, and while none is
         self._first: tuple[float, Array, Any] = (np.nan, np.zeros(0), None)
         self.instants = None if self.acting.law.memory is None else Ahead(problem.controller, self.acting.law.memory)
@@ -119,7 +120,7 @@ class Compiled:
         if self.problem.loops:
             self._follow_plan()
         acting = self.acting
-        key = acting.key, watch.key, switching is not None
+        key = acting.key, watch.key, self.decisions.key(switching)
         if key not in self._loops:
             self._loops[key] = self._built(acting, watch, switching)
         loop = self._loops[key]
@@ -151,10 +152,11 @@ class Compiled:
         m = self.model.mechanism
         memory = acting.law.memory
         made = self._made_of(acting)
+        own = {"watch": watch.key, "loose_watch": watch.key, "actions": self.decisions.key(switching)}
         return Parts(
             size=acting.size, nq=m.nq, nv=m.nv, recorded=acting.recorded,
-            make=lambda name: acting.function(name, watch),
-            keys={name: f"{made} {watch.key}" if name in ("watch", "loose_watch") else made for name in names},
+            make=lambda name: self.decisions.text(acting) if name == "actions" else acting.function(name, watch),
+            keys={name: f"{made} {own[name]}" if name in own else made for name in names},
             row=acting.law.signals.rows.shape[1], watched=watch.count,
             between=rolled.parts(acting) | rolled_middle.parts(acting),
             pivots=len(acting.plan.pivots) if acting.plan else 0, doubtful=acting.doubtful,
@@ -205,7 +207,7 @@ class Compiled:
         ahead(f"simulate {self.method.name}", self._parts(self.acting, watch, table), self.tableau)
 
     def _built(self, acting: Acting, watch: Watch, switching: Switching | None) -> Loop:
-        key = self.method.name, self._made_of(acting), watch.key, switching is not None
+        key = self.method.name, self._made_of(acting), watch.key, self.decisions.key(switching)
         parts = self._parts(acting, watch, switching)
         loop = LOOPS.take(key) or build(f"simulate {self.method.name}", parts, self.tableau)
         acting.forget()
@@ -366,7 +368,7 @@ class Compiled:
     def _decides(self, functions: list[tuple[Any, int]]) -> bool:
         """Whether the code of loops that decide at events is there."""
         acting = self._held_acting(replace(self._possible, frozen=True))
-        watch = watch_of(functions, acting.holding)
+        watch = watch_of(functions, acting.holding, self._event_texts)
         table = self.decisions.table(acting, watch, functions)
         return table is not None and is_at_hand(self._parts(acting, watch, table))
 
@@ -380,7 +382,7 @@ class Compiled:
         holding = self.acting.holding
         key = (holding.frozen, *((label_of(function), getattr(function, "level", 0.0)) for function, _ in functions))
         if key not in self._watches:
-            self._watches[key] = watch_of(functions, holding)
+            self._watches[key] = watch_of(functions, holding, self._event_texts)
         return self._watches[key]
 
     @staticmethod

@@ -1,8 +1,9 @@
 """What compiled loops decide by at events, as texts: inertias, motions that pass, levels of friction that depends on
-loads (`kernels.stepping_decisions`)."""
+loads (`kernels.stepping_decisions`), and what actions of users make of a state (`kernels.stepping_actions`)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from polybody.formulations import denoc
 from polybody.mechanism import kinematics
-from polybody.mechanism.energy import potential_energy
+from polybody.mechanism.energy import energy, potential_energy
 from polybody.quantities import constrained
 from polybody.quantities.constrained import Closed, along_plan
 from polybody.simulation.compiled import bearing
@@ -51,4 +52,27 @@ def bearing_levels(acting: Acting) -> Any:
     return acting.made("bearing", [*m.columns, column], m.columns[1], [a, levels, m.told], graph)
 
 
-__all__ = ["bearing_levels", "inertia"]
+def whole_energy(acting: Acting) -> Any:
+    """(x, constants, v) -> [kinetic and potential energy]."""
+    graph, m = acting.graph, acting.mechanism
+    columns, x, _, _ = acting.columns(graph)
+    column, v = graph.variables("given", m.nv)
+    total = sum(energy(m, acting.state(x, graph)[0], v, domain=graph))
+    return acting.made("energy", [*columns[:2], column], columns[1], [np.array([total], dtype=object)], graph)
+
+
+def actions(acting: Acting, given: Sequence[Any]) -> Any:
+    """(x, constants) -> [q with unit quaternions; v] after each of the actions, casadi.Functions of (t, q, v)."""
+    from polybody.simulation.compiled.field import unit
+
+    graph: Any = acting.graph
+    columns, x, _, _ = acting.columns(graph)
+    q, v, _, t = acting.state(x, graph)
+    found = []
+    for action in given:
+        new = np.asarray(graph.scalars(action(*(graph.column(part) for part in ([t], q, v)))), dtype=object)
+        found += [unit(acting.mechanism, new[: len(q)], graph) if acting.curved else new[: len(q)], new[len(q) :]]
+    return acting.made("actions", columns[:2], columns[1], [np.concatenate(found)], graph)
+
+
+__all__ = ["actions", "bearing_levels", "inertia", "whole_energy"]

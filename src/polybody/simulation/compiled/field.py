@@ -324,6 +324,7 @@ class Acting:
                   "middle": lambda: middle.middle(self), "ends": lambda: middle.ends(self), "slopes": self.slopes,
                   "balance": lambda: middle.balance(self), "end": lambda: middle.end(self), **rolled_middle.texts(self),
                   "tick": self._tick, "inertia": lambda: event_texts.inertia(self),
+                  "energy": lambda: event_texts.whole_energy(self),
                   "bearing": lambda: event_texts.bearing_levels(self), **rolled.texts(self)}  # fmt: skip
         return makers[name]()
 

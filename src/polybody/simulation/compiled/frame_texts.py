@@ -19,7 +19,8 @@ from polybody.model.model import Model
 from polybody.quantities.frames import find_frame
 from polybody.simulation.compiled.law import Signals
 from polybody.simulation.compiled.laws import motion_of
-from polybody.simulation.compiled.tracing import impure, key_of, traced
+from polybody.simulation.compiled.purity import impure
+from polybody.simulation.compiled.tracing import key_of, traced
 from polybody.simulation.controllers.frame_motion import FrameMotion
 from polybody.simulation.failures import NotCompiled
 

@@ -216,7 +216,8 @@ def _actuators(model: Model, law: Actuators) -> Law:
     key = f"actuators {as_data(law.records)}"
     if law.constant is not None:
         return Law(key, lambda m, t, q, v, c, row, domain: law.efforts(q, v, c, domain=domain), law.constant)
-    from polybody.simulation.compiled.tracing import impure, key_of, samples_of, traced
+    from polybody.simulation.compiled.purity import impure
+    from polybody.simulation.compiled.tracing import key_of, samples_of, traced
 
     reason = impure(law.function)
     try:
@@ -286,7 +287,8 @@ def motion_of(model: Model, path: Any, *, whole: bool = False) -> tuple[str, Mot
 
 def _traced_path(model: Model, path: Any) -> tuple[str, Motion, Signals]:
     """A user's path, where it is an expression of time."""
-    from polybody.simulation.compiled.tracing import impure, key_of, traced
+    from polybody.simulation.compiled.purity import impure
+    from polybody.simulation.compiled.tracing import key_of, traced
 
     nq, nv, reason = model.nq, model.nv, impure(path)
     if reason:

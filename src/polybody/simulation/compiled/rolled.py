@@ -147,13 +147,13 @@ def parts(acting: Acting) -> dict[str, Callable[[], Between]]:
     """The kernels of long chains, and the parts of a loop that run them."""
     if not acting.rolled:
         return {}
+    m, nq, nv = bare(acting.mechanism), acting.model.nq, acting.model.nv
     found = {"field": lambda: between(acting, False)}
+    found["energy"] = lambda: Between(nq + nv + 2, (Call(kernel(m, "energy"), (0, nq, nq + nv, nq + nv + 1)),))
     if acting.holding.frozen:
-        m, nq, nv = bare(acting.mechanism), acting.model.nq, acting.model.nv
         found["watch"] = lambda: between(acting, True)
         found["loose"] = lambda: between(loosened(acting), False)
         found["solve"] = lambda: Between(*mass_solve(m, nq + 2 * nv, 0, nq, nq + nv))
-        found["energy"] = lambda: Between(nq + nv + 2, (Call(kernel(m, "energy"), (0, nq, nq + nv, nq + nv + 1)),))
     return found
 
 

@@ -89,6 +89,7 @@ class Sundials:
         self._remembered = False
         self._solvers: dict[Any, Solvers] = {}
         self._watches: dict[Any, Watch] = {}
+        self._event_texts: dict[Any, Any] = {}  # of users
         self.acting = self._plain
 
     # What a run asks of whoever takes its steps (`engine.Compiled`).
@@ -378,7 +379,7 @@ class Sundials:
         holding = self.acting.holding
         key = (holding.key, *((label_of(one), getattr(one, "level", 0.0)) for one, _ in functions))
         if key not in self._watches:
-            self._watches[key] = watch_of(functions, holding)
+            self._watches[key] = watch_of(functions, holding, self._event_texts)
         return self._watches[key]
 
 

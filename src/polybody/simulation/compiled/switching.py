@@ -2,8 +2,9 @@
 
 Limits that are reached and left and joints that come to rest or begin to slide are dealt with inside the loop
 (`kernels.stepping_switches`) by the rules of `simulation.switches`, to rounding. What changes nothing ends no loop
-either: events of the user without action that are not terminal, and limits that are only reported. Where nothing can be
-held there is nothing else. Whatever the loop leaves to Python is beyond it.
+either: events of the user without action that are not terminal, and limits that are only reported. Actions of users
+that are expressions act there too (`kernels.stepping_actions`); others are called in Python, and the loop goes on after
+them. Whatever the loop leaves to Python is beyond it.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from polybody.kernels import stepping_switches as kinds
 from polybody.kernels.stepping import Loop
 from polybody.kernels.stepping_switches import Switching
 from polybody.late import dataclass
+from polybody.model.tracing import as_traced
+from polybody.simulation.compiled import event_texts
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.compiled.field import Acting
 from polybody.simulation.compiled.holding import Holding
+from polybody.simulation.compiled.tracing import key_of, traced_action
 from polybody.simulation.compiled.watch import Watch, label_of
+from polybody.simulation.failures import NotCompiled
 from polybody.simulation.friction import DryFriction, Stick
 from polybody.simulation.problem import Problem
 from polybody.simulation.stops import ROUNDING, Excess, Stop
@@ -44,6 +49,7 @@ class Switched:
     levels: dict[Stop, float]
     hits: dict[Stop, tuple[float, float]]  # speed, impulse
     thrown: tuple[int, ...]  # slots of friction that a hit has set in motion
+    moved: tuple[int, ...]  # indices of v that an action has taken away from where they were held
     implied: set[Stop]
     still: set[int]
 
@@ -57,6 +63,8 @@ class Decisions:
         self._holds = bool(possible.slots)
         self._wanted = not self._holds  # nothing more is to be compiled for it
         self._events, self._tables = 0, dict[str, Switching | None]()
+        self._acts: dict[int, Any] | None = None  # by id of its event: the casadi.Function of an action
+        self._acts_key = ""
 
     @property
     def active(self) -> bool:
@@ -82,17 +90,42 @@ class Decisions:
     @staticmethod
     def parts(switching: Switching | None) -> list[str]:
         """The parts of a loop that only its decisions need."""
-        if switching is None or not switching.slots:
+        if switching is None:
             return []
+        acts = ["actions"] if switching.actions else []
+        if not switching.slots:
+            return [*acts, "energy"] if acts else []
         inertias = ["solve", "energy"] if switching.rolled else ["inertia"]
-        return ["loose", "loose_watch", *inertias, *(["bearing"] if switching.bearing else [])]
+        return ["loose", "loose_watch", *inertias, *(["bearing"] if switching.bearing else []), *acts]
+
+    def key(self, switching: Switching | None) -> str | None:
+        """What distinguishes loops that decide from others."""
+        return None if switching is None else self._acts_key
+
+    def text(self, acting: Acting) -> Any:
+        """The part `actions` of a loop."""
+        return as_traced(event_texts.actions, acting, list((self._acts or {}).values()))
+
+    def _actions(self, functions: Sequence[tuple[Any, int]]) -> list[int]:
+        """Ids of events whose actions are expressions; they stay the same in a run."""
+        if self._acts is not None:
+            return list(self._acts)
+        self._acts = {}
+        for function, _ in functions:
+            if isinstance(function, EventValue) and function.event.action is not None and not function.event.terminal:
+                try:
+                    self._acts[id(function.event)] = traced_action(function.event.action, self.problem.model)
+                except NotCompiled:
+                    continue  # it is called
+        self._acts_key = " ".join(map(key_of, self._acts.values()))
+        return list(self._acts)
 
     def table(self, acting: Acting, watch: Watch, functions: Sequence[tuple[Any, int]]) -> Switching | None:
         """What a loop decides by; None where functions must be called."""
         if watch.called:
             return None
         if watch.key not in self._tables:
-            table = switching_of(acting, watch, self.problem, functions)
+            table = switching_of(acting, watch, self.problem, functions, self._actions(functions))
             self._tables[watch.key] = table if table.slots or table.words.any() else None
         return self._tables[watch.key]
 
@@ -109,16 +142,21 @@ class Decisions:
         return replace(chunk, switches=found, wholes=wholes)
 
 
-def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequence[tuple[Any, int]]) -> Switching:
-    """The tables of a loop."""
+def switching_of(
+    acting: Acting, watch: Watch, problem: Problem, functions: Sequence[tuple[Any, int]], acts: list[int]
+) -> Switching:
+    """The tables of a loop; `acts` are ids of events whose actions are made there."""
     holding, friction, stops = acting.holding, problem.friction, problem.stops
     places = {v: k for k, (_, v) in enumerate(holding.slots)}
     quiet = {label_of(f) for f, _ in functions if changes_nothing(f, problem)}
+    actions = {("event", x): k for k, x in enumerate(acts)}
     rubbing, limits = list(holding.rubbing), list(holding.stops)
     words = [*((8 * stop.q, 8 * stop.v, places[stop.v]) for stop in limits)]
     words += [(8 * holding.slots[places[v]][0], 8 * v, places[v]) for v in rubbing]
     words += [(8 * q, 8 * v) for q, v in holding.slots]  # type: ignore[list-item]
-    words += [_kind(label, limits, rubbing, quiet) for label in watch.labels]  # type: ignore[list-item]
+    for label in watch.labels:
+        known = (kinds.ACTS, actions[label]) if label in actions else _kind(label, limits, rubbing, quiet)
+        words.append(known)  # type: ignore[arg-type]
     levels = {} if friction is None else friction.levels(np.zeros(problem.nv))
     numbers = [*(x for stop in limits for x in (stop.side, stop.limit)), *(levels[v] for v in rubbing)]
     voltages = 0 if acting.motors is None else len(acting.motors.motors)
@@ -127,7 +165,7 @@ def switching_of(acting: Acting, watch: Watch, problem: Problem, functions: Sequ
         slots=len(holding.slots), restitution=0.0 if stops is None else stops.restitution,
         words=np.array([x for row in words for x in row], dtype=np.int64), numbers=np.array(numbers, dtype=float),
         passing=problem.nv - (problem.motion._rank if problem.loops else 0), loops=problem.loops,
-        bearing=bool(holding.bearing), rolled=acting.rolled,
+        bearing=bool(holding.bearing), rolled=acting.rolled, actions=len(acts),
     )  # fmt: skip
 
 
@@ -157,7 +195,7 @@ def switched(
     lines = log.reshape(kinds.MOST_SWITCHES, -1)[:count]
     names = {} if friction is None else {part.v: part.joint for part in friction.parts}
     W, R, L, P = watch.count, len(rubbing), len(holding.slots), len(stops)
-    ends = np.cumsum([2 + W, R, L, L, P, P, 2 * P, R]).tolist()
+    ends = np.cumsum([2 + W, R, L, L, P, P, 2 * P, R, L]).tolist()
     for line, words in zip(lines.tolist(), lines.view(np.int64).tolist(), strict=True):
         way, free, place, pressed, reachable, hits = (line[a:b] for a, b in pairwise(ends[:7]))
         pushing = {stop.v: stop for stop, x in zip(stops, pressed, strict=True) if x}
@@ -173,7 +211,8 @@ def switched(
             now, {v: int(x) for v, x in zip(rubbing, way, strict=True)},
             {stop: 1.0 - x for stop, x in zip(stops, reachable, strict=True) if 0.0 < x < 1.0},
             {stop: (a, b) for stop, a, b in zip(stops, hits[::2], hits[1::2], strict=True) if b > least},
-            tuple([v for v, yes in zip(rubbing, words[ends[6] :], strict=True) if yes]),
+            tuple([v for v, yes in zip(rubbing, words[ends[6] : ends[7]], strict=True) if yes]),
+            tuple([v for (_, v), yes in zip(holding.slots, words[ends[7] :], strict=True) if yes]),
             {stop for stop, x in zip(stops, reachable, strict=True) if x == 0.0 and stop.v not in now},
             {v for (_, v), moves, at in zip(holding.slots, free, place, strict=True) if moves and at},
         ))  # fmt: skip

@@ -13,7 +13,8 @@ from polybody.model.model import Model
 from polybody.simulation.compiled.frame_texts import TIMES, FrameText
 from polybody.simulation.compiled.law import Law, Signals
 from polybody.simulation.compiled.own_state import Own, OwnState, Shape, shape_of
-from polybody.simulation.compiled.tracing import impure, key_of, samples_of, traced
+from polybody.simulation.compiled.purity import impure
+from polybody.simulation.compiled.tracing import key_of, samples_of, traced
 from polybody.simulation.controllers import (
     FeedbackLinearisation,
     HybridForcePosition,

@@ -45,8 +45,9 @@ def label_of(function: Any) -> Any:
     return ("event", id(function.event)) if isinstance(function, EventValue) else getattr(function, "label", function)
 
 
-def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
-    """What of the functions of (t, y) that are watched now is text; those of `holding` are, all of them."""
+def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding, known: dict[Any, Any]) -> Watch:
+    """What of the functions of (t, y) that are watched now is text; those of `holding` are, all of them. `known` are
+    the texts of a run's events, by label, traced once."""
     texts: list[Text] = []
     keys, directions, labels, called = [], [], [], False
     for function, direction in functions:
@@ -54,7 +55,7 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
             continue
         if holding.frozen and isinstance(function, Excess) and function.stop in holding.stops:
             continue
-        text = text_of(function)
+        text = text_of(function, known)
         if text is None:
             called = True
             continue
@@ -68,14 +69,19 @@ def watch_of(functions: Sequence[tuple[Any, int]], holding: Holding) -> Watch:
     return Watch(";".join(keys), tuple(texts), all_directions, called, holding, all_labels)
 
 
-def text_of(function: Any) -> tuple[str, Text] | None:
+def text_of(function: Any, known: dict[Any, Any]) -> tuple[str, Text] | None:
     """(what distinguishes it from others, its text), or None."""
     if isinstance(function, Excess):
         stop, level = function.stop, function.level
         return f"{stop.q} {stop.side} {stop.limit.hex()} {level.hex()}", lambda t, q, v, domain: (
             (q[stop.q] - domain.const(stop.limit)) * domain.const(stop.side) - domain.const(level)
         )
-    return _event_text(function) if isinstance(function, EventValue) else None
+    if not isinstance(function, EventValue):
+        return None
+    label = label_of(function)
+    if label not in known:
+        known[label] = _event_text(function)
+    return known[label]
 
 
 def _event_text(function: EventValue) -> tuple[str, Text] | None:
