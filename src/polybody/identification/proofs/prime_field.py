@@ -19,11 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from polybody.identification.proofs.lattices import relation
+
 Array = np.ndarray
 #: numbers of files that differ by this part are the same
 SAME = 1e-13
 #: cosines of half degrees are read
 TURN = 720
+#: whole numbers of a sum with a root
+LARGEST = 2000
 
 
 class PrimeField:
@@ -139,13 +143,10 @@ def _may_be_short(x: Array, same: float) -> Array:
 
 def _sum(x: float, same: float) -> _Sum | None:
     """a + b √d with small fractions a and b, as the corners of turned parts have."""
-    import mpmath  # comes with sympy
-
+    slack = max(same, 1e-14) * abs(x)
     for d in (3, 2, 5):
-        with mpmath.workprec(53):
-            relation = mpmath.pslq([x, 1.0, d**0.5], tol=max(same, 1e-14) * abs(x), maxcoeff=2000, maxsteps=400)
-        if relation is not None and relation[0]:
-            n, a, b = relation
+        n, a, b = relation((x, 1.0, d**0.5), slack)
+        if n and max(abs(n), abs(a), abs(b)) <= LARGEST and abs(n * x + a + b * d**0.5) <= 2 * slack:
             return _Sum(n, a, b, d)
     return None
 
