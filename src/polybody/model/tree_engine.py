@@ -5,15 +5,18 @@ A formulation's own text answers where one is named. Texts are interpreted for m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.algebra.domains import FLOAT
+from polybody.algebra.domains import FLOAT, Domain
 from polybody.errors import InputError, PolybodyError
 from polybody.formulations.protocol import formulation as formulation_named
+from polybody.garbage import uncollected
 from polybody.mechanism.general_position import general_configuration
 from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import Mechanism
@@ -27,7 +30,7 @@ from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.engine import Request, by_double, in_parts
 from polybody.model.source import Source, Supplied
 from polybody.model.together import joint_kernel
-from polybody.model.tracing import Recorded, as_traced, compiled, is_on_disk, plain_name, trace
+from polybody.model.tracing import Outputs, Recorded, as_traced, compiled, is_on_disk, plain_name, trace
 from polybody.properties import cached_property
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
@@ -45,8 +48,25 @@ COMPILED_ENTRIES_UP_TO = 20_000
 #: for up to so many velocities. Influence coefficients are arrays that NumPy computes at once: of n velocities tracing
 #: takes as long as n²/2 states, and of more than 40 they are millions of operations.
 FORMULATED_FROM, INFLUENCE_UP_TO, FORMULATED_UP_TO = 12, 40, 100
+#: Whether quantities are asked for at a single state that no other follows (`sparing`).
+SPARING: ContextVar[bool] = ContextVar("sparing", default=False)
+#: States of a batch that are answered so at most.
+MOST_SPARED = 2048
+_ONCE: set[tuple[str, str]] = set()  # (digest of the mechanism, name) of what was answered so
+MOST_ONCE = 4096
 #: What the five formulations answer themselves.
 OF_FORMULATIONS = frozenset({"inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces"})
+
+
+@contextlib.contextmanager
+def sparing() -> Iterator[None]:
+    """Within it the first answer comes from a quantity's text on numbers, unless code is at hand: whoever looks at the
+    first state of a run, users' controllers too, or once at its results waits for no kernel to be traced."""
+    token = SPARING.set(True)
+    try:
+        yield
+    finally:
+        SPARING.reset(token)
 
 
 class TreeEngine:
@@ -58,7 +78,6 @@ class TreeEngine:
         self._reduced: Mechanism | None = None
         self._kernels: dict[str, Kernel] = {} if kernels is None else kernels
         self._regular = False
-        self._once: set[str] = set()
 
     def at(self, values: Array) -> TreeEngine:
         """The engine at other values of the parameters, by the same compiled code."""
@@ -122,25 +141,65 @@ class TreeEngine:
             return self._composed(composed, request)
         if self._by_text(request.whole):
             return into(request.out, self._interpreted(request))
+        if SPARING.get() and (found := self._spared(request)) is not None:
+            return found
         return self._by_kernel(request)
 
-    def once(self, quantity: Quantity, *arrays: Array) -> Array | None:
-        """The answer at one state where no second one may be asked for: by its text on numbers, unless code is at hand.
+    def _spared(self, request: Request) -> Any:
+        """The answer by `once` to a plain request for one state or a few; None where a kernel is to answer."""
+        quantity, arrays = request.quantity, request.arrays
+        plain = request.out is None and request.wrenches is None and request.parameters is None
+        leading = arrays[0].shape[:-1] if arrays and arrays[0].ndim else (0,)
+        sizes = [(*leading, size) for _, size in quantity.inputs(self.sizes())]
+        few = len(leading) == 0 or (len(leading) == 1 and 0 < leading[0] <= MOST_SPARED)
+        if not plain or not few or request.is_single or [x.shape for x in arrays] != sizes:
+            return None
+        _check_finite(request)
+        return self.once(quantity, *arrays)
+
+    def once(self, quantity: Quantity, *arrays: Array) -> Any:
+        """The answer at one state (n,), or at a few (states, n), where no second one may be asked for: by its text on
+        numbers, unless code is at hand.
 
         None from the second time on: a kernel is worth its compilation by then.
         """
+        results = self.results(quantity)
+        if not self.spares(quantity.name, quantity.inputs(self.sizes()), results) or not self._is_straight(quantity):
+            return None
+        mechanism = self.reduced_numbers if quantity.reduced else self.mechanism
+        if arrays[0].ndim == 1:
+            found = quantity.tree(mechanism, *arrays, domain=FLOAT)
+            parts = found if isinstance(found, tuple) else (found,)
+            told = [np.reshape(x, shape)[()] for x, (_, shape) in zip(parts, results, strict=True)]
+        else:
+            from polybody.algebra import many
+
+            def text(*x: Array, domain: Domain) -> Any:
+                return quantity.tree(mechanism, *x, domain=domain)
+
+            with uncollected():
+                told = many.read(text, arrays, [shape for _, shape in results])
+        return told[0] if len(told) == 1 else tuple(told)
+
+    def spares(self, name: str, inputs: Sequence[tuple[str, int]], results: Outputs) -> bool:
+        """Whether what is named so is asked for the first time, and no code is at hand."""
         from polybody.kernels import background
 
-        name = quantity.name
-        if name in self._once or name in self._kernels or self.source.variation is not None:
-            return None
-        self._once.add(name)
-        if not self._is_straight(quantity) or background.tier() == "optimised":
-            return None
-        if is_on_disk(name, quantity.inputs(self.sizes()), self.results(quantity), self.source.digest):
-            return None
-        mechanism = self.reduced_mechanism if quantity.reduced else self.mechanism
-        return quantity.tree(mechanism, *arrays, domain=FLOAT)
+        key = self.source.digest, name
+        if name in self._kernels or key in _ONCE:
+            return False
+        if len(_ONCE) >= MOST_ONCE:
+            _ONCE.clear()
+        _ONCE.add(key)
+        ports = [*inputs, *self.source.inputs]
+        return background.tier() != "optimised" and not is_on_disk(name, ports, results, self.source.digest)
+
+    @cached_property
+    def reduced_numbers(self) -> Mechanism:
+        """`reduced_mechanism` with numbers in the place of parameters."""
+        if self.source.variation is None:
+            return self.reduced_mechanism
+        return self.mechanism if self.mechanism.sprung else reduced(self.mechanism)
 
     def plain(self, quantity: Quantity, dtype: type[np.floating] = np.float64) -> Kernel | None:
         varied = self.source.variation is not None
@@ -275,10 +334,10 @@ class TreeEngine:
 
     def _is_rolled(self, quantity: Quantity) -> bool:
         """Inverse and forward dynamics are rolled early, all that can be on long chains."""
-        if self.is_long or not self.is_rolled:
-            return self.is_long
+        if self.is_long:
+            return True
         early = quantity.name.removesuffix("_wrenches") in ("inverse_dynamics", "forward_dynamics")
-        return early and long_chains.early(self.mechanism)
+        return early and long_chains.early(self.mechanism) and self.is_rolled  # the last takes longest
 
     def _has_single(self, request: Request) -> bool:
         """True where kernels answer: what is interpreted or solved by LAPACK is computed in float64."""
@@ -348,7 +407,8 @@ class TreeEngine:
         """Whether the mass matrix of a configuration in general position shows that no pivot vanishes, (...): quicker
         than to look at the pivots, for many sets of parameters (..., k)."""
         q = general_configuration(self.mechanism)
-        M = self.answer(Request(QUANTITIES["mass_matrix"], (q,), parameters=parameters))
+        with sparing():
+            M = self.answer(Request(QUANTITIES["mass_matrix"], (q,), parameters=parameters))
         values = np.linalg.eigvalsh(M)
         return values[..., 0] > 1e-9 * values[..., -1]
 

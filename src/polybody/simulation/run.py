@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from polybody.errors import InputError, warn
+from polybody.model.tree_engine import sparing
 from polybody.names import counted
 from polybody.simulation.compiled.chunk import Chunk
 from polybody.simulation.controllers.sampling import Sampling
@@ -128,8 +130,9 @@ class Run:
 
     def advance(self, t: float, y: Array, end: float) -> str | None:
         """Integrate to the end; what ended the run before, if something did."""
-        until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
-        settled = self.switches.settle(t, y)
+        with nullcontext() if self.problem.loops else sparing():
+            until = self._sampled(t, y, end)  # first: joints at rest are settled under its forces
+            settled = self.switches.settle(t, y)
         compiled = self.compiled
         if compiled is not None:
             compiled.decisions.allowed = self._decides

@@ -16,16 +16,21 @@ joints held in loops, parameters that change loops or charts of joints, rolling.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from polybody.algebra.domains import domain
+from polybody.algebra import many
+from polybody.algebra.domains import Domain, domain
 from polybody.formulations import denoc
+from polybody.garbage import uncollected
+from polybody.kernels.locks import tracing
 from polybody.mechanism import kinematics
 from polybody.model.engine import Request
 from polybody.model.tracing import Recorded, compiled
+from polybody.model.tree_engine import MOST_SPARED, SPARING, sparing
 from polybody.properties import cached_property
 from polybody.quantities.table import QUANTITIES
 from polybody.simulation.compiled.field import Acting, unit
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
 Array = np.ndarray
 #: numbers of a body in which its forces are linear, or nearly: its mass, its centre, its inertia
 INERTIAL = ("mass", "com", "inertia")
+BY_PARAMETERS = "forces by parameters"
 #: velocities of trees up to which the text of forward dynamics is differentiated as a whole: one short kernel
 MOST_WHOLE = 9
 
@@ -77,6 +83,11 @@ class Slopes:
                 found[x.q] = x.turn[b] @ S[x.q] + x.gamma[b] @ S[x.v]
         return found
 
+    def __getitem__(self, some: slice) -> Slopes:
+        """Those of some of the states."""
+        turning = [Turning(x.q, x.v, x.gamma[some], x.turn[some], x.back[some]) for x in self.turning]
+        return Slopes(self.sizes, self.rows[some], self.top, self.plain, tuple(turning))
+
     @cached_property
     def dense(self) -> Array:
         """(states, n, n + k + m)."""
@@ -90,6 +101,9 @@ class Slopes:
         return found
 
 
+Stages = tuple[list[Array], list[Slopes]]
+
+
 class Sloping:
     """f and its derivatives in one mode, compiled."""
 
@@ -101,13 +115,45 @@ class Sloping:
 
     def __call__(self, t: Array, x: Array, c: Array, z: Array) -> tuple[Array, Slopes]:
         """(f, its derivatives) at states of several steps."""
-        full = np.concatenate([x, np.zeros((len(x), 1)), t[:, None]], axis=1)
-        row = np.concatenate([self.of.control.rows(t), z], axis=1)
+        full, row = self._given(t, x, z)
         if not self.is_structured:
             rate, rows = self._whole(full, c, row)
             return rate, Slopes(self.sizes, rows)
         rate = self._rate(full, c, row)[0][:, : self.of.n]
         return rate, self._of_motion(x, rate, full, c, row)
+
+    def _given(self, t: Array, x: Array, z: Array) -> tuple[Array, Array]:
+        """What kernels take as x and row."""
+        full = np.concatenate([x, np.zeros((len(x), 1)), t[:, None]], axis=1)
+        return full, np.concatenate([self.of.control.rows(t), z], axis=1)
+
+    def stages(self, t: Array, c: Array, z: Array, parts: Array, state: Callable[[list[Array]], Array]) -> Stages:
+        """f and its derivatives at the stages of explicit steps: `parts` are their times, (stages, steps); `state(K)`
+        is x of the next stage, K the f of those before.
+
+        The equations of motion (1) are solved for many stages at once: no f depends on them.
+        """
+        K: list[Array] = []
+        if not self.is_structured:
+            found = []
+            for at in parts:
+                f, slopes = self(t + at, state(K), c, z)
+                K.append(f)
+                found.append(slopes)
+            return K, found
+        given: list[tuple[Array, ...]] = []
+        for at in parts:
+            x = state(K)
+            full, row = self._given(t + at, x, z)
+            K.append(self._rate(full, c, row)[0][:, : self.of.n])
+            given.append((x, K[-1], full, c, row))
+        found, together = [], max(1, MOST_SPARED // len(t))
+        for first in range(0, len(given), together):
+            some = given[first : first + together]
+            with sparing():
+                whole = self._of_motion(*(np.concatenate(arrays) for arrays in zip(*some, strict=True)))
+            found += [whole[k * len(t) : (k + 1) * len(t)] for k in range(len(some))]
+        return K, found
 
     def rate(self, t: float, x: Array, c: Array, z: Array) -> Array:
         """f of one state."""
@@ -181,7 +227,7 @@ class Sloping:
             return found
 
         right = placed(dq, dv, n - nq - nv)
-        right[:, :nv, n : n + k] = self._by_parameters(q, v, a, *tree.source.given())
+        right[:, :nv, n : n + k] = self._forces_by_parameters(q, v, a)
         np.negative(right, out=right)
         tau: Any = 0.0
         if self.is_driven:
@@ -282,6 +328,46 @@ class Sloping:
         outputs = [("drive", (rows,)), ("by", (rows, self.width))]
         return compiled("sensitivities drive", self.inputs, outputs, make, self.key)
 
+    def _forces_by_parameters(self, q: Array, v: Array, a: Array) -> Array:
+        """ID_p, (states, nv, k)."""
+        import casadi
+
+        model, k = self.acting.model, self.of.k
+        tree, results = model.engine.tree, [("by_parameters", (model.nv, k))]
+        inputs = [("q", model.nq), ("v", model.nv), ("a", model.nv)]
+        first = SPARING.get() and len(q) <= MOST_SPARED and len(self._of_bodies) == k
+        if not first or not tree.spares(BY_PARAMETERS, inputs, results):
+            return self._by_parameters(q, v, a, *tree.source.given())
+
+        def text(q: Array, v: Array, a: Array, *, domain: Domain) -> Array:
+            m, found = tree.mechanism, domain.zeros(model.nv, k)
+            own = self._changes(casadi.DM(tree.source.values)).full()
+            changes = [(body, j, domain.array(own[10 * body : 10 * body + 10, j])) for j in range(k)
+                       for body in range(len(m.bodies)) if own[10 * body : 10 * body + 10, j].any()]  # fmt: skip
+            columns = denoc.changes_of_forces(m, q, v, a, [(body, row) for body, _, row in changes], domain=domain)
+            for (_, j, _), column in zip(changes, columns.T, strict=True):
+                found[:, j] = found[:, j] + column
+            return found
+
+        with uncollected(), tracing:
+            return many.read(text, (q, v, a), [(model.nv, k)])[0]
+
+    @cached_property
+    def _of_bodies(self) -> list[int]:
+        """Parameters that are numbers of bodies in which forces are linear, or nearly."""
+        chosen = enumerate(self.acting.model.parameters)
+        return [j for j, x in chosen if x.place[0] == "bodies" and x.place[2] in INERTIAL]
+
+    @property
+    def _changes(self) -> Any:
+        """p -> how the ten numbers of each body change with p, a casadi.Function."""
+        import casadi
+
+        graph: Any = domain("casadi")
+        m = self.acting.model.engine.tree.source.traced
+        (p,) = m.symbols
+        return casadi.Function("changes", [p], [casadi.jacobian(graph.column(denoc.body_parameters(m, domain=graph)), p)])
+
     @cached_property
     def _by_parameters(self) -> Any:
         """(q, v, a, p) -> ID_p."""
@@ -295,7 +381,7 @@ class Sloping:
             graph: Any = domain("casadi")
             (columns, (q, v, a)), m = zip(*(graph.variables(*port) for port in inputs), strict=True), tree.source.traced
             (p,), found = m.symbols, graph.zeros(model.nv, k)
-            of_bodies = [j for j, x in enumerate(model.parameters) if x.place[0] == "bodies" and x.place[2] in INERTIAL]
+            of_bodies = self._of_bodies
             numbers = casadi.jacobian(graph.column(denoc.body_parameters(m, domain=graph)), p)
             changes, places = [], []
             for j in of_bodies:
@@ -314,7 +400,7 @@ class Sloping:
             return Recorded("by_parameters", [*columns, p], [found])
 
         outputs = [("by_parameters", (model.nv, k))]
-        return compiled("forces by parameters", [*inputs, ("p", k)], outputs, make, tree.source.digest)
+        return compiled(BY_PARAMETERS, [*inputs, ("p", k)], outputs, make, tree.source.digest)
 
 
 __all__ = ["Slopes", "Sloping", "Turning"]

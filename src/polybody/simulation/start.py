@@ -170,7 +170,8 @@ def prepared(
         from polybody.kernels import stepping
 
         stepping.prepare()
-    for asked in (model, problem.model):  # what cannot be simulated says so here
+    of_trees = () if problem.loops else (problem.model,)  # dry friction changes no pivot
+    for asked in of_trees or (model, problem.model):  # what cannot be simulated says so here
         asked.engine.require_dynamics(q, v)
     said = {
         "method": method, "duration": duration, "start": start, "limits": limits, "restitution": restitution,

@@ -158,16 +158,15 @@ class Field:
 
     def explicit(self, A: Array, b: Array, s: Batch) -> tuple[Array, Carrying]:
         x0, h = s.y0[:, : self.n], s.h[:, None]
-        K: list[Array] = []
-        stages: list[Slopes] = []
-        for row, part in zip(A, A.sum(axis=1), strict=True):
+
+        def state(K: list[Array]) -> Array:
             x = x0
-            for a, k in zip(row, K, strict=False):
+            for a, k in zip(A[len(K)], K, strict=False):
                 if a:
                     x = x + a * h * k
-            f, slopes = self.slopes(s.t + part * s.h, x, s.c, s.z)
-            K.append(f)
-            stages.append(slopes)
+            return x
+
+        K, stages = self.slopes.stages(s.t, s.c, s.z, A.sum(axis=1)[:, None] * s.h, state)
         x = x0
         for w, k in zip(b, K, strict=True):
             if w:

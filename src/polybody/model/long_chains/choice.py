@@ -37,13 +37,17 @@ def worth_rolling(mechanism: Mechanism) -> bool:
 
     A chain of few kinds gains from about 16 joints on; a robot of many kinds from about 60 (benchmarks/README.md).
     """
-    from polybody.model.long_chains.kinds import FORCES, LINK, Chain, joint_nodes
+    from polybody.model.long_chains.kinds import FORCES, LINK, Chain, joint_nodes, model_key
 
     n = len(mechanism.joints)
     if n < FEW_KINDS_FROM or _beside_the_tree(mechanism):
         return False
+    if n >= ANY_FROM:
+        return True
+    if len({model_key(joint.model) for joint in mechanism.joints}) * 5 > n:  # of which there are at least as many kinds
+        return False
     groups = (*LINK, "armature", *FORCES)
-    return n >= ANY_FROM or len(Chain(mechanism, groups, joint_nodes(mechanism, groups)).sample) * 5 <= n
+    return len(Chain(mechanism, groups, joint_nodes(mechanism, groups)).sample) * 5 <= n
 
 
 __all__ = ["ANY_FROM", "FEW_KINDS_FROM", "STRAIGHT_UP_TO", "early", "is_long", "worth_rolling"]
