@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from polybody.algebra.graph import Node, binary, choice, leaf, unary
+from polybody.algebra.graph import Node, binary, choice, express, leaf, number, unary
 
 Scalar = Any
 Array = np.ndarray
@@ -391,9 +391,10 @@ class GraphDomain(Domain):
 
     def column(self, array: Any) -> Any:
         """A dense CasADi column of the entries in row-major order."""
-        sx = self._casadi.SX
-        entries = [x.sx if isinstance(x, Node) else sx(float(x)) for x in np.asarray(array, dtype=object).ravel()]
-        return self._casadi.densify(self._casadi.vertcat(*entries)) if entries else sx.zeros(0, 1)
+        entries = np.asarray(array, dtype=object).ravel().tolist()
+        express(entries)
+        columns = [x.sx if isinstance(x, Node) else number(float(x)) for x in entries]
+        return self._casadi.densify(self._casadi.vertcat(*columns)) if columns else self._casadi.SX.zeros(0, 1)
 
 
 class MpmathDomain(Domain):

@@ -56,7 +56,7 @@ class Node:
     def sx(self) -> Any:
         """The 1×1 casadi.SX."""
         if self._sx is None:
-            _express(self)
+            express((self,))
         return self._sx
 
     def __add__(self, other: Any) -> Any:
@@ -401,22 +401,30 @@ RULES: dict[str, Any] = {
 }
 
 
-def _express(root: Node) -> None:
-    """Give a node and all that it needs their CasADi expressions."""
-    ca = _casadi()
-    stack = [root]
+def express(roots: Iterable[Any]) -> None:
+    """Give nodes and all that they need their CasADi expressions."""
+    stack = [x for x in roots if type(x) is Node and x._sx is None]
+    found = {x.serial: x for x in stack}
     while stack:
-        x = stack[-1]
-        missing = [y for y in (x.a, x.b) if isinstance(y, Node) and y._sx is None] if x._sx is None else []
-        if missing:
-            stack += missing
-            continue
-        stack.pop()
-        if x._sx is None:
-            parts = [y._sx if isinstance(y, Node) else number(y) for y in (x.a, x.b) if y is not None]
-            make = ca.SX.unary if len(parts) == 1 else ca.SX.binary
-            x._sx = make(getattr(ca, x.op), *parts)
+        x = stack.pop()
+        for y in (x.a, x.b):
+            if type(y) is Node and y._sx is None and y.serial not in found:
+                found[y.serial] = y
+                stack.append(y)
+    ca = _casadi()
+    unary, binary = ca._casadi.SX_unary, ca._casadi.SX_binary  # `SX.binary` calls nothing else
+    codes: dict[str, int] = {}
+    for serial in sorted(found):  # operands before results
+        x = found[serial]
+        a, b, code = x.a, x.b, codes.get(x.op)
+        if code is None:
+            code = codes[x.op] = getattr(ca, x.op)
+        one = a._sx if type(a) is Node else number(a)
+        if b is None:
+            x._sx = unary(code, one)
+        else:
+            x._sx = binary(code, one, b._sx if type(b) is Node else number(b))
 
 
-__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SQ", "SUB", "Node", "binary", "choice", "distinct", "inwards",
-           "leaf", "number", "operands", "rates", "replayed", "unary"]
+__all__ = ["ADD", "DIV", "LEAF", "MUL", "NEG", "RULES", "SQ", "SUB", "Node", "binary", "choice", "distinct", "express",
+           "inwards", "leaf", "number", "operands", "rates", "replayed", "unary"]

@@ -157,10 +157,10 @@ def scalars(values: Array) -> Array:
 def numbers(values: Any, states: int, shape: Sequence[int]) -> Array:
     """Scalars, in the order of an array of this shape, as numbers (states, *shape)."""
     flat = np.asarray(values, dtype=object).ravel().tolist()
-    found = np.empty((states, len(flat)))
+    found = np.empty((len(flat), states))  # turned at the end: rows are written sooner than columns
     for k, x in enumerate(flat):
-        found[:, k] = x.x if type(x) is Many else x
-    return found.reshape(states, *shape)
+        found[k] = x.x if type(x) is Many else x
+    return np.ascontiguousarray(found.T).reshape(states, *shape)
 
 
 def read(text: Callable[..., Any], arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> list[Array]:

@@ -158,6 +158,7 @@ class Loop:
         self._kept: dict[str, Array] = {}
         self._taken: dict[str, Part | Rolled] = {}
         self.interpreted = True  # some part is still to be compiled
+        self._seen = -1  # how many parts had been compiled when they were last asked for
         self.refresh()
         n, stages = parts.padded, 16
         scratch = (
@@ -187,8 +188,9 @@ class Loop:
 
     def refresh(self) -> None:
         """Take parts that have been compiled since; a call under way is not interrupted."""
-        if not self.interpreted:
+        if not self.interpreted or self._seen == stepping_parts.compiled_so_far():
             return
+        self._seen = stepping_parts.compiled_so_far()
         for name, now in self._functions().items():
             if self._taken.get(name) is not now:
                 self._taken[name] = now

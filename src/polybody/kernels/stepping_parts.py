@@ -89,6 +89,12 @@ Part = Compiled | Interpreted
 _PARTS: dict[str, Part] = {}
 MOST_PARTS = 256
 _lock = Lock()
+_compiled: list[str] = []  # titles of parts that have taken the place of interpreted ones
+
+
+def compiled_so_far() -> int:
+    """How many parts have been compiled in the background: loops look for them only when there are more."""
+    return len(_compiled)
 
 
 def part(key: str, name: str, entry: str, make: Callable[[], ca.Function | tape.Tape], target: Target) -> Part:
@@ -124,6 +130,7 @@ def _made(title: str, name: str, entry: str, make: Callable[[], ca.Function | ta
         ready = Compiled(machine.Loaded(code, [entry]), entry)
         with _lock:
             _PARTS[title] = ready
+            _compiled.append(title)
 
     if tier != "fast":
         background.submit(name, later)
@@ -241,5 +248,6 @@ def part_text(name: str, traced: tape.Tape, target: Target) -> str:
 
 
 __all__ = [
-    "PORTS", "Compiled", "Interpreted", "Part", "is_known", "loop_ahead", "loop_code", "part", "part_text", "prepare",
+    "PORTS", "Compiled", "Interpreted", "Part", "compiled_so_far", "is_known", "loop_ahead", "loop_code", "part",
+    "part_text", "prepare",
 ]  # fmt: skip

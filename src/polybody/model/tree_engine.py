@@ -185,14 +185,20 @@ class TreeEngine:
         """Whether what is named so is asked for the first time, and no code is at hand."""
         from polybody.kernels import background
 
+        if name in self._kernels or not self._is_first(name):
+            return False
+        ports = [*inputs, *self.source.inputs]
+        return background.tier() != "optimised" and not is_on_disk(name, ports, results, self.source.digest)
+
+    def _is_first(self, name: str) -> bool:
+        """Whether this was not asked before of the mechanism, at any values of its parameters."""
         key = self.source.digest, name
-        if name in self._kernels or key in _ONCE:
+        if key in _ONCE:
             return False
         if len(_ONCE) >= MOST_ONCE:
             _ONCE.clear()
         _ONCE.add(key)
-        ports = [*inputs, *self.source.inputs]
-        return background.tier() != "optimised" and not is_on_disk(name, ports, results, self.source.digest)
+        return True
 
     @cached_property
     def reduced_numbers(self) -> Mechanism:
@@ -407,15 +413,14 @@ class TreeEngine:
         """Whether the mass matrix of a configuration in general position shows that no pivot vanishes, (...): quicker
         than to look at the pivots, for many sets of parameters (..., k)."""
         q = general_configuration(self.mechanism)
-        with sparing():
-            M = self.answer(Request(QUANTITIES["mass_matrix"], (q,), parameters=parameters))
+        M = self.answer(Request(QUANTITIES["mass_matrix"], (q,), parameters=parameters))
         values = np.linalg.eigvalsh(M)
         return values[..., 0] > 1e-9 * values[..., -1]
 
     def _refuse_singular(self) -> None:
         """Name the joint whose pivot vanishes, once per model, instead of dividing by zero."""
-        if not self._regular and self.source.values is not None:
-            self._regular = bool(self.well_conditioned())
+        if not self._regular and self.source.values is not None and not self._is_first("singular"):
+            self._regular = bool(self.well_conditioned())  # for many values a kernel is worth its compilation
         if not self._regular:
             from polybody.formulations.denoc.articulated import singular_joint, singular_message
 

@@ -366,7 +366,8 @@ class Sloping:
         graph: Any = domain("casadi")
         m = self.acting.model.engine.tree.source.traced
         (p,) = m.symbols
-        return casadi.Function("changes", [p], [casadi.jacobian(graph.column(denoc.body_parameters(m, domain=graph)), p)])
+        numbers = graph.column(denoc.body_parameters(m, domain=graph))
+        return casadi.Function("changes", [p], [casadi.jacobian(numbers, p)])
 
     @cached_property
     def _by_parameters(self) -> Any:

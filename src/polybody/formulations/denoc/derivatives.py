@@ -117,13 +117,36 @@ def inverse_dynamics_derivatives(
         assert applied is not None
         return force + inward_forces(mechanism, chain, across, applied, domain)
 
-    unit, still = domain.eye(mechanism.nv), domain.zeros(mechanism.nv)
+    still = domain.zeros(mechanism.nv)
     none = tuple(domain.zeros(*load.shape) for load in loads)
+    apart = not loads and not mechanism.sprung and not mechanism.motor_damping.any()
+    unit = _one_of_each(mechanism, domain) if apart else domain.eye(mechanism.nv)
     turned = [(rate(mechanism, q, e, domain=domain), still, *none) for e in unit]
     faster = [(domain.zeros(mechanism.nq), e, *none) for e in unit]
     found = along(against, (q, v, *loads), turned + faster, domain)
-    columns = np.array(found, dtype=domain.dtype).reshape(2, mechanism.nv, mechanism.nv)
+    columns = np.array(found, dtype=domain.dtype).reshape(2, len(unit), mechanism.nv)
+    if apart:
+        columns = np.array([_of_own(mechanism, rows, domain) for rows in columns], dtype=domain.dtype)
     return dq - columns[0].T, dv - columns[1].T, M
+
+
+def _one_of_each(mechanism: Mechanism, domain: Domain) -> Array:
+    """Directions that change the first velocity of every joint, the second of all that have one, and so on."""
+    joints = mechanism.independent_joints
+    unit = domain.zeros(max((joint.nv for joint in joints), default=0), mechanism.nv)
+    for joint in joints:
+        for k in range(joint.nv):
+            unit[k, joint.v.start + k] = domain.const(1)
+    return unit
+
+
+def _of_own(mechanism: Mechanism, rows: Array, domain: Domain) -> Array:
+    """Derivatives along `_one_of_each` of forces that depend on their own joint only, by columns, (nv, nv)."""
+    columns = domain.zeros(mechanism.nv, mechanism.nv)
+    for joint in mechanism.independent_joints:
+        for k in range(joint.nv):
+            columns[joint.v.start + k, joint.v] = rows[k, joint.v]
+    return columns
 
 
 def _of_bodies(

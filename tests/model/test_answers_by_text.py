@@ -1,0 +1,71 @@
+"""Answers by a quantity's text on the numbers of many states: those of kernels, to rounding, and asked for once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mechanisms import random_tree
+from polybody import Model
+from polybody.kernels import background
+from polybody.mechanism.mechanism import mechanism_from
+from polybody.model.engine import Request
+from polybody.model.tree_engine import sparing
+from polybody.quantities.table import QUANTITIES
+
+NAMES = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_forces", "coriolis_matrix", "energy",
+         "momentum", "passive_forces", "inverse_dynamics_derivatives", "forward_dynamics_derivatives")  # fmt: skip
+
+
+def asked(model: Model, name: str, states: int | None) -> Request:
+    rng = np.random.default_rng(3)
+    q = model.random_configuration(rng, size=states)
+    shape = (model.nv,) if states is None else (states, model.nv)
+    known = {"q": q, "v": rng.normal(size=shape), "a": rng.normal(size=shape), "tau": rng.normal(size=shape)}
+    return Request(QUANTITIES[name], tuple(known[x] for x in QUANTITIES[name].arguments))
+
+
+def arrays(answer) -> tuple[np.ndarray, ...]:
+    return answer if isinstance(answer, tuple) else (answer,)
+
+
+@pytest.mark.parametrize("states", [None, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_texts_on_numbers_answer_what_kernels_answer(seed, states, monkeypatch, tmp_path):
+    """On random branched trees with spherical, screw and floating joints: equal to rounding, in shape too."""
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    monkeypatch.setenv("POLYBODY_TIER", "auto")
+    monkeypatch.setattr("polybody.model.tree_engine._ONCE", set())
+    model = Model(mechanism_from(random_tree(np.random.default_rng(seed), 6)))
+    for name in NAMES:
+        request = asked(model, name, states)
+        with sparing():
+            first = arrays(model.engine.answer(request))
+        assert not model.engine.has_kernel(request.quantity)
+        for found, wanted in zip(first, arrays(model.engine.answer(request)), strict=True):
+            assert np.shape(found) == np.shape(wanted)
+            assert np.abs(found - wanted).max() <= 1e-10 * (1 + np.abs(wanted).max()), name
+
+
+def test_the_second_answer_is_a_kernels(monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    monkeypatch.setenv("POLYBODY_TIER", "auto")
+    monkeypatch.setattr("polybody.model.tree_engine._ONCE", set())
+    model = Model(mechanism_from(random_tree(np.random.default_rng(7), 5)))
+    request = asked(model, "energy", 4)
+    with sparing():
+        model.engine.answer(request)
+        assert not model.engine.has_kernel(request.quantity)
+        model.engine.answer(request)
+    assert model.engine.has_kernel(request.quantity)
+
+
+def test_who_waits_for_optimised_code_gets_no_texts(monkeypatch, tmp_path):
+    monkeypatch.setenv("POLYBODY_CACHE", str(tmp_path))
+    monkeypatch.setenv("POLYBODY_TIER", "optimised")
+    assert background.tier() == "optimised"
+    model = Model(mechanism_from(random_tree(np.random.default_rng(8), 4)))
+    request = asked(model, "mass_matrix", None)
+    with sparing():
+        model.engine.answer(request)
+    assert model.engine.has_kernel(request.quantity)
