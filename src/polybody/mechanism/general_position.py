@@ -16,11 +16,11 @@ from polybody.mechanism.mechanism import Mechanism
 Array = np.ndarray
 
 
-class _Draws:
+class Draws:
     """What joints ask of a `numpy.random.Generator`."""
 
-    def __init__(self) -> None:
-        self._source = random.Random(0)
+    def __init__(self, seed: int = 0) -> None:
+        self._source = random.Random(seed)
 
     def uniform(self, low: Array | float, high: Array | float, size: tuple[int, ...]) -> Array:
         drawn = np.array([self._source.random() for _ in range(int(np.prod(size)))]).reshape(size)
@@ -32,8 +32,8 @@ class _Draws:
 
 def general_configuration(mechanism: Mechanism) -> Array:
     """q (nq,) in general position."""
-    draws: Any = _Draws()
+    draws: Any = Draws()
     return np.concatenate([np.zeros(0), *(joint.model.random(draws) for joint in mechanism.independent_joints)])
 
 
-__all__ = ["general_configuration"]
+__all__ = ["Draws", "general_configuration"]

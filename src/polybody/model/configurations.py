@@ -29,7 +29,11 @@ def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
     shape = () if size is None else tuple(np.atleast_1d(size))
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in shape):
         raise InputError(f"size is {size!r}, expected a whole number that is not negative, or several")
-    whole = tuple(int(n) for n in shape)
+    return drawn(mechanism, rng, tuple(int(n) for n in shape))
+
+
+def drawn(mechanism: Mechanism, rng: Any, whole: tuple[int, ...]) -> Array:
+    """The same, (*whole, nq), by whatever draws as a `numpy.random.Generator` does."""
     result = np.empty((*whole, mechanism.nq))
     for joint in mechanism.independent_joints:
         result[..., joint.q] = _within(joint, joint.model.random(rng, whole), rng)
@@ -87,4 +91,6 @@ def require_unit(mechanism: Mechanism, name: str, q: Array) -> None:
             )
 
 
-__all__ = ["CONFIGURATIONS", "draw", "neutral", "normalized", "require_unit", "unit_places", "with_quaternions"]
+__all__ = [
+    "CONFIGURATIONS", "draw", "drawn", "neutral", "normalized", "require_unit", "unit_places", "with_quaternions",
+]  # fmt: skip

@@ -164,7 +164,9 @@ class TreeEngine:
         None from the second time on: a kernel is worth its compilation by then.
         """
         results = self.results(quantity)
-        if not self.spares(quantity.name, quantity.inputs(self.sizes()), results) or not self._is_straight(quantity):
+        if not self.spares(quantity.name, quantity.inputs(self.sizes()), results):
+            return None
+        if self.is_long or composition(self, quantity) is not None or self._by_text(quantity):
             return None
         mechanism = self.reduced_numbers if quantity.reduced else self.mechanism
         if arrays[0].ndim == 1:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from polybody.kernels.locks import tracing
+from polybody.mechanism.general_position import Draws
 from polybody.mechanism.mechanism import Mechanism
-from polybody.model.configurations import draw
+from polybody.model.configurations import drawn
 from polybody.model.model import Model
 from polybody.simulation.compiled.purity import impure, reading
 from polybody.simulation.compiled.symbols import expression, symbol_array
@@ -100,8 +101,9 @@ def samples_of(model: Model) -> list[tuple[float, Array, Array]]:
 
 @lru_cache(maxsize=32)
 def _samples(mechanism: Mechanism) -> list[tuple[float, Array, Array]]:
-    rng = np.random.default_rng(11)
-    return [(0.37 * k, draw(mechanism, rng), rng.normal(size=mechanism.nv)) for k in range(3)]
+    rng = Draws(11)
+    q, v = drawn(mechanism, rng, (3,)), rng.normal((3, mechanism.nv))
+    return [(0.37 * k, q[k].copy(), v[k].copy()) for k in range(3)]
 
 
 def key_of(function: Any) -> str:
