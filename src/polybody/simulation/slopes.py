@@ -330,8 +330,6 @@ class Sloping:
 
     def _forces_by_parameters(self, q: Array, v: Array, a: Array) -> Array:
         """ID_p, (states, nv, k)."""
-        import casadi
-
         model, k = self.acting.model, self.of.k
         tree, results = model.engine.tree, [("by_parameters", (model.nv, k))]
         inputs = [("q", model.nq), ("v", model.nv), ("a", model.nv)]
@@ -341,7 +339,7 @@ class Sloping:
 
         def text(q: Array, v: Array, a: Array, *, domain: Domain) -> Array:
             m, found = tree.mechanism, domain.zeros(model.nv, k)
-            own = self._changes(casadi.DM(tree.source.values)).full()
+            own = self._changes(np.asarray(tree.source.values, dtype=float)).full()
             changes = [(body, j, domain.array(own[10 * body : 10 * body + 10, j])) for j in range(k)
                        for body in range(len(m.bodies)) if own[10 * body : 10 * body + 10, j].any()]  # fmt: skip
             columns = denoc.changes_of_forces(m, q, v, a, [(body, row) for body, _, row in changes], domain=domain)
