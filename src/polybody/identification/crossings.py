@@ -10,10 +10,12 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT, Domain
 from polybody.formulations.denoc.regressor import ENTRIES
 from polybody.late import dataclass
 from polybody.mechanism.joints import FloatingJoint, JointModel, MapJoint, PlanarJoint, SphericalJoint
 from polybody.mechanism.kinematics import Pose
+from polybody.model.tracing import trace
 
 Array = np.ndarray
 
@@ -78,15 +80,25 @@ def _key(model: JointModel) -> Hashable:
 
 
 def _drawn(model: JointModel) -> tuple[Array, Array, Array]:
+    """By the graph of the joint's text, which is read at all samples at once: one by one they took 60 ms of a Stewart
+    platform."""
     if model.nq == 1:
         q = (-1.45 + 3.1 * np.arange(FEW) / FEW)[:, None]
     else:
-        rng = np.random.default_rng(20)
-        q = [np.asarray(model.random(rng)) for _ in range(MANY)]
-    placed = [model.configuration(x) for x in q]
-    H = model.constant_map
-    maps = [model.velocity_map(x) for x in q] if H is None else np.broadcast_to(H, (len(q), *H.shape))
-    return np.array([R for R, _ in placed]), np.array([p for _, p in placed]), np.asarray(maps, dtype=float)
+        q = model.random(np.random.default_rng(20), (MANY,))
+
+    def text(q: Array, *, domain: Domain = FLOAT) -> tuple[Array, Array, Array]:
+        R, p = model.configuration(q, domain=domain)
+        return R, p, model.velocity_map(q, domain=domain)
+
+    shapes = ((3, 3), (3,), (6, model.nv))
+    at_once = trace("crossing", [("q", model.nq)], text).evaluation(shapes)
+    if at_once is not None:
+        turning, slide, H = at_once(q)
+        return turning, slide, H
+    placed = [text(x) for x in q]  # an operation that cannot be read so
+    turning, slide, H = (np.array([one[k] for one in placed], dtype=float) for k in range(3))
+    return turning, slide, H
 
 
 def inertia_map(R: Array, r: Array) -> Array:
