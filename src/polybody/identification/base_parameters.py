@@ -25,7 +25,14 @@ from numpy.typing import ArrayLike
 
 from polybody.errors import PolybodyError
 from polybody.formulations.denoc.regressor import BODY_PARAMETERS
-from polybody.identification.loop_space import lasting_motions, links, loop_space, related_space, twist_spans
+from polybody.identification.loop_space import (
+    lasting_motions,
+    links,
+    loop_space,
+    related_space,
+    twist_spans,
+    unseen_by,
+)
 from polybody.identification.proofs.motions import proved_motions
 from polybody.identification.row_space import row_space, span
 from polybody.identification.states import mobility_at, sample_states
@@ -159,8 +166,9 @@ def _with_loops(
     Y = _stacked(model, terms, seed, len(span(W))) * units
     found = links(m) if m.constrained else []
     spans = twist_spans(m, found) if m.constrained else ([], [])
+    unseen = [unseen_by(link, spans) for link in found]
     if m.constrained:
-        W = loop_space(W, found, spans)
+        W = loop_space(W, found, spans, unseen)
     W = span(W)
     proof, identities = "structure", ()
     values, _ = _shown(Y, W)
@@ -170,7 +178,7 @@ def _with_loops(
         first = {term: n + m.nv * k for k, term in enumerate(terms)}
         W = related_space(W, V, gravity, len(m.bodies), first)
         if m.constrained:
-            W = loop_space(W, found, spans)
+            W = loop_space(W, found, spans, unseen)
             proof, identities = _proved(model, q, V, gravity)
     values, directions = _shown(Y, W)
     rank, gap = _rank(values)

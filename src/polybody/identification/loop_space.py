@@ -85,14 +85,13 @@ def _link(a: int, b: int, steps: Across) -> Link:
     return Link(a, b, steps.X, steps.T, steps.H.swapaxes(1, 2))
 
 
-def loop_space(W: Array, found: list[Link], spans: tuple[list[Array], list[Array]]) -> Array:
+def loop_space(W: Array, found: list[Link], spans: tuple[list[Array], list[Array]], unseen: list[Array]) -> Array:
     """The rows of what the loops show, given those of the cut tree: W's columns begin with ten for each body.
 
-    `found` are the mechanism's `links`, `spans` its `twist_spans`.
+    `found` are the mechanism's `links`, `spans` its `twist_spans`, `unseen` what those links' own motions do not show.
     """
     V, gravity = spans
     W = _without(span(W), _ineffective(V, gravity, W.shape[1]))
-    unseen = [_unseen(link, V, gravity) for link in found]
     while True:
         rows = len(W)
         W = _without(W, _exchanged(found, unseen, W))
@@ -134,10 +133,12 @@ def _ineffective(V: list[Array], gravity: list[Array], columns: int) -> Array:
     return np.concatenate(parts)
 
 
-def _unseen(link: Link, V: list[Array], gravity: list[Array]) -> Array:
+def unseen_by(link: Link, spans: tuple[list[Array], list[Array]]) -> Array:
     """Numbers of body b that the joint's own motion does not show, as rows."""
-    y, every = np.concatenate([V[link.b], gravity[link.b]]), span(link.H.reshape(-1, 6))
-    pairs = bilinear(link.H[:, :, None], link.H[:, None])  # at the same place
+    V, gravity = spans
+    H = link.H[:1] if np.array_equal(link.H, np.broadcast_to(link.H[0], link.H.shape)) else link.H
+    y, every = np.concatenate([V[link.b], gravity[link.b]]), span(H.reshape(-1, 6))
+    pairs = bilinear(H[:, :, None], H[:, None])  # at the same place
     return _null(np.concatenate([bilinear(every[:, None], y).reshape(-1, 10), pairs.reshape(-1, 10)]))
 
 
@@ -252,4 +253,4 @@ def _placed(numbers: Array, body: int, columns: int) -> Array:
     return rows
 
 
-__all__ = ["Link", "lasting_motions", "links", "loop_space", "related_space", "twist_spans"]
+__all__ = ["Link", "lasting_motions", "links", "loop_space", "related_space", "twist_spans", "unseen_by"]

@@ -133,6 +133,7 @@ def _own_pairs(above: _Body, joint: TreeJoint, steps: Across, armature: bool, of
     """P_k of (2), with the armature and the offset of the joint's velocities as further numbers."""
     r, eye = joint.nv, np.eye(joint.nv)
     H, X = steps.H.swapaxes(1, 2), steps.X
+    own_alone = H[:1] if joint.model.constant_map is not None else H  # what repeats is counted once
     found: list[Array] = []
 
     def add(functionals: Array, inertia: Array | None = None, force: Array | None = None) -> None:
@@ -146,7 +147,7 @@ def _own_pairs(above: _Body, joint: TreeJoint, steps: Across, armature: bool, of
         add(bilinear(own, above.V @ X.swapaxes(1, 2)))
         add(bilinear(own, above.gravity @ X.swapaxes(1, 2)), None, eye[i])
         for j in range(i, r):
-            add(bilinear(own, H[:, None, j]), eye[i] * (i == j))
+            add(bilinear(own_alone[:, None, i], own_alone[:, None, j]), eye[i] * (i == j))
     if not joint.model.rates_are_velocities:
         add(_gyroscopic(H[0]))
     if not len(above.gravity):
