@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import polybody as pb
+from mechanisms import random_tree
+from polybody.mechanism import kinematics
+from polybody.model.validation import model_from
 
 
 def bounds(model: pb.Model) -> tuple[np.ndarray, np.ndarray]:
@@ -73,3 +80,59 @@ def test_spline_of_rotations_has_the_velocities_of_its_differences() -> None:
     before, after = path(t - s), path(t + s)
     np.testing.assert_allclose(model.difference(before[0], after[0]) / (2 * s), v, atol=1e-6 * np.abs(v).max())
     np.testing.assert_allclose((after[1] - before[1]) / (2 * s), a, atol=1e-6 * np.abs(a).max())
+
+
+def by_map(seed: int) -> pb.Model:
+    """A tree of joints by map matrix, simple and compound, reversed ones among them."""
+    rng = np.random.default_rng(seed)
+    return model_from(random_tree(rng, 5, kinds=("custom", "compound", "spherical")), warn=False)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_joints_by_map_matrix_integrate_and_differ_together_as_one_by_one(seed: int) -> None:
+    """One by one they are integrated by Newton's steps on numbers, together by compiled ones."""
+    model, rng = by_map(seed), np.random.default_rng(seed)
+    q = model.random_configuration(rng, 60)
+    d = rng.normal(size=(60, model.nv)) * np.geomspace(1e-9, 1.0, 60)[:, None]
+    together = model.integrate(q, d)
+    alone = np.array([model.integrate(one, step) for one, step in zip(q, d, strict=True)])
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+    back = model.difference(q, together)
+    text = np.array([kinematics.difference(model.mechanism, *pair) for pair in zip(q, together, strict=True)])
+    np.testing.assert_allclose(back, text, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(model.integrate(q, back), together, rtol=0, atol=1e-10)
+
+
+def test_python_is_called_as_often_for_eight_times_as_many_states() -> None:
+    """Configurations drawn, moved, compared, assembled and followed along paths: nothing loops over states."""
+    models = [by_map(2), pb.load("humanoid"), pb.load("slider-crank"), pb.load("stewart")]
+    for model in models:
+        base = np.tile(model.assemble(model.neutral()), (4, 1))
+        ends = model.assemble(model.integrate(base, np.linspace(0, 0.01, 4)[:, None] * np.ones(model.nv)))
+        path = pb.paths.spline(model, np.linspace(0, 1, 4), ends)
+
+        def work(count: int, model: pb.Model = model, path: Any = path) -> None:
+            q = model.random_configuration(0, count)
+            moved = model.integrate(q, 1e-3 * np.ones((count, model.nv)))
+            model.difference(q, moved)
+            model.assemble(moved)
+            path(np.linspace(0, 1, count))
+
+        work(4000)
+        few, many = calls_of(lambda w=work: w(500)), calls_of(lambda w=work: w(4000))
+        assert many - few < 7000, model.name  # fewer than two for each more state: those of pieces
+
+
+def calls_of(work: Callable[[], None]) -> int:
+    """How many Python functions are called."""
+    calls = [0]
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        calls[0] += event == "call"
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls[0]

@@ -13,7 +13,7 @@ import polybody as pb
 from machines import four_bar_chain
 from polybody.simulation.bridge import collocate
 from polybody.simulation.compiled.engine import Compiled
-from polybody.simulation.loop_batches import rates_at, returned, turned_over
+from polybody.simulation.loop_batches import rates_at, returned
 from polybody.simulation.problem import Problem
 
 
@@ -80,7 +80,6 @@ def test_many_states_are_put_back_and_accelerated_as_one_by_one() -> None:
     times = np.linspace(0.0, 0.4, 5)
     wanted = np.array([problem.rate(t, y) for t, y in zip(times, back, strict=True)])
     assert np.abs(rates_at(problem, times, back) - wanted).max() < 1e-8 * np.abs(wanted).max()
-    assert turned_over(problem, back).shape == (4,)
 
 
 def test_collocation_over_a_regular_stretch_is_the_motion() -> None:

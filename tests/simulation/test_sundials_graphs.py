@@ -17,6 +17,7 @@ from polybody.simulation.compiled.given import acting_of
 from polybody.simulation.compiled.graph_blocks import Blocks
 from polybody.simulation.compiled.sundials_graphs import field_of
 from polybody.simulation.problem import Problem
+from polybody.simulation.switches import Switches
 
 METHODS = ["cvodes", "idas"]
 TIGHT = {"rtol": 1e-10, "atol": 1e-12}
@@ -103,6 +104,59 @@ def test_hits_rests_and_events_come_at_the_same_times_as_by_dop853(method: str) 
         assert np.allclose([h.time for h in run.happenings], [h.time for h in exact.happenings], rtol=0, atol=1e-6)
     assert len(exact.happenings) > 3
     assert np.abs(graph.q - exact.q).max() < 1e-5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rebounds_that_follow_each_other_ever_faster_do_not_end_a_run(method: str) -> None:
+    """Each cuts off a call of SUNDIALS that went half a second farther: its steps there are none of the run. They were
+    counted, and runs were aborted because steps seemed to shrink to nothing."""
+    model = arm()
+    law = pb.PD(model, [0.0, 1.5, -0.3], 80.0, 1.0)
+    options = {"restitution": 0.6, "sample": 0.05, **TIGHT}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runs = {name: pb.simulate(model, 0.6, [0.0, 0.5, 0.0], None, law, method=name, **options)
+                for name in (method, "dop853")}  # fmt: skip
+    hits = {name: [h for h in run.happenings if h.detail.startswith("hit")] for name, run in runs.items()}
+    assert len(hits["dop853"]) > 10
+    for one, other in zip(hits[method][:8], hits["dop853"][:8], strict=True):
+        assert one.name == other.name
+        assert one.time == pytest.approx(other.time, abs=1e-6)
+    assert runs[method].stopped is None
+    assert apart(runs[method], runs["dop853"]) < 2e-4  # hits are located in polynomials over 0.05 s
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_compiled_code_decides_at_events_what_python_decides(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joints that hit, rest at and leave their stops, stick and slip; Python is asked for the first few only."""
+    build = pb.Builder("rubbing", gravity=(0, 0, -9.81))
+    for k in range(2):
+        build.body(f"b{k}", 1.0, com=(0, 0, -0.2), inertia=(0.02, 0.02, 0.01))
+        origin = np.eye(4)
+        origin[2, 3] = -0.4 * k
+        build.joint(f"j{k}", "revolute", f"b{k - 1}" if k else "world", f"b{k}", origin, axis=(0, 1, 0),
+                    limits=(-0.4, 0.5), friction=0.15 * k)  # fmt: skip
+    model, decided, act = build.model(), [0], Switches.act
+
+    def counted(self: Switches, *given: object) -> object:
+        decided[0] += 1
+        return act(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Switches, "act", counted)
+    law = lambda t, q, v: np.array([3.0 * np.sin(3.0 * t), np.cos(2.0 * t)])  # noqa: E731
+    options = {"method": method, "restitution": 0.4, "sample": 0.05, **TIGHT}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = pb.simulate(model, 2.0, [0.3, -0.2], None, law, **options)
+        by_python, decided[0] = decided[0], 0
+        called = pb.simulate(model, 2.0, [0.3, -0.2], None, law, compiled=False, **options)
+    assert [(h.name, h.detail.split(" ")[0]) for h in graph.happenings] == [
+        (h.name, h.detail.split(" ")[0]) for h in called.happenings
+    ]
+    assert np.allclose([h.time for h in graph.happenings], [h.time for h in called.happenings], rtol=0, atol=1e-6)
+    assert apart(graph, called) < 1e-5
+    assert decided[0] > 10
+    assert by_python <= 4
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -44,6 +44,7 @@ from polybody.kernels import stepping_code as code_of
 from polybody.kernels import stepping_decisions as decisions
 from polybody.kernels import stepping_events as events
 from polybody.kernels import stepping_factors as factors
+from polybody.kernels import stepping_given as given
 from polybody.kernels import stepping_instants as instants
 from polybody.kernels import stepping_methods as methods
 from polybody.kernels import stepping_radau as radau
@@ -54,6 +55,7 @@ from polybody.kernels.idle import Idle
 from polybody.kernels.operations import LIBM
 from polybody.kernels.programs import Made, digest
 from polybody.kernels.stepping_code import CANNOT, CROSSED, FULL, JOB, LOOKS, TURNED
+from polybody.kernels.stepping_given import Nodes
 from polybody.kernels.stepping_parts import Part, is_known, loop_ahead, loop_code, part
 from polybody.kernels.stepping_radau import Collocation
 from polybody.kernels.stepping_rolled import Between, Rolled, rolled_part
@@ -104,7 +106,7 @@ class Tableau:
         return np.concatenate([np.pad(block, ((0, 0), (0, columns - block.shape[1]))) for block in blocks])
 
 
-Method = Tableau | Collocation
+Method = Tableau | Collocation | Nodes
 
 
 @dataclass(frozen=True)
@@ -324,7 +326,8 @@ def _loop(name: str, parts: Parts, tableau: Method | None, chosen: Target) -> tu
     facts = [name, parts.size, parts.nq, parts.nv, parts.recorded, names, parts.row, parts.watched, parts.pivots]
     facts += [parts.doubtful, parts.memory, parts.instant]
     facts += [0, False] if tableau is None else [tableau.stages, tableau.adaptive]
-    facts += [type(tableau).__name__, None if parts.switching is None else parts.switching.facts]
+    facts += [type(tableau).__name__, 0 if tableau is None else tableau.dense_rows]
+    facts += [None if parts.switching is None else parts.switching.facts]
 
     title = digest("stepping", "", chosen, facts)
     return title, name, lambda: Made(module_text(parts, tableau, chosen), chosen)
@@ -351,6 +354,8 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
     """The module whose function `advance` is the loop."""
     loops, curved, watched = (part in parts.keys for part in ("back", "unit", "watch"))
     adaptive, implicit = tableau is not None and tableau.adaptive, isinstance(tableau, Collocation)
+    taken = isinstance(tableau, Nodes)  # by somebody else
+    between = given.INTERPOLANT if taken else code_of.HERMITE
     holds = parts.switching is not None and parts.switching.slots > 0
     factored = implicit or holds or "middle" in parts.keys or "balance" in parts.keys
     pieces = [
@@ -359,7 +364,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         switches.EITHER if holds else code_of.ASK + (events.LOOK if watched else ""),
         code_of.EVALUATE_WITH_LOOPS if loops else code_of.EVALUATE_WITH_DOUBTS if parts.doubtful else code_of.EVALUATE,
         code_of.returned(curved, loops),
-        code_of.HERMITE if not adaptive else radau.INTERPOLANT if implicit else code_of.INTERPOLANT,
+        between if not adaptive else radau.INTERPOLANT if implicit else code_of.INTERPOLANT,
         events.WATCHING if watched else "",
         code_of.SAMPLES,
         code_of.seen(watched, loops),
@@ -374,8 +379,8 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         pieces += [*(own if implicit else [methods.ADAPTIVE]), methods.ADVANCE]
     else:
         own = methods.IMPLICIT if "middle" in parts.keys else methods.BY_FUNCTION
-        own = methods.BALANCED if "balance" in parts.keys else own
-        pieces += [own if tableau is None else methods.BY_TABLEAU, methods.FIXED]
+        own = methods.BALANCED if "balance" in parts.keys else given.STEPPED if taken else own
+        pieces += [own if tableau is None or taken else methods.BY_TABLEAU, methods.FIXED]
     if parts.switching is None:
         pieces += [switches.WITHOUT]
     else:
@@ -384,7 +389,7 @@ def module_text(parts: Parts, tableau: Method | None, target: Target) -> str:
         own = [bounds.BOUNDED, inertias, bounds.ROWS, rest.pressing(loops), decisions.switching(loops)]
         pieces += [switches.NOTED, switches.ANEW_WITH_LOOPS if loops else switches.ANEW]
         pieces += [actions.acting(acts, holds, loops), *(own if holds else [] if acts else [switches.NOTING])]
-        pieces += [] if adaptive else [switches.SPREAD]
+        pieces += [] if adaptive else [given.SPREAD if taken else switches.SPREAD]
     loop = native.translate("\n".join(pieces), _numbers(parts, tableau))
     return "\n".join(
         [
@@ -411,6 +416,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "ENTRIES": float(parts.size), "DENSE_ROW": 8 * n * (0 if tableau is None else tableau.dense_rows),
         "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
+        "NODE_COUNT": 0 if tableau is None else tableau.dense_rows + 1,
         "MEMORY_AT": 8 * parts.memory[0], "MEMORY": parts.memory[1], "INSTANT": parts.instant,
     }  # fmt: skip
 

@@ -14,6 +14,7 @@ inverse. Both, like everything here, are written over a scalar domain. Kinds are
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from polybody.algebra.rotations import (
     cross,
     left_jacobian,
     left_jacobian_inverse,
+    matrix_quaternion,
     quaternion_exp,
     quaternion_log,
     quaternion_matrix,
@@ -31,6 +33,9 @@ from polybody.algebra.rotations import (
 )
 from polybody.algebra.spatial import adjoint, twist_exp, twist_log
 from polybody.mechanism.maps import JointMap
+
+#: Newton's steps along a chart, and below which change, over 1 + |d|, they end
+MOST_NEWTON, SAME = 20, 1e-15
 
 
 class JointModel(ABC):
@@ -76,6 +81,11 @@ class JointModel(ABC):
     @abstractmethod
     def difference(self, q0: Array, q1: Array, *, domain: Domain = FLOAT) -> Array:
         """The tangent vector d with integrate(q0, d) = q1."""
+
+    def refined(self, found: Array, q: Array, d: Array, *, domain: Domain = FLOAT) -> tuple[Array, list[Any]]:
+        """(a better approximation than `found` of integrate(q, d), by how much it differs): where there is no formula
+        for it, one step of Newton's."""
+        return found, []
 
     def normalized(self, q: Array) -> Array:
         """q put back on its manifold (numbers only)."""
@@ -133,23 +143,31 @@ class MapJoint(JointModel):
         return JointMap(self.map.H[:, stage], (stage.stop - stage.start,))
 
     def _integrate_stage(self, stage: slice, q: Array, d: Array, domain: Domain) -> Array:
-        """Newton on X(ε) = X(q) exp(H d): the residual is a twist in span H, its correction Γ(ε) δ."""
+        """Newton's steps on numbers; elsewhere their start (`refined`)."""
         if len(q) == 1:
             return q + d
         joint = self._stage(stage)
-        if domain is not FLOAT:
-            return _rk4_chart(joint, q, d, domain)
-        H, (R0, p0), (Rd, pd) = joint.H, joint.configuration(q), twist_exp(joint.H @ d)
-        target_R, target_p = R0 @ Rd, R0 @ pd + p0
-        left = np.linalg.pinv(H)
         epsilon = _rk4_chart(joint, q, d, domain)
-        for _ in range(20):
-            R, p = joint.configuration(epsilon)
-            delta = left @ twist_log(R.T @ target_R, R.T @ (target_p - p))
-            epsilon = epsilon + joint.kinematic_matrix(epsilon) @ delta
-            if np.abs(delta).max() < 1e-15 * (1 + np.abs(d).max()):
+        if domain is not FLOAT:
+            return epsilon
+        for _ in range(MOST_NEWTON):
+            epsilon, delta = _newton(joint, epsilon, q, d, domain)
+            if np.abs(delta).max() < SAME * (1 + np.abs(d).max()):
                 break
         return epsilon
+
+    def refined(self, found: Array, q: Array, d: Array, *, domain: Domain = FLOAT) -> tuple[Array, list[Any]]:
+        if self.rates_are_velocities:
+            return found, []
+        parts, sizes = [], []
+        for s in self.map.stage_slices():
+            if s.stop - s.start == 1:
+                parts.append(found[s])
+                continue
+            following, delta = _newton(self._stage(s), found[s], q[s], d[s], domain)
+            parts.append(following)
+            sizes += list(delta)
+        return np.concatenate(parts), sizes
 
     def difference(self, q0: Array, q1: Array, *, domain: Domain = FLOAT) -> Array:
         if self.rates_are_velocities:
@@ -161,27 +179,27 @@ class MapJoint(JointModel):
             return q1 - q0
         joint = self._stage(stage)
         (Ra, pa), (Rb, pb) = joint.configuration(q0, domain=domain), joint.configuration(q1, domain=domain)
-        xi = domain_twist_log(Ra.T @ Rb, Ra.T @ (pb - pa), domain=domain)
+        xi = _twist_log(Ra.T @ Rb, Ra.T @ (pb - pa), domain=domain)
         H = domain.array(joint.H)
         return domain.solve(H.T @ H, H.T @ xi)
 
 
-def domain_twist_log(rotation: Array, position: Array, *, domain: Domain) -> Array:
-    """log of a motion over any domain; away from numbers the rotation must stay below π."""
+def _twist_log(rotation: Array, position: Array, *, domain: Domain) -> Array:
+    """log of a motion over any domain; its rotation is at most π."""
     if domain is FLOAT:
         return twist_log(rotation, position)
-    one = domain.const(1)
-    w = domain.sqrt(one + rotation[0, 0] + rotation[1, 1] + rotation[2, 2]) / domain.const(2)
-    four_w = domain.const(4) * w
-    vector = (
-        np.array(
-            [rotation[2, 1] - rotation[1, 2], rotation[0, 2] - rotation[2, 0], rotation[1, 0] - rotation[0, 1]],
-            dtype=domain.dtype,
-        )
-        / four_w
-    )
-    phi = quaternion_log(np.array([*vector, w], dtype=domain.dtype), domain=domain)
+    phi = quaternion_log(matrix_quaternion(rotation, domain=domain), domain=domain)
     return np.concatenate([phi, left_jacobian_inverse(phi, domain=domain) @ position])
+
+
+def _newton(joint: JointMap, epsilon: Array, q: Array, d: Array, domain: Domain) -> tuple[Array, Array]:
+    """(the next ε, δ) of Newton on X(ε) = X(q) exp(H d): the residual is a twist H δ, its correction Γ(ε) δ."""
+    H = domain.array(joint.H)
+    (R0, p0), (Rd, pd) = joint.configuration(q, domain=domain), twist_exp(H @ d, domain=domain)
+    R, p = joint.configuration(epsilon, domain=domain)
+    residual = _twist_log(R.T @ (R0 @ Rd), R.T @ (R0 @ pd + p0 - p), domain=domain)
+    delta = domain.solve(H.T @ H, H.T @ residual)
+    return epsilon + joint.kinematic_matrix(epsilon, domain=domain) @ delta, delta
 
 
 def _rk4_chart(joint: JointMap, q: Array, d: Array, domain: Domain) -> Array:
@@ -354,12 +372,15 @@ class ReversedJoint(JointModel):
     def difference(self, q0: Array, q1: Array, *, domain: Domain = FLOAT) -> Array:
         return self.joint.difference(q0, q1, domain=domain)
 
+    def refined(self, found: Array, q: Array, d: Array, *, domain: Domain = FLOAT) -> tuple[Array, list[Any]]:
+        return self.joint.refined(found, q, d, domain=domain)
+
     def normalized(self, q: Array) -> Array:
         return self.joint.normalized(q)
 
 
 def closed_manifold(model: JointModel) -> bool:
-    """True when integrate and difference are closed formulas in every domain."""
+    """True when `integrate` is a closed formula in every domain."""
     if isinstance(model, ReversedJoint):
         return closed_manifold(model.joint)
     return not isinstance(model, MapJoint) or isinstance(model, PlanarJoint) or model.rates_are_velocities
@@ -371,6 +392,8 @@ def _bracket(a: Array, b: Array, domain: Domain) -> Array:
 
 
 __all__ = [
+    "MOST_NEWTON",
+    "SAME",
     "FloatingJoint",
     "JointModel",
     "MapJoint",

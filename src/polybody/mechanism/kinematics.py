@@ -8,10 +8,13 @@ With (R_i, p_i) the pose of body i in the world and H_i(q_i) the joint map in bo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.rotations import cross
+from polybody.mechanism.joints import closed_manifold
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism, TreeJoint
 
 Pose = tuple[Array, Array]
@@ -111,6 +114,20 @@ def integrate(mechanism: Mechanism, q: Array, d: Array, *, domain: Domain = FLOA
     """The configuration reached from q along the tangent vector d."""
     parts = [j.model.integrate(q[j.q], d[j.v], domain=domain) for j in mechanism.independent_joints]
     return np.concatenate(parts) if parts else domain.zeros(0)
+
+
+def refined(
+    mechanism: Mechanism, found: Array, q: Array, d: Array, *, domain: Domain = FLOAT
+) -> tuple[Array, list[Any]]:
+    """(a better approximation than `found` of integrate(q, d), the changes): of joints that have no formula for it."""
+    parts, sizes = [], []
+    for j in mechanism.independent_joints:
+        part, changes = found[j.q], []
+        if not closed_manifold(j.model):
+            part, changes = j.model.refined(part, q[j.q], d[j.v], domain=domain)
+        parts.append(part)
+        sizes += changes
+    return (np.concatenate(parts) if parts else domain.zeros(0)), sizes
 
 
 def difference(mechanism: Mechanism, q0: Array, q1: Array, *, domain: Domain = FLOAT) -> Array:

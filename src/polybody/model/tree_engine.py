@@ -24,6 +24,7 @@ from polybody.mechanism.reduction import reduced
 from polybody.model import long_chains
 from polybody.model.arguments import finite, into
 from polybody.model.batches import batch_shape, each_state
+from polybody.model.charts import Charts
 from polybody.model.compositions import Composition, composition, has_kernels
 from polybody.model.configurations import unit_places
 from polybody.model.constraint_kernels import ConstraintKernels
@@ -364,14 +365,20 @@ class TreeEngine:
         """True where no code is compiled: manifolds without a closed form, regressors of very many entries."""
         if quantity.name.startswith("regressor_nonzeros"):
             return self.results(quantity)[0][1][0] > COMPILED_ENTRIES_UP_TO
-        if quantity.name not in ("integrate", "difference"):
+        if quantity.name != "integrate":
             return False
         return not all(closed_manifold(joint.model) for joint in self.mechanism.independent_joints)
 
+    @cached_property
+    def _charts(self) -> Charts:
+        return Charts(self.source)
+
     def _interpreted(self, request: Request) -> Any:
-        """A quantity by its text, state by state."""
+        """A quantity by its text, state by state; along charts all states together."""
         quantity, shapes = request.whole, [shape for _, shape in self.results(request.whole)]
         _check_finite(request)
+        if quantity.name == "integrate" and np.prod(batch_shape(request.arrays), dtype=int) > 1:
+            return in_parts(self, request, lambda some: self._charts.integrate(*some.arrays, some.parameters))
         text, count = quantity.tree, len(request.all_arrays)
         arrays = (*request.all_arrays, *(() if request.parameters is None else (request.parameters,)))
 

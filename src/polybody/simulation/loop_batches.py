@@ -1,4 +1,4 @@
-"""States of a motion with loops, many at once: put back on the loops, and looked at for singular configurations.
+"""States of a motion with loops, many at once: put back on the loops, and accelerated.
 
 What `constrained_motion` does for one state, over the arrays that kernels take.
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 from polybody.model.plans import SWITCH
 from polybody.quantities.table import QUANTITIES
-from polybody.simulation.constrained_motion import CLEAR, KEPT, LOST, NEAR
+from polybody.simulation.constrained_motion import KEPT, LOST, NEAR
 from polybody.simulation.problem import Problem
 
 Array = np.ndarray
@@ -55,14 +55,6 @@ def returned(problem: Problem, raw: Array) -> tuple[Array, float]:
     return Y, float(first.max(initial=0.0))
 
 
-def turned_over(problem: Problem, Y: Array) -> Array:
-    """(n − 1,): between which states of n a row of the loops may have turned over (`ConstrainedMotion.signs`)."""
-    turns = problem.motion._newton(Y[:, : problem.nq].copy(), np.zeros((len(Y), problem.nv)))[2]
-    before, now = turns[:-1], turns[1:]
-    clear = np.minimum(np.abs(now), np.abs(before)) > CLEAR
-    return np.any(np.all(clear & (now * before < 0), axis=1), axis=1)
-
-
 def rates_at(problem: Problem, times: Array, Y: Array) -> Array:
     """ẏ at states that are on the loops, (n, size); those of which the plan is not to be believed by themselves."""
     if problem.wrenches or problem.resting or not (problem.motion.engine.is_compiled and problem.motion.plans.is_made):
@@ -88,4 +80,4 @@ def rates_at(problem: Problem, times: Array, Y: Array) -> Array:
     return result
 
 
-__all__ = ["rates_at", "returned", "turned_over"]
+__all__ = ["rates_at", "returned"]

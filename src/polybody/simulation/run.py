@@ -33,8 +33,6 @@ WINDOW = 1_000
 FAR_TOO_MANY = 5  # times the bound
 #: changes between sticking and sliding within one fixed step after which it is given up
 MOST_CHANGES = 100
-#: methods whose steps SUNDIALS takes
-GRAPHS = ("cvodes", "idas")
 #: how often progress is told of, at least, in a run by compiled code
 PROGRESS = 200
 
@@ -74,13 +72,10 @@ class Run:
         if wanted is False:
             self.path, self.problem.compilable = "python: asked for", False
             return
-        if self.method.name in GRAPHS:
-            from polybody.simulation.compiled.sundials import Sundials as Steps
-        else:
-            from polybody.simulation.compiled.engine import Compiled as Steps
+        from polybody.simulation.compiled.engine import Compiled
 
         try:
-            self.compiled = Steps(self.problem, self.method, self.options)
+            self.compiled = Compiled(self.problem, self.method, self.options)
             self.path = "compiled"
         except NotCompiled as reason:
             self.path = f"python: {reason}"

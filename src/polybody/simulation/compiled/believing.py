@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 Array = np.ndarray
 WIDER = 3.0  # times as narrow as the rows are now
 BADLY = 0.5 * SWITCH  # growth for each pivot from which a plan is held to be why code gave up
+GIVEN = 1e2  # (size/row)² for each pivot up to which it is believed at states between steps that somebody else takes
 FAR_OFF = 8.0  # steps to a singular configuration above which they are taken by compiled code
 
 
 class Believing:
     """The limits of one run with loops."""
 
-    def __init__(self, problem: Problem, adaptive: bool) -> None:
-        self.problem, self.adaptive = problem, adaptive
+    def __init__(self, problem: Problem, adaptive: bool, given: bool = False) -> None:
+        self.problem, self.adaptive, self.given = problem, adaptive, given
         #: when a singular configuration ahead is to be looked for again, and the longest step until then
         self.until, self.longest = np.inf, np.inf
         self._last = (np.nan, 0)  # where code gave up last, and how often there
@@ -45,6 +46,7 @@ class Believing:
     def limits(self) -> tuple[float, float]:
         """Growth and narrow up to which an elimination is believed."""
         near = MENDED if self.adaptive else NEAR  # nearer by, adaptive methods look for a way across
+        near = GIVEN if self.given else near
         return float(SWITCH * self.rank), float(near * self.rank)
 
     def can_go_on(self, loop: Loop, row: int, t: float, y: Array, left: float, h: float) -> bool:

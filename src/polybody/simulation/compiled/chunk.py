@@ -9,6 +9,7 @@ import numpy as np
 
 from polybody.late import dataclass, field
 from polybody.simulation.integrators.base import Interpolant, Step
+from polybody.simulation.integrators.sundials import PARTS, through
 from polybody.simulation.kept import Rows
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class Chunk:
             t1, y1, f1 = self.whole
         elif k in self.wholes:
             t1, y1, f1 = self.wholes[k]
+        if self.dense is not None and self.dense.shape[1] == PARTS:
+            return through(t0, t1, np.vstack([y0, self.dense[k, :-1], y1]))
         if self.dense is not None:
             kind = _Cubic if self.dense.shape[1] == 3 else _Dense
             return kind(t0, t1 - t0, y0, self.dense[k])

@@ -2,7 +2,8 @@
 
 `stretch` stands where a method's own generator of steps stood: it gives chunks of many steps, and single steps where
 something is to be looked at (a function has crossed zero) or where the compiled code gave up (near singular
-configurations of loops, numbers that are not finite): those are taken by the method itself, in Python.
+configurations of loops, numbers that are not finite): those are taken by the method itself, in Python. Steps of
+`cvodes` and `idas` are taken by SUNDIALS (`sundials`); the loop goes over them, and decides at events as over its own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,12 +35,15 @@ from polybody.simulation.compiled.watch import Watch, label_of, watch_of
 from polybody.simulation.constrained_motion import LOST, MENDED
 from polybody.simulation.failures import NotCompiled
 from polybody.simulation.integrators import Integrator, Options, Step
-from polybody.simulation.integrators.tableaux import TABLEAUX
+from polybody.simulation.integrators.tableaux import GIVEN, TABLEAUX
 from polybody.simulation.problem import Problem
+
+if TYPE_CHECKING:
+    from polybody.simulation.compiled.sundials import Sundials
 
 Array = np.ndarray
 #: methods that have loops
-METHODS = (*TABLEAUX, "semi-implicit", "midpoint")
+METHODS = (*TABLEAUX, *GIVEN, "semi-implicit", "midpoint")
 #: parts of methods without a tableau
 OWN = {"semi-implicit": ["leap"], "midpoint": ["middle", "ends"]}
 OWN_OF_MANY = ["balance", "end"]  # of the midpoint rule, for more velocities than MOST_EXACT
@@ -65,11 +69,18 @@ class Compiled:
         self.problem, self.method, self.options = problem, method, options
         self.model: Model = problem.model
         require_compilable(self.model, method.name)
-        self._possible, self._believing = possible_holding(problem), Believing(problem, method.adaptive)
+        given = method.name in GIVEN
+        self._possible, self._believing = possible_holding(problem), Believing(problem, method.adaptive, given)
+        self._source: Sundials | None = None
+        if given:
+            from polybody.simulation.compiled.sundials import Sundials
+
+            self._source = Sundials(problem, method, options, self._possible)
         bears = problem.friction is not None and problem.friction.loaded
         self._rolled = rolled.is_rolled(self.model, bears)
         self.acting = self._acts()
-        self.tableau: Method | None = TABLEAUX[method.name]() if method.name in TABLEAUX else None
+        made = (GIVEN if given else TABLEAUX).get(method.name)
+        self.tableau: Method | None = None if made is None else made()
         self._loops: dict[tuple[str, str, str | None], Loop] = {}
         self._fields: dict[str, Field] = {}
         self._taken: list[tuple[Idle[Any], Any, Any]] = []  # what the next run may have
@@ -81,7 +92,7 @@ class Compiled:
         large = self.model.nv > rolled.MOST_STRAIGHT
         slow = large and method.name in ("radau", "midpoint")  # factors of large matrices
         self.length = 1 if slow else FIRST_CHUNK  # who interrupts a run waits for a chunk
-        self._was_frozen = problem.friction is not None  # whoever rubs will stick
+        self._was_frozen = problem.friction is not None or given  # whoever rubs will stick
         self.pieces = np.inf  # seconds of motion after which a chunk must end
         self.most = LONGEST_CHUNK  # steps that may still be taken
         self.called = False  # user's functions are called in Python
@@ -112,6 +123,8 @@ class Compiled:
         for idle, key, thing in taken:
             if thing.cleared() is not None:
                 idle.give(key, thing)
+        if self._source is not None:
+            self._source.forget()
 
     # Loops.
 
@@ -308,11 +321,13 @@ class Compiled:
         self._hold()
         self._hold_sampled(t, y)
         self._forget()
+        if self._source is not None:
+            self._source.begin(t, y, end, fresh, bool(functions))
         watch = self._watch(functions)
         self.called = self.called or watch.called
         switching = self.decisions.now(self.acting, watch, functions)
         first = self._next if self._ended == t else self._first_step(t, end)
-        by_hand = 1 if fresh and watch.called else 0
+        by_hand = 1 if fresh and watch.called and self._source is None else 0
         if self.acting.holding.frozen and not self._was_frozen:  # whoever rests for a moment only is not worth code
             by_hand = PATIENCE_AT_STOPS if not is_at_hand(self._parts(self.acting, watch)) else by_hand
             self._was_frozen = True
@@ -329,17 +344,29 @@ class Compiled:
                 by_hand, begun, taken, fresh = 0, t, 0, False
                 self._forget()
                 continue
+            across = None if self._source is None else self._source.across(t, y, end)
+            if across is not None:
+                yield across
+                t, y, fresh = across.t1, across.y1, False
+                continue
             loop = self.loop(watch, switching)
-            if self.problem.loops:
+            if self.problem.loops and self._source is None:
                 self._believing.ask_again(loop, t, y, end, first)
             loop.refresh()
             loop.set(fresh=int(fresh))
-            stops, horizon = self._stops(loop, end, watch.called)
+            stops, horizon = self._stops(loop, end, watch.called or self._source is not None)
             times = None if self.method.adaptive else self._times(begun, taken, stops, horizon)
+            if self._source is not None:
+                times = self._source.steps(loop, self.acting, t, y, horizon, self.pieces, self._answer)
+                if times is None:
+                    by_hand = PATIENCE
+                    continue
             crossing = watch.labels if not watch.called else None
             status, chunk = self._chunk(loop, t, y, horizon, first, samples(), dense or watch.called, times, crossing)
             if chunk is not None and switching is not None:
                 chunk = self.decisions.read(loop, chunk, watch, self.acting.holding)
+            if chunk is not None and self._source is not None:
+                chunk = self._source.counted(chunk)
             struck = self._struck(loop, chunk)
             count = len(chunk) if chunk is not None else 0
             if chunk is not None and count:

@@ -12,6 +12,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from polybody.kernels.stepping import Tableau
+    from polybody.kernels.stepping_given import Nodes
     from polybody.kernels.stepping_radau import Collocation
 
 
@@ -47,6 +48,15 @@ def radau_5() -> Collocation:
     return Collocation(c, np.array([np.linalg.solve(powers, end**orders / orders) for end in c]))
 
 
+@cache
+def of_sundials() -> Nodes:
+    """Steps that SUNDIALS has taken, given at Chebyshev's points."""
+    from polybody.kernels.stepping_given import Nodes
+    from polybody.simulation.integrators.sundials import chebyshev
+
+    return Nodes(*chebyshev())
+
+
 def _coefficients() -> dict[str, Any]:
     """SciPy's module of numbers alone: to import its package takes half a second, and scipy itself some more."""
     package = find_spec("scipy")
@@ -65,5 +75,7 @@ def _coefficients() -> dict[str, Any]:
 TABLEAUX: dict[str, Callable[[], Tableau | Collocation]] = {
     "rk4": runge_kutta_4, "dop853": dormand_prince_8, "radau": radau_5,
 }  # fmt: skip
+#: methods whose steps SUNDIALS takes
+GIVEN: dict[str, Callable[[], Nodes]] = {"cvodes": of_sundials, "idas": of_sundials}
 
-__all__ = ["TABLEAUX", "dormand_prince_8"]
+__all__ = ["GIVEN", "TABLEAUX", "dormand_prince_8"]
