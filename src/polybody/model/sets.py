@@ -31,8 +31,11 @@ Array = np.ndarray
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: matrices of all velocities and rows that functions of `large` batches need on their way; what is no such batch
-ON_THE_WAY, FEW = 16, 8192
+#: matrices of all velocities and rows that functions of `large` batches need on their way, and arrays with three indices
+#: of velocities; numbers up to which a batch is not large
+MATRICES, ARRAYS, FEW = 4, 16, 8192
+#: functions whose results have three indices of velocities, beside those of third order
+CUBES = frozenset({"dynamic_arrays", "reduced_dynamics"})
 #: arguments (..., n) that have leading dimensions of states
 OF_STATES = frozenset({
     "q", "v", "a", "tau", "jerk", "u_dot", "u_ddot", "forces", "currents", "voltages", "momentum",
@@ -44,7 +47,8 @@ def large(function: Callable[P, R]) -> Callable[P, R]:
 
     Its arguments named in `OF_STATES`, wrenches and parameters have leading dimensions; so have all arrays of results.
     """
-    names = list(inspect.signature(function).parameters)
+    given_names = inspect.signature(function).parameters
+    names, usual = list(given_names), getattr(given_names.get("order"), "default", None)
 
     @wraps(function)
     def call(*given: Any, **options: Any) -> Any:
@@ -69,8 +73,8 @@ def large(function: Callable[P, R]) -> Callable[P, R]:
             return tuple(_leaves(found))
 
         nv, rows = _model_of(owner).nv, len(_model_of(owner).engine.constraints.constraints)
-        third = 0 if options.get("order") in (1, 2) else nv**3
-        whole = in_pieces(some, arrays, 8 * ON_THE_WAY * ((nv + rows) ** 2 + third))
+        third = nv**3 if options.get("order", usual) == 3 or function.__name__ in CUBES else 0
+        whole = in_pieces(some, arrays, 8 * (MATRICES * (nv + rows) ** 2 + ARRAYS * third))
         return _rebuilt(forms[0], iter(whole if isinstance(whole, tuple) else (whole,)))
 
     return call  # type: ignore[return-value]
