@@ -31,8 +31,8 @@ Array = np.ndarray
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: matrices of all velocities and rows that functions of `large` batches need on their way, and arrays with three indices
-#: of velocities; numbers up to which a batch is not large
+#: matrices of all velocities and rows that functions of `large` batches need on their way, arrays with three indices of
+#: velocities, and numbers up to which a batch is not large
 MATRICES, ARRAYS, FEW = 4, 16, 8192
 #: functions whose results have three indices of velocities, beside those of third order
 CUBES = frozenset({"dynamic_arrays", "reduced_dynamics"})
