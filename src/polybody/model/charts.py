@@ -8,6 +8,7 @@ another one step of all states; steps are repeated until no state changes any mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,8 +32,9 @@ class Charts:
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def integrate(self, q: Array, d: Array, parameters: Array | None = None) -> Array:
-        """(..., nq) from q (..., nq) and d (..., nv)."""
+    def integrate(self, arrays: Sequence[Array], parameters: Array | None = None) -> Array:
+        """(..., nq) from `arrays`, q (..., nq) and d (..., nv)."""
+        q, d = arrays
         given = self.source.given(parameters)
         found = self._start(q, d, *given)
         least = SAME * (1.0 + np.abs(d).max(axis=-1, initial=0.0))

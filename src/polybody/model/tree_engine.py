@@ -378,7 +378,7 @@ class TreeEngine:
         quantity, shapes = request.whole, [shape for _, shape in self.results(request.whole)]
         _check_finite(request)
         if quantity.name == "integrate" and np.prod(batch_shape(request.arrays), dtype=int) > 1:
-            return in_parts(self, request, lambda some: self._charts.integrate(*some.arrays, some.parameters))
+            return in_parts(self, request, lambda some: self._charts.integrate(some.arrays, some.parameters))
         text, count = quantity.tree, len(request.all_arrays)
         arrays = (*request.all_arrays, *(() if request.parameters is None else (request.parameters,)))
 
