@@ -26,6 +26,7 @@ from polybody.algebra import many
 from polybody.algebra.domains import Domain, domain
 from polybody.formulations import denoc
 from polybody.garbage import uncollected
+from polybody.kernels import background
 from polybody.kernels.locks import tracing
 from polybody.mechanism import kinematics
 from polybody.model.engine import Request
@@ -150,7 +151,7 @@ class Sloping:
         found, together = [], max(1, MOST_SPARED // len(t))
         for first in range(0, len(given), together):
             some = given[first : first + together]
-            with sparing():
+            with sparing(), background.building():  # who compiles beside texts on numbers takes half of their time
                 whole = self._of_motion(*(np.concatenate(arrays) for arrays in zip(*some, strict=True)))
             found += [whole[k * len(t) : (k + 1) * len(t)] for k in range(len(some))]
         return K, found
