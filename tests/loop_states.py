@@ -29,7 +29,8 @@ def states(model, count=4, reach=0.15):
     rng = np.random.default_rng(3)
     q0 = model.assemble()
     Z = null_space(model.constraints.jacobian(q0))
-    moved = [model.integrate(q0, Z @ rng.normal(size=Z.shape[1]) * reach) for _ in range(count)]
+    # projected, not combined: rounding decides the signs of a basis, and with them which states would be met
+    moved = [model.integrate(q0, Z @ (Z.T @ rng.normal(size=model.nv)) * reach) for _ in range(count)]
     q = model.assemble(np.array(moved))
     v = model.assemble_velocity(q, rng.normal(size=(count, model.nv)))
     return q, v, rng.normal(size=(count, model.nv)) * 3

@@ -17,11 +17,13 @@ not vanish for an axis that points backwards. A joint given by any map matrix is
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import Array, Domain
+from polybody.algebra.jets import JetDomain
 from polybody.algebra.rotations import cross
 from polybody.constraints.constraint import PairConstraint
 from polybody.constraints.place import Place
@@ -46,6 +48,9 @@ _SIZE = {"tilt": 2, "turn": 3, "crossing": 1, "point": 3, "line": 2, "plane": 1,
 class ClosureConstraint(PairConstraint):
     """A constraint between two frames; its loads are wrenches on b at b's origin."""
 
+    #: True where directions depend on the pose of b in a
+    turning: bool = True
+
     def __init__(self, closure: Closure) -> None:
         self.name, self.closure = closure.name, closure
         self.a, self.b = closure.a, closure.b
@@ -62,6 +67,23 @@ class ClosureConstraint(PairConstraint):
         R, p = place.relative_pose(self.a, self.b)
         return self.directions(R, p, place.domain) @ place.relative_twist(self.a, self.b)
 
+    @property
+    def drifts_as_read(self) -> bool:
+        return False
+
+    def bias(self, place: Place, moving: Callable[[], Place]) -> Array:
+        """N V̇ + Ṅ V; b turns against a by ω and moves by u."""
+        domain = place.domain
+        R, p = place.relative_pose(self.a, self.b)
+        V, V_rate = place.relative_rate(self.a, self.b)
+        drift = self.directions(R, p, domain) @ V_rate
+        if not self.turning:
+            return drift
+        jets = JetDomain(domain)
+        turned = np.array([cross(V[:3], R[:, k]) for k in range(3)], dtype=domain.dtype).T
+        N = self.directions(jets.lift(R, turned), jets.lift(p, V[3:]), jets)
+        return drift + jets.rates(N) @ V
+
     def wrench_map(self, place: Place) -> Array:
         R, p = place.relative_pose(self.a, self.b)
         N = self.directions(R, p, place.domain)
@@ -76,6 +98,7 @@ class NamedClosure(ClosureConstraint):
         super().__init__(closure)
         self.kind = kind
         self.angular, self.linear = PARTS[self.kind]
+        self.turning = self.angular == "crossing"
         self.z, self.pitch = axis, pitch
         self.e1, self.e2 = plane_axes(axis)
         angular = {"tilt": ("tilt 1", "tilt 2"), "turn": ("turn x", "turn y", "turn z"), "crossing": ("crossing",)}

@@ -6,17 +6,19 @@
 
 `residual(far=True)` has the same zeros and the same derivative there, but grows without bound towards the mirrored
 poses (an axis turned by π) where plain residuals vanish too: assembly uses it. γ is the rate of J v along q̇ = Γ v with
-v held, which a first-order jet gives exactly.
+v held, which a first-order jet gives exactly; closures have it in closed form (`between`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from polybody.algebra.domains import Array
 from polybody.algebra.jets import JetDomain
-from polybody.constraints.place import Place, velocities_between
+from polybody.constraints.between import velocities_between
+from polybody.constraints.place import Place
 from polybody.mechanism.mechanism import BodyFrame, Mechanism
 
 
@@ -32,7 +34,7 @@ class Constraint(ABC):
 
     @property
     def drifts_as_read(self) -> bool:
-        """Whether `bias` is the rate of what `velocity` reads."""
+        """Whether γ is had by differentiating what `velocity` reads, and in no shorter way."""
         return True
 
     @property
@@ -61,10 +63,11 @@ class Constraint(ABC):
     def velocity(self, place: Place) -> Array:
         """J v, without J; J v − b where a row has a right side."""
 
-    def bias(self, place: Place, moving: Place) -> Array:
-        """J̇ v; `moving` is the place over jets along v."""
-        assert isinstance(moving.domain, JetDomain)
-        return moving.domain.rates(self.velocity(moving))
+    def bias(self, place: Place, moving: Callable[[], Place]) -> Array:
+        """J̇ v; `moving` gives the place over jets along v."""
+        along = moving()
+        assert isinstance(along.domain, JetDomain)
+        return along.domain.rates(self.velocity(along))
 
     def uprightness(self, place: Place) -> list[Any]:
         """Numbers that are negative where φ vanishes although the joint is not assembled."""

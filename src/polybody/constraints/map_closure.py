@@ -16,12 +16,14 @@ jets, the values settle first and one step more makes the rates exact.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from polybody.algebra.domains import FLOAT, Array, Domain
 from polybody.algebra.jets import JetDomain
+from polybody.algebra.rotations import cross
 from polybody.algebra.scalars import numbers
 from polybody.constraints.closure import ClosureConstraint, NamedClosure
 from polybody.constraints.constraint import Constraint
@@ -147,26 +149,20 @@ class MapClosure(ClosureConstraint):
         mark = domain.where(domain.less(along @ along, c(UNSETTLED)), c(1), c(np.nan))
         return mark if most == np.inf else domain.where(domain.less(xi @ xi, c(most)), mark, c(np.nan))
 
-    @property
-    def drifts_as_read(self) -> bool:
-        return self.constant_complement is not None
-
-    def bias(self, place: Place, moving: Place) -> Array:
+    def bias(self, place: Place, moving: Callable[[], Place]) -> Array:
         if self.constant_complement is not None:
             return super().bias(place, moving)
-        assert isinstance(moving.domain, JetDomain)
         domain = place.domain
         R, p = place.relative_pose(self.a, self.b)
         epsilon = self.settled(R, p, domain)
         H = self.model.velocity_map(epsilon, domain=domain)
-        Rj, _ = moving.relative_pose(self.a, self.b)
-        V = moving.relative_twist(self.a, self.b)
-        V_b = np.concatenate([Rj.T @ V[:3], Rj.T @ V[3:]])
-        beta = domain.solve(H.T @ H, H.T @ moving.domain.values(V_b))
+        V, V_rate = place.relative_rate(self.a, self.b)
+        turn, shift = V_rate[:3], V_rate[3:] - cross(V[:3], V[3:])  # of V in b's axes, which turn by ω
+        V_b = np.concatenate([R.T @ V[:3], R.T @ V[3:]])
+        beta = domain.solve(H.T @ H, H.T @ V_b)
         drift = self.model.velocity_map_rate(epsilon, beta, domain=domain) @ beta
-        return (self._across(epsilon, domain).T @ (moving.domain.rates(V_b) - drift)) * self._found(
-            epsilon, R, p, domain, OPEN
-        )
+        moved = np.concatenate([R.T @ turn, R.T @ shift])
+        return (self._across(epsilon, domain).T @ (moved - drift)) * self._found(epsilon, R, p, domain, OPEN)
 
     def mirrored(self, place: Place) -> bool:
         R, p = place.relative_pose(self.a, self.b)

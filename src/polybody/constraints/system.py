@@ -7,7 +7,7 @@ and the direction it holds ("d: tilt 1"). A loop whose joint leaves all motion f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -132,11 +132,15 @@ class Constraints:
     def _bias(self, q: Array, v: Array, domain: Domain) -> Array:
         if all(e.drifts_as_read for e in self.elements):
             return self.velocity_change(q, v, v, domain=domain)
-        jets = JetDomain(domain)
         place = self.place(q, v, domain=domain)
-        moving = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
-        along = Place(self.mechanism, moving, jets.lift(v), domain=jets)
-        return self._stacked([e.bias(place, along) for e in self.elements], domain)
+
+        @cache
+        def moving() -> Place:
+            jets = JetDomain(domain)
+            along = jets.lift(q, rate(self.mechanism, q, v, domain=domain))
+            return Place(self.mechanism, along, jets.lift(v), domain=jets)
+
+        return self._stacked([e.bias(place, moving) for e in self.elements], domain)
 
     def acceleration(self, q: Array, v: Array, a: Array, *, domain: Domain = FLOAT) -> Array:
         """J a + γ, zero where an acceleration keeps the constraints."""
