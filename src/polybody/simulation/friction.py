@@ -12,8 +12,8 @@ from all at once: with N their rows of B (`stops`) and N c their accelerations w
 
 (λ inside its bounds: the joint sticks; at a bound: it begins to slide against it), stops that press among them with
 0 ≤ λ. A level that depends on load is F + k |R|, R the force in the joint, found with the acceleration it causes by
-iteration. Joints whose q and v do not correspond number by number (spherical, floating), and cut joints, keep the
-smooth law.
+iteration (`bearing_forces`). Joints whose q and v do not correspond number by number (spherical, floating), and cut
+joints, keep the smooth law.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from polybody.mechanism.geared import own_velocities
 from polybody.mechanism.mechanism import Mechanism, TreeJoint
 from polybody.model.model import Model, varied_model
 from polybody.properties import cached_property
-from polybody.simulation.failures import BlowUp
+from polybody.simulation.bearing_forces import solved
+from polybody.simulation.failures import SimulationError
 
 if TYPE_CHECKING:
     from polybody.simulation.problem import Problem
 
 Array = np.ndarray
-MOST_ITERATIONS = 50
 
 
 @dataclass(frozen=True)
@@ -161,17 +161,20 @@ class DryFriction:
             if part.v in slots:
                 way = self.sliding[part.v] * abs(part.factor)
                 weights[slots.index(part.v), names.index(part.joint)] -= way * float(part.law.load[part.k])
-        f = np.zeros(len(slots))
-        scale, unit = 1.0 + np.abs(force).max(), np.eye(len(slots))
-        for _ in range(MOST_ITERATIONS):  # Newton
-            R = R0 + by @ f
-            norms = np.sqrt(np.einsum("jk,jk->j", R, R) + 1e-30)
-            slopes = weights @ (np.einsum("jk,jks->js", R, by) / norms[:, None])
-            change = np.linalg.solve(unit - slopes, weights @ norms - f)
-            f = f + change
-            if np.abs(change).max() <= 1e-12 * (scale + np.abs(f).max()):
-                return force + f @ more
-        raise BlowUp(f"friction by load and the load itself were not found in {MOST_ITERATIONS} iterations")
+        f, reached = solved(R0, by, weights, 1.0 + np.abs(force).max())
+        if f is None:
+            raise SimulationError(
+                f"friction by load is too strong for {', '.join(self._names(slots))} to slide as they do: they lock "
+                f"themselves where the coefficients of load are {reached:.3g} of what they are (beyond it the forces "
+                "are not bounded, or are none that continue those of smaller coefficients). Rigid bodies have no "
+                "motion from there; smaller coefficients of load have one"
+            )
+        return force + f @ more
+
+    def _names(self, slots: list[int]) -> list[str]:
+        """Of joints, at most six."""
+        names = list(dict.fromkeys(repr(part.joint) for part in self.bearing if part.v in slots))
+        return names if len(names) <= 6 else [*names[:6], f"{len(names) - 6} more"]
 
     def _sliding_forces(self, v: Array, loads: dict[str, float]) -> Array:
         force = np.zeros(len(v))

@@ -116,6 +116,8 @@ class Run:
 
     def _carry(self, error: BaseException, said: dict[str, Any], clock: float) -> None:
         """Give the error what was computed before it as `trajectory`; nothing that fails here hides the error."""
+        if isinstance(error, SimulationError) and error.time is None:
+            error.time = self.reached
         if not len(self.record):
             return
         try:
