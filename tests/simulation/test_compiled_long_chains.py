@@ -10,6 +10,7 @@ import pytest
 from test_compiled import assert_same, both
 
 import polybody as pb
+from machines import four_bar_chain
 from polybody.simulation.compiled import rolled
 from polybody.simulation.compiled.field import require_compilable
 from polybody.simulation.failures import NotCompiled
@@ -115,3 +116,11 @@ def test_midpoint_steps_of_long_chains_are_those_of_python() -> None:
 def test_parameters_of_long_chains_are_said_to_be_why_python_takes_their_steps() -> None:
     with pytest.raises(NotCompiled, match=rf"{N} velocities .* parameters of the model"):
         require_compilable(chain().with_parameters("b3.mass"), "rk4")
+
+
+def test_steps_of_a_row_of_66_four_bars_are_those_of_python() -> None:
+    """Loops are straight lines along a plan, as the model's own answers are, up to 300 velocities."""
+    model = four_bar_chain(66)
+    assert model.nv > rolled.MOST_STRAIGHT
+    v = np.array([-1.0 if joint.name.startswith("base") else 1.0 for joint in model.mechanism.joints])
+    assert_same(*both(model, 0.01, model.neutral(), v, method="rk4", dt=1e-3), 1e-9)

@@ -46,9 +46,9 @@ MOST_STRAIGHT, ROLLED_FROM = 130, 60
 
 def require_rolled(model: Model) -> None:
     """Raise `NotCompiled` where the dynamics of so many velocities have no recursion in compiled code."""
+    if model.mechanism.constrained:  # straight lines along the plan of elimination, as single answers of the model have
+        return
     many = f"{model.nv} velocities are too many for straight-line code"
-    if model.mechanism.constrained:
-        raise NotCompiled(many)
     if model.engine.tree.source.variation is not None:
         raise NotCompiled(f"{many}, and parameters of the model are no inputs of their recursions")
 
