@@ -69,6 +69,7 @@ Array = np.ndarray
 PAD = 4  # numbers: rows are whole vectors
 MOST_KEPT = 4 * 2**20  # bytes of working memory that wait for the next run
 KEPT, SQUARED, NEARLY, CLEAR = 1e-15, 1e-12, 1e-11, 0.05
+MANY = 40  # velocities from which a matrix of differences is worth some more iterations
 PLACE = {name: k for k, name in enumerate(JOB)}
 LOOP_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 FIELD_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 6)
@@ -415,6 +416,7 @@ def _numbers(parts: Parts, tableau: Method | None) -> dict[str, float]:
         "STAGE_COUNT": stages, "COLUMNS": stages + 4, "EXTRA": 3, "CONTROLLED": parts.size - 1,
         "ENTRIES": float(parts.size), "DENSE_ROW": 8 * n * (0 if tableau is None else tableau.dense_rows),
         "LOOKS": LOOKS, "PART": 1.0 / LOOKS, "FIRST_POWER": 1 / 4 if isinstance(tableau, Collocation) else 1 / 8,
+        "SLUGGISH": 0.2 if parts.nv <= MANY else 0.4,
         "KEPT": KEPT, "NEARLY": NEARLY, "SQUARED": SQUARED, "CLEAR": CLEAR,
         "NODE_COUNT": 0 if tableau is None else tableau.dense_rows + 1,
         "MEMORY_AT": 8 * parts.memory[0], "MEMORY": parts.memory[1], "INSTANT": parts.instant,

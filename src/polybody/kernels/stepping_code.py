@@ -35,7 +35,7 @@ JOB = (
     "right", "matrix", "goal", "tick_at", "tick_with", "tick_times", "tick_told", "tick_count",
     "tick_next", "tick_rows", "memories", "begins", "struck", "fresh", "located", "trial", "crossed",
     "slopes_at", "slopes_with", "implicit", "warm", "current", "factor_h", "h_old", "error_old", "rate", "newton_tol",
-    "pivoted", "taken", "tries", "safe", "error_now", "iterated", *JOB_WORDS,
+    "pivoted", "taken", "tries", "safe", "error_now", "iterated", "rounded", *JOB_WORDS,
 )  # fmt: skip
 
 COMMON = """

@@ -82,7 +82,8 @@ def _stepped(job, x, f, new, h: float):
 #: the same where ∂r/∂u would be long: balance(x, u, h, …) -> residual, end(x, u, h, …) -> x at the end. The matrix is
 #: one of differences, which change no result, and serves as long as corrections shrink fast by it: for many steps. From
 #: where the last two middles lead the iterations may diverge: then they begin once more, at the velocity before. Of
-#: long chains the rounding of M u, times M⁻¹, is what remains: 1e-9 of 140 joints
+#: long chains the rounding of M u, times M⁻¹, is what remains (1e-9 of 140 joints): where a matrix of the same step does
+#: no better it is noted, and no matrix is made again for its sake
 BALANCED = """
 def _renewed(job, x, u, r, row):
     A = word(job + MATRIX)
@@ -116,6 +117,7 @@ def _stepped(job, x, f, new, h: float):
     else:
         _copy(u, x + NQ8, NV)
         _copy(last, u, NV)
+        put(job + ROUNDED, 0.0)
     _copy(stage, x, N)
     put(stage + T, number(x + T) + 0.5 * h)
     row = _row(job, stage)
@@ -162,13 +164,18 @@ def _stepped(job, x, f, new, h: float):
             if rate * worst <= 1e-13 * fastest:
                 going = 0
             elif rate > 0.5:  # rounding, if a matrix of this step does no better; an old one may be what is slow
-                if fresh == 1 or worst <= 1e-11 * fastest:
+                if fresh == 1 or worst <= most(1e-11 * fastest, 2.0 * number(job + ROUNDED)):
                     going = 0
                 else:
                     put(job + HAS_SPEED, 1)
-        elif count > 12 and rate > 0.5 and worst <= 1e-6 * fastest:
+                if fresh == 1:
+                    put(job + ROUNDED, worst)
+        elif rate > 0.5 and worst <= 2.0 * number(job + ROUNDED):
             going = 0
-        elif rate > 0.2 and (fresh == 0 or count > 8):
+        elif fresh == 1 and count > 12 and rate > 0.5 and worst <= 1e-6 * fastest:
+            put(job + ROUNDED, worst)
+            going = 0
+        elif rate > SLUGGISH and (fresh == 0 or count > 8):
             put(job + HAS_SPEED, 1)
         before = worst
     call(word(job + END_AT), x, u, job + H, word(job + CONSTANTS), row, new, word(job + END_WITH))

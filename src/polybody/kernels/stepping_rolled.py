@@ -69,7 +69,10 @@ def dense(rows, context, scratch):  # A, f, g, free, x: addresses, 0 of what is 
             factor = number(pivot + 8 * i) * inverse
             if not factor == 0.0:
                 row = A + 8 * i * n
-                for j in range(i, n):
+                at = 8 * (i - (i & 3))  # whole vectors: what is before the diagonal is not read again
+                over = 8 * (n & 3)
+                less(row + at, pivot + at, factor, 8 * n - over - at)
+                for j in range(n - (n & 3), n):
                     put(row + 8 * j, number(row + 8 * j) - factor * number(pivot + 8 * j))
                 put(x + 8 * i, number(x + 8 * i) - factor * number(x + 8 * k))
     i = n
@@ -81,6 +84,35 @@ def dense(rows, context, scratch):  # A, f, g, free, x: addresses, 0 of what is 
             total = total - number(row + 8 * j) * number(x + 8 * j)
         put(x + 8 * i, total / number(row + 8 * i))
     return 0
+"""
+
+
+#: to ← to − factor · from, of so many bytes: whole vectors
+LESS = """
+define internal i64 @less(i64 %to, i64 %from, double %factor, i64 %bytes) {
+entry:
+  %one = insertelement <4 x double> poison, double %factor, i32 0
+  %all = shufflevector <4 x double> %one, <4 x double> poison, <4 x i32> zeroinitializer
+  br label %check
+check:
+  %i = phi i64 [0, %entry], [%next, %body]
+  %more = icmp slt i64 %i, %bytes
+  br i1 %more, label %body, label %done
+body:
+  %to_at = add i64 %to, %i
+  %from_at = add i64 %from, %i
+  %to_p = inttoptr i64 %to_at to ptr
+  %from_p = inttoptr i64 %from_at to ptr
+  %old = load <4 x double>, ptr %to_p, align 8
+  %part = load <4 x double>, ptr %from_p, align 8
+  %off = fmul <4 x double> %all, %part
+  %new = fsub <4 x double> %old, %off
+  store <4 x double> %new, ptr %to_p, align 8
+  %next = add i64 %i, 32
+  br label %check
+done:
+  ret i64 0
+}
 """
 
 
@@ -177,7 +209,7 @@ def _glue(target: Target) -> machine.Loaded:
     """The functions that call the tapes and the kernels."""
     if target not in _GLUE:
         names = (*ENTRIES, "dense")
-        title = digest("rolled parts", SOURCE, target, list(names))
+        title = digest("rolled parts", SOURCE + LESS, target, list(names))
         _GLUE[target] = machine.Loaded(kept(title, "rolled parts", lambda: Made(_text(target), target))[0], names)
     return _GLUE[target]
 
@@ -195,7 +227,7 @@ def _text(target: Target) -> str:
             f"    return 0\n"
         )
     numbers = {"CALLS": 8 * FIXED, "EACH": 8 * EACH, "W": 32, "COUNT": 40}
-    return "\n".join([f'target triple = "{target.triple}"', native.translate("\n".join(texts), numbers)])
+    return "\n".join([f'target triple = "{target.triple}"', LESS, native.translate("\n".join(texts), numbers)])
 
 
 __all__ = ["ENTRIES", "Between", "Call", "Rolled", "Solve", "rolled_part"]
