@@ -82,8 +82,8 @@ def _stepped(job, x, f, new, h: float):
 #: the same where ∂r/∂u would be long: balance(x, u, h, …) -> residual, end(x, u, h, …) -> x at the end. The matrix is
 #: one of differences, which change no result, and serves as long as corrections shrink fast by it: for many steps. From
 #: where the last two middles lead the iterations may diverge: then they begin once more, at the velocity before. Of
-#: long chains the rounding of M u, times M⁻¹, is what remains (1e-9 of 140 joints): where a matrix of the same step does
-#: no better it is noted, and no matrix is made again for its sake
+#: long chains the rounding of M u, times M⁻¹, is what remains (1e-9 of 140 joints): where a matrix of the same step
+#: does no better it is noted, and no matrix is made again for its sake
 BALANCED = """
 def _renewed(job, x, u, r, row):
     A = word(job + MATRIX)
