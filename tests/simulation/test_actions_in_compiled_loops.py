@@ -161,8 +161,9 @@ def test_actions_under_a_sampled_controller_are_pythons(monkeypatch: Any) -> Non
 
 def test_a_casadi_function_is_an_action(monkeypatch: Any) -> None:
     t, q, v = casadi.SX.sym("t"), casadi.SX.sym("q"), casadi.SX.sym("v")
-    floor = pb.Event("floor", casadi.Function("height", [t, q, v], [q]), -1,
-                     action=casadi.Function("bounce", [t, q, v], [q, -0.8 * v]))  # fmt: skip
+    height: Any = casadi.Function("height", [t, q, v], [q])
+    thrown: Any = casadi.Function("bounce", [t, q, v], [q, -0.8 * v])
+    floor = pb.Event("floor", height, -1, action=thrown)
     slow, fast, counts = both(monkeypatch, block(), 2.6, [1.25], [0.0], method="rk4", events=[floor])
     assert counts == [4, 0]
     assert_same_events(fast, slow)
