@@ -1,6 +1,6 @@
 """Single precision: throughput against float64, and accuracy on every URDF of example-robot-data.
 
-    python benchmarks/bench_single.py [UR5 Panda G1] [--states 16384] [--accuracy] [--avx2] [--json FILE]
+    python benchmarks/bench_single.py [UR5 Panda G1] [--states 16384] [--accuracy | --loops] [--avx2] [--json FILE]
 
 Throughput of each quantity through the public face, one thread, both precisions in turns, and of `pb.rollout`: steps of
 rk4 of as many states, 50 for arms and 10 for the G1, of which the last state is kept.
@@ -9,6 +9,10 @@ Accuracy: for each robot 64 random states within its limits, velocities and acce
 error of a state's answer is the largest difference of an entry from float64's, over the largest entry of that answer
 among the states of the robot; inputs are numbers of float32, so that it is the arithmetic's error alone. Robots whose
 forward dynamics is singular are left out there.
+
+Loops: throughput and accuracy at random states of mechanisms with loops, those left out that float64 answers by
+singular values, as both precisions take as long for them. The error of a state is over the largest entry of its own
+answer, or over that of the state in the middle where its own is smaller.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from rivals import best_of, machine, robot, robots
 
 import polybody as pb
 from polybody.errors import PolybodyError
+from polybody.quantities.table import QUANTITIES as QUANTITY_TABLE
 
 QUANTITIES = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "coriolis_matrix": 2, "bias_forces": 2,
@@ -33,6 +38,8 @@ QUANTITIES = {
     "jacobian": 1, "inverse_dynamics_derivatives": 3, "forward_dynamics_derivatives": 3,
 }  # fmt: skip
 STEPS = {"UR5": 50, "Panda": 50, "G1": 10}
+LOOPS = ("four-bar", "3-rrr", "stewart", "delta")
+ALONG_LOOPS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_forces")
 
 
 def throughput(names: list[str], states: int) -> list[dict[str, Any]]:
@@ -79,6 +86,63 @@ def error(model: Any, quantity: str, count: int) -> float:
     return max(float(np.abs(f - w).max() / max(np.abs(w).max(), 1e-30)) for f, w in pairs)
 
 
+def loops(states: int) -> list[dict[str, Any]]:
+    rows = []
+    for name in LOOPS:
+        model, given = closed_states(name, states)
+        narrow = {key: x.astype(np.float32) for key, x in given.items()}
+        for quantity in ALONG_LOOPS:
+            keys, call = QUANTITY_TABLE[quantity].arguments, getattr(model, quantity)
+            with pb.threads(1):
+                found = call(*(narrow[k] for k in keys))
+                wanted = call(*(narrow[k].astype(float) for k in keys))
+                work = [lambda given=x, keys=keys, call=call: call(*(given[k] for k in keys)) for x in (given, narrow)]
+                wide, less = (1e9 * seconds / states for seconds in best_of(*work))
+            sizes = np.abs(wanted).reshape(states, -1).max(axis=1)
+            off = np.abs(found - wanted).reshape(states, -1).max(axis=1) / np.maximum(sizes, np.median(sizes))
+            row = {"model": name, "quantity": quantity, "float64_ns": wide, "float32_ns": less,
+                   "again": share_again(model, quantity, narrow), "median": float(np.median(off)),
+                   "99 of 100": float(np.quantile(off, 0.99)), "worst": float(off.max())}  # fmt: skip
+            rows.append(row)
+            print(f"{name:9s} {quantity:18s} {wide:6.1f} {less:6.1f} ns  {wide / less:5.2f}   again {row['again']:.4f}"
+                  f"   median {row['median']:.0e}  99 of 100 {row['99 of 100']:.0e}  worst {row['worst']:.0e}",
+                  flush=True)  # fmt: skip
+    return rows
+
+
+def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
+    """(the model, random states on the constraints that elimination answers in float64, motions under forces)."""
+    from polybody.model.diagnosed import doubtful
+
+    model, rng = pb.load(name), np.random.default_rng(0)
+    q = model.random_configuration(rng, size=states)
+    v = model.assemble_velocity(q, 0.3 * rng.normal(size=(states, model.nv)))
+    given = {"q": q, "v": v, "tau": rng.normal(size=(states, model.nv))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        given["a"] = model.forward_dynamics(*given.values())
+    engine, good = model.engine, np.ones(states, dtype=bool)
+    for quantity, plan in along(engine, q):
+        engine._can_drive(quantity, plan, q)
+        good &= ~doubtful(engine.eliminated(quantity, *(given[k] for k in quantity.arguments), plan=plan)[-1])
+    kept = np.resize(np.flatnonzero(good), states)
+    return model, {key: np.ascontiguousarray(x[kept]) for key, x in given.items()}
+
+
+def along(engine: Any, q: np.ndarray) -> list[tuple[Any, Any]]:
+    own = engine.plans.of_columns(engine.coordinates(q), q)
+    free = engine.plans.free(q)
+    wanted = (("inverse_dynamics", free), ("forward_dynamics", free), ("mass_matrix", own), ("bias_forces", own))
+    return [(QUANTITY_TABLE[name], plan) for name, plan in wanted]
+
+
+def share_again(model: Any, quantity: str, given: dict[str, np.ndarray]) -> float:
+    """The part of the states that float32 leaves to float64."""
+    asked, plan = dict((x.name, (x, plan)) for x, plan in along(model.engine, given["q"].astype(float)))[quantity]
+    *_, told = model.engine._kernel(asked, plan, np.float32)(*(given[k] for k in asked.arguments))
+    return float(np.mean(~(told[..., 0] < 1)))
+
+
 def accuracy() -> list[dict[str, Any]]:
     os.environ["POLYBODY_TIER"] = "fast"  # the same bits
     errors: dict[str, list[float]] = {quantity: [] for quantity in QUANTITIES}
@@ -110,6 +174,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=list(STEPS))
     parser.add_argument("--states", type=int, default=16384)
     parser.add_argument("--accuracy", action="store_true", help="the URDF zoo, some minutes")
+    parser.add_argument("--loops", action="store_true", help="mechanisms with loops: throughput and accuracy")
     parser.add_argument("--avx2", action="store_true", help="as on a processor without AVX-512")
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "single.json")
     options = parser.parse_args()
@@ -118,6 +183,8 @@ def main() -> None:
     known = json.loads(options.json.read_text()) if options.json.exists() else {}
     if options.accuracy:
         known["accuracy"] = accuracy()
+    elif options.loops:
+        known["loops"] = loops(options.states)
     else:
         found = {"machine": machine(), "throughput": throughput(options.models, options.states)}
         known |= {"avx2": found} if options.avx2 else found

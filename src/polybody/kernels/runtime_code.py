@@ -129,6 +129,9 @@ def run(body, libm, scratch, lo, hi, inputs, ports, dims, shape, base, strides, 
                         at += word(index + 8 * k) * word(strides + 8 * (p * dims + k))
                     put(rows + 8 * (LANES * p + lane), at)
                     put(ahead + 8 * p, at)
+        if stream == STAGED:
+            for s in range(inputs, ports):
+                put(ahead + 8 * s, scratch)
         if LANES > 2:
             for r in range(inputs, ports):
                 put(rows + 8 * (LANES * r + 1), 0)

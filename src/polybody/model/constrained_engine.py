@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.algebra.domains import FLOAT
 from polybody.constraints.assembly import AssemblyError
 from polybody.constraints.branches import along_plans, covering
+from polybody.constraints.elimination import Elimination
 from polybody.constraints.mobility import choose_independent
 from polybody.constraints.plan import Plan
 from polybody.constraints.ranks import null_space, ranks
@@ -22,18 +24,19 @@ from polybody.errors import InputError, PolybodyError, warn
 from polybody.formulations import denoc
 from polybody.mechanism.columns import actuated, state_text
 from polybody.mechanism.mechanism import Mechanism
+from polybody.model import single
 from polybody.model.arguments import finite, into
 from polybody.model.assembly import Assembly
 from polybody.model.batches import batch_shape, each_state
 from polybody.model.constraint_kernels import ConstraintKernels
 from polybody.model.diagnosed import diagnosed
-from polybody.model.engine import Request, by_double, in_parts
+from polybody.model.engine import Request, in_parts
 from polybody.model.plans import Plans, share_plan
 from polybody.model.ranked import Ranked, refers_to_coordinates
 from polybody.model.source import Source, Supplied
 from polybody.model.tracing import Recorded, trace
 from polybody.model.tree_engine import TreeEngine
-from polybody.quantities.constrained import DIAGNOSTICS, Closed
+from polybody.quantities.constrained import DIAGNOSTICS, DOUBT, Closed
 from polybody.quantities.quantity import Quantity, sizes_of
 from polybody.quantities.table import QUANTITIES
 
@@ -74,6 +77,7 @@ class ConstrainedEngine:
         self._shares: dict[str, Plan | None] = {} if kin is None else kin._shares
         self._others: dict[str, tuple[Plan, ...]] = {} if kin is None else kin._others
         self._chosen: tuple[int, ...] | None = None if kin is None else kin._chosen
+        self._exact: dict[str, bool] = {} if kin is None else kin._exact
         self._has_mass = False
 
     def at(self, values: Array) -> ConstrainedEngine:
@@ -125,6 +129,20 @@ class ConstrainedEngine:
         self.plans.forget()
         return True
 
+    def _may_lose_motions(self, plan: Plan, q: Array) -> bool:
+        """Whether somewhere fewer motions may pass than were chosen: not where rows beyond the plan's never count."""
+        return self._chosen is not None and (
+            len(self._chosen) != len(plan.independent) or not self.is_exact(plan, q.reshape(1, -1))
+        )
+
+    def is_exact(self, plan: Plan, q: Array) -> bool:
+        """Whether redundant rows vanish to the last digit, since entries of J are zero wherever it moves: then the rank
+        is nowhere higher than the plan's. `q` (..., nq) are states to look near."""
+        if plan.label not in self._exact:
+            J = self.constraints.jacobian(self.assembly.general_place(_first(q))) if plan.redundant else None
+            self._exact[plan.label] = J is None or bool(Elimination(J, plan, FLOAT).leftover == 0)
+        return self._exact[plan.label]
+
     def choose_at(self, q: Array) -> None:
         """Choose the columns at an assembled configuration, for who knows a better one than neutral."""
         if self._chosen is None:
@@ -158,8 +176,8 @@ class ConstrainedEngine:
         if request.quantity.constrained is None:
             _refuse_choice(request)
             return self.tree.answer(request)
-        if request.is_single:  # rank decisions need the digits
-            return by_double(self, request, self.answer)
+        if request.is_single:
+            return single.answer(self, request)
         if request.parameters is not None:
             return into(request.out, self._varied(request, request.parameters))
         if request.check:
@@ -193,7 +211,7 @@ class ConstrainedEngine:
             self._require_on_constraints(request, bad)
         if np.any(again):
             first = np.broadcast_to(q, (*again.shape, q.shape[-1]))[again][0]
-            if request.independent is None and self._chosen_anew(first):
+            if request.independent is None and self._may_lose_motions(plan, first) and self._chosen_anew(first):
                 found = self.answer(replace(request, out=None))
                 return found
             values = self._mended(request, values, again, columns)
@@ -400,19 +418,21 @@ class ConstrainedEngine:
             self._shares[key] = share_plan(self.constraints.jacobian(place)[None], plan, self.driven)
         return self._shares[key]
 
-    def _kernel(self, quantity: Quantity, plan: Plan) -> Kernel:
+    def _kernel(self, quantity: Quantity, plan: Plan, dtype: type[np.floating] = np.float64) -> Kernel:
+        """The kernel along a plan; the last of its results is its diagnostics, or in float32 its doubt."""
         shares = self._shares.get(plan.label) if quantity.name.startswith(DRIVEN) else None
-        name = f"{quantity.name} along {plan.label}{shares.label if shares else ''}"
+        is_double = dtype is np.float64
+        name = f"{quantity.name} along {plan.label}{shares.label if shares else ''}{'' if is_double else ' float32'}"
         if name not in self._kernels:
-            told = [] if quantity.name in PLAIN else [DIAGNOSTICS]
+            told = [] if quantity.name in PLAIN else [DIAGNOSTICS if is_double else DOUBT]
             sizes = self._sizes(plan.independent)
             self._kernels[name] = self.tree.compile(
                 f"{name} {self.source.digest}", quantity.inputs(sizes), [*quantity.shapes(sizes), *told],
-                lambda: self._traced(quantity, plan),
+                lambda: self._traced(quantity, plan, is_double=is_double), dtype,
             ).kernel  # fmt: skip
         return self._kernels[name]
 
-    def _traced(self, quantity: Quantity, plan: Plan, others: tuple[Plan, ...] = ()) -> Any:
+    def _traced(self, quantity: Quantity, plan: Plan, others: tuple[Plan, ...] = (), is_double: bool = True) -> Any:
         mechanism = self.tree.reduced_mechanism if quantity.reduced else self.tree.traced_mechanism
         text, names = quantity.constrained, quantity.arguments
         assert text is not None
@@ -425,6 +445,8 @@ class ConstrainedEngine:
             if quantity.name in PLAIN:
                 return values
             given = dict(zip(names, arrays, strict=True))
+            if not is_double:
+                return (*values, closed.doubt(given["q"], given.get("v"), given.get("a"), domain))
             return (*values, closed.diagnostics(given["q"], given.get("v"), domain))
 
         inputs = quantity.inputs(self._sizes(plan.independent))

@@ -92,7 +92,10 @@ def in_parts(
         return answer(own, *parts[count:last])
 
     found = in_pieces(some, [*arrays, marks], cost, request.out)
-    engine.report(request, marks[..., 0])
+    if request.singular is None:
+        engine.report(request, marks[..., 0])
+    else:
+        request.singular[...] |= marks[..., 0]
     return found
 
 

@@ -301,12 +301,16 @@ class TreeEngine:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         make: Callable[[], Any],
+        dtype: type[np.floating] = np.float64,
     ) -> Supplied:
         """The kernel of a casadi.Function that `make()` makes of `traced_mechanism`, kept under `name`."""
-        if name not in self._kernels:
+        key = _key(name, dtype)
+        if key not in self._kernels:
             ports = [*inputs, *self.source.inputs]
-            self._kernels[name] = compiled(name, ports, outputs, lambda: _widened(make(), ports), self.source.digest)
-        return Supplied(self._kernels[name], self.source)
+            self._kernels[key] = compiled(
+                name, ports, outputs, lambda: _widened(make(), ports), self.source.digest, dtype
+            )
+        return Supplied(self._kernels[key], self.source)
 
     def iterate(
         self, name: str, sizes: tuple[int, int, int], steps: int, make: Callable[[], Any], every: bool,

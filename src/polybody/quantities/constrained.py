@@ -14,6 +14,16 @@ A text is written over `Closed`, which gives it G, follow and bear at q. Straigh
 beside its answer each function has `diagnostics`, [‖φ‖², ‖J v‖², growth, leftover, narrow, ‖J a + γ‖²]
 (`constraints.elimination`): the state is on the constraints where the first two vanish (and a where the last does),
 and the answer may be believed where growth and narrow are below 1e10 and leftover below 1e-14.
+
+An answer computed in float32 has one number beside it instead, `doubt`. With γ the growth of J's elimination, σ the
+growths of further ones and Σ (M_kk / d_k)² of every matrix that is solved (d its pivots), both squares of what rounding
+errors are amplified by, one elimination after the other:
+
+    doubt = (γ + narrow + σ) / 1e6 + γ (‖G‖² + σ) / 1e10                                                       (1)
+          + (‖φ‖² + ‖J v‖² / (1 + ‖v‖²) + ‖J a + γ_a‖² / (1 + ‖a‖² + ‖v‖⁴) + leftover) / 1e-12                 (2)
+
+A state with a doubt of one or more, or none that is a number, is computed again in float64 (`model.single`). Measured
+on 16,384 random states each of a Stewart platform, a delta and a 3-RRR robot: docs/howto/speed.md.
 """
 
 from __future__ import annotations
@@ -40,6 +50,11 @@ from polybody.mechanism.kinematics import body_poses, body_twists, frame_jacobia
 from polybody.mechanism.mechanism import GROUND, BodyFrame, Mechanism
 
 DIAGNOSTICS = ("diagnostics", (6,))
+DOUBT = ("doubt", (1,))
+#: of (1) and (2): eps of float32 times the root of the first is 1e-4, with the second 1e-2 (of the squares of entries)
+GROWTH_SINGLE, SPREAD_SINGLE = 1e6, 1e10
+#: square of what a state may be off the constraints, as in float64
+OFF_SINGLE = 1e-12
 
 
 @dataclass(eq=False)
@@ -54,6 +69,7 @@ class Closed:
     weights: Array | None = None  # of the drives' loads, where they are more
     growth: list[Any] = field(default_factory=list)
     gaps: list[Any] = field(default_factory=list)
+    solved: list[Array] = field(default_factory=list)  # matrices of the systems that were solved
     _known: list[tuple[Array, Array, Motions]] = field(default_factory=list)
 
     def jacobian(self, q: Array, domain: Domain) -> Array:
@@ -71,6 +87,11 @@ class Closed:
         self._known.append((q, J, self.passing(J, domain)))
         return self._known[-1]
 
+    def solve(self, matrix: Array, right: Array, domain: Domain) -> Array:
+        """x of matrix · x = right, positive definite; `doubt` looks at its pivots."""
+        self.solved.append(matrix)
+        return domain.solve(matrix, right)
+
     def diagnostics(self, q: Array, v: Array | None, domain: Domain) -> Array:
         """[‖φ‖², ‖J v‖², growth, leftover, narrow, ‖J a + γ‖²] of what was read."""
         found, growth = self.motions(q, domain), domain.const(0)
@@ -80,6 +101,38 @@ class Closed:
         slip = domain.const(0) if v is None else squares(self.system.velocity(q, v, domain=domain), domain)
         gap = squares(self.gaps, domain)
         return np.array([off, slip, growth, found.leftover, found.narrow, gap], dtype=domain.dtype)
+
+    def doubt(self, q: Array, v: Array | None, a: Array | None, domain: Domain) -> Array:
+        """[what an answer computed in float32 may be believed for where it is below one], (1) and (2) of the module."""
+        found, one = self.motions(q, domain), domain.const(1)
+        further, speed, push = (domain.const(0) for _ in range(3))
+        different = {id(matrix): matrix for matrix in self.solved}.values()
+        for term in (*self.growth, *(condition(matrix, domain) for matrix in different)):
+            further = further + term
+        total = (found.growth + found.narrow + further) * domain.const(1 / GROWTH_SINGLE)
+        spread = squares(found.G.ravel(), domain) + further
+        total = total + found.growth * spread * domain.const(1 / SPREAD_SINGLE)
+        off = squares(self.system.residual(q, domain=domain), domain)
+        if v is not None:
+            speed = squares(v, domain)
+            off = off + squares(self.system.velocity(q, v, domain=domain), domain) / (one + speed)
+        if a is not None:
+            push = squares(a, domain)
+            off = off + squares(self.gaps, domain) / (one + push + speed * speed)
+        return np.array([total + (off + found.leftover) * domain.const(1 / OFF_SINGLE)], dtype=domain.dtype)
+
+
+def condition(matrix: Array, domain: Domain) -> Any:
+    """Σ (M_kk / d_k)² over the pivots d of a positive definite matrix: how much of its diagonal elimination leaves."""
+    n, a, total = len(matrix), matrix.copy(), domain.const(0)
+    for k in range(n):
+        share = matrix[k, k] / a[k, k]
+        total = total + share * share
+        for i in range(k + 1, n):
+            if not domain.is_zero(a[i, k]):
+                factor = a[i, k] / a[k, k]  # as `Domain.solve` computes it: the same nodes of a graph
+                a[i, k + 1 :] = a[i, k + 1 :] - factor * a[k, k + 1 :]
+    return total
 
 
 def along_plan(plan: Plan) -> Callable[[Array, Domain], Elimination]:
@@ -99,7 +152,7 @@ def mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:
 def inverse_mass_matrix(c: Closed, q: Array, *, domain: Domain) -> Array:
     """M*⁻¹."""
     M = mass_matrix(c, q, domain=domain)
-    return domain.solve(M, domain.eye(len(M)))
+    return c.solve(M, domain.eye(len(M)), domain)
 
 
 def coriolis_matrix(c: Closed, q: Array, v: Array, *, domain: Domain) -> Array:
@@ -148,7 +201,7 @@ def forward_dynamics(
     beta = found.follow(c.system.bias(q, v, domain=domain))
     needed = denoc.inverse_dynamics(c.tree, q, v, beta, wrenches, domain=domain)
     force = carried_back(found.G, tau - needed, domain)
-    u = domain.solve(mass_matrix(c, q, domain=domain), force) if len(force) else force
+    u = c.solve(mass_matrix(c, q, domain=domain), force, domain) if len(force) else force
     return carried_out(found.G, u, beta, domain)
 
 
@@ -172,7 +225,7 @@ def drive_forces(c: Closed, q: Array, needed: Array, domain: Domain) -> Array:
         c.growth.append(shared.growth)
     elif len(force):
         weighted, inner = _weighted(c, GA, domain)
-        tau[list(c.driven)] = weighted @ domain.solve(inner, force)
+        tau[list(c.driven)] = weighted @ c.solve(inner, force, domain)
     # Where the drives cannot do it, what they would need is out of all proportion: (‖τ‖ ‖G‖ / ‖Gᵀ ID‖)².
     asked = squares(force, domain) + domain.const(1e-200)
     c.growth.append(squares(tau, domain) * squares(G.ravel(), domain) / asked)
@@ -346,7 +399,7 @@ def motion_derivatives(
     load = denoc.inverse_dynamics(c.tree, q, v, a, wrenches, domain=domain) - tau
     near = neighbours(c, q, v, a, load, wrenches, domain)
     right = np.concatenate([-near.R_q, -near.R_v, G.T], axis=1)
-    u = domain.solve(mass_matrix(c, q, domain=domain), right) if m else right
+    u = c.solve(mass_matrix(c, q, domain=domain), right, domain) if m else right
     moved = [product(G, x, domain) for x in (u[:, :m], u[:, m : 2 * m], u[:, 2 * m :])]
     return moved[0] + near.W_q, moved[1] + near.W_v, moved[2], G, near.V
 
@@ -375,11 +428,11 @@ def inverse_dynamics_derivatives(
     weighted, inner = _weighted(c, GA, domain)
     own = domain.zeros(len(driven), m)
     if len(driven) > m:
-        y = domain.solve(inner, GA.T @ tau[driven])
+        y = c.solve(inner, GA.T @ tau[driven], domain)
         moved = np.array([found.follow(T @ (G @ y)) for T in near.changes], dtype=domain.dtype).reshape(m, -1).T
         own = moved[driven] if c.weights is None else (moved[driven].T / domain.array(c.weights)).T
     wanted = (near.R_q - GA.T @ own, near.R_v, mass_matrix(c, q, domain=domain))
-    parts = [weighted @ domain.solve(inner, x) for x in wanted] if m else [domain.zeros(len(driven), 0)] * 3
+    parts = [weighted @ c.solve(inner, x, domain) for x in wanted] if m else [domain.zeros(len(driven), 0)] * 3
     results = []
     for k, part in enumerate(parts):
         whole = domain.zeros(c.tree.nv, m)
@@ -413,6 +466,7 @@ def augmented_system(c: Closed, q: Array, v: Array, tau: Array, *, domain: Domai
 
 __all__ = [
     "DIAGNOSTICS",
+    "DOUBT",
     "Closed",
     "along_plan",
     "augmented_system",
