@@ -121,7 +121,8 @@ def closed_states(name: str, states: int) -> tuple[Any, dict[str, np.ndarray]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         given["a"] = model.forward_dynamics(*given.values())
-    engine, good = model.engine, np.ones(states, dtype=bool)
+    engine: Any = model.engine
+    good = np.ones(states, dtype=bool)
     for quantity, plan in along(engine, q):
         engine._can_drive(quantity, plan, q)
         good &= ~doubtful(engine.eliminated(quantity, *(given[k] for k in quantity.arguments), plan=plan)[-1])
