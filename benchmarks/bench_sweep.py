@@ -1,6 +1,7 @@
 """A sweep of ten million states: time per state and peak memory, beside the same in small batches.
 
     python benchmarks/bench_sweep.py [--states 10000000] [--chunk 262144] [--json benchmarks/results/sweep.json]
+        [--only forward_dynamics:float32]
 
 Two ways. In one call: arguments and results of all states are in memory, and the peak is what lies above them. In
 chunks: the same chunk of states is computed again and again into memory that is used again, and reduced (the largest
@@ -151,6 +152,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=10_000_000)
     parser.add_argument("--chunk", type=int, default=1 << 18)
     parser.add_argument("--json", type=Path, default=Path(__file__).parent / "results" / "sweep.json")
+    parser.add_argument("--only", help="one row, such as forward_dynamics:float32; the others of the file are kept")
     parser.add_argument("--peaks", nargs="*", help="models; peak memory only, into results/peaks.json")
     options = parser.parse_args()
     if options.peaks is not None:
@@ -164,6 +166,8 @@ def main() -> None:
         for dtype in (np.float64, np.float32):
             for quantity in ("inverse_dynamics", "forward_dynamics"):
                 name = np.dtype(dtype).name
+                if options.only not in (None, f"{quantity}:{name}"):
+                    continue
                 whole = at_once(model, quantity, options.states, dtype)
                 parts = in_chunks(model, quantity, options.states, dtype, options.chunk)
                 rows.append({"quantity": quantity, "dtype": name, "at_once": whole, "in_chunks": parts})
@@ -171,6 +175,10 @@ def main() -> None:
                       f"{whole['again_ns']:.1f}, {SMALL} states {whole['small_ns']:.1f}, in chunks {parts['ns']:.1f}, "
                       f"with reduction {parts['with_reduction_ns']:.1f}; peak {whole['peak_over_results_mb']:.1f} MB "
                       f"over {whole['results_mb']:.0f} MB of results, in chunks {parts['peak_mb']:.1f} MB", flush=True)
+    if options.only is not None and options.json.exists():
+        kept = [row for row in json.loads(options.json.read_text())["rows"]
+                if f"{row['quantity']}:{row['dtype']}" != options.only]  # fmt: skip
+        rows = sorted([*kept, *rows], key=lambda row: (row["dtype"] == "float32", row["quantity"][0] == "f"))
     told = {"machine": machine(), "states": options.states, "chunk": options.chunk, "rows": rows}
     options.json.write_text(json.dumps(told, indent=1) + "\n")
 

@@ -74,7 +74,8 @@ def large(function: Callable[P, R]) -> Callable[P, R]:
 
         nv, rows = _model_of(owner).nv, len(_model_of(owner).engine.constraints.constraints)
         third = nv**3 if options.get("order", usual) == 3 or function.__name__ in CUBES else 0
-        whole = in_pieces(some, arrays, 8 * (MATRICES * (nv + rows) ** 2 + ARRAYS * third))
+        matrices = MATRICES if usual is None and not third else ARRAYS  # coefficients of second order are larger, too
+        whole = in_pieces(some, arrays, 8 * (matrices * (nv + rows) ** 2 + ARRAYS * third))
         return _rebuilt(forms[0], iter(whole if isinstance(whole, tuple) else (whole,)))
 
     return call  # type: ignore[return-value]
