@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mechanisms import random_rotation
-from trees import coupled_state, random_state
 
+from mechanisms import random_rotation
 from polybody.algebra.domains import FLOAT
 from polybody.algebra.jets import JetDomain
 from polybody.constraints.between import branches, velocities_between
 from polybody.constraints.place import Place
 from polybody.mechanism import kinematics
 from polybody.mechanism.mechanism import GROUND, BodyFrame
+from trees import coupled_state, random_state
 
 SEEDS = range(6)
 

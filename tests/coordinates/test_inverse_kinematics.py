@@ -124,3 +124,20 @@ def test_bad_targets_are_refused(seven):
         pb.inverse_kinematics(seven, {"dh_7": 2 * np.eye(4)})
     with pytest.raises(pb.InputError, match="q0 has shape"):
         pb.inverse_kinematics(seven, {"dh_7": np.zeros(3)}, np.zeros(3))
+
+
+def test_batches_are_searched_in_pieces_and_errors_count_the_whole_batch(monkeypatch):
+    model = pb.load("puma560")
+    q = model.random_configuration(np.random.default_rng(2), size=(3, 4))
+    frame = model.frame_names[-1]
+    goals = model.pose(q, frame)
+    monkeypatch.setattr("polybody.coordinates.inverse_kinematics.TOGETHER", 5)
+    point = model.pose(q, model.frame_names[-2])[..., :3, 3]
+    found = pb.inverse_kinematics(model, {frame: goals, model.frame_names[-2]: point})
+    assert found.converged.shape == found.steps.shape == (3, 4)
+    assert found.converged.all()
+    np.testing.assert_allclose(model.pose(found.q, frame), goals, atol=2e-9)
+    assert pb.inverse_kinematics(model, {frame: goals[:0]}).q.shape == (0, 4, model.nq)
+    goals[2, 1, :3, :3] *= 2
+    with pytest.raises(pb.InputError, match="target number 2, 1 of"):
+        pb.inverse_kinematics(model, {frame: goals})

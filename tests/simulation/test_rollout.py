@@ -125,3 +125,15 @@ def test_wrenches_act_in_rollouts_as_in_simulations(name: str, method: str) -> N
         np.testing.assert_allclose(found.q[k], run.q[-1], rtol=1e-9, atol=1e-11)
     with pytest.raises(pb.InputError, match=r"wrenches\['world'\].*shape|not finite|6"):
         pb.rollout(model, q0, v0, None, 4, wrenches={"world": [1.0]})
+
+
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_states_of_large_batches_are_joined_in_pieces(monkeypatch, keep):
+    model, rng = pb.load("puma560"), np.random.default_rng(4)
+    q, v = model.random_configuration(rng, size=40), rng.normal(size=(40, model.nv))
+    tau = rng.normal(size=(40, 3, model.nv))
+    whole = pb.rollout(model, q, v, tau, keep=keep)
+    monkeypatch.setattr("polybody.kernels.arrays.PIECE", 4096)
+    parts = pb.rollout(model, q, v, tau, keep=keep)
+    np.testing.assert_array_equal(parts.q, whole.q)
+    np.testing.assert_array_equal(parts.v, whole.v)

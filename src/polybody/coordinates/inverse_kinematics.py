@@ -17,6 +17,7 @@ constraints, and an answer is on them to the tolerance.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,7 @@ from polybody.quantities.frames import find_frame
 #: the least damping: it decides how slowly the last digits come near singular configurations
 LEAST_DAMPING = 1e-12
 STEPS = 30
+TOGETHER = 2**15  # states searched for together: what they need on the way is some 25 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +164,24 @@ def checked_target(frame: str, target: Any) -> tuple[Array, bool]:
         raise InputError(
             f"target of {frame!r} has shape {array.shape}, expected a pose (..., 4, 4) or a point (..., 3)"
         )
-    if not np.isfinite(array).all():
-        raise InputError(f"target of {frame!r} is not finite")
-    if whole:
-        R = array[..., :3, :3]
-        off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1))
-        wrong = (off > 1e-6) | (np.linalg.det(R) < 0)
-        if wrong.any():
-            at = tuple(int(k) for k in np.argwhere(wrong)[0])
-            where = f" number {', '.join(map(str, at))}" if at else ""
+    lead = array.shape[:-2] if whole else array.shape[:-1]
+    flat = array.reshape(-1, *array.shape[len(lead) :])
+    for start in range(0, len(flat), TOGETHER):
+        some = flat[start : start + TOGETHER]
+        if not np.isfinite(some).all():
+            raise InputError(f"target of {frame!r} is not finite")
+        wrong = np.flatnonzero(_no_rotations(some[:, :3, :3])) if whole else np.zeros(0, dtype=int)
+        if wrong.size:
+            at = np.unravel_index(start + int(wrong[0]), lead) if lead else ()
+            where = f" number {', '.join(str(int(k)) for k in at)}" if lead else ""
             raise InputError(f"target{where} of {frame!r}: its upper left 3×3 is not a rotation")
     return array, whole
+
+
+def _no_rotations(R: Array) -> Array:
+    """Which of the matrices (n, 3, 3) are no rotations."""
+    off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(axis=(-2, -1))
+    return (off > 1e-6) | (np.linalg.det(R) < 0)
 
 
 def checked_steps(steps: Any, tolerance: Any) -> None:
@@ -182,22 +191,25 @@ def checked_steps(steps: Any, tolerance: Any) -> None:
         raise InputError(f"steps is {steps!r}; expected a whole number, 0 or more")
 
 
-def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], Array]:
-    """The kinds of targets, and their numbers as rows (..., sizes)."""
+def _read_targets(model: Model, targets: Mapping[str, Any]) -> tuple[tuple[_Target, ...], list[Array]]:
+    """The kinds of targets, and their poses (..., 4, 4) or points (..., 3)."""
     if not isinstance(targets, Mapping) or not targets:
         raise InputError("inverse kinematics needs at least one target, {frame: pose or point}")
-    kinds, numbers = [], []
+    kinds, goals = [], []
     for frame, goal in targets.items():
         find_frame(model.mechanism, frame)
         array, whole = checked_target(frame, goal)
         kinds.append(_Target(frame, whole))
-        if whole:
-            flat = array[..., :3, :3].reshape(*array.shape[:-2], 9)
-            array = np.concatenate([flat, array[..., :3, 3]], axis=-1)
-        numbers.append(array)
-    lead = np.broadcast_shapes(*(n.shape[:-1] for n in numbers))
-    wide = [np.broadcast_to(n, (*lead, n.shape[-1])) for n in numbers]
-    return tuple(kinds), np.concatenate(wide, axis=-1)
+        goals.append(array)
+    return tuple(kinds), goals
+
+
+def _numbers(goals: list[Array]) -> Array:
+    """Targets (n, 4, 4) or (n, 3) as rows (n, sizes): rotations, then points."""
+    parts = []
+    for goal in goals:
+        parts += [goal] if goal.ndim == 2 else [goal[:, :3, :3].reshape(-1, 9), goal[:, :3, 3]]
+    return np.concatenate(parts, axis=-1)
 
 
 class _Box:
@@ -269,15 +281,50 @@ def inverse_kinematics(
     kinds, goals = _read_targets(model, targets)
     start = model.neutral() if q0 is None else finite("q0", model._q(q0, "q0"))
     values = None if parameters is None else model.parameters.checked(parameters)
-    lead = np.broadcast_shapes(goals.shape[:-1], start.shape[:-1], () if values is None else values.shape[:-1])
-    goals = np.broadcast_to(goals, (*lead, goals.shape[-1])).reshape(-1, goals.shape[-1])
-    starts = np.broadcast_to(start, (*lead, model.nq)).reshape(len(goals), model.nq)
-    if values is not None:
-        values = np.broadcast_to(values, (*lead, values.shape[-1])).reshape(len(goals), -1)
-    generator = random_generator("rng", rng)
-    search = _Search(model, kinds, goals, starts, limits, prefer, gain, tolerance, generator, values)
-    search.run(restarts, steps)
-    return search.result(lead)
+    sizes = [1 if kind.size == 3 else 2 for kind in kinds]  # axes of a target's own
+    leads = [goal.shape[: goal.ndim - own] for goal, own in zip(goals, sizes, strict=True)]
+    lead = np.broadcast_shapes(*leads, start.shape[:-1], () if values is None else values.shape[:-1])
+    wide = [_flat(goal, lead, own) for goal, own in zip(goals, sizes, strict=True)]
+    starts, values = _flat(start, lead, 1), None if values is None else _flat(values, lead, 1)
+    generator, found = random_generator("rng", rng), _Found(len(starts), model.nq, len(kinds))
+    for first in range(0, len(starts), TOGETHER):
+        part = slice(first, first + TOGETHER)
+        rows, own = _numbers([goal[part] for goal in wide]), None if values is None else values[part]
+        search = _Search(model, kinds, rows, starts[part], limits, prefer, gain, tolerance, generator, own)
+        search.run(restarts, steps)
+        found.take(part, search)
+    return found.result(lead)
+
+
+def _flat(values: Array, lead: tuple[int, ...], own: int) -> Array:
+    """One row after the other for all states, each with its `own` axes."""
+    shape = values.shape[values.ndim - own :]
+    return np.broadcast_to(values, (*lead, *shape)).reshape(math.prod(lead), *shape)
+
+
+class _Found:
+    """Results of all states, filled piece by piece."""
+
+    def __init__(self, count: int, nq: int, targets: int) -> None:
+        self.q, self.done = np.empty((count, nq)), np.empty(count, dtype=bool)
+        self.rotation, self.position = np.empty((2, count, targets))
+        self.steps, self.tries = np.empty((2, count), dtype=int)
+
+    def take(self, part: slice, search: _Search) -> None:
+        self.q[part], self.done[part] = search.best, search.done
+        self.steps[part], self.tries[part] = search.steps, search.tries
+        errors = np.sqrt(search.errors[:, : search.targets])
+        self.rotation[part], self.position[part] = errors[..., 0], errors[..., 1]
+
+    def result(self, lead: tuple[int, ...]) -> InverseKinematics:
+        return InverseKinematics(
+            q=self.q.reshape(*lead, self.q.shape[1]),
+            converged=self.done.reshape(lead),
+            position_error=self.position.reshape(*lead, self.position.shape[1]),
+            rotation_error=self.rotation.reshape(*lead, self.rotation.shape[1]),
+            steps=self.steps.reshape(lead),
+            restarts=self.tries.reshape(lead),
+        )
 
 
 class _Search:
@@ -347,17 +394,6 @@ class _Search:
         wish = self.prefer(q) if callable(self.prefer) else self.model.difference(q, self.prefer)
         wish = self.gain * state_array("what prefer returned", wish, self.model.nv)
         return self.kernel(q, goals, wish, parameters=values)
-
-    def result(self, lead: tuple[int, ...]) -> InverseKinematics:
-        errors = np.sqrt(self.errors[:, : self.targets]).reshape(*lead, self.targets, 2)
-        return InverseKinematics(
-            q=self.best.reshape(*lead, self.model.nq),
-            converged=self.done.reshape(lead),
-            position_error=errors[..., 1],
-            rotation_error=errors[..., 0],
-            steps=self.steps.reshape(lead),
-            restarts=self.tries.reshape(lead),
-        )
 
 
 __all__ = ["InverseKinematics", "checked_steps", "checked_target", "inverse_kinematics"]

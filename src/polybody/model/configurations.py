@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,7 @@ from polybody.model.arguments import random_generator
 Array = np.ndarray
 #: arguments that are configurations
 CONFIGURATIONS = ("q", "q0", "q1")
+TOGETHER = 2**17  # states that are drawn together
 
 
 def neutral(mechanism: Mechanism) -> Array:
@@ -34,10 +36,13 @@ def draw(mechanism: Mechanism, rng: Any, size: Any = None) -> Array:
 
 def drawn(mechanism: Mechanism, rng: Any, whole: tuple[int, ...]) -> Array:
     """The same, (*whole, nq), by whatever draws as a `numpy.random.Generator` does."""
-    result = np.empty((*whole, mechanism.nq))
-    for joint in mechanism.independent_joints:
-        result[..., joint.q] = _within(joint, joint.model.random(rng, whole), rng)
-    return result
+    count = math.prod(whole)
+    result = np.empty((count, mechanism.nq))
+    for start in range(0, count, TOGETHER):  # what is drawn on the way is as large as the joint's own numbers, twice
+        part = result[start : start + TOGETHER]
+        for joint in mechanism.independent_joints:
+            part[:, joint.q] = _within(joint, joint.model.random(rng, (len(part),)), rng)
+    return result.reshape(*whole, mechanism.nq)
 
 
 def _within(joint: TreeJoint, q: Array, rng: np.random.Generator) -> Array:

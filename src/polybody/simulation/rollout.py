@@ -13,7 +13,7 @@ loops end each step on them (`loop_steps`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from polybody.interrupts import interruptible
 from polybody.mechanism import kinematics
 from polybody.mechanism.saturation import drive_limits, saturated
 from polybody.model.arguments import as_model, finite, float_array, precision, state_array
+from polybody.model.batches import in_pieces
 from polybody.model.configurations import require_unit
 from polybody.model.model import Model
 from polybody.model.tracing import Recorded
@@ -96,24 +97,25 @@ def rollout(
     if efforts not in ("ignore", "saturate"):
         raise InputError(f"efforts is {efforts!r}; expected 'ignore' or 'saturate'")
     h = positive("dt", dt)
-    x = _states(model, q0, v0)
+    q, v = _states(model, q0, v0)
     values = None if parameters is None else model.parameters.checked(parameters)
     given = checked(model.mechanism, wrenches, True)
     frames, loads = tuple(frame.name for frame, _ in given), [load for _, load in given]
-    for more in [*([] if values is None else [values]), *loads]:
-        lead = np.broadcast_shapes(x.shape[:-1], more.shape[:-1])
-        x = np.broadcast_to(x, (*lead, x.shape[-1]))
     law, constants, table, steps = _law(model, tau, steps, h)
     if law is None:
         held = _loaded(model, _limited(model, _held(model.nv), efforts), frames)
+        x = _wide(_joined([q, v]), values, loads)
         found = _by_policy(model, x, tau, held, steps, h, method, keep, values, _joined(loads))
         return Rollout(found.t, *(part.astype(precision((q0, v0)), copy=False) for part in (found.q, found.v)))
     dtype = precision((q0, v0))
-    if not model.mechanism.constrained:
-        x = x.astype(dtype, copy=False)
-    law = _loaded(model, _limited(model, law, efforts), frames)
-    states = _Advance(model, law, method, x, keep == "all", values)(x, _joined([constants, *loads]), table, steps, h)
-    states = states.astype(dtype, copy=False)
+    law, constants = _loaded(model, _limited(model, law, efforts), frames), _joined([constants, *loads])
+    if model.mechanism.constrained:
+        x = _wide(_joined([q, v]), values, loads)
+        states = _Advance(model, law, method, x, keep == "all", values)(x, constants, table, steps, h)
+        states = states.astype(dtype, copy=False)
+    else:
+        advance = _Advance(model, law, method, None, keep == "all", values)
+        states = advance.in_pieces(q, v, constants, table, steps, h, dtype)
     times = h * np.arange(1, steps + 1)
     return Rollout(times if keep == "all" else times[-1:], states[..., : model.nq], states[..., model.nq :])
 
@@ -222,20 +224,25 @@ def _pd_law(model: Model, law: PD, steps: int, h: float) -> tuple[Law, Array, Ar
     return Law(name, 2 * nv, nq + nv, text), gains, np.concatenate([q, v], axis=-1), steps
 
 
-def _states(model: Model, q0: Any, v0: Any) -> Array:
+def _states(model: Model, q0: Any, v0: Any) -> list[Array]:
     parts = []
     for name, values, size in (("q0", q0, model.nq), ("v0", v0, model.nv)):
         parts.append(finite(name, state_array(name, values, size)))
     require_unit(model.mechanism, "q0", parts[0])
-    lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
-    return np.concatenate([np.broadcast_to(p, (*lead, p.shape[-1])) for p in parts], axis=-1)
+    return parts
+
+
+def _wide(x: Array, parameters: Array | None, loads: list[Array]) -> Array:
+    """States for every set of parameters and of wrenches."""
+    more = [*([] if parameters is None else [parameters]), *loads]
+    return np.broadcast_to(x, (*np.broadcast_shapes(x.shape[:-1], *(y.shape[:-1] for y in more)), x.shape[-1]))
 
 
 class _Advance:
     """Steps of one model under one law, compiled; with loops, doubtful states are stepped again by numbers."""
 
     def __init__(
-        self, model: Model, law: Law, method: str, x: Array, every: bool, parameters: Array | None = None
+        self, model: Model, law: Law, method: str, x: Array | None, every: bool, parameters: Array | None = None
     ) -> None:
         self.model, self.law, self.method, self.every = model, law, method, every
         self.loops: LoopSteps | None = None
@@ -245,6 +252,7 @@ class _Advance:
         if not model.mechanism.constrained:
             model.engine.require_dynamics(model.neutral(), np.zeros(model.nv))  # what cannot move says so
             return
+        assert x is not None
         q, v = x[..., : model.nq], x[..., model.nq :]
         if parameters is None:
             model.engine.require_dynamics(q, v)
@@ -259,9 +267,27 @@ class _Advance:
         values = self.parameters
         return self.model.parameters.at(values[index] if index else values.reshape(-1, values.shape[-1])[0])
 
-    def __call__(self, x: Array, constants: Array, table: Array | None, steps: int, h: float) -> Array:
+    def in_pieces(
+        self, q: Array, v: Array, constants: Array, table: Array | None, steps: int, h: float, dtype: Any
+    ) -> Array:
+        """As a call, of a tree: states, and what they are made of, are joined piece by piece."""
+        rows = [] if table is None else [table.reshape(*table.shape[:-2], -1)]
+
+        def answer(some: Sequence[Array]) -> Array:
+            q, v, constants, *rest = some
+            given, u = (rest, None) if table is None else (rest[:-1], rest[-1])
+            u = None if u is None else u.reshape(*u.shape[:-1], steps, -1)
+            return self(_joined([q, v]).astype(dtype, copy=False), constants, u, steps, h, given)
+
+        cost = 8 * (q.shape[-1] + v.shape[-1]) * (2 + (steps if self.every else 1))
+        return in_pieces(answer, [q, v, constants, *self.given, *rows], cost)
+
+    def __call__(
+        self, x: Array, constants: Array, table: Array | None, steps: int, h: float,
+        given: Sequence[Array] | None = None,
+    ) -> Array:  # fmt: skip
         """States after the steps, (..., steps, nq + nv) or the last; table (..., steps, n)."""
-        parts = [np.array([h]), constants, *self.given]
+        parts = [np.array([h]), constants, *(self.given if given is None else given)]
         wide = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
         arguments = [x, np.concatenate([np.broadcast_to(p, (*wide, p.shape[-1])) for p in parts], axis=-1)]
         if table is not None:
