@@ -50,6 +50,9 @@ class Stop:
     side: int
     limit: float
 
+    def __hash__(self) -> int:
+        return 2 * self.q + (self.side > 0)  # a run asks more than a hundred times
+
     def excess(self, y: Array) -> float:
         """Positive beyond the limit."""
         return self.side * (float(y[self.q]) - self.limit)
