@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polybody.interrupts import passed_on
 from polybody.model.plans import SWITCH
 from polybody.simulation.bridge import first_ahead
 from polybody.simulation.compiled.believing import GIVEN
@@ -143,7 +144,8 @@ class Sundials:
         problem, said = self.problem, io.StringIO()
         try:
             with contextlib.redirect_stderr(said):  # what SUNDIALS reports
-                found = self._solve(acting, t, y, subdivided(t, grid).ravel(), answer)
+                # CasADi's wrappers lose interrupts wherever they convert arrays: before the solver's call too
+                found = passed_on(lambda: self._solve(acting, t, y, subdivided(t, grid).ravel(), answer))
         except RuntimeError as error:
             if "KeyboardInterrupt" in f"{said.getvalue()}{error}":  # of a program's own handler
                 raise KeyboardInterrupt from None
