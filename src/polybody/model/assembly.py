@@ -80,7 +80,7 @@ class Assembly:
 
     def assembled(
         self, q: Array, hold: Iterable[str] = (), limits: bool = True, restarts: int = 30,
-        parameters: Array | None = None, together: bool = False,
+        parameters: Array | None = None, *, together: bool = False,
     ) -> Array:  # fmt: skip
         """The configurations near q that meet all constraints; parameters (..., k) broadcast with q.
 
