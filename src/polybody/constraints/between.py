@@ -16,7 +16,7 @@ so that of the relative twist V = [ω; u] in a's axes, ω_a that of a's body and
     V̇ = T_b V̇_b + ω × (T_b V_b) − T_a (V̇_a at x + [0; ω_a × ẋ])
 
 Everything is written in the axes of the bodies, where most numbers are zeros and constants: through world axes the
-same rows take twice the operations.
+same rows take nearly twice the operations (a Stewart platform).
 """
 
 from __future__ import annotations
