@@ -1,5 +1,7 @@
 """Code for processors this machine is not: it assembles, with the instructions those processors are there for."""
 
+import struct
+
 import casadi as ca
 import llvmlite.binding as llvm
 import numpy as np
@@ -112,6 +114,37 @@ def test_long_code_is_cut_into_modules_and_answers_the_same(monkeypatch, tier):
     assert len(parts) > 1
     assert driver.count("call void @part") == len(parts)
     check_values(function, tier)
+
+
+def reaches(code: bytes) -> set[int]:
+    """The kinds of relocation in a 64-bit ELF file that name a symbol of another file."""
+    sections, size, count = struct.unpack_from("<Q10xHH", code, 40)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", code, sections + k * size) for k in range(count)]
+    found = set()
+    for header in headers:
+        if header[1] != 4:  # SHT_RELA
+            continue
+        symbols = headers[header[6]][4]
+        for at in range(header[4], header[4] + header[5], 24):
+            (info,) = struct.unpack_from("<Q", code, at + 8)
+            (where,) = struct.unpack_from("<H", code, symbols + 24 * (info >> 32) + 6)
+            if where == 0:  # SHN_UNDEF
+                found.add(info & 0xFFFFFFFF)
+    return found
+
+
+def test_modules_of_one_kernel_may_be_loaded_any_distance_apart():
+    """Calls between them go through a table: 9, 41 and 42 are R_X86_64_GOTPCREL and its two shorter forms.
+
+    A direct call reaches 2 GB; LLVM ended the process where other libraries had mapped more than that in between.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    target = TARGETS["avx2"][0]
+    *_, driver = bodies.body_texts(tape.from_function(steps_of_six(700, turning=True)), target)
+    assert reaches(machine.assemble(driver, target))
+    assert reaches(machine.assemble(driver, target)) <= {9, 41, 42}
+    assert not reaches(machine.assemble(driver.replace("nonlazybind", ""), target)) <= {9, 41, 42}
 
 
 @pytest.mark.parametrize("tier", ["optimised", "fast"])

@@ -74,13 +74,17 @@ def _ended(ports: RowPorts, code: Code) -> str:
 
 
 def _driver_text(target: Target, parts: int, slots: int) -> str:
-    """The function `body` that calls the parts of a tape one after the other, with a frame for all of them."""
+    """The function `body` that calls the parts of a tape one after the other, with a frame for all of them.
+
+    Each part is an object file of its own, and two files may be loaded more than 2 GB apart: `nonlazybind` calls
+    through the file's table of addresses, which takes any distance.
+    """
     code = Code(target)
     frame = code.buffer(slots)
     for k in range(parts):
         code.do(f"call void @part{k}(ptr %rows, ptr %libm, ptr %scratch, ptr {frame})")
     head = f"define void @body({BETWEEN}) {code.attributes()}"
-    declared = [f"declare void @part{k}(ptr, ptr, ptr, ptr)" for k in range(parts)]
+    declared = [f"declare void @part{k}(ptr, ptr, ptr, ptr) nonlazybind" for k in range(parts)]
     return "\n".join([f'target triple = "{target.triple}"', code.function(head), *declared])
 
 
